@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Compiler settings for all of our own code, as one INTERFACE target.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+
+include(CheckPIESupported)
+check_pie_supported(LANGUAGES CXX)
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+add_library(gpuq_flags INTERFACE)
+target_compile_options(gpuq_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wconversion
+  -Wno-missing-field-initializers -Wno-sign-conversion
+  $<$<BOOL:${GPUQ_WERROR}>:-Werror>
+  -fstack-protector-strong)
+target_compile_definitions(gpuq_flags INTERFACE _GLIBCXX_ASSERTIONS GPUQ_VERSION="${PROJECT_VERSION}")
+target_link_options(gpuq_flags INTERFACE -Wl,-z,relro,-z,now -Wl,--as-needed)
+
+if(GPUQ_SANITIZE)
+  target_compile_options(gpuq_flags INTERFACE -fsanitize=${GPUQ_SANITIZE} -fno-omit-frame-pointer
+                                              -fno-sanitize-recover=all)
+  target_link_options(gpuq_flags INTERFACE -fsanitize=${GPUQ_SANITIZE})
+elseif(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+  # FORTIFY needs the optimiser, and does not go with sanitizers.
+  target_compile_options(gpuq_flags INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
+endif()

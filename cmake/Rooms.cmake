@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A room is one folder under src/ and one static library; it links only what CMakeLists.txt says.
+function(gpuq_room name)
+  cmake_parse_arguments(ARG "" "" "LINKS;PRIVATE" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
+  if(sources)
+    add_library(gpuq_${name} STATIC ${sources})
+    set(scope PUBLIC)
+    target_link_libraries(gpuq_${name} PRIVATE gpuq_flags ${ARG_PRIVATE})
+  else()
+    add_library(gpuq_${name} INTERFACE) # headers only
+    set(scope INTERFACE)
+  endif()
+  target_include_directories(gpuq_${name} ${scope} ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(gpuq_${name} ${scope} ${ARG_LINKS})
+endfunction()
+
+function(gpuq_program name)
+  cmake_parse_arguments(ARG "" "SOURCE;DESTINATION" "LINKS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCE})
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_link_libraries(${name} PRIVATE gpuq_flags ${ARG_LINKS} Threads::Threads)
+  install(TARGETS ${name} DESTINATION ${ARG_DESTINATION})
+endfunction()
+
+# What `gpuq completion SHELL` prints, installed at PLACE below share/.
+function(gpuq_completion shell place)
+  set(script ${PROJECT_BINARY_DIR}/share/${place})
+  get_filename_component(folder ${place} DIRECTORY)
+  get_filename_component(name ${place} NAME)
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/share/${folder})
+  add_custom_command(OUTPUT ${script} COMMAND gpuq completion ${shell} > ${script} DEPENDS gpuq VERBATIM)
+  add_custom_target(completion-${shell} ALL DEPENDS ${script})
+  install(FILES ${script} DESTINATION ${CMAKE_INSTALL_DATADIR}/${folder} RENAME ${name})
+endfunction()
