@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "core/gpu_request.h"
+
+#include "core/number.h"
+#include "core/size.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace gpuq {
+namespace {
+
+constexpr std::uint64_t k_most = 1024; // on one node
+constexpr std::size_t k_longest_model = 64;
+
+Error no_request(std::string_view text, std::string_view reason)
+{
+    return fail(Error::Kind::usage, fmt::format("'{}' is no request for GPUs: {}", text, reason));
+}
+
+Error not_understood(std::string_view text)
+{
+    return no_request(text, "write 1, 2, k80:2 (a model), or 16G+ (any with that memory)");
+}
+
+/// Slurm's gres types: letters, digits and a few signs, not a number.
+bool is_model(std::string_view text)
+{
+    const auto allowed = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '_' || c == '-' || c == '.';
+    };
+    const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+    return text.size() <= k_longest_model && std::all_of(text.begin(), text.end(), allowed) &&
+           !text.empty() && text.front() != '-' && text.front() != '.' &&
+           std::any_of(text.begin(), text.end(), letter);
+}
+
+bool is_exponent_or_nan(std::string_view text)
+{
+    // A slip of a script, not a model: 1e9, nan, inf.
+    return text == "nan" || text == "NaN" || text == "inf" ||
+           (text.find_first_not_of("0123456789e") == std::string_view::npos);
+}
+
+Result<int> parse_count(std::string_view text, std::string_view count)
+{
+    const auto number = whole_number(count);
+    if (!number) {
+        return count.starts_with('-') ? no_request(text, "the number is negative")
+                                      : not_understood(text);
+    }
+    if (*number > k_most) {
+        return no_request(text, "no node has so many");
+    }
+    return static_cast<int>(*number);
+}
+
+Result<GpuRequest> parse_kind(std::string_view text, std::string_view kind)
+{
+    GpuRequest request;
+    if (kind.ends_with('+')) {
+        const auto memory = parse_memory_mib(kind.substr(0, kind.size() - 1));
+        if (!memory || *memory == 0) {
+            return not_understood(text);
+        }
+        request.min_memory_mib = *memory;
+    } else if (is_model(kind) && !is_exponent_or_nan(kind)) {
+        request.model = kind;
+    } else {
+        return not_understood(text);
+    }
+    return request;
+}
+
+} // namespace
+
+Result<GpuRequest> parse_gpu_request(std::string_view text)
+{
+    const std::size_t colon = text.find(':');
+    const std::string_view kind = text.substr(0, colon);
+    if (colon != std::string_view::npos && (kind == "shard" || kind == "mig")) {
+        return no_request(text, "parts of a GPU are not in this version");
+    }
+    const bool only_count = kind.empty() || kind[0] == '-' || whole_number(kind);
+    if (colon == std::string_view::npos && only_count) {
+        TRY_ASSIGN(const int count, parse_count(text, text));
+        return GpuRequest{.count = count};
+    }
+    TRY_ASSIGN(GpuRequest request, parse_kind(text, kind));
+    if (colon != std::string_view::npos) {
+        TRY_ASSIGN(request.count, parse_count(text, text.substr(colon + 1)));
+    }
+    if (request.count == 0) {
+        return no_request(text, "none of a model; write 0 for no GPU");
+    }
+    return request;
+}
+
+std::string to_text(const GpuRequest& request)
+{
+    if (request.model) {
+        return fmt::format("{}:{}", *request.model, request.count);
+    }
+    if (request.min_memory_mib) {
+        const std::uint64_t mib = *request.min_memory_mib;
+        const std::string memory =
+            mib % 1024 == 0 ? fmt::format("{}G", mib / 1024) : fmt::format("{}M", mib);
+        return fmt::format("{}+:{}", memory, request.count);
+    }
+    return fmt::format("{}", request.count);
+}
+
+} // namespace gpuq

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "core/layout.h"
+
+#include <fmt/format.h>
+
+namespace gpuq::layout {
+namespace {
+
+std::string in_link(const RunKey& key, LinkNumber link, std::string_view name)
+{
+    return fmt::format("{}/{}", link_dir(key, link), name);
+}
+
+std::string file_name_of(const std::string& text)
+{
+    std::string name;
+    for (const char c : text) {
+        const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                           (c >= '0' && c <= '9') || c == '-' || c == '_';
+        name += plain ? std::string(1, c) : fmt::format("%{:02x}", static_cast<unsigned char>(c));
+    }
+    return name.empty() ? "%" : name;
+}
+
+} // namespace
+
+std::string runs()
+{
+    return "runs";
+}
+
+std::string run_dir(const RunKey& key)
+{
+    return fmt::format("runs/{}", key.text());
+}
+
+std::string run_json(const RunKey& key)
+{
+    return run_dir(key) + "/run.json";
+}
+
+std::string inbox(const RunKey& key)
+{
+    return run_dir(key) + "/inbox";
+}
+
+std::string ended_json(const RunKey& key)
+{
+    return run_dir(key) + "/ended.json";
+}
+
+std::string link_dir(const RunKey& key, LinkNumber link)
+{
+    return fmt::format("{}/link-{}", run_dir(key), link.value);
+}
+
+std::string job_json(const RunKey& key, LinkNumber link)
+{
+    return in_link(key, link, "job.json");
+}
+
+std::string claim(const RunKey& key, LinkNumber link)
+{
+    return in_link(key, link, "claim");
+}
+
+std::string log(const RunKey& key, LinkNumber link, Stream stream)
+{
+    return in_link(key, link, stream == Stream::out ? "out.log" : "err.log");
+}
+
+std::string order(const RunKey& key, LinkNumber link)
+{
+    return in_link(key, link, "order");
+}
+
+std::string journal(const RunKey& key, LinkNumber link)
+{
+    return in_link(key, link, "journal.jsonl");
+}
+
+std::string heartbeat(const RunKey& key, LinkNumber link)
+{
+    return in_link(key, link, "heartbeat");
+}
+
+std::string stop_file(const RunKey& key, LinkNumber link)
+{
+    return in_link(key, link, "stop");
+}
+
+std::string save_file(const RunKey& key, LinkNumber link)
+{
+    return in_link(key, link, "save");
+}
+
+std::string checkpoints(const RunKey& key)
+{
+    return run_dir(key) + "/checkpoints";
+}
+
+std::string active()
+{
+    return "index/active";
+}
+
+std::string active(const RunKey& key)
+{
+    return fmt::format("index/active/{}", key.text());
+}
+
+std::string job_index(const std::string& cluster, JobId job)
+{
+    return job_index_in(file_name_of(cluster), job);
+}
+
+std::string queues(const std::string& cluster)
+{
+    return fmt::format("cache/queues/{}", file_name_of(cluster));
+}
+
+std::string job_indexes()
+{
+    return "index/jobs";
+}
+
+std::string job_index_in(const std::string& folder, JobId job)
+{
+    return fmt::format("{}/{}/{}", job_indexes(), folder, job.value);
+}
+
+std::string socket_dir(unsigned uid)
+{
+    return fmt::format("/tmp/gpuq-{}", uid);
+}
+
+std::string socket(unsigned uid, const RunKey& key, LinkNumber link)
+{
+    return fmt::format("{}/{}.{}", socket_dir(uid), key.text(), link.value);
+}
+
+} // namespace gpuq::layout

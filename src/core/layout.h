@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/ids.h"
+#include "core/key.h"
+
+#include <string>
+
+/// Every file name below the state folder, made in this one place. Paths are relative to it.
+/// man gpuq, FILES, is the same table in prose.
+///
+///     runs/KEY/run.json                  the request; written once, before submission (client)
+///     runs/KEY/inbox/NAME                requests to the supervisor, each dropped by rename
+///     runs/KEY/ended.json                how it ended, as concluded from Slurm, when no supervisor
+///                                        could say so; written once (client)
+///     runs/KEY/link-N/job.json           cluster and job id; written once (who submitted link N)
+///     runs/KEY/link-N/claim              the id of the one job that may run link N (supervisor)
+///     runs/KEY/link-N/out.log err.log    the program's bytes; a byte's place in the file is its
+///                                        offset in the stream, also after lost ones (supervisor)
+///     runs/KEY/link-N/order              how the two interleave (supervisor)
+///     runs/KEY/link-N/journal.jsonl      what happened, when and why (supervisor)
+///     runs/KEY/link-N/heartbeat          when the supervisor was last alive (supervisor)
+///     runs/KEY/link-N/reserve            room for the journal on a full disk (supervisor)
+///     runs/KEY/link-N/stop save          requests to the program: GPUQ_STOP_FILE, GPUQ_SAVE_FILE
+///     runs/KEY/checkpoints/              the program's own: GPUQ_CHECKPOINT_DIR
+///     index/jobs/CLUSTER/JOBID           holds the key (who submitted)
+///     cache/queues/CLUSTER               an answer of Slurm, used again for a minute (client)
+///     index/active/KEY                   present until the run is known to have ended (client)
+namespace gpuq::layout {
+
+std::string runs();
+std::string run_dir(const RunKey&);
+std::string run_json(const RunKey&);
+std::string inbox(const RunKey&);
+std::string ended_json(const RunKey&);
+std::string link_dir(const RunKey&, LinkNumber);
+std::string job_json(const RunKey&, LinkNumber);
+std::string claim(const RunKey&, LinkNumber);
+std::string log(const RunKey&, LinkNumber, Stream);
+std::string order(const RunKey&, LinkNumber);
+std::string journal(const RunKey&, LinkNumber);
+std::string heartbeat(const RunKey&, LinkNumber);
+std::string stop_file(const RunKey&, LinkNumber);
+std::string save_file(const RunKey&, LinkNumber);
+std::string checkpoints(const RunKey&);
+std::string active();
+std::string active(const RunKey&);
+/// `cluster` is any text from outside: bytes a file name can't have are percent-encoded.
+std::string job_index(const std::string& cluster, JobId);
+/// The queues of a cluster as they were last told.
+std::string queues(const std::string& cluster);
+/// The folder of a folder per cluster, and the entry in one of these as it was listed.
+std::string job_indexes();
+std::string job_index_in(const std::string& folder, JobId);
+
+/// Names inside an inbox.
+constexpr const char* k_stop_request = "stop.json";
+
+/// Where the supervisor of a link listens, on the node: an absolute path inside a 0700 folder
+/// of the user, short enough for sun_path.
+std::string socket_dir(unsigned uid);
+std::string socket(unsigned uid, const RunKey&, LinkNumber);
+
+} // namespace gpuq::layout

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/gpu_request.h"
+#include "core/ids.h"
+#include "core/key.h"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gpuq {
+
+/// Where the program's standard input comes from.
+enum class Input {
+    none,     ///< /dev/null: --detach, or the client had none
+    pipe,     ///< the client's piped input: its end of file is the program's; if the client dies
+              ///< before that, the run ends as failed
+    terminal, ///< what a person types while attached; a lost client is silence, not an end
+};
+
+/// What a person asked for, with every default filled in. Immutable once recorded in run.json.
+struct Request {
+    std::vector<std::string> program; ///< program and arguments, as executed (train.py resolved)
+    std::string name;                 ///< never digits alone
+    std::string work_dir;             ///< absolute
+    std::chrono::minutes walltime{0};
+    std::string queue; ///< Slurm partition
+    GpuRequest gpus;
+    int nodes = 1;
+    std::optional<int> cpus;                 ///< per node; unset: the queue's share per GPU
+    std::optional<std::uint64_t> memory_mib; ///< per node; unset: the queue's share per GPU
+    std::optional<std::string> account;
+    std::optional<std::string> qos;
+    std::optional<JobId> after; ///< start only when this job has ended well
+    Input input = Input::none;
+
+    // The chosen environment, recorded so that a later link gets the same one.
+    std::vector<std::pair<std::string, std::string>> env; ///< --env NAME=VALUE
+    std::vector<std::string> modules;                     ///< --module, in order
+    std::optional<std::string> conda;                     ///< environment name or prefix
+    std::optional<std::string> container;                 ///< image
+    std::vector<std::string> container_command;           ///< site's words before the program;
+                                                          ///< `{image}` stands for the image
+    std::optional<std::string> slurm_options;             ///< --slurm='...', as typed
+
+    bool operator==(const Request&) const = default;
+};
+
+/// A run as recorded: runs/KEY/run.json.
+struct Run {
+    RunKey key;
+    std::string cluster; ///< the cluster's name (ClusterName)
+    std::string user;
+    std::string host;    ///< where it was submitted
+    std::string version; ///< gpuq that made it
+    Time submitted_at;
+    Request request;
+    std::vector<std::string> environment; ///< NAME=VALUE of the client, 0600 on disk
+};
+
+/// Why a link, and with it a run, ended.
+enum class Cause {
+    finished,    ///< the program left by itself, with whatever status
+    crashed,     ///< the program died by a signal that nobody we know sent
+    time_limit,  ///
+    memory,      ///< the kernel or Slurm killed it for memory
+    gpu_memory,  ///< it left saying that the GPU's memory was exhausted
+    node_failed, ///
+    preempted,   ///
+    stopped,     ///< by its owner
+    cancelled,   ///< by somebody else, or by scancel
+    not_started, ///< program missing or not executable, no folder, environment failed
+    input_lost,  ///< its piped input broke off with the client
+    lost,        ///< the supervisor died, or nobody can say
+};
+
+/// How a run ended.
+struct Ending {
+    int status = 0; ///< what `gpuq run` exits with
+    Cause cause = Cause::finished;
+    std::string detail; ///< one sentence for people, may be empty
+    Time at;
+
+    bool operator==(const Ending&) const = default;
+};
+
+} // namespace gpuq
