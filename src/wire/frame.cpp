@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "wire/frame.h"
+
+#include <cassert>
+#include <chrono>
+
+namespace gpuq::wire {
+namespace {
+
+// These numbers are the protocol: never reuse one, add fields only at the end of a payload.
+enum class Type : std::uint8_t {
+    attach = 1,
+    stdin_bytes = 2,
+    stdin_end = 3,
+    signal = 4,
+    stop = 5,
+    bye = 6,
+    output_taken = 7,
+    hello = 65,
+    started = 66,
+    output = 67,
+    stdin_taken = 68,
+    note = 69,
+    ended = 70,
+};
+
+class Writer {
+public:
+    explicit Writer(Type type)
+    {
+        m_bytes.push_back(static_cast<char>(type));
+        m_bytes.append(k_header - 1, '\0');
+    }
+    /// An integer, little endian, as wide as its type.
+    template <typename Integer>
+    Writer& number(Integer value)
+    {
+        auto rest = static_cast<std::uint64_t>(value);
+        for (std::size_t i = 0; i < sizeof(Integer); ++i, rest >>= 8) {
+            m_bytes.push_back(static_cast<char>(rest & 0xff));
+        }
+        return *this;
+    }
+    Writer& text(std::string_view value)
+    {
+        number(static_cast<std::uint32_t>(value.size()));
+        m_bytes += value;
+        return *this;
+    }
+    /// Bytes up to the end of the payload.
+    Writer& rest(std::string_view value)
+    {
+        m_bytes += value;
+        return *this;
+    }
+    std::string frame()
+    {
+        const std::size_t size = m_bytes.size() - k_header;
+        assert(size <= k_max_payload);
+        for (std::size_t i = 0; i < 4; ++i) {
+            m_bytes[1 + i] = static_cast<char>((size >> (8 * i)) & 0xff);
+        }
+        return std::move(m_bytes);
+    }
+
+private:
+    std::string m_bytes;
+};
+
+/// Takes a payload apart. Reading beyond its end gives zeros and `ok()` is false from then on.
+class Reader {
+public:
+    explicit Reader(std::string_view payload)
+        : m_left(payload)
+    {
+    }
+    template <typename Integer>
+    Integer number()
+    {
+        const std::string_view bytes = take(sizeof(Integer));
+        std::uint64_t value = 0;
+        for (std::size_t i = bytes.size(); i > 0; --i) {
+            value = (value << 8) | static_cast<unsigned char>(bytes[i - 1]);
+        }
+        return static_cast<Integer>(value);
+    }
+    std::string text() { return std::string(take(number<std::uint32_t>())); }
+    std::string rest() { return std::string(take(m_left.size())); }
+    /// A number that has to be one of the `count` values of an enum.
+    template <typename Enum>
+    Enum one_of(std::uint8_t count)
+    {
+        const auto value = number<std::uint8_t>();
+        m_ok = m_ok && value < count;
+        return m_ok ? static_cast<Enum>(value) : Enum{};
+    }
+    bool ok() const { return m_ok; }
+
+private:
+    std::string_view take(std::size_t size)
+    {
+        m_ok = m_ok && size <= m_left.size();
+        if (!m_ok) {
+            return {};
+        }
+        const std::string_view taken = m_left.substr(0, size);
+        m_left.remove_prefix(size);
+        return taken;
+    }
+    std::string_view m_left;
+    bool m_ok = true;
+};
+
+constexpr std::uint8_t k_roles = 3;
+constexpr std::uint8_t k_streams = 2;
+
+std::string bytes_of(const Attach& frame)
+{
+    return Writer(Type::attach)
+        .number(std::int32_t{frame.version})
+        .number(static_cast<std::uint8_t>(frame.role))
+        .number(frame.out)
+        .number(frame.err)
+        .frame();
+}
+
+std::string bytes_of(const Stdin& frame)
+{
+    return Writer(Type::stdin_bytes).number(frame.offset).rest(frame.bytes).frame();
+}
+
+std::string bytes_of(const StdinEnd& frame)
+{
+    return Writer(Type::stdin_end).number(frame.offset).frame();
+}
+
+std::string bytes_of(const Signal& frame)
+{
+    return Writer(Type::signal).number(std::int32_t{frame.number}).frame();
+}
+
+std::string bytes_of(const Stop& frame)
+{
+    return Writer(Type::stop).text(frame.by).frame();
+}
+
+std::string bytes_of(const OutputTaken& frame)
+{
+    return Writer(Type::output_taken).number(frame.bytes).number(frame.room).frame();
+}
+
+std::string bytes_of(const Bye&)
+{
+    return Writer(Type::bye).frame();
+}
+
+std::string bytes_of(const Hello& frame)
+{
+    return Writer(Type::hello)
+        .number(std::int32_t{frame.version})
+        .text(frame.key)
+        .number(std::int32_t{frame.link})
+        .number(frame.job)
+        .text(frame.host)
+        .frame();
+}
+
+std::string bytes_of(const Started& frame)
+{
+    return Writer(Type::started).number(std::int32_t{frame.pid}).frame();
+}
+
+std::string bytes_of(const Output& frame)
+{
+    return Writer(Type::output)
+        .number(static_cast<std::uint8_t>(frame.stream))
+        .number(frame.offset)
+        .rest(frame.bytes)
+        .frame();
+}
+
+std::string bytes_of(const StdinTaken& frame)
+{
+    return Writer(Type::stdin_taken).number(frame.offset).number(frame.room).frame();
+}
+
+std::string bytes_of(const Note& frame)
+{
+    return Writer(Type::note).text(frame.text).frame();
+}
+
+std::string bytes_of(const Ended& frame)
+{
+    return Writer(Type::ended)
+        .number(std::int32_t{frame.ending.status})
+        .number(static_cast<std::uint8_t>(frame.ending.cause))
+        .text(frame.ending.detail)
+        .number(std::int64_t{frame.ending.at.time_since_epoch().count()})
+        .number(frame.out)
+        .number(frame.err)
+        .text(frame.last_lines)
+        .frame();
+}
+
+Ended ended_from(Reader& in)
+{
+    Ended frame;
+    frame.ending.status = in.number<std::int32_t>();
+    // A cause that only a newer supervisor knows is still an end.
+    const auto cause = in.number<std::uint8_t>();
+    frame.ending.cause =
+        cause <= static_cast<std::uint8_t>(Cause::lost) ? static_cast<Cause>(cause) : Cause::lost;
+    frame.ending.detail = in.text();
+    frame.ending.at = Time{std::chrono::microseconds{in.number<std::int64_t>()}};
+    frame.out = in.number<std::uint64_t>();
+    frame.err = in.number<std::uint64_t>();
+    frame.last_lines = in.text();
+    return frame;
+}
+
+/// Braced initialisers read their fields from left to right.
+std::optional<Frame> frame_from(Type type, Reader& in)
+{
+    switch (type) {
+    case Type::attach:
+        return Attach{in.number<std::int32_t>(), in.one_of<Role>(k_roles),
+                      in.number<std::uint64_t>(), in.number<std::uint64_t>()};
+    case Type::stdin_bytes:
+        return Stdin{in.number<std::uint64_t>(), in.rest()};
+    case Type::stdin_end:
+        return StdinEnd{in.number<std::uint64_t>()};
+    case Type::signal:
+        return Signal{in.number<std::int32_t>()};
+    case Type::stop:
+        return Stop{in.text()};
+    case Type::output_taken:
+        return OutputTaken{in.number<std::uint64_t>(), in.number<std::uint64_t>()};
+    case Type::bye:
+        return Bye{};
+    case Type::hello:
+        return Hello{in.number<std::int32_t>(), in.text(), in.number<std::int32_t>(),
+                     in.number<std::uint32_t>(), in.text()};
+    case Type::started:
+        return Started{in.number<std::int32_t>()};
+    case Type::output:
+        return Output{in.one_of<Stream>(k_streams), in.number<std::uint64_t>(), in.rest()};
+    case Type::stdin_taken:
+        return StdinTaken{in.number<std::uint64_t>(), in.number<std::uint64_t>()};
+    case Type::note:
+        return Note{in.text()};
+    case Type::ended:
+        return ended_from(in);
+    }
+    return std::nullopt;
+}
+
+std::size_t payload_size(std::string_view header)
+{
+    std::size_t size = 0;
+    for (std::size_t i = k_header - 1; i > 0; --i) {
+        size = (size << 8) | static_cast<unsigned char>(header[i]);
+    }
+    return size;
+}
+
+} // namespace
+
+std::string encode(const Frame& frame)
+{
+    return std::visit([](const auto& each) { return bytes_of(each); }, frame);
+}
+
+void Decoder::feed(std::string_view bytes)
+{
+    if (m_broken) {
+        return;
+    }
+    m_buffer.erase(0, m_start);
+    m_start = 0;
+    m_buffer += bytes;
+}
+
+Result<std::optional<Frame>> Decoder::next()
+{
+    const auto broken = [this](const char* what) {
+        m_broken = true;
+        m_buffer.clear();
+        m_start = 0;
+        return fail(Error::Kind::internal, what);
+    };
+    if (m_broken) {
+        return broken("the connection does not carry gpuq's frames");
+    }
+    while (m_buffer.size() - m_start >= k_header) {
+        const std::string_view left = std::string_view(m_buffer).substr(m_start);
+        const std::size_t size = payload_size(left);
+        if (size > k_max_payload) {
+            return broken("a frame is longer than any of gpuq's");
+        }
+        if (left.size() - k_header < size) {
+            break;
+        }
+        m_start += k_header + size;
+        Reader in(left.substr(k_header, size));
+        std::optional<Frame> frame = frame_from(static_cast<Type>(left[0]), in);
+        if (!in.ok()) {
+            return broken("a frame is too short for its type, or holds a value it can not have");
+        }
+        if (frame) {
+            return frame;
+        }
+    }
+    return std::optional<Frame>();
+}
+
+} // namespace gpuq::wire
