@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/ids.h"
+#include "core/result.h"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gpuq {
+
+/// A Slurm partition as a door to nodes.
+struct Partition {
+    std::string name;
+    std::optional<std::chrono::minutes> max_time; ///< nullopt: no limit
+    std::optional<std::chrono::minutes> default_time;
+    bool is_default = false;
+    bool up = true;
+    std::string nodes; ///< Slurm's host list expression
+};
+
+/// GPUs of one model on one node.
+struct NodeGpus {
+    std::string model; ///< empty when Slurm knows no type
+    int total = 0;
+    std::optional<int> in_use; ///< unknown when Slurm did not say
+    bool operator==(const NodeGpus&) const = default;
+};
+
+struct Node {
+    std::string name;
+    std::vector<NodeGpus> gpus;
+    std::vector<std::string> partitions;
+    bool up = true;
+    int cpus = 0;
+    std::uint64_t memory_mib = 0;
+};
+
+enum class JobState {
+    pending,
+    running,
+    suspended,
+    completing,
+    completed,
+    failed,
+    cancelled,
+    timeout,
+    node_fail,
+    preempted,
+    out_of_memory,
+    boot_fail,
+    deadline,
+    unknown
+};
+
+/// True when no process of the job is left to run.
+bool is_over(JobState state);
+
+/// One job as slurmctld knows it.
+struct Job {
+    JobId id;
+    std::string name;
+    std::string partition;
+    std::string comment;
+    JobState state = JobState::unknown;
+    std::optional<JobState> outcome; ///< of a completing job: what it will be
+    std::string reason;              ///< Slurm's word: Priority, Resources, ...; empty when none
+    std::optional<int> exit_status;  ///< of an ended job, 128+N for signal N
+    std::optional<Time> submitted_at;
+    std::optional<Time> started_at; ///< of a pending job: the expected start, when Slurm has one
+    std::optional<Time> ends_at;    ///< of a running job: its limit; of an ended one: its end
+    std::string nodes;              ///< host list, empty while pending
+    std::string batch_host;         ///< node of step 0 or of the script
+    int gpus = 0;
+    bool batch = false; ///< has a batch script; else an allocation that somebody has to end
+    std::uint32_t uid = 0;
+    bool operator==(const Job&) const = default;
+};
+
+/// What is asked of Slurm. gpuq's comment and `--no-requeue` are part of every job.
+struct JobSpec {
+    std::string name;
+    std::string partition;
+    std::string comment; ///< job_comment(key)
+    std::string work_dir;
+    std::string output;               ///< batch: absolute path for what the script itself says,
+                                      ///< appended to; empty: /dev/null
+    std::chrono::minutes walltime{0}; ///< 0: the partition's default
+    int nodes = 1;
+    int gpus_per_node = 0;
+    std::optional<std::string> gpu_model;
+    std::optional<int> cpus_per_node;
+    std::optional<std::uint64_t> memory_mib_per_node;
+    std::optional<std::string> account;
+    std::optional<std::string> qos;
+    std::optional<JobId> after_ok;
+    bool by_sbatch = false; ///< batch: the script has #SBATCH lines, which only sbatch can read
+};
+
+/// A step's own client process (an srun) that carries its standard streams.
+/// `input` may be -1 (the step reads /dev/null). The holder closes the descriptors.
+struct StepProcess {
+    int pid = -1;
+    std::uint64_t born = 0; ///< when it was started, in the kernel's ticks: tells a reused pid
+    int input = -1;
+    int output = -1;
+    int error = -1; ///< srun's own words as well as the task's stderr
+};
+
+/// Jobs, partitions, nodes and steps of one cluster. Calls block for up to Slurm's MessageTimeout
+/// (10 s by default); one thread at a time.
+///
+/// `unreachable` always means that the outcome is not known: the request may have been carried out.
+class Cluster {
+public:
+    virtual ~Cluster() = default;
+
+    /// ClusterName. No RPC.
+    virtual Result<std::string> name() = 0;
+
+    virtual Result<std::vector<Partition>> partitions() = 0;
+    virtual Result<std::vector<Node>> nodes() = 0;
+
+    /// Every job of the calling user that slurmctld still remembers (pending, running, and ended
+    /// for less than MinJobAge). One RPC.
+    virtual Result<std::vector<Job>> own_jobs() = 0;
+
+    /// `missing` when slurmctld, which answered, does not know the job.
+    virtual Result<Job> job(JobId id) = 0;
+
+    /// False when the first step of an allocation, which start_now made, is over, or was never
+    /// there; `missing` when slurmctld, which answered, does not know the job.
+    virtual Result<bool> has_first_step(JobId id) = 0;
+
+    /// Allocates at once and starts `step` on the first node of the allocation, its streams on
+    /// pipes, in a session of its own that outlives the caller: a SIGKILL of the caller after this
+    /// was called can't leave an allocation without its step.
+    /// `busy`: no such resources at this moment (ask submit); `denied`: never, with Slurm's words.
+    struct Started {
+        JobId job;
+        StepProcess process;
+    };
+    virtual Result<Started> start_now(const JobSpec& spec, const std::vector<std::string>& step,
+                                      bool with_input) = 0;
+
+    /// Queues a batch job; returns when slurmctld has accepted it. `denied` with Slurm's words.
+    /// `environment` is NAME=VALUE.
+    virtual Result<JobId> submit(const JobSpec& spec, const std::string& script,
+                                 const std::vector<std::string>& environment) = 0;
+
+    /// Starts another step on the first node of a running job, sharing its resources (--overlap),
+    /// in a session of its own, streams on pipes.
+    virtual Result<StepProcess> start_step(JobId id, const std::vector<std::string>& step,
+                                           bool with_input) = 0;
+
+    /// Leaves a running step to itself: kills the client process that carries its streams in such
+    /// a way that the step does not notice. Only after the step has sent its first bytes. The
+    /// descriptors stay the caller's to close.
+    virtual void abandon(const StepProcess& process) = 0;
+
+    /// scancel: TERM, then KILL after KillWait. Success also when it has ended already.
+    virtual Result<void> cancel(JobId id) = 0;
+
+    /// Ends an allocation with an exit status (0..255), from inside or outside of it.
+    /// Success also when it has ended already.
+    virtual Result<void> complete(JobId id, int exit_status) = 0;
+};
+
+/// Finished jobs, from slurmdbd.
+struct PastJob {
+    JobId id;
+    std::string comment;
+    JobState state = JobState::unknown;
+    int exit_status = 0;                       ///< 128+N for signal N
+    std::optional<std::uint32_t> cancelled_by; ///< uid
+    std::optional<Time> started_at;
+    std::optional<Time> ended_at;
+};
+
+class Accounting {
+public:
+    virtual ~Accounting() = default;
+    /// The record of `id`; `missing` when accounting, which answered, has none; `unreachable`
+    /// when there is no accounting or it is down.
+    virtual Result<PastJob> past_job(JobId id) = 0;
+};
+
+} // namespace gpuq

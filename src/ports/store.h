@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/result.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gpuq {
+
+/// The state folder. Paths are relative to it (core/layout.h). The folder may be on NFS: every
+/// read opens the file anew (close-to-open), nothing relies on inotify, locks or cached attributes.
+/// No symbolic link is ever followed below the root; the root and every folder made is 0700,
+/// every file 0600; a root that belongs to somebody else is refused.
+/// Errors: `missing` for what is not there, `io` for the rest, with path and reason.
+class Store {
+public:
+    virtual ~Store() = default;
+
+    /// Absolute path of the folder, for people and for the supervisor's command line.
+    virtual const std::string& root() const = 0;
+
+    /// The whole of a small file; `io` beyond 4 MiB.
+    virtual Result<std::string> read(const std::string& path) = 0;
+    /// Up to `size` bytes from `offset`; shorter at the end of the file, empty beyond it.
+    virtual Result<std::string> read_at(const std::string& path, std::uint64_t offset,
+                                        std::size_t size) = 0;
+    /// Size in bytes.
+    virtual Result<std::uint64_t> size(const std::string& path) = 0;
+
+    /// Old or new content after a crash at any instruction, never a mixture: written to a
+    /// temporary name, synced, renamed, folder synced. Makes missing folders.
+    virtual Result<void> write(const std::string& path, std::string_view content) = 0;
+    /// The same, but the first writer wins: `busy` when the file is there already.
+    virtual Result<void> write_once(const std::string& path, std::string_view content) = 0;
+
+    /// For what comes later: unlike the folders that a write makes, it may be gone after a crash of
+    /// the machine.
+    virtual Result<void> make_dir(const std::string& path) = 0;
+    /// Names in a folder, unsorted, without `.` and `..`. `missing` when there is no such folder.
+    virtual Result<std::vector<std::string>> list(const std::string& path) = 0;
+    /// Success also when it was not there.
+    virtual Result<void> remove(const std::string& path) = 0;
+};
+
+} // namespace gpuq

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The fake is held to the contract that the real Slurm keeps.
+#include "contract/cluster_contract.h"
+#include "fakes/fake_cluster.h"
+
+namespace gpuq {
+namespace {
+
+std::shared_ptr<Cluster> two_nodes()
+{
+    auto cluster = std::make_shared<fakes::FakeCluster>();
+    cluster->runs_steps = true;
+    cluster->queues = {Partition{"calibration", {}, {}, /*is_default=*/true, true, "n[0-1]"}};
+    for (const char* name : {"n0", "n1"}) {
+        Node node;
+        node.name = name;
+        node.gpus = {NodeGpus{"k80", 4, 0}};
+        node.partitions = {"calibration"};
+        cluster->machines.push_back(node);
+    }
+    return cluster;
+}
+
+INSTANTIATE_TEST_SUITE_P(Fake, ClusterContract, ::testing::Values(ClusterMaker{"fake", two_nodes}));
+
+TEST(FakeCluster, ALostAnswerMakesTheJobAllTheSame)
+{
+    fakes::FakeCluster cluster;
+    cluster.lost_answers = 1;
+    EXPECT_EQ(cluster.start_now({}, {"supervisor"}, false).error().kind, Error::Kind::unreachable);
+    EXPECT_EQ(cluster.own_jobs()->size(), 1U);
+    EXPECT_TRUE(cluster.start_now({}, {"supervisor"}, false));
+}
+
+TEST(FakeCluster, IsSilentForAsLongAsItIsTold)
+{
+    fakes::FakeCluster cluster;
+    cluster.silent_for = 2;
+    EXPECT_FALSE(cluster.own_jobs());
+    EXPECT_FALSE(cluster.submit({}, "", {}));
+    EXPECT_TRUE(cluster.own_jobs()->empty());
+}
+
+} // namespace
+} // namespace gpuq
