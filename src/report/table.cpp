@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "report/table.h"
+
+#include "core/sanitise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace gpuq::report {
+namespace {
+
+constexpr std::size_t k_gap = 2;
+constexpr std::size_t k_narrowest = 6;
+
+using Widths = std::vector<std::size_t>;
+
+Table with_clean_texts(Table table)
+{
+    for (auto& row : table.rows) {
+        for (Cell& cell : row) {
+            cell.text = sanitised(cell.text);
+        }
+    }
+    return table;
+}
+
+Widths natural_widths(const Table& table, const Look& look)
+{
+    Widths widths;
+    for (const Column& column : table.columns) {
+        widths.push_back(look.header ? cells(column.title) : 0);
+    }
+    for (const auto& row : table.rows) {
+        for (std::size_t i = 0; i < widths.size(); ++i) {
+            widths[i] = std::max(widths[i], cells(row[i].text));
+        }
+    }
+    return widths;
+}
+
+std::size_t total(const Widths& widths)
+{
+    const std::size_t gaps = widths.empty() ? 0 : (widths.size() - 1) * k_gap;
+    return std::accumulate(widths.begin(), widths.end(), gaps);
+}
+
+/// The widest column that may become narrower, or none.
+std::size_t* widest_that_shrinks(const Table& table, Widths& widths)
+{
+    std::size_t* widest = nullptr;
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+        const std::size_t least = std::max(k_narrowest, cells(table.columns[i].title));
+        if (table.columns[i].shrink == Column::Shrink::yes && widths[i] > least &&
+            (widest == nullptr || widths[i] > *widest)) {
+            widest = &widths[i];
+        }
+    }
+    return widest;
+}
+
+Widths fitted(const Table& table, Widths widths, const Look& look)
+{
+    while (look.width && total(widths) > *look.width) {
+        std::size_t* widest = widest_that_shrinks(table, widths);
+        if (widest == nullptr) {
+            break;
+        }
+        --*widest;
+    }
+    return widths;
+}
+
+std::string_view escape_of(Cell::Tone tone)
+{
+    switch (tone) {
+    case Cell::Tone::good:
+        return "\033[32m";
+    case Cell::Tone::warning:
+        return "\033[33m";
+    case Cell::Tone::bad:
+        return "\033[31m";
+    case Cell::Tone::dim:
+        return "\033[2m";
+    case Cell::Tone::plain:
+        break;
+    }
+    return {};
+}
+
+std::string painted(const std::string& text, std::string_view escape)
+{
+    return escape.empty() ? text : fmt::format("{}{}\033[0m", escape, text);
+}
+
+/// Cells of one row side by side; `escapes` has the colour of each, or nothing.
+std::string line(const Table& table, const Widths& widths, const std::vector<std::string>& texts,
+                 const std::vector<std::string_view>& escapes)
+{
+    std::string line;
+    std::size_t owed = 0; // blanks, written only when something follows
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+        const std::string text = clipped(texts[i], widths[i]);
+        const std::size_t blanks = widths[i] - cells(text);
+        const bool right = table.columns[i].align == Column::Align::right;
+        owed += right ? blanks : 0;
+        if (!text.empty()) {
+            line += std::string(owed, ' ') + painted(text, escapes[i]);
+            owed = 0;
+        }
+        owed += (right ? 0 : blanks) + k_gap;
+    }
+    return line + "\n";
+}
+
+std::string header_line(const Table& table, const Widths& widths, const Look& look)
+{
+    std::vector<std::string> titles;
+    for (const Column& column : table.columns) {
+        titles.push_back(column.title);
+    }
+    return line(table, widths, titles,
+                std::vector<std::string_view>(titles.size(), look.color ? "\033[1m" : ""));
+}
+
+std::string row_line(const Table& table, const std::vector<Cell>& row, const Widths& widths,
+                     const Look& look)
+{
+    std::vector<std::string> texts;
+    std::vector<std::string_view> escapes;
+    for (const Cell& cell : row) {
+        texts.push_back(cell.text);
+        escapes.push_back(look.color ? escape_of(cell.tone) : std::string_view{});
+    }
+    return line(table, widths, texts, escapes);
+}
+
+std::vector<std::string> split(std::string_view names)
+{
+    std::vector<std::string> parts;
+    while (true) {
+        const std::size_t comma = names.find(',');
+        parts.emplace_back(names.substr(0, comma));
+        if (comma == std::string_view::npos) {
+            return parts;
+        }
+        names.remove_prefix(comma + 1);
+    }
+}
+
+Error no_such_column(const Table& table, const std::string& name)
+{
+    std::string known;
+    for (const Column& column : table.columns) {
+        known += (known.empty() ? "" : ", ") + column.name;
+    }
+    return fail(Error::Kind::usage,
+                fmt::format("--columns: no column '{}'; there are: {}", name, known));
+}
+
+Result<std::size_t> index_of(const Table& table, const std::string& name)
+{
+    for (std::size_t i = 0; i < table.columns.size(); ++i) {
+        if (table.columns[i].name == name) {
+            return i;
+        }
+    }
+    return no_such_column(table, name);
+}
+
+} // namespace
+
+Result<Table> only(const Table& table, std::string_view names)
+{
+    if (names.empty()) {
+        return table;
+    }
+    Table chosen;
+    chosen.rows.resize(table.rows.size());
+    for (const std::string& name : split(names)) {
+        TRY_ASSIGN(const std::size_t index, index_of(table, name));
+        chosen.columns.push_back(table.columns[index]);
+        for (std::size_t row = 0; row < table.rows.size(); ++row) {
+            chosen.rows[row].push_back(table.rows[row][index]);
+        }
+    }
+    return chosen;
+}
+
+std::string to_text(const Table& table, const Look& look)
+{
+    const Table clean = with_clean_texts(table);
+    const Widths widths = fitted(clean, natural_widths(clean, look), look);
+    std::string text = look.header ? header_line(clean, widths, look) : "";
+    for (const auto& row : clean.rows) {
+        text += row_line(clean, row, widths, look);
+    }
+    return text;
+}
+
+} // namespace gpuq::report

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/result.h"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gpuq::report {
+
+struct Column {
+    enum class Align { left, right };
+    enum class Shrink { no, yes };
+
+    std::string name;  ///< what --columns calls it: `job`
+    std::string title; ///< what the header says: `JOB`
+    Align align = Align::left;
+    Shrink shrink = Shrink::no; ///< may be cut on a narrow screen; an id never may
+};
+
+/// A cell: any text (sanitised when drawn), and what a colour may say about it.
+struct Cell {
+    enum class Tone { plain, good, warning, bad, dim };
+    std::string text;
+    Tone tone = Tone::plain;
+
+    Cell(std::string words, Tone meaning = Tone::plain)
+        : text(std::move(words))
+        , tone(meaning)
+    {
+    }
+    Cell(const char* words)
+        : text(words)
+    {
+    }
+};
+
+/// Rows below columns. Every row has one cell per column.
+struct Table {
+    std::vector<Column> columns;
+    std::vector<std::vector<Cell>> rows;
+};
+
+/// How a table is to be drawn.
+struct Look {
+    bool header = true;
+    bool color = false;
+    std::optional<std::size_t> width; ///< of the terminal, in cells; unset: as wide as need be
+};
+
+/// The table with only the columns named in `names` (`job,name,state`), in that order; all of them
+/// when `names` is empty. `usage` names an unknown column and those that exist.
+Result<Table> only(const Table& table, std::string_view names);
+
+/// Lines of aligned columns, two blanks between them, no blanks at their ends. On a screen too
+/// narrow, columns that may shrink are cut, the widest first; the others never are.
+std::string to_text(const Table& table, const Look& look);
+
+} // namespace gpuq::report

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "report/words.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+#include <utility>
+
+namespace gpuq {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string signal_name(int number)
+{
+    const char* name = sigabbrev_np(number);
+    return name == nullptr ? fmt::format("signal {}", number)
+                           : fmt::format("signal {} (SIG{})", number, name);
+}
+
+std::tm local(Time at)
+{
+    const std::time_t seconds = std::chrono::system_clock::to_time_t(
+        std::chrono::time_point_cast<std::chrono::system_clock::duration>(at));
+    std::tm parts = {};
+    localtime_r(&seconds, &parts);
+    return parts;
+}
+
+std::string with_detail(std::string sentence, const Ending& ending)
+{
+    return ending.detail.empty() ? sentence : fmt::format("{}: {}", sentence, ending.detail);
+}
+
+/// The command that helps after an ending, if one does.
+std::optional<std::string> advice(const Request& request, Cause cause)
+{
+    switch (cause) {
+    case Cause::time_limit:
+        return fmt::format("for more time: gpuq run -t {}m ...", 2 * request.walltime.count());
+    case Cause::memory:
+        return "for more memory: gpuq run --mem SIZE ...";
+    case Cause::gpu_memory:
+        return "a smaller batch, or a GPU with more memory: gpuq run -g 32G+ ...";
+    case Cause::node_failed:
+    case Cause::preempted:
+    case Cause::lost:
+        return "the same again: gpuq run ...";
+    default:
+        return std::nullopt;
+    }
+}
+
+} // namespace
+
+std::string in_words(std::chrono::seconds duration)
+{
+    using std::chrono::days;
+    struct Unit {
+        std::chrono::seconds size;
+        const char* one;
+        const char* many;
+    };
+    static constexpr std::array<Unit, 4> units = {
+        {{days{1}, "day", "days"}, {1h, "h", "h"}, {1min, "min", "min"}, {1s, "s", "s"}}};
+    for (std::size_t i = 0; i < units.size(); ++i) {
+        const auto count = duration / units[i].size;
+        if (count == 0) {
+            continue;
+        }
+        std::string text = fmt::format("{} {}", count, count == 1 ? units[i].one : units[i].many);
+        if (i + 1 < units.size()) {
+            const auto rest = (duration % units[i].size) / units[i + 1].size;
+            if (rest > 0) {
+                text +=
+                    fmt::format(" {} {}", rest, rest == 1 ? units[i + 1].one : units[i + 1].many);
+            }
+        }
+        return text;
+    }
+    return "0 s";
+}
+
+std::string clock_text(Time at, Time now)
+{
+    const std::tm then = local(at);
+    const std::tm today = local(now);
+    const bool same_day = then.tm_year == today.tm_year && then.tm_yday == today.tm_yday;
+    return same_day ? fmt::format("{:%H:%M}", then) : fmt::format("{:%Y-%m-%d %H:%M}", then);
+}
+
+std::string waiting_in_words(std::string_view slurm_reason)
+{
+    // slurm.conf(5), squeue(1) JOB REASON CODES.
+    static constexpr std::array<std::pair<std::string_view, std::string_view>, 14> words = {{
+        {"None", "just queued"},
+        {"Resources", "no GPU is free"},
+        {"Priority", "others are before you"},
+        {"Dependency", "another run has to end first"},
+        {"DependencyNeverSatisfied", "the run it was to follow did not end well"},
+        {"BeginTime", "its start time has not come"},
+        {"JobHeldUser", "held by you (scontrol release)"},
+        {"JobHeldAdmin", "held by an operator"},
+        {"Reservation", "its reservation has not begun"},
+        {"PartitionDown", "the queue is closed"},
+        {"PartitionInactive", "the queue is closed"},
+        {"PartitionTimeLimit", "it asks for more time than the queue gives"},
+        {"ReqNodeNotAvail", "the nodes it needs are not available"},
+        {"Licenses", "a licence is not free"},
+    }};
+    for (const auto& [reason, text] : words) {
+        if (reason == slurm_reason) {
+            return std::string(text);
+        }
+    }
+    if (slurm_reason.find("PerUser") != std::string_view::npos) {
+        return fmt::format("your limit is reached ({})", slurm_reason);
+    }
+    if (slurm_reason.starts_with("QOS") || slurm_reason.starts_with("Assoc")) {
+        return fmt::format("a limit of your group is reached ({})", slurm_reason);
+    }
+    return slurm_reason.empty() ? "just queued" : std::string(slurm_reason);
+}
+
+std::string ending_in_words(const Ending& ending, const Request& request)
+{
+    switch (ending.cause) {
+    case Cause::finished:
+        return with_detail(fmt::format("ended with status {}", ending.status), ending);
+    case Cause::crashed:
+        return with_detail("was killed by " + signal_name(ending.status - 128), ending);
+    case Cause::time_limit:
+        return "reached its time limit of " + in_words(request.walltime);
+    case Cause::memory:
+        return with_detail("was killed for using too much memory", ending);
+    case Cause::gpu_memory:
+        return fmt::format("ended with status {}: the GPU's memory was exhausted", ending.status);
+    case Cause::node_failed:
+        return with_detail("was lost: its node failed", ending);
+    case Cause::preempted:
+        return with_detail("was preempted by a job that goes first", ending);
+    case Cause::stopped:
+        return with_detail("was stopped", ending);
+    case Cause::cancelled:
+        return with_detail("was cancelled", ending);
+    case Cause::not_started:
+        return with_detail("could not be started", ending);
+    case Cause::input_lost:
+        return with_detail("was ended: its piped input broke off", ending);
+    case Cause::lost:
+        return with_detail("was lost", ending);
+    }
+    return "ended";
+}
+
+std::vector<std::string> farewell(const Run& run, JobId job, const Ending& ending,
+                                  std::string_view last_lines)
+{
+    if (ending.cause == Cause::finished && ending.status == 0) {
+        return {};
+    }
+    std::vector<std::string> lines = {fmt::format("run {} ({}) {}", job.value, run.request.name,
+                                                  ending_in_words(ending, run.request))};
+    const bool killed = ending.cause != Cause::finished && ending.cause != Cause::not_started;
+    while (killed && !last_lines.empty()) {
+        const std::size_t end = last_lines.find('\n');
+        lines.push_back(fmt::format("  | {}", last_lines.substr(0, end)));
+        last_lines.remove_prefix(end == std::string_view::npos ? last_lines.size() : end + 1);
+    }
+    if (const auto help = advice(run.request, ending.cause)) {
+        lines.push_back(*help);
+    }
+    if (ending.cause != Cause::not_started) {
+        lines.push_back(fmt::format("the whole log: gpuq logs {}", job.value));
+    }
+    return lines;
+}
+
+} // namespace gpuq

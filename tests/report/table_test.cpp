@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "report/table.h"
+
+#include <gtest/gtest.h>
+
+namespace gpuq::report {
+namespace {
+
+const Table k_runs = {
+    {{"job", "JOB", Column::Align::right},
+     {"name", "NAME", {}, Column::Shrink::yes},
+     {"state", "STATE"}},
+    {{"7", "train.py", {"running", Cell::Tone::good}},
+     {"1042", "最終-evaluation", "waiting"},
+     {"1043", "a\nb\033[2J", {"failed", Cell::Tone::bad}}},
+};
+
+TEST(Table, AlignsByCells)
+{
+    EXPECT_EQ(to_text(k_runs, {}), " JOB  NAME             STATE\n"
+                                   "   7  train.py         running\n"
+                                   "1042  最終-evaluation  waiting\n"
+                                   "1043  a^Jb^[[2J        failed\n");
+}
+
+TEST(Table, CutsOnlyWhatMayShrink)
+{
+    EXPECT_EQ(to_text(k_runs, {.width = 24}), " JOB  NAME       STATE\n"
+                                              "   7  train.py   running\n"
+                                              "1042  最終-eva…  waiting\n"
+                                              "1043  a^Jb^[[2J  failed\n");
+    // Beyond that it is the terminal's business: an id is never cut.
+    EXPECT_EQ(to_text(k_runs, {.header = false, .width = 1}), "   7  train…  running\n"
+                                                              "1042  最終-…  waiting\n"
+                                                              "1043  a^Jb^…  failed\n");
+}
+
+TEST(Table, LeavesTheHeaderOutWhenAsked)
+{
+    EXPECT_EQ(to_text({{{"a", "A"}}, {{"x"}}}, {.header = false}), "x\n");
+    EXPECT_EQ(to_text({{{"a", "A"}}, {}}, {}), "A\n");
+    EXPECT_EQ(to_text({{{"a", "A"}}, {}}, {.header = false}), "");
+}
+
+TEST(Table, HasNoBlanksAtTheEndOfALine)
+{
+    EXPECT_EQ(to_text({{{"a", "A"}, {"b", "B"}, {"c", "C"}}, {{"1", "", ""}, {"", "2", ""}}}, {}),
+              "A  B  C\n1\n   2\n");
+}
+
+TEST(Table, ColoursOnlyWhenAsked)
+{
+    EXPECT_EQ(to_text({{{"a", "A"}, {"b", "B"}}, {{{"x", Cell::Tone::bad}, "y"}}}, {.color = true}),
+              "\033[1mA\033[0m  \033[1mB\033[0m\n\033[31mx\033[0m  y\n");
+}
+
+TEST(Columns, AreChosenAndOrderedByName)
+{
+    EXPECT_EQ(to_text(*only(k_runs, "state,job"), {}), "STATE     JOB\n"
+                                                       "running     7\n"
+                                                       "waiting  1042\n"
+                                                       "failed   1043\n");
+    EXPECT_EQ(to_text(*only(k_runs, ""), {}), to_text(k_runs, {}));
+}
+
+TEST(Columns, NameThoseThatExistWhenOneDoesNot)
+{
+    for (const char* names : {"job,nmae", "nmae"}) {
+        EXPECT_EQ(
+            only(k_runs, names).error(),
+            fail(Error::Kind::usage, "--columns: no column 'nmae'; there are: job, name, state"));
+    }
+}
+
+} // namespace
+} // namespace gpuq::report

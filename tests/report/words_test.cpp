@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "report/words.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+namespace gpuq {
+namespace {
+
+using namespace std::chrono_literals;
+
+Run some_run()
+{
+    Run run{RunKey::make(Time{}, {}), "local", "ada", "login", "1", Time{}, Request{}, {}};
+    run.request.name = "train";
+    run.request.walltime = 120min;
+    return run;
+}
+
+Ending ending(int status, Cause cause)
+{
+    return Ending{status, cause, "", Time{}};
+}
+
+using Lines = std::vector<std::string>;
+
+TEST(Words, NameTheTwoLargestUnitsOfADuration)
+{
+    EXPECT_EQ(in_words(0s), "0 s");
+    EXPECT_EQ(in_words(59s), "59 s");
+    EXPECT_EQ(in_words(90s), "1 min 30 s");
+    EXPECT_EQ(in_words(2h), "2 h");
+    EXPECT_EQ(in_words(2h + 1s), "2 h");
+    EXPECT_EQ(in_words(std::chrono::days{1} + 12h), "1 day 12 h");
+    EXPECT_EQ(in_words(std::chrono::days{7}), "7 days");
+}
+
+TEST(Words, SayNothingAfterSuccess)
+{
+    EXPECT_EQ(farewell(some_run(), JobId{42}, ending(0, Cause::finished), "tail"), Lines{});
+}
+
+TEST(Words, DoNotRepeatTheOutputOfAProgramThatLeftByItself)
+{
+    EXPECT_EQ(farewell(some_run(), JobId{42}, ending(3, Cause::finished), "tail"),
+              (Lines{"run 42 (train) ended with status 3", "the whole log: gpuq logs 42"}));
+}
+
+TEST(Words, TellWhyARunDiedItsLastLinesAndWhatToDo)
+{
+    EXPECT_EQ(farewell(some_run(), JobId{42}, ending(124, Cause::time_limit), "epoch 1\nepoch 2\n"),
+              (Lines{"run 42 (train) reached its time limit of 2 h", "  | epoch 1", "  | epoch 2",
+                     "for more time: gpuq run -t 240m ...", "the whole log: gpuq logs 42"}));
+}
+
+TEST(Words, NameTheSignalOfACrash)
+{
+    EXPECT_EQ(farewell(some_run(), JobId{42}, ending(128 + SIGSEGV, Cause::crashed), "").front(),
+              "run 42 (train) was killed by signal 11 (SIGSEGV)");
+}
+
+TEST(Words, HaveNoLogToShowForAProgramThatNeverStarted)
+{
+    Ending missing = ending(127, Cause::not_started);
+    missing.detail = "no such program: trian.py";
+    EXPECT_EQ(farewell(some_run(), JobId{42}, missing, ""),
+              Lines{"run 42 (train) could not be started: no such program: trian.py"});
+}
+
+TEST(Words, TranslateSlurmsReasons)
+{
+    EXPECT_EQ(waiting_in_words("Resources"), "no GPU is free");
+    EXPECT_EQ(waiting_in_words("QOSMaxJobsPerUserLimit"),
+              "your limit is reached (QOSMaxJobsPerUserLimit)");
+    EXPECT_EQ(waiting_in_words("QOSGrpGRES"), "a limit of your group is reached (QOSGrpGRES)");
+    EXPECT_EQ(waiting_in_words("SomethingNew"), "SomethingNew");
+    EXPECT_EQ(waiting_in_words(""), "just queued");
+}
+
+} // namespace
+} // namespace gpuq
