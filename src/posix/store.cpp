@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "posix/store.h"
+
+#include "posix/fd.h"
+#include "posix/random.h"
+
+#include <fmt/format.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+namespace gpuq {
+namespace {
+
+constexpr std::size_t k_largest_small_file = 4 << 20;
+constexpr std::string_view k_temporary = ".tmp-";
+constexpr int k_folder_flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+/// A file that another host replaced between lookup and open: NFS says ESTALE, a new lookup helps.
+constexpr int k_stale_tries = 3;
+
+Error trouble(std::string_view verb, std::string_view root, std::string_view path, int error)
+{
+    return fail(Error::Kind::io, fmt::format("can't {} {}{}{}: {}", verb, root,
+                                             path.empty() ? "" : "/", path, std::strerror(error)));
+}
+
+Error unreadable(std::string_view root, std::string_view path, int error)
+{
+    Error reason = trouble("read", root, path, error);
+    reason.kind = error == ENOENT ? Error::Kind::missing : Error::Kind::io;
+    return reason;
+}
+
+/// Splits off the first word of a path.
+std::string next_word(std::string_view& path)
+{
+    const std::size_t end = std::min(path.find('/'), path.size());
+    std::string word(path.substr(0, end));
+    path.remove_prefix(std::min(end + 1, path.size()));
+    return word;
+}
+
+std::pair<std::string_view, std::string_view> split_last(std::string_view path)
+{
+    const std::size_t slash = path.rfind('/');
+    if (slash == std::string_view::npos) {
+        return {"", path};
+    }
+    return {path.substr(0, slash), path.substr(slash + 1)};
+}
+
+/// Paths are made in core/layout.cpp; any other shape is a way out of the folder.
+bool is_safe(std::string_view path)
+{
+    while (!path.empty()) {
+        const std::string word = next_word(path);
+        if (word.empty() || word == "." || word == "..") {
+            return false;
+        }
+    }
+    return true;
+}
+
+enum class Missing { is_error, is_made, is_made_durable };
+
+/// Opens the folder `path` word by word, never through a symbolic link. On failure errno says why.
+Fd open_folder(const std::string& root, std::string_view path, Missing missing)
+{
+    Fd folder(::open(root.c_str(), k_folder_flags));
+    while (folder && !path.empty()) {
+        const std::string word = next_word(path);
+        Fd next(::openat(folder.get(), word.c_str(), k_folder_flags | O_NOFOLLOW));
+        if (!next && errno == ENOENT && missing != Missing::is_error) {
+            if (::mkdirat(folder.get(), word.c_str(), 0700) != 0 && errno != EEXIST) {
+                return Fd();
+            }
+            if (missing == Missing::is_made_durable) {
+                ::fsync(folder.get());
+            }
+            next = Fd(::openat(folder.get(), word.c_str(), k_folder_flags | O_NOFOLLOW));
+        }
+        folder = std::move(next);
+    }
+    return folder;
+}
+
+/// A regular file opened for reading. O_NONBLOCK: a fifo that somebody left here can't hang us.
+Fd open_file(const std::string& root, std::string_view path, struct stat& status)
+{
+    const auto [parent, name] = split_last(path);
+    const Fd folder = open_folder(root, parent, Missing::is_error);
+    if (!folder) {
+        return Fd();
+    }
+    Fd file(::openat(folder.get(), std::string(name).c_str(),
+                     O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    if (!file || ::fstat(file.get(), &status) != 0) {
+        return Fd();
+    }
+    if (!S_ISREG(status.st_mode)) {
+        errno = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
+        return Fd();
+    }
+    return file;
+}
+
+/// Reads from `offset` until `size` bytes or the end of the file; nothing when errno says why.
+std::optional<std::string> read_range(int file, std::uint64_t offset, std::size_t size)
+{
+    std::string bytes(size, '\0');
+    std::size_t got = 0;
+    while (got < size) {
+        const ssize_t n =
+            ::pread(file, bytes.data() + got, size - got, static_cast<off_t>(offset + got));
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            return std::nullopt;
+        }
+        if (n == 0) {
+            break;
+        }
+        got += static_cast<std::size_t>(n);
+    }
+    bytes.resize(got);
+    return bytes;
+}
+
+/// The whole file, also when it has grown since its size was taken, but never more than one byte
+/// beyond what a small file may have.
+std::optional<std::string> read_whole(int file, std::size_t expected)
+{
+    const std::size_t size = std::min(expected, k_largest_small_file) + 1;
+    auto bytes = read_range(file, 0, size);
+    const bool has_grown = bytes && bytes->size() == size && size <= k_largest_small_file;
+    return has_grown ? read_range(file, 0, k_largest_small_file + 1) : bytes;
+}
+
+bool write_all(int file, std::string_view content)
+{
+    while (!content.empty()) {
+        const ssize_t n = ::write(file, content.data(), content.size());
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            return false;
+        }
+        content.remove_prefix(static_cast<std::size_t>(n));
+    }
+    return true;
+}
+
+std::string temporary_name()
+{
+    std::string name(k_temporary);
+    for (const unsigned char byte : random_bytes()) {
+        name += fmt::format("{:02x}", byte);
+    }
+    return name;
+}
+
+/// A synced file under a temporary name in `folder`; the name goes when this does.
+class Temporary {
+public:
+    Temporary(int folder, std::string_view content)
+        : m_folder(folder)
+        , m_name(temporary_name())
+        , m_file(::openat(folder, m_name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600))
+    {
+        if (!m_file) {
+            m_name.clear();
+            m_error = errno;
+        } else if (!write_all(m_file.get(), content) || !synced(content)) {
+            m_error = errno;
+        }
+    }
+    Temporary(const Temporary&) = delete;
+    Temporary& operator=(const Temporary&) = delete;
+    ~Temporary()
+    {
+        if (!m_name.empty()) {
+            ::unlinkat(m_folder, m_name.c_str(), 0);
+        }
+    }
+
+    /// 0, or why the file could not be written.
+    int error() const { return m_error; }
+
+    bool replace(const std::string& name)
+    {
+        if (::renameat(m_folder, m_name.c_str(), m_folder, name.c_str()) != 0) {
+            return false;
+        }
+        m_name.clear();
+        return true;
+    }
+
+    /// Gives the file its name unless the name is taken: errno EEXIST.
+    bool claim(const std::string& name)
+    {
+        if (::linkat(m_folder, m_name.c_str(), m_folder, name.c_str(), 0) == 0) {
+            return true;
+        }
+        const int error = errno;
+        if (error == EEXIST && has_two_names()) {
+            return true; // An NFS server that answers a repeated request: the first one won.
+        }
+        if (error == EPERM || error == EOPNOTSUPP || error == ENOSYS) {
+            return claim_by_rename(name); // A file system without hard links.
+        }
+        errno = error;
+        return false;
+    }
+
+private:
+    /// An empty file has no bytes that could be missing.
+    bool synced(std::string_view content) const
+    {
+        return content.empty() || ::fsync(m_file.get()) == 0;
+    }
+
+    bool has_two_names() const
+    {
+        struct stat status = {};
+        return ::fstat(m_file.get(), &status) == 0 && status.st_nlink == 2;
+    }
+
+    bool claim_by_rename(const std::string& name)
+    {
+        if (::renameat2(m_folder, m_name.c_str(), m_folder, name.c_str(), RENAME_NOREPLACE) != 0) {
+            return false;
+        }
+        m_name.clear();
+        return true;
+    }
+
+    int m_folder;
+    std::string m_name;
+    Fd m_file;
+    int m_error = 0;
+};
+
+/// Makes `root` with its parents: 0700, as the XDG specification asks.
+bool make_root(const std::string& root)
+{
+    for (std::size_t slash = root.find('/', 1);; slash = root.find('/', slash + 1)) {
+        const std::string part = root.substr(0, slash);
+        if (::mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) {
+            // What matters is whether the whole path is there: a parent may be unreadable to us.
+            struct stat status = {};
+            if (const int error = errno; ::stat(part.c_str(), &status) != 0) {
+                errno = error;
+                return false;
+            }
+        }
+        if (slash == std::string::npos) {
+            return true;
+        }
+    }
+}
+
+std::string without_trailing_slashes(std::string path)
+{
+    while (path.size() > 1 && path.ends_with('/')) {
+        path.pop_back();
+    }
+    return path;
+}
+
+Result<void> check_root(const std::string& root, const struct stat& status)
+{
+    if (status.st_uid != ::geteuid()) {
+        return fail(Error::Kind::denied,
+                    fmt::format("the state folder {} belongs to user {}, not to you: name another "
+                                "one with GPUQ_STATE_DIR",
+                                root, status.st_uid));
+    }
+    if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+        return fail(Error::Kind::denied,
+                    fmt::format("others may write to the state folder {} (mode {:o}): chmod 700 it "
+                                "if you trust what is in it",
+                                root, status.st_mode & 07777));
+    }
+    return {};
+}
+
+Error unsafe(std::string_view path)
+{
+    return fail(Error::Kind::internal, fmt::format("not a path in the state folder: '{}'", path));
+}
+
+/// Runs `attempt` again while it fails because another host replaced something (ESTALE).
+template <typename Attempt>
+auto fresh(Attempt attempt)
+{
+    for (int tries = 1;; ++tries) {
+        auto result = attempt();
+        if (result || errno != ESTALE || tries == k_stale_tries) {
+            return result;
+        }
+    }
+}
+
+} // namespace
+
+Result<std::unique_ptr<PosixStore>> PosixStore::open(const std::string& given_root)
+{
+    const std::string root = without_trailing_slashes(given_root);
+    if (!root.starts_with('/')) {
+        return fail(Error::Kind::usage,
+                    fmt::format("the state folder '{}' is not an absolute path", root));
+    }
+    Fd folder(::open(root.c_str(), k_folder_flags));
+    if (!folder && errno == ENOENT) {
+        if (!make_root(root)) {
+            return fail(Error::Kind::io, fmt::format("can't make the state folder {}: {}", root,
+                                                     std::strerror(errno)));
+        }
+        folder = Fd(::open(root.c_str(), k_folder_flags));
+    }
+    struct stat status = {};
+    if (!folder || ::fstat(folder.get(), &status) != 0) {
+        return fail(Error::Kind::io,
+                    fmt::format("can't open the state folder {}: {}", root, std::strerror(errno)));
+    }
+    TRY(check_root(root, status));
+    return std::unique_ptr<PosixStore>(new PosixStore(root));
+}
+
+Result<std::string> PosixStore::read(const std::string& path)
+{
+    if (!is_safe(path)) {
+        return unsafe(path);
+    }
+    struct stat status = {};
+    auto bytes = fresh([&]() -> std::optional<std::string> {
+        const Fd file = open_file(m_root, path, status);
+        return file ? read_whole(file.get(), static_cast<std::size_t>(status.st_size))
+                    : std::nullopt;
+    });
+    if (!bytes) {
+        return unreadable(m_root, path, errno);
+    }
+    if (bytes->size() > k_largest_small_file) {
+        return unreadable(m_root, path, EFBIG);
+    }
+    return *std::move(bytes);
+}
+
+Result<std::string> PosixStore::read_at(const std::string& path, std::uint64_t offset,
+                                        std::size_t size)
+{
+    if (!is_safe(path)) {
+        return unsafe(path);
+    }
+    struct stat status = {};
+    auto bytes = fresh([&]() -> std::optional<std::string> {
+        const Fd file = open_file(m_root, path, status);
+        return file ? read_range(file.get(), offset, size) : std::nullopt;
+    });
+    if (!bytes) {
+        return unreadable(m_root, path, errno);
+    }
+    return *std::move(bytes);
+}
+
+Result<std::uint64_t> PosixStore::size(const std::string& path)
+{
+    if (!is_safe(path)) {
+        return unsafe(path);
+    }
+    struct stat status = {};
+    if (!fresh([&] { return open_file(m_root, path, status); })) {
+        return unreadable(m_root, path, errno);
+    }
+    return static_cast<std::uint64_t>(status.st_size);
+}
+
+Result<void> PosixStore::write(const std::string& path, std::string_view content)
+{
+    if (!is_safe(path)) {
+        return unsafe(path);
+    }
+    const auto [parent, name] = split_last(path);
+    const Fd folder = open_folder(m_root, parent, Missing::is_made_durable);
+    if (!folder) {
+        return trouble("write", m_root, path, errno);
+    }
+    Temporary file(folder.get(), content);
+    if (file.error() != 0) {
+        return trouble("write", m_root, path, file.error());
+    }
+    if (!file.replace(std::string(name)) || ::fsync(folder.get()) != 0) {
+        return trouble("write", m_root, path, errno);
+    }
+    return {};
+}
+
+Result<void> PosixStore::write_once(const std::string& path, std::string_view content)
+{
+    if (!is_safe(path)) {
+        return unsafe(path);
+    }
+    const auto [parent, name] = split_last(path);
+    const Fd folder = open_folder(m_root, parent, Missing::is_made_durable);
+    if (!folder) {
+        return trouble("write", m_root, path, errno);
+    }
+    Temporary file(folder.get(), content);
+    if (file.error() != 0) {
+        return trouble("write", m_root, path, file.error());
+    }
+    if (!file.claim(std::string(name))) {
+        return errno == EEXIST
+                   ? fail(Error::Kind::busy, fmt::format("{}/{} is there already", m_root, path))
+                   : trouble("write", m_root, path, errno);
+    }
+    if (::fsync(folder.get()) != 0) {
+        return trouble("write", m_root, path, errno);
+    }
+    return {};
+}
+
+Result<void> PosixStore::make_dir(const std::string& path)
+{
+    if (!is_safe(path)) {
+        return unsafe(path);
+    }
+    if (!open_folder(m_root, path, Missing::is_made)) {
+        return trouble("make", m_root, path, errno);
+    }
+    return {};
+}
+
+Result<std::vector<std::string>> PosixStore::list(const std::string& path)
+{
+    if (!is_safe(path)) {
+        return unsafe(path);
+    }
+    Fd folder = open_folder(m_root, path, Missing::is_error);
+    DIR* entries = folder ? ::fdopendir(folder.get()) : nullptr;
+    if (entries == nullptr) {
+        return unreadable(m_root, path, errno);
+    }
+    folder.release(); // closedir closes it
+    std::vector<std::string> names;
+    errno = 0;
+    while (const dirent* entry = ::readdir(entries)) {
+        const std::string_view name = entry->d_name;
+        if (name != "." && name != ".." && !name.starts_with(k_temporary)) {
+            names.emplace_back(name);
+        }
+    }
+    const int error = errno;
+    ::closedir(entries);
+    if (error != 0) {
+        return unreadable(m_root, path, error);
+    }
+    return names;
+}
+
+Result<void> PosixStore::remove(const std::string& path)
+{
+    if (!is_safe(path) || path.empty()) {
+        return unsafe(path);
+    }
+    const auto [parent, name] = split_last(path);
+    const Fd folder = open_folder(m_root, parent, Missing::is_error);
+    const std::string word(name);
+    bool gone = folder && ::unlinkat(folder.get(), word.c_str(), 0) == 0;
+    if (folder && !gone && (errno == EISDIR || errno == EPERM)) {
+        gone = ::unlinkat(folder.get(), word.c_str(), AT_REMOVEDIR) == 0;
+    }
+    if (!gone && errno != ENOENT) {
+        return trouble("remove", m_root, path, errno);
+    }
+    return {};
+}
+
+} // namespace gpuq

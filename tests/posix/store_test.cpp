@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "posix/store.h"
+
+#include "contract/store_contract.h"
+#include "fakes/memory_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+namespace gpuq {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+/// A folder that goes with the test.
+class Folder {
+public:
+    Folder()
+    {
+        std::string name = fs::temp_directory_path() / "gpuq-store-XXXXXX";
+        m_path = ::mkdtemp(name.data());
+    }
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+    ~Folder() { fs::remove_all(m_path); }
+    std::string path() const { return m_path; }
+
+private:
+    fs::path m_path;
+};
+
+/// The real store in a folder of its own.
+class StoreInFolder {
+public:
+    Store& store() { return *m_store; }
+
+private:
+    Folder m_folder;
+    std::unique_ptr<PosixStore> m_store = PosixStore::open(m_folder.path() + "/state").value();
+};
+
+std::shared_ptr<Store> make_posix()
+{
+    const auto owner = std::make_shared<StoreInFolder>();
+    return std::shared_ptr<Store>(owner, &owner->store());
+}
+
+std::shared_ptr<Store> make_memory()
+{
+    return std::make_shared<fakes::MemoryStore>();
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, StoreContract,
+                         ::testing::Values(StoreMaker{"posix", make_posix},
+                                           StoreMaker{"memory", make_memory}),
+                         [](const auto& maker) { return maker.param.name; });
+
+mode_t mode_of(const std::string& path)
+{
+    struct stat status = {};
+    EXPECT_EQ(::stat(path.c_str(), &status), 0) << path;
+    return status.st_mode & 07777;
+}
+
+TEST(PosixStore, MakesItsFolderAndParentsForTheOwnerAlone)
+{
+    const Folder folder;
+    const std::string root = folder.path() + "/.local/state/gpuq";
+    const auto store = PosixStore::open(root + "/").value();
+    EXPECT_EQ(store->root(), root);
+    ASSERT_TRUE(store->write("runs/x/run.json", "{}"));
+    EXPECT_EQ(mode_of(folder.path() + "/.local"), 0700u);
+    EXPECT_EQ(mode_of(root), 0700u);
+    EXPECT_EQ(mode_of(root + "/runs/x"), 0700u);
+    EXPECT_EQ(mode_of(root + "/runs/x/run.json"), 0600u);
+}
+
+TEST(PosixStore, RefusesAFolderThatOthersMayWriteTo)
+{
+    const Folder folder;
+    fs::permissions(folder.path(), fs::perms(0770));
+    const auto store = PosixStore::open(folder.path());
+    ASSERT_FALSE(store);
+    EXPECT_EQ(store.error().kind, Error::Kind::denied);
+    EXPECT_THAT(store.error().text, HasSubstr("chmod 700"));
+}
+
+TEST(PosixStore, RefusesAFolderOfSomebodyElse)
+{
+    const std::string theirs = ::geteuid() == 0 ? "" : "/";
+    const Folder folder;
+    if (theirs.empty()) {
+        ASSERT_EQ(::chown(folder.path().c_str(), 12345, 12345), 0);
+    }
+    const auto store = PosixStore::open(theirs.empty() ? folder.path() : theirs);
+    ASSERT_FALSE(store);
+    EXPECT_EQ(store.error().kind, Error::Kind::denied);
+    EXPECT_THAT(store.error().text, HasSubstr("GPUQ_STATE_DIR"));
+}
+
+TEST(PosixStore, SaysWhyItsFolderCanNotBeMade)
+{
+    const Folder folder;
+    std::ofstream(folder.path() + "/file") << "x";
+    const auto store = PosixStore::open(folder.path() + "/file/gpuq");
+    ASSERT_FALSE(store);
+    EXPECT_EQ(store.error().kind, Error::Kind::io);
+    EXPECT_THAT(store.error().text, HasSubstr("Not a directory"));
+    EXPECT_EQ(kind_of(PosixStore::open("relative")), Error::Kind::usage);
+}
+
+TEST(PosixStore, FollowsNoSymbolicLinkBelowItsRoot)
+{
+    const Folder folder;
+    const Folder elsewhere;
+    std::ofstream(elsewhere.path() + "/secret") << "secret";
+    const auto store = PosixStore::open(folder.path()).value();
+    fs::create_symlink(elsewhere.path(), folder.path() + "/runs");
+    fs::create_symlink(elsewhere.path() + "/secret", folder.path() + "/file");
+    EXPECT_EQ(kind_of(store->read("runs/secret")), Error::Kind::io);
+    EXPECT_EQ(kind_of(store->read("file")), Error::Kind::io);
+    EXPECT_EQ(kind_of(store->list("runs")), Error::Kind::io);
+    EXPECT_EQ(kind_of(store->write("runs/new", "x")), Error::Kind::io);
+    EXPECT_FALSE(fs::exists(elsewhere.path() + "/new"));
+    ASSERT_TRUE(store->write("file", "own"));
+    EXPECT_EQ(store->read("file").value(), "own");
+    std::string secret;
+    std::ifstream(elsewhere.path() + "/secret") >> secret;
+    EXPECT_EQ(secret, "secret");
+}
+
+TEST(PosixStore, DoesNotHangOnAFifo)
+{
+    const Folder folder;
+    const auto store = PosixStore::open(folder.path()).value();
+    ASSERT_EQ(::mkfifo((folder.path() + "/fifo").c_str(), 0600), 0);
+    EXPECT_EQ(kind_of(store->read("fifo")), Error::Kind::io);
+}
+
+TEST(PosixStore, SaysThatItsFolderIsGone)
+{
+    const Folder folder;
+    const auto store = PosixStore::open(folder.path() + "/state").value();
+    fs::remove_all(folder.path() + "/state");
+    EXPECT_EQ(kind_of(store->read("a")), Error::Kind::missing);
+    const auto written = store->write("a", "x");
+    EXPECT_EQ(kind_of(written), Error::Kind::io);
+    EXPECT_THAT(written.error().text, HasSubstr(folder.path() + "/state/a: No such file"));
+}
+
+TEST(PosixStore, HidesWhatACrashLeftBehind)
+{
+    const Folder folder;
+    const auto store = PosixStore::open(folder.path()).value();
+    std::ofstream(folder.path() + "/.tmp-0123") << "half";
+    ASSERT_TRUE(store->write("whole", "x"));
+    EXPECT_THAT(store->list("").value(), UnorderedElementsAre("whole"));
+}
+
+TEST(PosixStore, ShowsReadersOldOrNewContentNeverAMixture)
+{
+    const Folder folder;
+    const auto store = PosixStore::open(folder.path()).value();
+    const std::string a(100'000, 'a');
+    const std::string b(50'000, 'b');
+    ASSERT_TRUE(store->write("f", a));
+    std::atomic<bool> done = false;
+    std::thread writer([&] {
+        for (int i = 0; i < 100; ++i) {
+            EXPECT_TRUE(store->write("f", i % 2 == 0 ? b : a));
+        }
+        done = true;
+    });
+    int mixtures = 0;
+    while (!done) {
+        const std::string seen = store->read("f").value();
+        mixtures += seen != a && seen != b ? 1 : 0;
+    }
+    writer.join();
+    EXPECT_EQ(mixtures, 0);
+}
+
+TEST(PosixStore, LetsExactlyOneOfManyWritersWin)
+{
+    const Folder folder;
+    const auto store = PosixStore::open(folder.path()).value();
+    std::atomic<int> won = 0;
+    std::vector<std::thread> writers;
+    for (int i = 0; i < 8; ++i) {
+        writers.emplace_back([&, i] {
+            const auto written = store->write_once("once", std::to_string(i));
+            won += written ? 1 : 0;
+            EXPECT_TRUE(written || written.error().kind == Error::Kind::busy);
+        });
+    }
+    for (std::thread& writer : writers) {
+        writer.join();
+    }
+    EXPECT_EQ(won, 1);
+    EXPECT_THAT(store->list("").value(), UnorderedElementsAre("once"));
+}
+
+TEST(PosixStore, LeavesTheOldContentWhenTheNewDoesNotFit)
+{
+    // RLIMIT_FSIZE stands in for a full disk: write fails half way.
+    const Folder folder;
+    const auto store = PosixStore::open(folder.path()).value();
+    ASSERT_TRUE(store->write("f", "old"));
+    const auto write_too_much = [&] {
+        ::signal(SIGXFSZ, SIG_IGN);
+        const rlimit small{.rlim_cur = 1000, .rlim_max = 1000};
+        ::setrlimit(RLIMIT_FSIZE, &small);
+        ::_exit(store->write("f", std::string(5000, 'x')) ? 1 : 42);
+    };
+    EXPECT_EXIT(write_too_much(), ::testing::ExitedWithCode(42), "");
+    EXPECT_EQ(store->read("f").value(), "old");
+    EXPECT_THAT(store->list("").value(), UnorderedElementsAre("f"));
+}
+
+} // namespace
+} // namespace gpuq
