@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/gpu_request.h"
+#include "core/ids.h"
+#include "core/run.h"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gpuq {
+
+/// What a person typed, without any default.
+struct AskedFor {
+    std::vector<std::string> program; ///< as typed
+    std::optional<std::chrono::minutes> walltime;
+    std::optional<GpuRequest> gpus;
+    std::optional<int> cpus;
+    std::optional<std::uint64_t> memory_mib;
+    std::optional<int> nodes;
+    std::optional<std::string> name;
+    std::optional<std::string> queue;
+    std::optional<std::string> account;
+    std::optional<std::string> qos;
+    std::optional<JobId> after; ///< the caller finds the job that `--after RUN` means
+    Input input = Input::none;
+    /// `--env NAME=VALUE`, or `--env NAME` for the value it has here.
+    std::vector<std::pair<std::string, std::optional<std::string>>> env;
+    std::vector<std::string> modules;
+    std::optional<std::string> conda;
+    std::optional<std::string> container;
+    std::optional<std::string> slurm_options;
+};
+
+} // namespace gpuq

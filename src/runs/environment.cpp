@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/environment.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+namespace gpuq {
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr std::string_view k_image = "{image}";
+
+/// `bash -c SCRIPT gpuq FIRST...`: the words after it are "$1", "$2", ...
+Words bash(std::string script, Words first)
+{
+    Words words = {"bash", "--noprofile", "--norc", "-c", std::move(script), "gpuq"};
+    words.insert(words.end(), std::make_move_iterator(first.begin()),
+                 std::make_move_iterator(first.end()));
+    return words;
+}
+
+// "$1": how many modules; then their names, then the command. Init files must not see ours.
+constexpr const char* k_module_wrapper = R"(gpuq_words=("$@")
+set --
+{}set -- "${{gpuq_words[@]}}"
+unset gpuq_words
+gpuq_count=$1
+shift
+while [ "$gpuq_count" -gt 0 ]; do
+    module load "$1" || {{
+        printf 'gpuq: --module %q could not be loaded on %s\n' "$1" "$HOSTNAME" >&2
+        exit 125
+    }}
+    shift
+    gpuq_count=$((gpuq_count - 1))
+done
+unset gpuq_count
+exec -- "$@"
+)";
+
+// "$1": the environment; then the command.
+constexpr const char* k_conda_wrapper = R"(gpuq_words=("$@")
+set --
+{}set -- "${{gpuq_words[@]}}"
+unset gpuq_words
+conda activate "$1" || {{
+    printf 'gpuq: --conda %q could not be activated on %s; conda env list shows those there are\n' "$1" "$HOSTNAME" >&2
+    exit 125
+}}
+shift
+exec -- "$@"
+)";
+
+Words module_words(const Words& modules)
+{
+    if (modules.empty()) {
+        return {};
+    }
+    Words first = {fmt::format("{}", modules.size())};
+    first.insert(first.end(), modules.begin(), modules.end());
+    return bash(fmt::format(fmt::runtime(k_module_wrapper), k_find_module), first);
+}
+
+Words conda_words(const std::optional<std::string>& conda)
+{
+    if (!conda) {
+        return {};
+    }
+    return bash(fmt::format(fmt::runtime(k_conda_wrapper), k_find_conda), {*conda});
+}
+
+void append(Words& words, const Words& more)
+{
+    words.insert(words.end(), more.begin(), more.end());
+}
+
+} // namespace
+
+const char* const k_find_module =
+    R"(for gpuq_init in "${MODULESHOME:+$MODULESHOME/init/bash}" "${LMOD_PKG:+$LMOD_PKG/init/bash}" \
+    /etc/profile.d/lmod.sh /etc/profile.d/modules.sh; do
+    if [ -n "$gpuq_init" ] && [ -r "$gpuq_init" ]; then
+        . "$gpuq_init"
+        break
+    fi
+done
+unset gpuq_init
+if ! type module >/dev/null 2>&1; then
+    printf 'gpuq: --module: %s has no environment modules (no init file of Lmod or Modules)\n' "$HOSTNAME" >&2
+    exit 125
+fi
+)";
+
+const char* const k_find_conda = R"(gpuq_conda=$(type -P conda) || gpuq_conda=${CONDA_EXE:-}
+if [ -z "$gpuq_conda" ]; then
+    printf 'gpuq: --conda: no conda in PATH on %s; load its module with --module, or add it to PATH\n' "$HOSTNAME" >&2
+    exit 125
+fi
+gpuq_hook=$("$gpuq_conda" shell.bash hook) || {
+    printf 'gpuq: --conda: %s does not work on %s\n' "$gpuq_conda" "$HOSTNAME" >&2
+    exit 125
+}
+eval "$gpuq_hook"
+unset gpuq_conda gpuq_hook
+)";
+
+std::vector<std::string> default_container_command()
+{
+    return {"apptainer", "exec", "--nv", std::string(k_image)};
+}
+
+std::vector<std::string> container_words(const std::vector<std::string>& command,
+                                         const std::string& image)
+{
+    Words words;
+    bool placed = false;
+    for (std::string word : command) {
+        for (std::size_t at = word.find(k_image); at != std::string::npos;
+             at = word.find(k_image, at + image.size())) {
+            word.replace(at, k_image.size(), image);
+            placed = true;
+        }
+        words.push_back(std::move(word));
+    }
+    if (!placed) {
+        words.push_back(image);
+    }
+    return words;
+}
+
+std::vector<std::string> program_argv(const Request& request)
+{
+    Words words = module_words(request.modules);
+    append(words, conda_words(request.conda));
+    if (request.container) {
+        const Words& command = request.container_command;
+        append(words, container_words(command.empty() ? default_container_command() : command,
+                                      *request.container));
+    }
+    append(words, request.program);
+    return words;
+}
+
+} // namespace gpuq

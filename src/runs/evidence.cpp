@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/evidence.h"
+
+#include "core/layout.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace gpuq {
+namespace {
+
+/// What a file says, when it is there and makes sense.
+template <typename Parse>
+auto read_as(Store& store, const std::string& path, Parse parse)
+{
+    using Value = std::remove_reference_t<decltype(*parse(std::string_view()))>;
+    const auto text = store.read(path);
+    if (!text) {
+        return std::optional<Value>();
+    }
+    auto value = parse(*text);
+    return value ? std::optional<Value>(*std::move(value)) : std::optional<Value>();
+}
+
+LinkNumber newest_link_of(const std::vector<std::string>& names)
+{
+    constexpr std::string_view k_prefix = "link-";
+    LinkNumber newest;
+    for (const std::string_view name : names) {
+        int number = 0;
+        const char* end = name.data() + name.size();
+        if (name.starts_with(k_prefix) &&
+            std::from_chars(name.data() + k_prefix.size(), end, number).ptr == end) {
+            newest.value = std::max(newest.value, number);
+        }
+    }
+    return newest;
+}
+
+bool contains(const std::vector<std::string>& names, std::string_view name)
+{
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::vector<Event> read_journal(Store& store, const RunKey& key, LinkNumber link)
+{
+    const auto bytes = store.read(layout::journal(key, link));
+    return bytes ? parse_journal(*bytes) : std::vector<Event>();
+}
+
+/// job.json, or what the supervisor says its job is.
+void find_job(Store& store, Evidence& seen)
+{
+    seen.job = read_as(store, layout::job_json(seen.key, seen.link), link_job_from_json);
+    seen.job_recorded = seen.job.has_value();
+    for (const Event& event : seen.journal) {
+        if (!seen.job && seen.run && event.job && *event.job != 0) {
+            seen.job = LinkJob{seen.run->cluster, JobId{*event.job}, event.at, /*batch=*/true};
+        }
+    }
+}
+
+Result<std::vector<RunKey>> keys_in(Store& store, const std::string& folder)
+{
+    const auto names = store.list(folder);
+    if (!names && names.error().kind != Error::Kind::missing) {
+        return names.error();
+    }
+    std::vector<RunKey> keys;
+    for (const std::string& name : names ? *names : std::vector<std::string>()) {
+        if (auto key = RunKey::parse(name)) {
+            keys.push_back(*std::move(key));
+        }
+    }
+    std::sort(keys.begin(), keys.end(), std::greater<>());
+    return keys;
+}
+
+} // namespace
+
+Evidence read_evidence(Store& store, const RunKey& key)
+{
+    Evidence seen{key};
+    const auto names = store.list(layout::run_dir(key));
+    if (!names) {
+        return seen;
+    }
+    seen.link = newest_link_of(*names);
+    seen.run = read_as(store, layout::run_json(key), run_from_json);
+    if (contains(*names, "ended.json")) {
+        seen.ended = read_as(store, layout::ended_json(key), ending_from_json);
+    }
+    seen.stop =
+        read_as(store, layout::inbox(key) + "/" + layout::k_stop_request, stop_request_from_json);
+    seen.heartbeat = read_as(store, layout::heartbeat(key, seen.link), parse_heartbeat);
+    seen.journal = read_journal(store, key, seen.link);
+    find_job(store, seen);
+    return seen;
+}
+
+std::optional<Ending> read_ending(Store& store, const RunKey& key)
+{
+    const auto names = store.list(layout::run_dir(key));
+    if (!names) {
+        return std::nullopt;
+    }
+    Evidence seen{key};
+    seen.link = newest_link_of(*names);
+    seen.journal = read_journal(store, key, seen.link);
+    if (contains(*names, "ended.json")) {
+        seen.ended = read_as(store, layout::ended_json(key), ending_from_json);
+    }
+    return conclude(seen, key.made_at()).ending;
+}
+
+Result<std::vector<RunKey>> all_runs(Store& store)
+{
+    return keys_in(store, layout::runs());
+}
+
+Result<std::vector<RunKey>> active_runs(Store& store)
+{
+    return keys_in(store, layout::active());
+}
+
+Result<Run> read_run(Store& store, const RunKey& key)
+{
+    TRY_ASSIGN(const std::string text, store.read(layout::run_json(key)));
+    return run_from_json(text);
+}
+
+LinkNumber newest_link(Store& store, const RunKey& key)
+{
+    const auto names = store.list(layout::run_dir(key));
+    return names ? newest_link_of(*names) : LinkNumber{};
+}
+
+} // namespace gpuq

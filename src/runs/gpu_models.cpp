@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/gpu_models.h"
+
+#include "core/number.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace gpuq {
+namespace {
+
+struct Model {
+    std::string_view part; ///< of the lower-case name
+    std::uint64_t gib;
+};
+
+// Longer parts before those they contain. Models sold with several sizes (a100, v100, h100) say
+// theirs in Slurm's name, or count as the smallest.
+constexpr Model k_models[] = {
+    {"k80", 12},    {"k40", 12},   {"m60", 8},    {"p100", 12},   {"p40", 24},    {"p4", 8},
+    {"v100", 16},   {"t4", 16},    {"a100", 40},  {"a10g", 24},   {"a10", 24},    {"a16", 16},
+    {"a30", 24},    {"a40", 48},   {"a2000", 6},  {"a4000", 16},  {"a4500", 20},  {"a5000", 24},
+    {"a6000", 48},  {"a2", 16},    {"l40s", 48},  {"l40", 48},    {"l4", 24},     {"gh200", 96},
+    {"gb200", 186}, {"b200", 180}, {"h200", 141}, {"h100", 80},   {"2080ti", 11}, {"2080", 8},
+    {"1080ti", 11}, {"1080", 8},   {"3080", 10},  {"3090", 24},   {"4080", 16},   {"4090", 24},
+    {"5090", 32},   {"mi100", 32}, {"mi210", 64}, {"mi250", 128}, {"mi300", 128},
+};
+
+std::string lower(std::string_view text)
+{
+    std::string result(text);
+    std::transform(result.begin(), result.end(), result.begin(), [](char c) {
+        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
+    return result;
+}
+
+bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/// `80g` or `80gb` in `a100-80gb`.
+std::optional<std::uint64_t> size_in_name(const std::string& name)
+{
+    for (std::size_t at = name.find('g'); at != std::string::npos; at = name.find('g', at + 1)) {
+        std::size_t begin = at;
+        while (begin > 0 && is_digit(name[begin - 1])) {
+            --begin;
+        }
+        const std::string_view after = std::string_view(name).substr(at + 1);
+        const bool ends = after.empty() || after == "b" || after == "ib" || after[0] == '-' ||
+                          after[0] == '_' || after.starts_with("b-") || after.starts_with("b_");
+        const bool own_word = begin > 0 && (name[begin - 1] == '-' || name[begin - 1] == '_' ||
+                                            name[begin - 1] == '.');
+        if (ends && own_word && begin < at) {
+            return whole_number(std::string_view(name).substr(begin, at - begin));
+        }
+    }
+    return std::nullopt;
+}
+
+/// Models of a queue and how many of each its best node has.
+std::map<std::string, int> models_of(const Partition& queue, const std::vector<Node>& nodes)
+{
+    std::map<std::string, int> models;
+    for (const Node& node : nodes) {
+        if (std::count(node.partitions.begin(), node.partitions.end(), queue.name) == 0) {
+            continue;
+        }
+        for (const NodeGpus& gpus : node.gpus) {
+            models[gpus.model] = std::max(models[gpus.model], gpus.total);
+        }
+    }
+    return models;
+}
+
+std::string text_of(const std::map<std::string, int>& models)
+{
+    std::vector<std::string> words;
+    for (const auto& [model, count] : models) {
+        const auto gib = memory_of_model(model);
+        words.push_back(fmt::format("{} ({})", model.empty() ? "no model named" : model,
+                                    gib ? fmt::format("{} GB", *gib) : "memory not known"));
+    }
+    return words.empty() ? "no GPU" : fmt::format("{}", fmt::join(words, ", "));
+}
+
+} // namespace
+
+std::optional<std::uint64_t> memory_of_model(std::string_view model)
+{
+    const std::string name = lower(model);
+    if (const auto gib = size_in_name(name)) {
+        return gib;
+    }
+    for (const Model& known : k_models) {
+        const std::size_t at = name.find(known.part);
+        const bool begins = at != std::string::npos && (at == 0 || !is_digit(name[at - 1]));
+        if (begins &&
+            (at + known.part.size() == name.size() || !is_digit(name[at + known.part.size()]))) {
+            return known.gib;
+        }
+    }
+    return std::nullopt;
+}
+
+Result<std::string> model_with_memory(const GpuRequest& request, const Partition& queue,
+                                      const std::vector<Node>& nodes)
+{
+    const std::map<std::string, int> models = models_of(queue, nodes);
+    std::optional<std::string> best;
+    for (const auto& [model, count] : models) {
+        const auto gib = memory_of_model(model);
+        const bool enough = gib && *gib * 1024 >= *request.min_memory_mib && count >= request.count;
+        if (enough && (!best || *gib < *memory_of_model(*best))) {
+            best = model;
+        }
+    }
+    if (!best) {
+        return fail(Error::Kind::denied,
+                    fmt::format("-g {}: queue {} has {}; name a model: -g MODEL:{}",
+                                to_text(request), queue.name, text_of(models), request.count));
+    }
+    return *best;
+}
+
+} // namespace gpuq

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "runs/link_log.h"
+
+#include <optional>
+
+namespace gpuq {
+
+/// The log of a run: that of its links, one after the other. Reads the disk alone.
+class LogReader {
+public:
+    LogReader(Store& store, const RunKey& key);
+
+    /// The next item of the whole log; `writer`: that of the newest link. `End` only when it is
+    /// gone.
+    Result<log::Item> next(Writer writer, LinkLog::Steady now);
+
+private:
+    Store& m_store;
+    RunKey m_key;
+    LinkNumber m_link{1};
+    LinkNumber m_newest{1};
+    std::optional<LinkLog> m_log; ///< never empty
+};
+
+} // namespace gpuq

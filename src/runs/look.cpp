@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/look.h"
+
+#include "core/layout.h"
+#include "runs/evidence.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <string_view>
+#include <utility>
+
+namespace gpuq {
+namespace {
+
+/// Whoever has just left a stop request cancels the job himself.
+constexpr std::chrono::seconds k_stopper_at_work{5};
+
+/// What Slurm said about all jobs of this user.
+struct Queue {
+    std::string cluster;
+    std::vector<Job> jobs;
+};
+
+Result<Queue> ask_slurm(Cluster& cluster)
+{
+    TRY_ASSIGN(std::string name, cluster.name());
+    TRY_ASSIGN(std::vector<Job> jobs, cluster.own_jobs());
+    return Queue{std::move(name), std::move(jobs)};
+}
+
+/// False for the job of another run: a cluster that was set up anew counts from 1 again.
+bool may_be_of(const RunKey& key, std::string_view comment)
+{
+    const auto other = key_in_comment(comment);
+    return !other || *other == key;
+}
+
+bool is_job_of(const Evidence& seen, const Job& job)
+{
+    return seen.job ? job.id == seen.job->job && may_be_of(seen.key, job.comment)
+                    : job.comment == job_comment(seen.key);
+}
+
+/// The job of a run, by its id or by the key in its comment; of several the one that lives, else
+/// the newest.
+const Job* job_of(const Queue& queue, const Evidence& seen)
+{
+    const auto rank = [](const Job& job) { return std::pair(!is_over(job.state), job.id); };
+    const Job* best = nullptr;
+    for (const Job& job : queue.jobs) {
+        if (is_job_of(seen, job) && (best == nullptr || rank(job) > rank(*best))) {
+            best = &job;
+        }
+    }
+    return best;
+}
+
+std::string cluster_of(const Evidence& seen)
+{
+    if (seen.job) {
+        return seen.job->cluster;
+    }
+    return seen.run ? seen.run->cluster : std::string();
+}
+
+SlurmAnswer answer_for(const Queue& queue, const Evidence& seen)
+{
+    const std::string cluster = cluster_of(seen);
+    if (!cluster.empty() && cluster != queue.cluster) {
+        return NoAnswer{fmt::format("it belongs to cluster '{}'", cluster)};
+    }
+    const Job* job = job_of(queue, seen);
+    return job == nullptr ? SlurmAnswer(NoSuchJob{}) : SlurmAnswer(*job);
+}
+
+PastAnswer ask_accounting(const LookDoors& doors, const RunKey& key, JobId id)
+{
+    const auto accounting = doors.accounting();
+    if (!accounting) {
+        return NoAnswer{accounting.error().text};
+    }
+    auto past = (*accounting)->past_job(id);
+    if (past) {
+        return may_be_of(key, past->comment) ? PastAnswer(*std::move(past)) : NoSuchJob{};
+    }
+    return past.error().kind == Error::Kind::missing ? PastAnswer(NoSuchJob{})
+                                                     : PastAnswer(NoAnswer{past.error().text});
+}
+
+class Looking {
+public:
+    explicit Looking(const LookDoors& doors)
+        : m_doors(doors)
+        , m_now(doors.clock.now())
+    {
+        if (auto active = active_runs(doors.store)) {
+            m_active = *std::move(active);
+        }
+    }
+
+    Looked look(const std::vector<RunKey>& keys, Ask ask)
+    {
+        std::vector<Evidence> all;
+        all.reserve(keys.size());
+        for (const RunKey& key : keys) {
+            all.push_back(read_evidence(m_doors.store, key));
+        }
+        const bool needed = std::any_of(all.begin(), all.end(), [this](const Evidence& seen) {
+            return needs_slurm(seen, m_now);
+        });
+        if (ask == Ask::if_needed && needed) {
+            ask_about(all);
+        }
+        Looked looked;
+        looked.slurm_silent = m_silent;
+        for (Evidence& seen : all) {
+            looked.runs.push_back(conclude_and_repair(seen));
+        }
+        return looked;
+    }
+
+private:
+    void ask_about(std::vector<Evidence>& all)
+    {
+        const auto cluster = m_doors.cluster();
+        const auto queue = cluster ? ask_slurm(**cluster) : Result<Queue>(cluster.error());
+        m_cluster = cluster ? *cluster : nullptr;
+        m_silent = queue ? "" : queue.error().text;
+        for (Evidence& seen : all) {
+            if (!needs_slurm(seen, m_now)) {
+                continue;
+            }
+            if (queue) {
+                take_answer(*queue, seen);
+            } else {
+                seen.slurm = NoAnswer{queue.error().text};
+            }
+        }
+    }
+
+    void take_answer(const Queue& queue, Evidence& seen)
+    {
+        SlurmAnswer answer = answer_for(queue, seen);
+        const Job* job = std::get_if<Job>(&answer);
+        if (std::holds_alternative<NoSuchJob>(answer) || (job != nullptr && is_over(job->state))) {
+            // The supervisor's last word may have come between reading the disk and asking.
+            seen = read_evidence(m_doors.store, seen.key);
+        }
+        if (job != nullptr && !seen.job) {
+            seen.job =
+                LinkJob{queue.cluster, job->id, job->submitted_at.value_or(m_now), job->batch};
+        }
+        seen.slurm = std::move(answer);
+        if (needs_step(seen, m_now)) {
+            const auto step = m_cluster->has_first_step(seen.job->job);
+            seen.step_is_over = step && !*step;
+        }
+        if (needs_accounting(seen)) {
+            seen.past = ask_accounting(m_doors, seen.key, seen.job->job);
+        }
+    }
+
+    RunStatus conclude_and_repair(const Evidence& seen)
+    {
+        adopt(seen);
+        withdraw(seen);
+        if (is_abandoned(seen, m_now) && end_allocation(seen)) {
+            Evidence dead = seen;
+            dead.ended = Ending{
+                static_cast<int>(ExitStatus::lost), Cause::lost,
+                seen.step_is_over ? "its supervisor died" : "its supervisor never started", m_now};
+            (void)m_doors.store.write_once(layout::ended_json(seen.key), to_json(*dead.ended));
+            return settled(conclude(dead, m_now));
+        }
+        RunStatus status = conclude(seen, m_now);
+        if (status.state == RunState::ended && status.ending && needs_slurm(seen, m_now)) {
+            (void)m_doors.store.write_once(layout::ended_json(seen.key), to_json(*status.ending));
+        }
+        return settled(std::move(status));
+    }
+
+    /// A job that nobody wrote down, because its client died or its answer was lost.
+    void adopt(const Evidence& seen)
+    {
+        if (seen.job && !seen.job_recorded) {
+            (void)m_doors.store.write_once(layout::job_json(seen.key, seen.link),
+                                           to_json(*seen.job));
+            (void)m_doors.store.write_once(layout::job_index(seen.job->cluster, seen.job->job),
+                                           seen.key.text() + "\n");
+        }
+    }
+
+    /// A stop request that nobody could bring to Slurm. Once the job runs, its supervisor reads it.
+    void withdraw(const Evidence& seen)
+    {
+        const auto* job = std::get_if<Job>(&seen.slurm);
+        const bool is_old = seen.stop && m_now - seen.stop->at > k_stopper_at_work;
+        if (is_old && job != nullptr && job->state == JobState::pending) {
+            (void)m_cluster->cancel(job->id);
+        }
+    }
+
+    /// True when the GPUs of an allocation without a supervisor are free. A supervisor that only
+    /// could not write would be killed by this: so never while the folder takes no bytes.
+    bool end_allocation(const Evidence& seen)
+    {
+        return m_doors.store.write(layout::active(seen.key), "") &&
+               m_cluster->complete(seen.job->job, static_cast<int>(ExitStatus::lost));
+    }
+
+    RunStatus settled(RunStatus status)
+    {
+        const bool is_active =
+            std::binary_search(m_active.begin(), m_active.end(), status.key, std::greater<>());
+        if (is_active && status.state == RunState::ended && status.ending) {
+            (void)m_doors.store.remove(layout::active(status.key));
+        }
+        return status;
+    }
+
+    const LookDoors& m_doors;
+    Time m_now;
+    std::vector<RunKey> m_active; ///< newest first
+    Cluster* m_cluster = nullptr;
+    std::string m_silent;
+};
+
+} // namespace
+
+Looked look(const LookDoors& doors, const std::vector<RunKey>& keys, Ask ask)
+{
+    return Looking(doors).look(keys, ask);
+}
+
+RunStatus look_at(const LookDoors& doors, const RunKey& key, Ask ask)
+{
+    return look(doors, {key}, ask).runs.front();
+}
+
+} // namespace gpuq

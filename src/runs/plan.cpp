@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/plan.h"
+
+#include "core/nearest.h"
+#include "core/walltime.h"
+#include "runs/gpu_models.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace gpuq {
+namespace {
+
+using std::chrono::minutes;
+using Partitions = std::vector<Partition>;
+
+constexpr std::size_t k_longest_name = 200;
+
+bool holds(const Partition& queue, minutes walltime)
+{
+    return !queue.max_time || walltime <= *queue.max_time;
+}
+
+/// Order of preference: smaller limits first, the default queue before its equals.
+bool goes_before(const Partition& a, const Partition& b)
+{
+    const minutes limit_a = a.max_time.value_or(minutes::max());
+    const minutes limit_b = b.max_time.value_or(minutes::max());
+    return limit_a != limit_b ? limit_a < limit_b : a.is_default && !b.is_default;
+}
+
+std::string limit_text(const Partition& queue)
+{
+    return queue.max_time ? to_text(*queue.max_time) : "no limit";
+}
+
+/// The smallest queue that is up and holds `walltime`, or none.
+const Partition* smallest_for(const Partitions& partitions, minutes walltime)
+{
+    const Partition* best = nullptr;
+    for (const Partition& queue : partitions) {
+        if (queue.up && holds(queue, walltime) && (best == nullptr || goes_before(queue, *best))) {
+            best = &queue;
+        }
+    }
+    return best;
+}
+
+const Partition* longest_of(const Partitions& partitions)
+{
+    const Partition* best = nullptr;
+    for (const Partition& queue : partitions) {
+        if (queue.up && (best == nullptr || goes_before(*best, queue))) {
+            best = &queue;
+        }
+    }
+    return best;
+}
+
+Error no_queue_is_up()
+{
+    return fail(Error::Kind::denied, "no queue of this cluster is up; try again later");
+}
+
+Error beyond_every_queue(const Partitions& partitions, minutes walltime)
+{
+    const Partition* longest = longest_of(partitions);
+    if (longest == nullptr) {
+        return no_queue_is_up();
+    }
+    return fail(Error::Kind::denied,
+                fmt::format("no queue takes {}: the longest is {} with {}", to_text(walltime),
+                            longest->name, limit_text(*longest)));
+}
+
+Error beyond_this_queue(const Partitions& partitions, const Partition& queue, minutes walltime)
+{
+    const Partition* other = smallest_for(partitions, walltime);
+    if (other == nullptr) {
+        return beyond_every_queue(partitions, walltime);
+    }
+    return fail(Error::Kind::denied,
+                fmt::format("queue {} takes at most {}; {} takes {}: -p {}", queue.name,
+                            limit_text(queue), other->name, to_text(walltime), other->name));
+}
+
+Result<const Partition*> queue_named(const Partitions& partitions, const std::string& name)
+{
+    std::vector<std::string> names;
+    for (const Partition& queue : partitions) {
+        if (queue.name == name) {
+            return &queue;
+        }
+        names.push_back(queue.name);
+    }
+    return fail(Error::Kind::missing,
+                fmt::format("no queue '{}'{}; there are: {}", name, did_you_mean(name, names),
+                            fmt::join(names, ", ")));
+}
+
+Result<const Partition*> default_queue(const Partitions& partitions)
+{
+    for (const Partition& queue : partitions) {
+        if (queue.is_default && queue.up) {
+            return &queue;
+        }
+    }
+    if (const Partition* smallest = smallest_for(partitions, minutes{1})) {
+        return smallest;
+    }
+    return no_queue_is_up();
+}
+
+Result<const Partition*> choose_queue(const AskedFor& asked, const Partitions& partitions)
+{
+    if (asked.queue) {
+        TRY_ASSIGN(const Partition* queue, queue_named(partitions, *asked.queue));
+        if (asked.walltime && !holds(*queue, *asked.walltime)) {
+            return beyond_this_queue(partitions, *queue, *asked.walltime);
+        }
+        return queue;
+    }
+    if (!asked.walltime) {
+        return default_queue(partitions);
+    }
+    if (const Partition* queue = smallest_for(partitions, *asked.walltime)) {
+        return queue;
+    }
+    return beyond_every_queue(partitions, *asked.walltime);
+}
+
+Result<minutes> choose_walltime(const AskedFor& asked, const Partition& queue)
+{
+    if (asked.walltime) {
+        return *asked.walltime;
+    }
+    if (queue.default_time || queue.max_time) {
+        return queue.default_time ? *queue.default_time : *queue.max_time;
+    }
+    return fail(Error::Kind::usage,
+                fmt::format("queue {} has no default time; say how long: -t 2h", queue.name));
+}
+
+std::string absolute(const std::string& work_dir, const std::string& path)
+{
+    return path.starts_with('/') ? path : work_dir + "/" + path;
+}
+
+/// The program as it will be executed (plan.h).
+std::vector<std::string> resolved(const AskedFor& asked, const Surroundings& surroundings)
+{
+    using File = Surroundings::File;
+    std::vector<std::string> words = asked.program;
+    const std::string& program = words.front();
+    const bool bare = program.find('/') == std::string::npos;
+    const File file = surroundings.file(absolute(surroundings.work_dir, program));
+    if (file == File::plain && program.ends_with(".py")) {
+        // Python takes a script whose name begins with a dash for an option.
+        words.front() = program.starts_with('-') ? "./" + program : program;
+        words.insert(words.begin(), "python3");
+    } else if (file == File::executable && bare) {
+        words.front() = "./" + program;
+    }
+    return words;
+}
+
+/// At most `size` bytes, whole characters.
+std::string cut(std::string text, std::size_t size)
+{
+    if (text.size() <= size) {
+        return text;
+    }
+    while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xc0U) == 0x80) {
+        --size;
+    }
+    text.resize(size);
+    return text;
+}
+
+std::string default_name(const std::string& program)
+{
+    const std::size_t slash = program.find_last_not_of('/');
+    const std::string path = program.substr(0, slash == std::string::npos ? 0 : slash + 1);
+    std::string name = path.substr(path.find_last_of('/') + 1);
+    std::replace_if(
+        name.begin(), name.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '_');
+    const bool digits = name.find_first_not_of("0123456789") == std::string::npos;
+    return cut(digits ? "run-" + name : name, k_longest_name);
+}
+
+Result<std::vector<std::pair<std::string, std::string>>>
+resolved_env(const AskedFor& asked, const Surroundings& surroundings)
+{
+    std::vector<std::pair<std::string, std::string>> env;
+    for (const auto& [name, value] : asked.env) {
+        const auto found = value ? value : surroundings.variable(name);
+        if (!found) {
+            return fail(Error::Kind::usage,
+                        fmt::format("--env {0}: {0} is not set here; write --env {0}=VALUE", name));
+        }
+        env.emplace_back(name, *found);
+    }
+    return env;
+}
+
+JobSpec spec_of(const Request& request, const std::optional<std::string>& model)
+{
+    JobSpec spec;
+    spec.name = request.name;
+    spec.partition = request.queue;
+    spec.work_dir = request.work_dir;
+    spec.walltime = request.walltime;
+    spec.nodes = request.nodes;
+    spec.gpus_per_node = request.gpus.count;
+    spec.gpu_model = model;
+    spec.cpus_per_node = request.cpus;
+    spec.memory_mib_per_node = request.memory_mib;
+    spec.account = request.account;
+    spec.qos = request.qos;
+    spec.after_ok = request.after;
+    spec.by_sbatch = request.slurm_options.has_value();
+    return spec;
+}
+
+std::string gpus_text(const JobSpec& spec)
+{
+    if (spec.gpus_per_node == 0) {
+        return "no GPU";
+    }
+    const std::string model = spec.gpu_model ? *spec.gpu_model + " " : "";
+    return fmt::format("{} {}{}", spec.gpus_per_node, model,
+                       spec.gpus_per_node == 1 ? "GPU" : "GPUs");
+}
+
+std::string summary_of(const AskedFor& asked, const JobSpec& spec)
+{
+    const std::string gpus = gpus_text(spec);
+    const std::string time = to_text(spec.walltime);
+    std::vector<std::string> defaults;
+    if (!asked.gpus) {
+        defaults.push_back(gpus);
+    }
+    if (!asked.walltime) {
+        defaults.push_back(time);
+    }
+    const std::string nodes =
+        spec.nodes == 1 ? "" : fmt::format(" on each of {} nodes", spec.nodes);
+    const std::string tail =
+        defaults.empty() ? "" : fmt::format(" (default: {})", fmt::join(defaults, ", "));
+    return fmt::format("{}{} for {} in queue {}{}", gpus, nodes, time, spec.partition, tail);
+}
+
+} // namespace
+
+bool needs_nodes(const AskedFor& asked)
+{
+    return asked.gpus && asked.gpus->min_memory_mib;
+}
+
+Result<Plan> plan(const AskedFor& asked, const Partitions& partitions,
+                  const Surroundings& surroundings)
+{
+    TRY_ASSIGN(const Partition* queue, choose_queue(asked, partitions));
+    Request request;
+    TRY_ASSIGN(request.walltime, choose_walltime(asked, *queue));
+    TRY_ASSIGN(request.env, resolved_env(asked, surroundings));
+    request.program = resolved(asked, surroundings);
+    request.name = asked.name ? *asked.name : default_name(asked.program.front());
+    request.work_dir = surroundings.work_dir;
+    request.queue = queue->name;
+    request.gpus = asked.gpus.value_or(GpuRequest{});
+    request.nodes = asked.nodes.value_or(1);
+    request.cpus = asked.cpus;
+    request.memory_mib = asked.memory_mib;
+    request.account = asked.account;
+    request.qos = asked.qos;
+    request.after = asked.after;
+    request.input = asked.input;
+    request.modules = asked.modules;
+    request.conda = asked.conda;
+    request.container = asked.container;
+    request.container_command =
+        asked.container ? surroundings.container_command : std::vector<std::string>{};
+    request.slurm_options = asked.slurm_options;
+
+    std::optional<std::string> model = request.gpus.model;
+    if (request.gpus.min_memory_mib) {
+        TRY_ASSIGN(model, model_with_memory(request.gpus, *queue, surroundings.nodes));
+    }
+    const JobSpec spec = spec_of(request, model);
+    return Plan{request, spec, summary_of(asked, spec)};
+}
+
+} // namespace gpuq

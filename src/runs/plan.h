@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/result.h"
+#include "core/run.h"
+#include "ports/cluster.h"
+#include "runs/asked_for.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gpuq {
+
+/// What a plan has to know of this machine and of the site.
+struct Surroundings {
+    enum class File { missing, plain, executable, other };
+
+    std::string work_dir; ///< absolute
+    /// What stands at an absolute path; symbolic links are followed.
+    std::function<File(const std::string& path)> file;
+    std::function<std::optional<std::string>(const std::string& name)> variable;
+    std::vector<std::string> container_command; ///< the site's words, `{image}` among them
+    std::vector<Node> nodes;                    ///< only looked at when needs_nodes()
+};
+
+/// A run before it has a key: everything decided.
+struct Plan {
+    Request request;
+    JobSpec spec;        ///< without a comment: the key is not made yet
+    std::string summary; ///< one line for people: what will be asked for, defaults named
+};
+
+/// True when the plan depends on the cluster's nodes: `-g 16G+`.
+bool needs_nodes(const AskedFor& asked);
+
+/// Fills in every default.
+///
+/// Without `-p` the queue follows from `-t`: of those that are up and hold it, the one with the
+/// smallest limit, the cluster's default one when two are equal. Without either: the default queue,
+/// else the smallest. Without `-t`: the queue's default time, else its limit.
+///
+/// A file of the program's name in the working directory goes first; a `.py` that is not executable
+/// gets `python3` in front: the first one in the PATH of the chosen environment.
+///
+/// `denied`: longer than the queue named (with the queue that takes it) or than every queue;
+/// `missing`: no such queue; `usage`: no time can be derived, a variable of --env is not set.
+Result<Plan> plan(const AskedFor& asked, const std::vector<Partition>& partitions,
+                  const Surroundings& surroundings);
+
+} // namespace gpuq

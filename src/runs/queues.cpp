@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/queues.h"
+
+#include "core/layout.h"
+
+#include <nlohmann/json.hpp>
+
+namespace gpuq {
+namespace {
+
+using nlohmann::json;
+
+constexpr int k_version = 1;
+
+json minutes_of(const std::optional<std::chrono::minutes>& time)
+{
+    return time ? json(time->count()) : json();
+}
+
+std::optional<std::chrono::minutes> minutes_in(const json& value)
+{
+    return value.is_null() ? std::nullopt
+                           : std::optional(std::chrono::minutes(value.get<std::int64_t>()));
+}
+
+json to_json(const Partition& partition)
+{
+    return {{"name", partition.name},
+            {"max_minutes", minutes_of(partition.max_time)},
+            {"default_minutes", minutes_of(partition.default_time)},
+            {"default", partition.is_default},
+            {"up", partition.up},
+            {"nodes", partition.nodes}};
+}
+
+Partition partition_in(const json& value)
+{
+    Partition partition;
+    partition.name = value.at("name").get<std::string>();
+    partition.max_time = minutes_in(value.at("max_minutes"));
+    partition.default_time = minutes_in(value.at("default_minutes"));
+    partition.is_default = value.at("default").get<bool>();
+    partition.up = value.at("up").get<bool>();
+    partition.nodes = value.at("nodes").get<std::string>();
+    return partition;
+}
+
+/// Seconds since the epoch.
+std::int64_t seconds_of(Time time)
+{
+    return std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count();
+}
+
+/// Whatever is wrong with the file, it is as if there were none.
+std::optional<Queues> kept(Store& store, const std::string& cluster, Time now)
+{
+    const auto text = store.read(layout::queues(cluster));
+    if (!text) {
+        return std::nullopt;
+    }
+    try {
+        const json document = json::parse(*text);
+        const std::int64_t age = seconds_of(now) - document.at("at").get<std::int64_t>();
+        if (document.at("v") != k_version || age < 0 || age > k_queues_are_fresh.count()) {
+            return std::nullopt;
+        }
+        Queues queues{{}, true};
+        for (const json& value : document.at("queues")) {
+            queues.partitions.push_back(partition_in(value));
+        }
+        return queues;
+    } catch (const json::exception&) {
+        return std::nullopt;
+    }
+}
+
+} // namespace
+
+Result<Queues> find_queues(Store& store, Cluster& cluster, Clock& clock)
+{
+    TRY_ASSIGN(const std::string name, cluster.name());
+    if (auto queues = kept(store, name, clock.now())) {
+        return *std::move(queues);
+    }
+    return ask_for_queues(cluster);
+}
+
+Result<Queues> ask_for_queues(Cluster& cluster)
+{
+    TRY_ASSIGN(auto partitions, cluster.partitions());
+    return Queues{std::move(partitions), false};
+}
+
+void keep_queues(Store& store, const std::string& cluster, const Queues& queues, Time now)
+{
+    if (queues.from_disk) {
+        return;
+    }
+    json list = json::array();
+    for (const Partition& partition : queues.partitions) {
+        list.push_back(to_json(partition));
+    }
+    const json document{{"v", k_version}, {"at", seconds_of(now)}, {"queues", std::move(list)}};
+    (void)store.write(layout::queues(cluster),
+                      document.dump(1, ' ', true, json::error_handler_t::replace) + "\n");
+}
+
+} // namespace gpuq

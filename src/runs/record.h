@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/result.h"
+#include "core/run.h"
+
+#include <string>
+#include <string_view>
+
+namespace gpuq {
+
+/// The text of runs/KEY/run.json (`"schema": 1`). Texts that are not UTF-8 (environment, arguments,
+/// paths are bytes) survive: each is written as `{"hex": "66ff"}` in the place of a string.
+std::string to_json(const Run& run);
+/// `usage` names what is wrong. Unknown fields are ignored: a newer gpuq may have written them.
+Result<Run> run_from_json(std::string_view text);
+
+/// runs/KEY/link-N/job.json: which Slurm job this link is.
+struct LinkJob {
+    std::string cluster;
+    JobId job;
+    Time submitted_at;
+    bool batch = false; ///< else an allocation that the supervisor itself has to end
+    bool operator==(const LinkJob&) const = default;
+};
+std::string to_json(const LinkJob& link);
+Result<LinkJob> link_job_from_json(std::string_view text);
+
+/// runs/KEY/ended.json.
+std::string to_json(const Ending& ending);
+Result<Ending> ending_from_json(std::string_view text);
+
+/// runs/KEY/inbox/stop.json.
+struct StopRequest {
+    std::string by; ///< user@host
+    Time at;
+    bool operator==(const StopRequest&) const = default;
+};
+std::string to_json(const StopRequest& request);
+Result<StopRequest> stop_request_from_json(std::string_view text);
+
+} // namespace gpuq

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/status.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <type_traits>
+
+namespace gpuq {
+namespace {
+
+/// Slurm's times are whole seconds, and the clocks of two machines differ.
+constexpr std::chrono::seconds k_clock_slack{5};
+
+int number(ExitStatus status)
+{
+    return static_cast<int>(status);
+}
+
+const Event* last_event(const Evidence& seen, Event::Kind kind)
+{
+    const auto found = std::find_if(seen.journal.rbegin(), seen.journal.rend(),
+                                    [&](const Event& event) { return event.kind == kind; });
+    return found == seen.journal.rend() ? nullptr : &*found;
+}
+
+bool had_supervisor(const Evidence& seen)
+{
+    return seen.heartbeat || last_event(seen, Event::Kind::supervisor_started) != nullptr;
+}
+
+bool is_running_allocation(const Evidence& seen)
+{
+    const auto* job = std::get_if<Job>(&seen.slurm);
+    return job != nullptr && job->state == JobState::running && !job->batch;
+}
+
+/// The last moment at which anybody showed that the run was there.
+Time last_sign_of_life(const Evidence& seen)
+{
+    Time last = seen.key.made_at();
+    if (seen.job) {
+        last = std::max(last, seen.job->submitted_at);
+    }
+    if (seen.heartbeat) {
+        last = std::max(last, seen.heartbeat->at);
+    }
+    for (const Event& event : seen.journal) {
+        last = std::max(last, event.at);
+    }
+    return last;
+}
+
+std::string by_whom(const StopRequest& stop)
+{
+    return stop.by.empty() ? std::string() : "by " + stop.by;
+}
+
+Ending stopped_or_cancelled(const Evidence& seen, std::optional<std::uint32_t> by, Time at)
+{
+    if (seen.stop && seen.stop->at <= at + k_clock_slack) {
+        return {number(ExitStatus::stopped), Cause::stopped, by_whom(*seen.stop), at};
+    }
+    const std::string who = !by ? "" : *by == 0 ? "by root" : fmt::format("by user id {}", *by);
+    return {number(ExitStatus::stopped), Cause::cancelled, who, at};
+}
+
+/// FAILED. The job's status is the program's when the supervisor lived to hand it on.
+Ending failed(const Evidence& seen, std::optional<int> exit_status, Time at)
+{
+    const int status = exit_status.value_or(number(ExitStatus::lost));
+    if (!had_supervisor(seen)) {
+        // "Signal 53" is how Slurm says that it could not start the script.
+        return {status > 128 ? number(ExitStatus::internal) : status, Cause::not_started,
+                "its supervisor left no word; do the nodes see the state folder?", at};
+    }
+    if (status == number(ExitStatus::lost) || status > 128) {
+        return {number(ExitStatus::lost), Cause::lost, "its supervisor died", at};
+    }
+    return {status, Cause::finished, "as Slurm tells it; its supervisor could not write", at};
+}
+
+RunStatus blank(const Evidence& seen)
+{
+    RunStatus status{seen.key};
+    status.run = seen.run;
+    status.link = seen.link;
+    status.job = seen.job;
+    status.stop = seen.stop;
+    if (const Event* event = last_event(seen, Event::Kind::supervisor_started)) {
+        status.started_at = event->at;
+        status.host = event->host.value_or("");
+    }
+    if (status.started_at && seen.run && seen.run->request.walltime.count() > 0) {
+        status.ends_at = *status.started_at + seen.run->request.walltime;
+    }
+    return status;
+}
+
+RunStatus ended(const Evidence& seen, std::optional<Ending> ending)
+{
+    RunStatus status = blank(seen);
+    status.state = RunState::ended;
+    status.ending = std::move(ending);
+    return status;
+}
+
+RunStatus unknown(const Evidence& seen, std::string why)
+{
+    RunStatus status = blank(seen);
+    status.state = RunState::unknown;
+    status.why_unknown = std::move(why);
+    return status;
+}
+
+RunStatus running(const Evidence& seen)
+{
+    RunStatus status = blank(seen);
+    status.state = RunState::running;
+    return status;
+}
+
+RunStatus ended_by_journal(const Evidence& seen, const Event& event)
+{
+    Ending ending{event.status.value_or(number(ExitStatus::lost)),
+                  event.cause.value_or(Cause::lost), event.detail.value_or(""), event.at};
+    RunStatus status = ended(seen, std::move(ending));
+    status.last_lines = event.tail.value_or("");
+    return status;
+}
+
+/// Nobody could be asked.
+RunStatus without_answer(const Evidence& seen, Time now, const std::string& why)
+{
+    if (!seen.job && now - seen.key.made_at() < k_never_submitted) {
+        RunStatus status = blank(seen);
+        status.state = RunState::submitting;
+        return status;
+    }
+    return unknown(seen, why);
+}
+
+RunStatus from_accounting(const Evidence& seen, Time now)
+{
+    const Ending lost{number(ExitStatus::lost), Cause::lost,
+                      "neither Slurm nor its accounting knows the job", now};
+    if (const auto* past = std::get_if<PastJob>(&seen.past); past && is_over(past->state)) {
+        RunStatus status =
+            ended(seen, ending_from_slurm(seen, past->state, past->exit_status, past->cancelled_by,
+                                          past->ended_at.value_or(now)));
+        if (!status.started_at && past->started_at < past->ended_at) {
+            status.started_at = past->started_at;
+        }
+        return status;
+    }
+    if (std::holds_alternative<NoSuchJob>(seen.past)) {
+        return ended(seen, lost);
+    }
+    // The job is gone, and accounting, late or silent, may still tell how.
+    const std::chrono::seconds patience =
+        std::holds_alternative<PastJob>(seen.past) ? k_forgotten_patience : k_accounting_patience;
+    const bool waited_enough =
+        !std::holds_alternative<NotAsked>(seen.past) && now - last_sign_of_life(seen) > patience;
+    return ended(seen, waited_enough ? std::optional(lost) : std::nullopt);
+}
+
+RunStatus not_in_slurm(const Evidence& seen, Time now)
+{
+    if (seen.job) {
+        return from_accounting(seen, now);
+    }
+    if (now - seen.key.made_at() < k_never_submitted) {
+        return without_answer(seen, now, "");
+    }
+    if (seen.stop) {
+        return ended(seen, Ending{number(ExitStatus::stopped), Cause::stopped, by_whom(*seen.stop),
+                                  seen.stop->at});
+    }
+    return ended(seen, Ending{number(ExitStatus::lost), Cause::lost, "never reached Slurm", now});
+}
+
+RunStatus waiting(const Evidence& seen, const Job& job)
+{
+    RunStatus status = blank(seen);
+    status.state = RunState::waiting;
+    status.reason = job.reason;
+    status.expected_start = job.started_at;
+    return status;
+}
+
+RunStatus running_by_slurm(const Evidence& seen, const Job& job)
+{
+    RunStatus status = running(seen);
+    status.started_at = status.started_at ? status.started_at : job.started_at;
+    status.ends_at = job.ends_at ? job.ends_at : status.ends_at;
+    status.host = status.host.empty() ? job.batch_host : status.host;
+    return status;
+}
+
+RunStatus from_job(const Evidence& seen, const Job& job, Time now)
+{
+    if (job.state == JobState::pending) {
+        return waiting(seen, job);
+    }
+    if (job.state == JobState::unknown) {
+        return unknown(seen, "Slurm reports a state that this gpuq does not know");
+    }
+    if (!is_over(job.state)) {
+        return running_by_slurm(seen, job);
+    }
+    if (const auto* past = std::get_if<PastJob>(&seen.past); past && is_over(past->state)) {
+        return from_accounting(seen, now);
+    }
+    RunStatus status = ended(seen, ending_from_slurm(seen, job.state, job.exit_status, std::nullopt,
+                                                     std::min(job.ends_at.value_or(now), now)));
+    if (!status.started_at && !job.nodes.empty()) { // else it never left the queue
+        status.started_at = job.started_at;
+    }
+    return status;
+}
+
+template <typename... Cases>
+struct Overload : Cases... {
+    using Cases::operator()...;
+};
+template <typename... Cases>
+Overload(Cases...) -> Overload<Cases...>;
+
+} // namespace
+
+RunStatus conclude(const Evidence& seen, Time now)
+{
+    if (const Event* event = last_event(seen, Event::Kind::ended)) {
+        return ended_by_journal(seen, *event);
+    }
+    if (seen.ended) {
+        return ended(seen, seen.ended);
+    }
+    if (seen.heartbeat && is_fresh(*seen.heartbeat, now)) {
+        return running(seen);
+    }
+    return std::visit(
+        Overload{
+            [&](const NotAsked&) { return without_answer(seen, now, "Slurm was not asked"); },
+            [&](const NoAnswer& none) { return without_answer(seen, now, none.why); },
+            [&](const NoSuchJob&) { return not_in_slurm(seen, now); },
+            [&](const Job& job) { return from_job(seen, job, now); },
+        },
+        seen.slurm);
+}
+
+bool has_ended_on_disk(const Evidence& seen)
+{
+    return seen.ended || last_event(seen, Event::Kind::ended) != nullptr;
+}
+
+bool needs_slurm(const Evidence& seen, Time now)
+{
+    return !has_ended_on_disk(seen) && !(seen.heartbeat && is_fresh(*seen.heartbeat, now));
+}
+
+bool needs_accounting(const Evidence& seen)
+{
+    if (has_ended_on_disk(seen) || !seen.job) {
+        return false;
+    }
+    if (const auto* job = std::get_if<Job>(&seen.slurm)) {
+        // Slurm itself tells every cause but who cancelled a job.
+        return job->state == JobState::cancelled && !seen.stop;
+    }
+    return std::holds_alternative<NoSuchJob>(seen.slurm);
+}
+
+bool needs_step(const Evidence& seen, Time now)
+{
+    return is_running_allocation(seen) && had_supervisor(seen) && needs_slurm(seen, now);
+}
+
+bool is_abandoned(const Evidence& seen, Time now)
+{
+    if (needs_step(seen, now)) {
+        return seen.step_is_over;
+    }
+    const auto* job = std::get_if<Job>(&seen.slurm);
+    return is_running_allocation(seen) && !had_supervisor(seen) && !has_ended_on_disk(seen) &&
+           job->started_at && now - *job->started_at > k_no_supervisor &&
+           now - seen.key.made_at() > k_no_supervisor;
+}
+
+Ending ending_from_slurm(const Evidence& seen, JobState state, std::optional<int> exit_status,
+                         std::optional<std::uint32_t> cancelled_by, Time at)
+{
+    switch (state) {
+    case JobState::completed:
+        return {exit_status.value_or(0), Cause::finished, "", at};
+    case JobState::failed:
+        return failed(seen, exit_status, at);
+    case JobState::cancelled:
+        return stopped_or_cancelled(seen, cancelled_by, at);
+    case JobState::timeout:
+    case JobState::deadline:
+        return {number(ExitStatus::time_limit), Cause::time_limit, "", at};
+    case JobState::node_fail:
+    case JobState::boot_fail:
+        return {number(ExitStatus::lost), Cause::node_failed, "", at};
+    case JobState::preempted:
+        return {number(ExitStatus::lost), Cause::preempted, "", at};
+    case JobState::out_of_memory:
+        return {128 + 9, Cause::memory, "", at};
+    default:
+        return {number(ExitStatus::lost), Cause::lost, "", at};
+    }
+}
+
+std::string_view word(RunState state)
+{
+    switch (state) {
+    case RunState::submitting:
+        return "submitting";
+    case RunState::waiting:
+        return "waiting";
+    case RunState::running:
+        return "running";
+    case RunState::ended:
+        return "ended";
+    case RunState::unknown:
+        return "unknown";
+    }
+    return "unknown";
+}
+
+} // namespace gpuq

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/submission.h"
+
+#include "core/layout.h"
+#include "runs/record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace gpuq {
+namespace {
+
+constexpr LinkNumber k_first{1};
+constexpr std::chrono::milliseconds k_between_questions{1000};
+
+/// A request that was in flight when its answer was lost may still be in the controller's hands:
+/// two of its message time-outs later it is either a job or nothing (reliability of RPCs:
+/// slurm.conf(5), MessageTimeout, 10 s by default).
+constexpr std::chrono::seconds k_in_flight{20};
+
+Result<void> record_job(Store& store, const Run& run, JobId job, bool batch, Time now)
+{
+    const LinkJob link{run.cluster, job, now, batch};
+    TRY(store.write(layout::job_json(run.key, k_first), to_json(link)));
+    return store.write(layout::job_index(run.cluster, job), run.key.text() + "\n");
+}
+
+std::optional<Job> job_with_key(const std::vector<Job>& jobs, const RunKey& key)
+{
+    const auto found = std::find_if(jobs.begin(), jobs.end(), [&](const Job& job) {
+        return !is_over(job.state) && job.comment == job_comment(key);
+    });
+    return found == jobs.end() ? std::nullopt : std::optional(*found);
+}
+
+/// Asks once: an immediate start, and a place in the queue when there is none.
+Result<Submitted> ask(Cluster& cluster, const Submission& submission)
+{
+    Submitted submitted;
+    if (submission.try_now) {
+        const bool with_input = true; // its end tells the supervisor that the client has all
+        auto started = cluster.start_now(submission.spec, submission.step, with_input);
+        if (started) {
+            submitted.job = started->job;
+            submitted.process = started->process;
+            return submitted;
+        }
+        if (started.error().kind != Error::Kind::busy) {
+            return std::move(started).error();
+        }
+        submitted.not_now = started.error().text;
+    }
+    TRY_ASSIGN(submitted.job,
+               cluster.submit(submission.spec, submission.script, submission.run.environment));
+    submitted.batch = true;
+    return submitted;
+}
+
+/// Lost answers: what to do until one comes.
+class Inquiry {
+public:
+    Inquiry(Cluster& cluster, Clock& clock, const Submission& submission, const Patience& patience)
+        : m_cluster(cluster)
+        , m_clock(clock)
+        , m_submission(submission)
+        , m_patience(patience)
+        , m_begin(clock.steady())
+    {
+    }
+
+    Result<Submitted> run()
+    {
+        while (true) {
+            auto answer = ask(m_cluster, m_submission);
+            if (answer || answer.error().kind != Error::Kind::unreachable) {
+                return answer;
+            }
+            m_patience.notice(answer.error().text);
+            TRY_ASSIGN(auto found, what_came_of_it(answer.error()));
+            if (found) {
+                return *std::move(found);
+            }
+        }
+    }
+
+private:
+    /// Watches the user's jobs for the key: the job that was made after all, or nothing when it is
+    /// certain that none was.
+    Result<std::optional<Submitted>> what_came_of_it(const Error& lost)
+    {
+        std::optional<std::chrono::steady_clock::time_point> first_answer;
+        while (m_clock.steady() - m_begin < m_patience.limit) {
+            if (auto jobs = m_cluster.own_jobs()) {
+                first_answer = first_answer.value_or(m_clock.steady());
+                if (auto job = job_with_key(*jobs, m_submission.run.key)) {
+                    TRY_ASSIGN(auto adopted, adopt(*job));
+                    return std::optional(std::move(adopted));
+                }
+                if (m_clock.steady() - *first_answer >= k_in_flight) {
+                    return std::optional<Submitted>();
+                }
+            }
+            if (!m_patience.pause(k_between_questions)) {
+                break;
+            }
+        }
+        return lost;
+    }
+
+    /// A batch job goes on as it is; an allocation has lost its step and is replaced by one.
+    Result<Submitted> adopt(const Job& job)
+    {
+        if (job.batch) {
+            Submitted submitted;
+            submitted.job = job.id;
+            submitted.batch = true;
+            return submitted;
+        }
+        TRY(m_cluster.complete(job.id, static_cast<int>(ExitStatus::internal)));
+        Submission queued = m_submission;
+        queued.try_now = false;
+        return ask(m_cluster, queued);
+    }
+
+    Cluster& m_cluster;
+    Clock& m_clock;
+    const Submission& m_submission;
+    const Patience& m_patience;
+    std::chrono::steady_clock::time_point m_begin;
+};
+
+void leave_a_stop_request(Store& store, const Run& run, Time now)
+{
+    const StopRequest request{fmt::format("{}@{} (gave up waiting for Slurm)", run.user, run.host),
+                              now};
+    // The state folder was writable a moment ago; if it no longer is, the person is told by 120.
+    (void)store.write(layout::inbox(run.key) + "/" + layout::k_stop_request, to_json(request));
+}
+
+} // namespace
+
+Result<void> record_run(Store& store, const Run& run)
+{
+    TRY(store.write_once(layout::run_json(run.key), to_json(run)));
+    TRY(store.make_dir(layout::inbox(run.key)));
+    TRY(store.make_dir(layout::link_dir(run.key, k_first)));
+    return store.write(layout::active(run.key), "");
+}
+
+void forget_run(Store& store, const RunKey& key)
+{
+    for (const std::string& path :
+         {layout::active(key), layout::run_json(key), layout::inbox(key),
+          layout::job_json(key, k_first), layout::link_dir(key, k_first), layout::run_dir(key)}) {
+        (void)store.remove(path); // a rest is harmless: it is a run without a request
+    }
+}
+
+Result<Submitted> submit_run(Store& store, Cluster& cluster, Clock& clock,
+                             const Submission& submission, const Patience& patience)
+{
+    auto submitted = Inquiry(cluster, clock, submission, patience).run();
+    if (!submitted) {
+        if (submitted.error().kind == Error::Kind::unreachable) {
+            leave_a_stop_request(store, submission.run, clock.now());
+        }
+        return submitted;
+    }
+    // The run goes on without this file, and is found again by its comment: not worth ending it.
+    (void)record_job(store, submission.run, submitted->job, submitted->batch, clock.now());
+    return submitted;
+}
+
+} // namespace gpuq

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/environment.h"
+
+#include "runs/stand_ins.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace gpuq {
+namespace {
+
+using testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+/// Words that would mean something to a shell that saw them.
+const Words k_hostile = {"a b", "", "$HOME", "`id`", "'\"", "line\nbreak", "*", "\xff\x01", "-n"};
+
+Request showing(const Words& arguments = k_hostile)
+{
+    Request request;
+    request.program = {"show"};
+    request.program.insert(request.program.end(), arguments.begin(), arguments.end());
+    return request;
+}
+
+/// What `show` prints: the hostile words, and what the wrappers left in the environment.
+Words shown(const std::string& module, const std::string& conda)
+{
+    Words words = k_hostile;
+    words.insert(words.end(), {"V=", "MODULE=" + module, "CONDA=" + conda,
+                               std::filesystem::current_path().string()});
+    return words;
+}
+
+TEST(Environment, IsTheProgramAloneWhenNothingIsAsked)
+{
+    EXPECT_EQ(program_argv(showing()), showing().program);
+}
+
+TEST(Environment, LoadsModulesInOrder)
+{
+    const StandIns site;
+    Request request = showing();
+    request.modules = {"gcc/12", "cuda;touch x"};
+    const auto outcome = site.run(program_argv(request));
+    EXPECT_EQ(outcome.error, "");
+    EXPECT_EQ(outcome.words, shown("[gcc/12][cuda;touch x]", ""));
+    EXPECT_EQ(site.read("told"), "module load gcc/12\nmodule load cuda;touch x\n");
+}
+
+TEST(Environment, SaysWhichModuleIsMissing)
+{
+    const StandIns site;
+    Request request = showing();
+    request.modules = {"gcc", "missing", "never"};
+    const auto outcome = site.run(program_argv(request));
+    EXPECT_EQ(outcome.status, 125);
+    EXPECT_THAT(outcome.error, HasSubstr("gpuq: --module missing could not be loaded on "));
+    EXPECT_EQ(outcome.words, Words{});
+    EXPECT_EQ(site.read("told"), "module load gcc\nmodule load missing\n");
+}
+
+TEST(Environment, SaysThatANodeHasNoModules)
+{
+    const StandIns site;
+    site.remove("init/bash");
+    if (std::filesystem::exists("/etc/profile.d/modules.sh") ||
+        std::filesystem::exists("/etc/profile.d/lmod.sh")) {
+        GTEST_SKIP() << "this machine has environment modules";
+    }
+    Request request = showing();
+    request.modules = {"gcc"};
+    const auto outcome = site.run(program_argv(request));
+    EXPECT_EQ(outcome.status, 125);
+    EXPECT_THAT(outcome.error, HasSubstr("has no environment modules"));
+}
+
+TEST(Environment, ActivatesConda)
+{
+    const StandIns site;
+    Request request = showing();
+    request.conda = "/opt/my env";
+    const auto outcome = site.run(program_argv(request));
+    EXPECT_EQ(outcome.error, "");
+    EXPECT_EQ(outcome.words, shown("", "(/opt/my env)"));
+    EXPECT_EQ(site.read("told"), "conda activate /opt/my env\n");
+}
+
+TEST(Environment, SaysWhyCondaDoesNotWork)
+{
+    const StandIns site;
+    Request request = showing();
+    request.conda = "missing";
+    auto outcome = site.run(program_argv(request));
+    EXPECT_EQ(outcome.status, 125);
+    EXPECT_THAT(outcome.error, HasSubstr("gpuq: --conda missing could not be activated on "));
+
+    site.program("conda", "exit 3\n");
+    outcome = site.run(program_argv(request));
+    EXPECT_EQ(outcome.status, 125);
+    EXPECT_THAT(outcome.error, HasSubstr("bin/conda does not work on "));
+
+    site.remove("bin/conda");
+    outcome = site.run(program_argv(request));
+    EXPECT_EQ(outcome.status, 125);
+    EXPECT_THAT(outcome.error, HasSubstr("gpuq: --conda: no conda in PATH on "));
+    EXPECT_EQ(outcome.words, Words{});
+}
+
+TEST(Environment, PutsTheProgramIntoAContainer)
+{
+    const StandIns site;
+    Request request = showing();
+    request.container = "my image.sif";
+    const auto outcome = site.run(program_argv(request));
+    EXPECT_EQ(outcome.error, "");
+    EXPECT_EQ(outcome.words, shown("", ""));
+    EXPECT_THAT(site.read("told"),
+                testing::StartsWith("apptainer exec --nv my image.sif show a b"));
+}
+
+TEST(Environment, TakesTheSitesWordsForAContainer)
+{
+    EXPECT_EQ(container_words({"podman", "run", "--rm", "{image}"}, "x"),
+              (Words{"podman", "run", "--rm", "x"}));
+    EXPECT_EQ(container_words({"enroot", "start", "--image={image}.sqsh"}, "{image}"),
+              (Words{"enroot", "start", "--image={image}.sqsh"}));
+    EXPECT_EQ(container_words({"run-in"}, "x"), (Words{"run-in", "x"}));
+    Request request = showing({});
+    request.container = "x";
+    request.container_command = {"env", "IMAGE={image}"};
+    EXPECT_EQ(program_argv(request), (Words{"env", "IMAGE=x", "show"}));
+}
+
+TEST(Environment, NestsModulesCondaAndContainer)
+{
+    const StandIns site;
+    Request request = showing();
+    request.modules = {"cuda"};
+    request.conda = "torch";
+    request.container = "img";
+    const auto outcome = site.run(program_argv(request));
+    EXPECT_EQ(outcome.error, "");
+    // The environment saw the module, the container both.
+    EXPECT_EQ(outcome.words, shown("[cuda]", "[cuda](torch)"));
+    EXPECT_THAT(site.read("told"),
+                testing::StartsWith("module load cuda\nconda activate torch\napptainer exec"));
+}
+
+TEST(Environment, EndsWithTheProgramsStatus)
+{
+    const StandIns site;
+    site.program("fails", "exit 7\n");
+    Request request;
+    request.modules = {"cuda"};
+    request.conda = "torch";
+    for (const auto& [program, status] : std::vector<std::pair<Words, int>>{
+             {{"fails"}, 7}, {{"nosuch"}, 127}, {{"/tmp"}, 126}, {{"-odd"}, 127}}) {
+        request.program = program;
+        EXPECT_EQ(site.run(program_argv(request)).status, status) << program[0];
+    }
+}
+
+} // namespace
+} // namespace gpuq

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/gpu_models.h"
+
+#include <gtest/gtest.h>
+
+namespace gpuq {
+namespace {
+
+const Partition k_queue{.name = "gpu"};
+const std::vector<Node> k_nodes = {
+    {.name = "n1", .gpus = {{"k80", 4, 0}}, .partitions = {"gpu"}},
+    {.name = "n2", .gpus = {{"a100-40g", 8, 0}, {"strange", 2, 0}}, .partitions = {"gpu"}},
+    {.name = "n3", .gpus = {{"a100-80g", 2, 0}}, .partitions = {"gpu"}},
+    {.name = "n4", .gpus = {{"h200", 8, 0}}, .partitions = {"other"}},
+};
+
+TEST(GpuModels, KnowsMemoryFromTheName)
+{
+    EXPECT_EQ(memory_of_model("k80"), 12u);
+    EXPECT_EQ(memory_of_model("Tesla-K80"), 12u);
+    EXPECT_EQ(memory_of_model("nvidia_a100-80gb"), 80u);
+    EXPECT_EQ(memory_of_model("a100-sxm4-40gb"), 40u);
+    EXPECT_EQ(memory_of_model("v100_32g"), 32u);
+    EXPECT_EQ(memory_of_model("a10g"), 24u);
+    EXPECT_EQ(memory_of_model("a10"), 24u);
+    EXPECT_EQ(memory_of_model("a100"), 40u);
+    EXPECT_EQ(memory_of_model("h200"), 141u);
+    EXPECT_EQ(memory_of_model("l40s"), 48u);
+    EXPECT_EQ(memory_of_model("strange"), std::nullopt);
+    EXPECT_EQ(memory_of_model(""), std::nullopt);
+    EXPECT_EQ(memory_of_model("k8000"), std::nullopt);
+}
+
+TEST(GpuModels, TakesTheSmallestThatIsEnough)
+{
+    const auto chosen = [](int count, std::uint64_t gib) {
+        return model_with_memory({.count = count, .min_memory_mib = gib * 1024}, k_queue, k_nodes);
+    };
+    EXPECT_EQ(*chosen(1, 10), "k80");
+    EXPECT_EQ(*chosen(1, 16), "a100-40g");
+    EXPECT_EQ(*chosen(2, 64), "a100-80g");
+    EXPECT_EQ(*chosen(8, 12), "a100-40g"); // k80 nodes have four
+    EXPECT_EQ(chosen(1, 100).error(),
+              fail(Error::Kind::denied,
+                   "-g 100G+:1: queue gpu has a100-40g (40 GB), a100-80g (80 GB), k80 (12 GB), "
+                   "strange (memory not known); name a model: -g MODEL:1"));
+}
+
+} // namespace
+} // namespace gpuq

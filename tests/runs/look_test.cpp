@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/look.h"
+
+#include "fakes/fake_clock.h"
+#include "fakes/fake_cluster.h"
+#include "fakes/memory_store.h"
+#include "runs/evidence.h"
+#include "runs/run_on_disk.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace gpuq {
+namespace {
+
+using namespace std::chrono_literals;
+using fakes::RunOnDisk;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class Look : public ::testing::Test {
+protected:
+    fakes::MemoryStore m_store;
+    fakes::FakeClock m_clock;
+    fakes::FakeCluster m_cluster;
+    fakes::FakeAccounting m_accounting;
+    LookDoors m_doors{m_store, m_clock, [this] { return Result<Cluster*>(&m_cluster); },
+                      [this] { return Result<Accounting*>(&m_accounting); }};
+
+    RunOnDisk run(const std::string& name = "train", std::chrono::seconds age = 10min)
+    {
+        return RunOnDisk(m_store, fakes::some_run(m_clock.now() - age, name, ++m_number));
+    }
+
+    Job& job(const RunKey& key, std::uint32_t id, JobState state, bool batch = true)
+    {
+        Job job;
+        job.id = JobId{id};
+        job.comment = job_comment(key);
+        job.state = state;
+        job.batch = batch;
+        job.started_at = m_clock.now() - 5min;
+        m_cluster.jobs.push_back(job);
+        return m_cluster.jobs.back();
+    }
+
+    bool is_active(const RunKey& key) { return m_store.files.contains(layout::active(key)); }
+
+    unsigned char m_number = 0;
+};
+
+TEST_F(Look, NeedsNoSlurmWhileEveryRunShowsLife)
+{
+    const RunOnDisk one = run().submitted(JobId{1}).started(JobId{1}, m_clock.now());
+    const RunOnDisk two = run().submitted(JobId{2}).ended({0, Cause::finished, "", m_clock.now()});
+    const Looked looked = look(m_doors, {one.key(), two.key()});
+    EXPECT_EQ(looked.runs[0].state, RunState::running);
+    EXPECT_EQ(looked.runs[1].state, RunState::ended);
+    EXPECT_THAT(m_cluster.asked, IsEmpty());
+    EXPECT_TRUE(is_active(one.key()));
+    EXPECT_FALSE(is_active(two.key()));
+}
+
+TEST_F(Look, AsksSlurmOnceForAllRuns)
+{
+    const RunOnDisk one = run().submitted(JobId{1});
+    const RunOnDisk two = run().submitted(JobId{2});
+    job(one.key(), 1, JobState::pending);
+    job(two.key(), 2, JobState::running);
+    const Looked looked = look(m_doors, {one.key(), two.key()});
+    EXPECT_EQ(looked.runs[0].state, RunState::waiting);
+    EXPECT_EQ(looked.runs[1].state, RunState::running);
+    EXPECT_THAT(m_cluster.asked, ElementsAre("own_jobs"));
+    EXPECT_THAT(m_accounting.asked, IsEmpty());
+    EXPECT_EQ(looked.slurm_silent, "");
+}
+
+TEST_F(Look, AsksNobodyWhenToldSo)
+{
+    const RunOnDisk one = run().submitted(JobId{1});
+    EXPECT_EQ(look_at(m_doors, one.key(), Ask::never).state, RunState::unknown);
+    EXPECT_THAT(m_cluster.asked, IsEmpty());
+}
+
+TEST_F(Look, SaysThatSlurmIsSilentAndEndsNothing)
+{
+    const RunOnDisk one = run().submitted(JobId{1});
+    m_cluster.silent = true;
+    const Looked looked = look(m_doors, {one.key()});
+    EXPECT_EQ(looked.runs[0].state, RunState::unknown);
+    EXPECT_EQ(looked.slurm_silent, "Slurm does not answer");
+    EXPECT_TRUE(is_active(one.key()));
+    EXPECT_FALSE(m_store.files.contains(layout::ended_json(one.key())));
+}
+
+TEST_F(Look, AdoptsAJobWhoseAnswerWasLost)
+{
+    const RunOnDisk one = run();
+    job(one.key(), 9, JobState::pending);
+    EXPECT_EQ(look_at(m_doors, one.key()).job->job, JobId{9});
+    const LinkJob written =
+        link_job_from_json(m_store.read(layout::job_json(one.key(), LinkNumber{1})).value())
+            .value();
+    EXPECT_EQ(written.job, JobId{9});
+    EXPECT_EQ(written.cluster, "lab");
+    EXPECT_TRUE(written.batch);
+    EXPECT_EQ(m_store.read(layout::job_index("lab", JobId{9})).value(), one.key().text() + "\n");
+}
+
+TEST_F(Look, AdoptsTheLivingOneOfSeveralJobs)
+{
+    const RunOnDisk one = run();
+    job(one.key(), 8, JobState::pending);
+    job(one.key(), 9, JobState::cancelled);
+    EXPECT_EQ(look_at(m_doors, one.key()).job->job, JobId{8});
+}
+
+TEST_F(Look, BelievesTheSupervisorAboutItsJob)
+{
+    const RunOnDisk one = run().started(JobId{5}, m_clock.now());
+    EXPECT_EQ(look_at(m_doors, one.key()).job->job, JobId{5});
+    EXPECT_TRUE(m_store.files.contains(layout::job_index("lab", JobId{5})));
+    EXPECT_THAT(m_cluster.asked, IsEmpty());
+}
+
+TEST_F(Look, EndsAnAllocationThatNeverHadASupervisor)
+{
+    const RunOnDisk one = run();
+    job(one.key(), 9, JobState::running, /*batch=*/false);
+    const RunStatus status = look_at(m_doors, one.key());
+    EXPECT_EQ(status.state, RunState::ended);
+    EXPECT_EQ(status.ending->cause, Cause::lost);
+    EXPECT_THAT(m_cluster.asked, ElementsAre("own_jobs", "complete 9 119"));
+    EXPECT_TRUE(m_store.files.contains(layout::ended_json(one.key())));
+    EXPECT_FALSE(is_active(one.key()));
+}
+
+TEST_F(Look, EndsAnAllocationWhoseSupervisorIsGone)
+{
+    const RunOnDisk one = run().submitted(JobId{9}).started(JobId{9}, m_clock.now() - 20s);
+    job(one.key(), 9, JobState::running, /*batch=*/false);
+    EXPECT_EQ(look_at(m_doors, one.key()).state, RunState::running) << "its step runs";
+    m_cluster.stepless.insert(JobId{9});
+    m_cluster.asked.clear();
+    const RunStatus status = look_at(m_doors, one.key());
+    EXPECT_EQ(status.state, RunState::ended);
+    EXPECT_EQ(status.ending->status, 119);
+    EXPECT_EQ(status.ending->detail, "its supervisor died");
+    EXPECT_THAT(m_cluster.asked, ElementsAre("own_jobs", "has_first_step 9", "complete 9 119"));
+    EXPECT_FALSE(is_active(one.key()));
+}
+
+TEST_F(Look, SparesAnAllocationWhenTheFolderTakesNoBytes)
+{
+    const RunOnDisk one = run();
+    job(one.key(), 9, JobState::running, /*batch=*/false);
+    m_store.full = true;
+    EXPECT_EQ(look_at(m_doors, one.key()).state, RunState::running);
+    EXPECT_THAT(m_cluster.asked, ElementsAre("own_jobs"));
+}
+
+TEST_F(Look, WritesDownAnEndThatOnlySlurmKnows)
+{
+    const RunOnDisk one = run().submitted(JobId{1});
+    job(one.key(), 1, JobState::node_fail);
+    EXPECT_EQ(look_at(m_doors, one.key()).ending->cause, Cause::node_failed);
+    EXPECT_FALSE(is_active(one.key()));
+    m_cluster.asked.clear();
+    m_cluster.jobs.clear();
+    EXPECT_EQ(look_at(m_doors, one.key()).ending->cause, Cause::node_failed);
+    EXPECT_THAT(m_cluster.asked, IsEmpty());
+}
+
+TEST_F(Look, KeepsARunActiveUntilItIsKnownHowItEnded)
+{
+    const RunOnDisk one = run().submitted(JobId{1});
+    m_accounting.silent = true;
+    const RunStatus status = look_at(m_doors, one.key());
+    EXPECT_EQ(status.state, RunState::ended);
+    EXPECT_FALSE(status.ending);
+    EXPECT_TRUE(is_active(one.key()));
+    m_accounting.silent = false;
+    PastJob past;
+    past.state = JobState::timeout;
+    m_accounting.past[JobId{1}] = past;
+    EXPECT_EQ(look_at(m_doors, one.key()).ending->cause, Cause::time_limit);
+    EXPECT_FALSE(is_active(one.key()));
+}
+
+TEST_F(Look, LetsAStoppedRunLeaveTheQueue)
+{
+    const RunOnDisk one = run().submitted(JobId{1}).stop_asked("ada@login1", m_clock.now());
+    job(one.key(), 1, JobState::pending);
+    look_at(m_doors, one.key()); // gpuq stop itself is still at it
+    EXPECT_THAT(m_cluster.asked, ElementsAre("own_jobs"));
+    m_cluster.asked.clear();
+    m_clock.advance(6s);
+    look_at(m_doors, one.key());
+    EXPECT_THAT(m_cluster.asked, ElementsAre("own_jobs", "cancel 1"));
+    EXPECT_EQ(look_at(m_doors, one.key()).ending->cause, Cause::stopped);
+}
+
+TEST_F(Look, DoesNotTakeAnothersJobForItsOwn)
+{
+    // The cluster was set up anew and counts from 1 again.
+    const RunOnDisk old = run().submitted(JobId{1});
+    const RunOnDisk fresh = run().submitted(JobId{1});
+    job(fresh.key(), 1, JobState::running);
+    PastJob past;
+    past.state = JobState::timeout;
+    past.comment = job_comment(fresh.key());
+    m_accounting.past[JobId{1}] = past;
+    const Looked looked = look(m_doors, {old.key(), fresh.key()});
+    EXPECT_EQ(looked.runs[0].ending->cause, Cause::lost);
+    EXPECT_EQ(looked.runs[1].state, RunState::running);
+}
+
+TEST_F(Look, DoesNotJudgeARunOfAnotherCluster)
+{
+    const RunOnDisk one = run().submitted(JobId{1});
+    m_cluster.cluster_name = "elsewhere";
+    const RunStatus status = look_at(m_doors, one.key());
+    EXPECT_EQ(status.state, RunState::unknown);
+    EXPECT_EQ(status.why_unknown, "it belongs to cluster 'lab'");
+}
+
+TEST_F(Look, HearsALastWordThatCameWhileItAsked)
+{
+    /// The supervisor writes its end and leaves just before Slurm answers.
+    class LateWord : public fakes::FakeCluster {
+    public:
+        std::function<void()> before_answer;
+        Result<std::vector<Job>> own_jobs() override
+        {
+            before_answer();
+            return FakeCluster::own_jobs();
+        }
+    };
+    RunOnDisk one = run().submitted(JobId{1}).started(JobId{1}, m_clock.now() - 1min);
+    LateWord cluster;
+    cluster.before_answer = [&] { one.ended({7, Cause::gpu_memory, "", m_clock.now()}); };
+    Job over;
+    over.id = JobId{1};
+    over.state = JobState::failed;
+    over.exit_status = 7;
+    cluster.jobs = {over};
+    m_doors.cluster = [&] { return Result<Cluster*>(&cluster); };
+    EXPECT_EQ(look_at(m_doors, one.key()).ending->cause, Cause::gpu_memory);
+    EXPECT_FALSE(m_store.files.contains(layout::ended_json(one.key())));
+}
+
+TEST_F(Look, LivesWithAFolderThatCanNotBeWritten)
+{
+    const RunOnDisk one = run().submitted(JobId{1});
+    job(one.key(), 1, JobState::timeout);
+    m_store.read_only = true;
+    EXPECT_EQ(look_at(m_doors, one.key()).ending->cause, Cause::time_limit);
+    EXPECT_TRUE(is_active(one.key()));
+}
+
+TEST(ReadEvidence, LeavesOutWhatMakesNoSense)
+{
+    fakes::MemoryStore store;
+    const RunOnDisk one(store, fakes::some_run(Time(1'800'000'000s), "train"));
+    store.files[layout::run_json(one.key())] = "{ torn";
+    store.files[layout::heartbeat(one.key(), LinkNumber{1})] = "";
+    store.append(layout::journal(one.key(), LinkNumber{1}), "{\"v\":1,\"at\":");
+    const Evidence seen = read_evidence(store, one.key());
+    EXPECT_FALSE(seen.run);
+    EXPECT_FALSE(seen.heartbeat);
+    EXPECT_THAT(seen.journal, IsEmpty());
+}
+
+TEST(ReadEvidence, LooksAtTheNewestLink)
+{
+    fakes::MemoryStore store;
+    const RunOnDisk one(store, fakes::some_run(Time(1'800'000'000s), "train"));
+    ASSERT_TRUE(store.make_dir(layout::link_dir(one.key(), LinkNumber{2})));
+    ASSERT_TRUE(store.make_dir(layout::link_dir(one.key(), LinkNumber{10})));
+    ASSERT_TRUE(store.make_dir(layout::run_dir(one.key()) + "/link-x"));
+    EXPECT_EQ(read_evidence(store, one.key()).link, LinkNumber{10});
+}
+
+TEST(Runs, AreListedNewestFirstWithoutStrayFiles)
+{
+    fakes::MemoryStore store;
+    const RunOnDisk old(store, fakes::some_run(Time(1'800'000'000s), "a"));
+    const RunOnDisk fresh(store, fakes::some_run(Time(1'800'000'100s), "b"));
+    ASSERT_TRUE(store.write("runs/README", "x"));
+    EXPECT_THAT(all_runs(store).value(), ElementsAre(fresh.key(), old.key()));
+    ASSERT_TRUE(store.remove(layout::active(old.key())));
+    EXPECT_THAT(active_runs(store).value(), ElementsAre(fresh.key()));
+    fakes::MemoryStore empty;
+    EXPECT_THAT(all_runs(empty).value(), IsEmpty());
+}
+
+} // namespace
+} // namespace gpuq

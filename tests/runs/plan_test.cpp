@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace gpuq {
+namespace {
+
+using namespace std::chrono_literals;
+using File = Surroundings::File;
+using Words = std::vector<std::string>;
+
+const std::vector<Partition> k_lab = {
+    {.name = "gpu", .max_time = 48h, .default_time = 4h},
+    {.name = "calibration", .max_time = 2h, .default_time = 1h, .is_default = true},
+};
+
+Surroundings here(const std::map<std::string, File>& files = {})
+{
+    Surroundings surroundings;
+    surroundings.work_dir = "/home/ann";
+    surroundings.file = [files](const std::string& path) {
+        const auto found = files.find(path);
+        return found == files.end() ? File::missing : found->second;
+    };
+    surroundings.variable = [](const std::string& name) {
+        return name == "HOME" ? std::optional<std::string>("/home/ann") : std::nullopt;
+    };
+    surroundings.container_command = {"apptainer", "exec", "--nv", "{image}"};
+    return surroundings;
+}
+
+AskedFor asking(const Words& program = {"hostname"})
+{
+    AskedFor asked;
+    asked.program = program;
+    return asked;
+}
+
+AskedFor asking_for(std::optional<std::chrono::minutes> walltime,
+                    std::optional<std::string> queue = {})
+{
+    AskedFor asked = asking();
+    asked.walltime = walltime;
+    asked.queue = std::move(queue);
+    return asked;
+}
+
+std::string queue_for(const AskedFor& asked, const std::vector<Partition>& partitions = k_lab)
+{
+    const auto made = plan(asked, partitions, here());
+    return made ? made->request.queue : "refused: " + made.error().text;
+}
+
+TEST(Plan, FillsInEveryDefault)
+{
+    const Plan made = *plan(asking({"hostname", "-f"}), k_lab, here());
+    Request request;
+    request.program = {"hostname", "-f"};
+    request.name = "hostname";
+    request.work_dir = "/home/ann";
+    request.walltime = 1h;
+    request.queue = "calibration";
+    EXPECT_EQ(made.request, request);
+    EXPECT_EQ(made.summary, "1 GPU for 1 h in queue calibration (default: 1 GPU, 1 h)");
+    EXPECT_EQ(made.spec.gpus_per_node, 1);
+    EXPECT_EQ(made.spec.partition, "calibration");
+    EXPECT_EQ(made.spec.comment, "");
+    EXPECT_FALSE(made.spec.by_sbatch);
+}
+
+TEST(Plan, PassesOnEverythingAskedFor)
+{
+    AskedFor asked = asking();
+    asked.walltime = 90min;
+    asked.gpus = GpuRequest{.count = 2, .model = "k80"};
+    asked.cpus = 8;
+    asked.memory_mib = 16384;
+    asked.nodes = 2;
+    asked.name = "sweep";
+    asked.account = "lab";
+    asked.qos = "high";
+    asked.after = JobId{7};
+    asked.input = Input::pipe;
+    asked.env = {{"SEED", "1"}, {"HOME", std::nullopt}};
+    asked.modules = {"cuda/12"};
+    asked.conda = "torch";
+    asked.container = "pytorch.sif";
+    asked.slurm_options = "--exclude=n1";
+    const Plan made = *plan(asked, k_lab, here());
+    EXPECT_EQ(made.spec.walltime, 90min);
+    EXPECT_EQ(made.spec.gpu_model, "k80");
+    EXPECT_EQ(made.spec.gpus_per_node, 2);
+    EXPECT_EQ(made.spec.cpus_per_node, 8);
+    EXPECT_EQ(made.spec.memory_mib_per_node, 16384u);
+    EXPECT_EQ(made.spec.nodes, 2);
+    EXPECT_EQ(made.spec.name, "sweep");
+    EXPECT_EQ(made.spec.account, "lab");
+    EXPECT_EQ(made.spec.qos, "high");
+    EXPECT_EQ(made.spec.after_ok, JobId{7});
+    EXPECT_EQ(made.spec.work_dir, "/home/ann");
+    EXPECT_EQ(made.request.input, Input::pipe);
+    EXPECT_EQ(made.request.env, (std::vector<std::pair<std::string, std::string>>{
+                                    {"SEED", "1"}, {"HOME", "/home/ann"}}));
+    EXPECT_EQ(made.request.modules, Words{"cuda/12"});
+    EXPECT_EQ(made.request.conda, "torch");
+    EXPECT_EQ(made.request.container, "pytorch.sif");
+    EXPECT_EQ(made.request.container_command, here().container_command);
+    EXPECT_EQ(made.request.slurm_options, "--exclude=n1");
+    EXPECT_TRUE(made.spec.by_sbatch);
+    EXPECT_EQ(made.summary, "2 k80 GPUs on each of 2 nodes for 1 h 30 min in queue calibration");
+}
+
+TEST(Plan, ChoosesTheSmallestQueueThatHoldsTheTime)
+{
+    EXPECT_EQ(queue_for(asking_for(2h)), "calibration");
+    EXPECT_EQ(queue_for(asking_for(2h + 1min)), "gpu");
+    EXPECT_EQ(queue_for(asking_for(48h)), "gpu");
+    EXPECT_EQ(queue_for(asking_for(30min, "gpu")), "gpu");
+}
+
+TEST(Plan, PrefersTheDefaultQueueAmongEqualsAndAnyLimitToNone)
+{
+    const std::vector<Partition> queues = {{.name = "endless"},
+                                           {.name = "a", .max_time = 2h},
+                                           {.name = "b", .max_time = 2h, .is_default = true}};
+    EXPECT_EQ(queue_for(asking_for(1h), queues), "b");
+    EXPECT_EQ(queue_for(asking_for(3h), queues), "endless");
+}
+
+TEST(Plan, AvoidsQueuesThatAreDown)
+{
+    const std::vector<Partition> queues = {
+        {.name = "small", .max_time = 2h, .is_default = true, .up = false},
+        {.name = "large", .max_time = 48h}};
+    EXPECT_EQ(queue_for(asking_for(1h), queues), "large");
+    EXPECT_EQ(queue_for(asking_for({}), queues), "large");
+    EXPECT_EQ(queue_for(asking_for(1h, "small"), queues), "small"); // it will wait, as asked
+    EXPECT_EQ(queue_for(asking_for(1h), {queues[0]}),
+              "refused: no queue of this cluster is up; try again later");
+    EXPECT_EQ(queue_for(asking_for({}), {}),
+              "refused: no queue of this cluster is up; try again later");
+}
+
+TEST(Plan, NamesTheQueueThatTakesALongerTime)
+{
+    const auto refused = plan(asking_for(3h, "calibration"), k_lab, here());
+    EXPECT_EQ(refused.error(), fail(Error::Kind::denied, "queue calibration takes at most 2 h; gpu "
+                                                         "takes 3 h: -p gpu"));
+}
+
+TEST(Plan, NamesTheLongestQueueBeyondAll)
+{
+    for (const auto& asked : {asking_for(49h), asking_for(49h, "calibration")}) {
+        EXPECT_EQ(
+            plan(asked, k_lab, here()).error(),
+            fail(Error::Kind::denied, "no queue takes 2 days 1 h: the longest is gpu with 2 days"));
+    }
+}
+
+TEST(Plan, NamesTheQueuesWhenThereIsNoneOfThatName)
+{
+    EXPECT_EQ(plan(asking_for({}, "gpus"), k_lab, here()).error(),
+              fail(Error::Kind::missing,
+                   "no queue 'gpus' (did you mean 'gpu'?); there are: gpu, calibration"));
+}
+
+TEST(Plan, TakesTheQueuesTime)
+{
+    EXPECT_EQ(plan(asking_for({}, "gpu"), k_lab, here())->request.walltime, 4h);
+    const std::vector<Partition> no_default = {{.name = "short", .max_time = 2h}};
+    EXPECT_EQ(plan(asking(), no_default, here())->request.walltime, 2h);
+    const std::vector<Partition> endless = {{.name = "endless"}};
+    EXPECT_EQ(plan(asking(), endless, here()).error(),
+              fail(Error::Kind::usage, "queue endless has no default time; say how long: -t 2h"));
+}
+
+Words program_of(const Words& typed, const std::map<std::string, File>& files)
+{
+    return plan(asking(typed), k_lab, here(files))->request.program;
+}
+
+TEST(Plan, RunsTheFileInTheWorkingDirectoryFirst)
+{
+    EXPECT_EQ(program_of({"train.py", "-x"}, {{"/home/ann/train.py", File::plain}}),
+              (Words{"python3", "train.py", "-x"}));
+    EXPECT_EQ(program_of({"train.py"}, {{"/home/ann/train.py", File::executable}}),
+              Words{"./train.py"});
+    EXPECT_EQ(program_of({"train.py"}, {}), Words{"train.py"}); // PATH on the node
+    EXPECT_EQ(program_of({"notes"}, {{"/home/ann/notes", File::plain}}), Words{"notes"});
+    EXPECT_EQ(program_of({"src"}, {{"/home/ann/src", File::other}}), Words{"src"});
+    EXPECT_EQ(program_of({"sub/train.py"}, {{"/home/ann/sub/train.py", File::plain}}),
+              (Words{"python3", "sub/train.py"}));
+    EXPECT_EQ(program_of({"/opt/train.py"}, {{"/opt/train.py", File::plain}}),
+              (Words{"python3", "/opt/train.py"}));
+    EXPECT_EQ(program_of({"/opt/tool"}, {{"/opt/tool", File::executable}}), Words{"/opt/tool"});
+    EXPECT_EQ(program_of({"-x.py"}, {{"/home/ann/-x.py", File::plain}}),
+              (Words{"python3", "./-x.py"}));
+}
+
+std::string name_of(const std::string& program)
+{
+    return plan(asking({program}), k_lab, here({{"/home/ann/train.py", File::plain}}))
+        ->request.name;
+}
+
+TEST(Plan, NamesTheRunAfterItsProgram)
+{
+    EXPECT_EQ(name_of("train.py"), "train.py");
+    EXPECT_EQ(name_of("/usr/bin/python3"), "python3");
+    EXPECT_EQ(name_of("dir/"), "dir");
+    EXPECT_EQ(name_of("a\nb\033"), "a_b_");
+    EXPECT_EQ(name_of("42"), "run-42"); // digits alone would be a job id
+    EXPECT_EQ(name_of("/"), "run-");
+    EXPECT_EQ(name_of(std::string(300, 'x')), std::string(200, 'x'));
+    EXPECT_EQ(name_of(std::string(199, 'x') + "é"), std::string(199, 'x'));
+}
+
+TEST(Plan, WantsVariablesThatAreSet)
+{
+    AskedFor asked = asking();
+    asked.env = {{"NOPE", std::nullopt}};
+    EXPECT_EQ(plan(asked, k_lab, here()).error(),
+              fail(Error::Kind::usage, "--env NOPE: NOPE is not set here; write --env NOPE=VALUE"));
+}
+
+TEST(Plan, TurnsAMemoryIntoAModel)
+{
+    AskedFor asked = asking();
+    asked.gpus = GpuRequest{.count = 1, .min_memory_mib = 16 * 1024};
+    EXPECT_TRUE(needs_nodes(asked));
+    EXPECT_FALSE(needs_nodes(asking()));
+    Surroundings surroundings = here();
+    surroundings.nodes = {
+        {.name = "n1", .gpus = {{"k80", 4, 0}, {"a100", 4, 0}}, .partitions = {"calibration"}}};
+    const Plan made = *plan(asked, k_lab, surroundings);
+    EXPECT_EQ(made.spec.gpu_model, "a100");
+    EXPECT_EQ(made.request.gpus, *asked.gpus); // recorded as asked
+    EXPECT_EQ(plan(asked, k_lab, here()).error().kind, Error::Kind::denied);
+}
+
+} // namespace
+} // namespace gpuq

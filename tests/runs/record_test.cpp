@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/record.h"
+
+#include <gtest/gtest.h>
+
+namespace gpuq {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::minutes;
+
+const Time k_time{microseconds{1'795'180'318'042'007}};
+
+gpuq::Run small_run()
+{
+    Run run{RunKey::parse("20261120T131158.042Z-0f3a9c1e5b7d2468").value()};
+    run.cluster = "local";
+    run.user = "ada";
+    run.host = "login1";
+    run.version = "0.1.0";
+    run.submitted_at = k_time;
+    run.request.program = {"python3", "train.py"};
+    run.request.name = "train";
+    run.request.work_dir = "/home/ada";
+    run.request.walltime = minutes{90};
+    run.request.queue = "gpu";
+    return run;
+}
+
+gpuq::Run full_run()
+{
+    Run run = small_run();
+    Request& request = run.request;
+    request.program = {"/bin/\xff\xfe tool", "", "--x={\"hex\": \"66\"}", "\n\t\"\\"};
+    request.gpus = {2, "k80", 16384};
+    request.nodes = 2;
+    request.cpus = 8;
+    request.memory_mib = 1ULL << 40;
+    request.account = "lab";
+    request.qos = "";
+    request.after = JobId{4'000'000'000U};
+    request.input = Input::pipe;
+    request.env = {{"A", "1"}, {"B", "\x80"}};
+    request.modules = {"cuda/12", "gcc"};
+    request.conda = "/opt/env";
+    request.container = "image.sif";
+    request.container_command = {"apptainer", "exec", "{image}"};
+    request.slurm_options = "--nice=5";
+    run.environment = {"PATH=/bin", "LATIN=caf\xe9", "FUNC=() {\n x\n}", "NOEQUALS", "UTF=\u00e9"};
+    return run;
+}
+
+void expect_same(const Run& got, const Run& wanted)
+{
+    EXPECT_EQ(got.key, wanted.key);
+    EXPECT_EQ(got.cluster, wanted.cluster);
+    EXPECT_EQ(got.user, wanted.user);
+    EXPECT_EQ(got.host, wanted.host);
+    EXPECT_EQ(got.version, wanted.version);
+    EXPECT_EQ(got.submitted_at, wanted.submitted_at);
+    EXPECT_TRUE(got.request == wanted.request);
+    EXPECT_EQ(got.environment, wanted.environment);
+}
+
+TEST(Record, ARunSurvivesRunJson)
+{
+    for (const gpuq::Run& run : {small_run(), full_run()}) {
+        const auto read = run_from_json(to_json(run));
+        ASSERT_TRUE(read) << read.error().text;
+        expect_same(*read, run);
+    }
+}
+
+TEST(Record, EveryInputSurvives)
+{
+    for (const Input input : {Input::none, Input::pipe, Input::terminal}) {
+        gpuq::Run run = small_run();
+        run.request.input = input;
+        EXPECT_EQ(run_from_json(to_json(run))->request.input, input);
+    }
+}
+
+TEST(Record, BytesThatAreNotUtf8AreHex)
+{
+    EXPECT_NE(to_json(full_run()).find(R"("hex": "4c4154494e3d636166e9")"), std::string::npos);
+}
+
+TEST(Record, UnknownFieldsAreIgnored)
+{
+    std::string text = to_json(small_run());
+    text.insert(1, R"("colour": "blue",)");
+    EXPECT_TRUE(run_from_json(text));
+}
+
+TEST(Record, SaysWhatIsWrong)
+{
+    const std::string good = to_json(small_run());
+    const auto with = [&](const std::string& from, const std::string& to) {
+        std::string text = good;
+        text.replace(text.find(from), from.size(), to);
+        const auto read = run_from_json(text);
+        return read ? std::string("fine") : read.error().text;
+    };
+    EXPECT_EQ(run_from_json("{").error().text, "run.json: not a JSON document");
+    EXPECT_EQ(run_from_json("[]").error().text,
+              "run.json: 'the document' is missing or not of its kind");
+    EXPECT_EQ(with("\"schema\": 1", "\"schema\": 2"),
+              "run.json: schema 2, this gpuq " GPUQ_VERSION " reads schema 1");
+    EXPECT_EQ(with("20261120T", "../../etc"), "not the key of a run");
+    EXPECT_EQ(with("\"nodes\": 1", "\"nodes\": 1e30"),
+              "run.json: request: 'nodes' is missing or not of its kind");
+    EXPECT_EQ(with("\"nodes\": 1", "\"nodes\": 4294967297"),
+              "run.json: request: 'nodes' is missing or not of its kind");
+    EXPECT_EQ(with("\"input\": \"none\"", "\"input\": \"telepathy\""),
+              "run.json: request: 'input' is missing or not of its kind");
+    EXPECT_EQ(with("\"environment\": []", "\"environment\": [{\"hex\": \"6\"}]"),
+              "run.json: 'environment' is missing or not of its kind");
+    EXPECT_EQ(with("\"count\": 1", "\"count\": \"1\""),
+              "run.json: gpus: 'count' is missing or not of its kind");
+}
+
+TEST(Record, ATruncatedFileIsNeverHalfARun)
+{
+    const std::string good = to_json(full_run());
+    for (std::size_t size = 0; size + 2 < good.size(); size += 7) {
+        EXPECT_FALSE(run_from_json(std::string_view(good).substr(0, size)));
+    }
+}
+
+TEST(Record, TheSmallFilesSurvive)
+{
+    const LinkJob link{"local", JobId{4242}, k_time, true};
+    EXPECT_EQ(link_job_from_json(to_json(link)).value(), link);
+    const Ending ending{137, Cause::memory, "n1 ran out of memory", k_time};
+    EXPECT_EQ(ending_from_json(to_json(ending)).value(), ending);
+    const StopRequest stop{"ada@\xff", k_time};
+    EXPECT_EQ(stop_request_from_json(to_json(stop)).value(), stop);
+    EXPECT_FALSE(link_job_from_json(R"({"schema":1,"cluster":"c","job":-1})"));
+    EXPECT_FALSE(ending_from_json(R"({"schema":1,"status":0})"));
+    EXPECT_FALSE(stop_request_from_json(""));
+}
+
+} // namespace
+} // namespace gpuq

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/status.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace gpuq {
+namespace {
+
+using namespace std::chrono_literals;
+
+const Time k_made{1'800'000'000s};
+const Time k_now = k_made + 10min;
+
+Run the_run()
+{
+    Run run{RunKey::make(k_made, {1, 2, 3, 4, 5, 6, 7, 8})};
+    run.cluster = "lab";
+    run.request.walltime = 120min;
+    return run;
+}
+
+/// A run whose folder was written and nothing else.
+Evidence recorded()
+{
+    Evidence seen{the_run().key};
+    seen.run = the_run();
+    return seen;
+}
+
+Evidence submitted()
+{
+    Evidence seen = recorded();
+    seen.job = LinkJob{"lab", JobId{7}, k_made + 1s, true};
+    seen.job_recorded = true;
+    return seen;
+}
+
+Event event(Event::Kind kind, Time at)
+{
+    Event result;
+    result.kind = kind;
+    result.at = at;
+    return result;
+}
+
+Evidence supervised(Time last_beat)
+{
+    Evidence seen = submitted();
+    seen.journal.push_back(event(Event::Kind::supervisor_started, k_made + 2s));
+    seen.journal.back().host = "node1";
+    seen.heartbeat = Heartbeat{last_beat, JobId{7}, 99, 10, 0};
+    return seen;
+}
+
+Job job(JobState state)
+{
+    Job result;
+    result.id = JobId{7};
+    result.state = state;
+    result.batch = true;
+    return result;
+}
+
+PastJob past(JobState state, int exit_status = 0)
+{
+    PastJob result;
+    result.id = JobId{7};
+    result.state = state;
+    result.exit_status = exit_status;
+    result.ended_at = k_now - 1min;
+    return result;
+}
+
+struct Case {
+    const char* name;
+    std::function<Evidence()> seen;
+    RunState state;
+    std::optional<Cause> cause; ///< of an ended run
+    int status = 0;
+};
+
+Evidence with(Evidence seen, SlurmAnswer slurm, PastAnswer past_answer = NotAsked{})
+{
+    seen.slurm = std::move(slurm);
+    seen.past = std::move(past_answer);
+    return seen;
+}
+
+Evidence stop_asked(Evidence seen)
+{
+    seen.stop = StopRequest{"ada@login1", k_now - 2min};
+    return seen;
+}
+
+/// The same run, but made this moment.
+Evidence just_made()
+{
+    Evidence seen{RunKey::make(k_now - 5s, {1, 2, 3, 4, 5, 6, 7, 8})};
+    seen.run = the_run();
+    return seen;
+}
+
+Job failed_with(int status)
+{
+    Job result = job(JobState::failed);
+    result.exit_status = status;
+    return result;
+}
+
+Evidence ended_in_journal()
+{
+    Evidence seen = supervised(k_now - 1s);
+    seen.journal.push_back(event(Event::Kind::ended, k_now - 1s));
+    seen.journal.back().status = 3;
+    seen.journal.back().cause = Cause::finished;
+    return seen;
+}
+
+Evidence ended_in_record()
+{
+    Evidence seen = submitted();
+    seen.ended = Ending{119, Cause::node_failed, "", k_now - 1h};
+    return seen;
+}
+
+class Conclude : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Conclude, SaysWhatIsKnown)
+{
+    const RunStatus status = conclude(GetParam().seen(), k_now);
+    EXPECT_EQ(word(status.state), word(GetParam().state)) << status.why_unknown;
+    ASSERT_EQ(status.ending.has_value(), GetParam().cause.has_value());
+    if (status.ending) {
+        EXPECT_EQ(word(status.ending->cause), word(*GetParam().cause));
+        EXPECT_EQ(status.ending->status, GetParam().status);
+    }
+}
+
+const Case k_cases[] = {
+    // The supervisor's last word is believed before anything else.
+    {"JournalBeforeSlurm", [] { return with(ended_in_journal(), job(JobState::node_fail)); },
+     RunState::ended, Cause::finished, 3},
+    {"JournalBeforeRecord",
+     [] {
+         Evidence seen = ended_in_journal();
+         seen.ended = Ending{119, Cause::lost, "", k_now};
+         return seen;
+     },
+     RunState::ended, Cause::finished, 3},
+    {"RecordBeforeSlurm", [] { return with(ended_in_record(), job(JobState::running)); },
+     RunState::ended, Cause::node_failed, 119},
+    {"RecordBeforeAFreshHeartbeat",
+     [] {
+         Evidence seen = ended_in_record();
+         seen.heartbeat = Heartbeat{k_now, JobId{7}, 99, 0, 0};
+         return seen;
+     },
+     RunState::ended, Cause::node_failed, 119},
+    // A fresh heartbeat.
+    {"FreshHeartbeatBeforeSlurm",
+     [] { return with(supervised(k_now - 14s), job(JobState::failed)); },
+     RunState::running,
+     {}},
+    {"FreshHeartbeatWithoutSlurm",
+     [] { return with(supervised(k_now - 14s), NoAnswer{"down"}); },
+     RunState::running,
+     {}},
+    // Unknown is never ended.
+    {"StaleHeartbeatUnasked", [] { return supervised(k_now - 16s); }, RunState::unknown, {}},
+    {"StaleHeartbeatSlurmSilent",
+     [] { return with(supervised(k_now - 9min), NoAnswer{"down"}); },
+     RunState::unknown,
+     {}},
+    {"QueuedSlurmSilent",
+     [] { return with(submitted(), NoAnswer{"down"}); },
+     RunState::unknown,
+     {}},
+    {"OddState", [] { return with(submitted(), job(JobState::unknown)); }, RunState::unknown, {}},
+    // Before Slurm has it.
+    {"JustMade", [] { return just_made(); }, RunState::submitting, {}},
+    {"JustMadeSlurmSilent",
+     [] { return with(just_made(), NoAnswer{"down"}); },
+     RunState::submitting,
+     {}},
+    {"JustMadeNotThereYet",
+     [] { return with(just_made(), NoSuchJob{}); },
+     RunState::submitting,
+     {}},
+    {"NeverReachedSlurm", [] { return with(recorded(), NoSuchJob{}); }, RunState::ended,
+     Cause::lost, 119},
+    {"NeverReachedSlurmAndStopped", [] { return with(stop_asked(recorded()), NoSuchJob{}); },
+     RunState::ended, Cause::stopped, 123},
+    {"OldAndUnasked", [] { return recorded(); }, RunState::unknown, {}},
+    // Slurm's answer.
+    {"Pending", [] { return with(submitted(), job(JobState::pending)); }, RunState::waiting, {}},
+    {"Running", [] { return with(submitted(), job(JobState::running)); }, RunState::running, {}},
+    {"RunningSilentSupervisor",
+     [] { return with(supervised(k_now - 1min), job(JobState::running)); },
+     RunState::running,
+     {}},
+    {"Suspended",
+     [] { return with(submitted(), job(JobState::suspended)); },
+     RunState::running,
+     {}},
+    {"Completing",
+     [] { return with(submitted(), job(JobState::completing)); },
+     RunState::running,
+     {}},
+    {"Completed", [] { return with(supervised(k_made), job(JobState::completed)); },
+     RunState::ended, Cause::finished, 0},
+    {"FailedAsTheProgram", [] { return with(supervised(k_made), failed_with(3)); }, RunState::ended,
+     Cause::finished, 3},
+    {"FailedByAGuard", [] { return with(supervised(k_made), failed_with(119)); }, RunState::ended,
+     Cause::lost, 119},
+    {"FailedByASignal", [] { return with(supervised(k_made), failed_with(137)); }, RunState::ended,
+     Cause::lost, 119},
+    {"FailedBeforeTheSupervisor", [] { return with(submitted(), failed_with(127)); },
+     RunState::ended, Cause::not_started, 127},
+    {"FailedToStartItsScript", [] { return with(submitted(), failed_with(128 + 53)); },
+     RunState::ended, Cause::not_started, 125},
+    {"TimedOut", [] { return with(submitted(), job(JobState::timeout)); }, RunState::ended,
+     Cause::time_limit, 124},
+    {"PastItsDeadline", [] { return with(submitted(), job(JobState::deadline)); }, RunState::ended,
+     Cause::time_limit, 124},
+    {"NodeFailed", [] { return with(submitted(), job(JobState::node_fail)); }, RunState::ended,
+     Cause::node_failed, 119},
+    {"BootFailed", [] { return with(submitted(), job(JobState::boot_fail)); }, RunState::ended,
+     Cause::node_failed, 119},
+    {"Preempted", [] { return with(submitted(), job(JobState::preempted)); }, RunState::ended,
+     Cause::preempted, 119},
+    {"OutOfMemory", [] { return with(submitted(), job(JobState::out_of_memory)); }, RunState::ended,
+     Cause::memory, 137},
+    {"Cancelled", [] { return with(submitted(), job(JobState::cancelled)); }, RunState::ended,
+     Cause::cancelled, 123},
+    {"Stopped", [] { return with(stop_asked(submitted()), job(JobState::cancelled)); },
+     RunState::ended, Cause::stopped, 123},
+    // Slurm has forgotten the job; accounting remembers.
+    {"ForgottenTimeout", [] { return with(submitted(), NoSuchJob{}, past(JobState::timeout)); },
+     RunState::ended, Cause::time_limit, 124},
+    {"ForgottenFailed",
+     [] { return with(supervised(k_made), NoSuchJob{}, past(JobState::failed, 4)); },
+     RunState::ended, Cause::finished, 4},
+    {"ForgottenByBoth", [] { return with(submitted(), NoSuchJob{}, NoSuchJob{}); }, RunState::ended,
+     Cause::lost, 119},
+    {"ForgottenAccountingSilent",
+     [] { return with(submitted(), NoSuchJob{}, NoAnswer{"down"}); },
+     RunState::ended,
+     {}},
+    {"ForgottenStillRunningInAccounting",
+     [] { return with(submitted(), NoSuchJob{}, past(JobState::running)); }, RunState::ended,
+     Cause::lost, 119},
+    {"ForgottenAccountingUnasked",
+     [] { return with(submitted(), NoSuchJob{}); },
+     RunState::ended,
+     {}},
+};
+
+INSTANTIATE_TEST_SUITE_P(Table, Conclude, ::testing::ValuesIn(k_cases),
+                         [](const auto& row) { return std::string(row.param.name); });
+
+TEST(Status, GivesUpOnAccountingAfterAnHour)
+{
+    const Evidence seen = with(submitted(), NoSuchJob{}, NoAnswer{"down"});
+    EXPECT_FALSE(conclude(seen, k_made + 59min).ending);
+    EXPECT_EQ(conclude(seen, k_made + 62min).ending->cause, Cause::lost);
+}
+
+TEST(Status, TellsWhyAndUntilWhenARunWaits)
+{
+    Job waiting = job(JobState::pending);
+    waiting.reason = "Priority";
+    waiting.started_at = k_now + 1h;
+    const RunStatus status = conclude(with(submitted(), waiting), k_now);
+    EXPECT_EQ(status.reason, "Priority");
+    EXPECT_EQ(status.expected_start, k_now + 1h);
+    EXPECT_FALSE(status.started_at);
+}
+
+TEST(Status, TellsSinceWhenWhereAndUntilWhenARunRuns)
+{
+    const RunStatus by_itself = conclude(supervised(k_now), k_now);
+    EXPECT_EQ(by_itself.started_at, k_made + 2s);
+    EXPECT_EQ(by_itself.ends_at, k_made + 2s + 120min);
+    EXPECT_EQ(by_itself.host, "node1");
+    Job running = job(JobState::running);
+    running.started_at = k_made + 3s;
+    running.ends_at = k_made + 3h;
+    running.batch_host = "node2";
+    const RunStatus by_slurm = conclude(with(submitted(), running), k_now);
+    EXPECT_EQ(by_slurm.started_at, k_made + 3s);
+    EXPECT_EQ(by_slurm.ends_at, k_made + 3h);
+    EXPECT_EQ(by_slurm.host, "node2");
+}
+
+TEST(Status, SaysWhoStoppedOrCancelledARun)
+{
+    EXPECT_EQ(
+        conclude(with(stop_asked(submitted()), job(JobState::cancelled)), k_now).ending->detail,
+        "by ada@login1");
+    PastJob cancelled = past(JobState::cancelled);
+    cancelled.cancelled_by = 1001;
+    EXPECT_EQ(
+        conclude(with(submitted(), job(JobState::cancelled), cancelled), k_now).ending->detail,
+        "by user id 1001");
+    cancelled.cancelled_by = 0;
+    EXPECT_EQ(conclude(with(submitted(), NoSuchJob{}, cancelled), k_now).ending->detail, "by root");
+}
+
+TEST(Status, DoesNotTakeALateStopRequestForTheCause)
+{
+    Job cancelled = job(JobState::cancelled);
+    cancelled.ends_at = k_now - 5min;
+    EXPECT_EQ(conclude(with(stop_asked(submitted()), cancelled), k_now).ending->cause,
+              Cause::cancelled);
+}
+
+TEST(Status, TellsNoStartOfAJobThatNeverLeftTheQueue)
+{
+    Job cancelled = job(JobState::cancelled);
+    cancelled.started_at = cancelled.ends_at = k_now - 1min; // as Slurm has it
+    EXPECT_FALSE(conclude(with(submitted(), cancelled), k_now).started_at);
+    cancelled.nodes = "node1";
+    EXPECT_TRUE(conclude(with(submitted(), cancelled), k_now).started_at);
+}
+
+TEST(Status, AsksOnlyWhoCanSayMore)
+{
+    EXPECT_FALSE(needs_slurm(ended_in_journal(), k_now));
+    EXPECT_FALSE(needs_slurm(ended_in_record(), k_now));
+    EXPECT_FALSE(needs_slurm(supervised(k_now - 15s), k_now));
+    EXPECT_TRUE(needs_slurm(supervised(k_now - 16s), k_now));
+    EXPECT_TRUE(needs_slurm(submitted(), k_now));
+    EXPECT_TRUE(needs_accounting(with(submitted(), NoSuchJob{})));
+    EXPECT_TRUE(needs_accounting(with(submitted(), job(JobState::cancelled))));
+    EXPECT_FALSE(needs_accounting(with(stop_asked(submitted()), job(JobState::cancelled))));
+    EXPECT_FALSE(needs_accounting(with(submitted(), job(JobState::timeout))));
+    EXPECT_FALSE(needs_accounting(with(recorded(), NoSuchJob{})));
+    EXPECT_FALSE(needs_accounting(submitted()));
+}
+
+TEST(Status, CallsOnlyAnAllocationWithoutASupervisorAbandoned)
+{
+    Job allocation = job(JobState::running);
+    allocation.batch = false;
+    allocation.started_at = k_now - 61s;
+    EXPECT_TRUE(is_abandoned(with(recorded(), allocation), k_now));
+    EXPECT_FALSE(is_abandoned(with(recorded(), allocation), k_now - 2s));
+    Evidence silent = with(supervised(k_made), allocation);
+    EXPECT_TRUE(needs_step(silent, k_now));
+    EXPECT_FALSE(is_abandoned(silent, k_now));
+    silent.step_is_over = true;
+    EXPECT_TRUE(is_abandoned(silent, k_now));
+    EXPECT_FALSE(needs_step(with(supervised(k_now), allocation), k_now));
+    EXPECT_FALSE(is_abandoned(recorded(), k_now));
+    Job batch = allocation;
+    batch.batch = true;
+    EXPECT_FALSE(is_abandoned(with(recorded(), batch), k_now));
+    allocation.state = JobState::pending;
+    EXPECT_FALSE(is_abandoned(with(recorded(), allocation), k_now));
+}
+
+} // namespace
+} // namespace gpuq

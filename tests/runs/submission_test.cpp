@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/submission.h"
+
+#include "core/layout.h"
+#include "fakes/fake_clock.h"
+#include "fakes/fake_cluster.h"
+#include "fakes/memory_store.h"
+#include "runs/record.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace gpuq {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A login host with one run that is about to be submitted.
+struct Login {
+    fakes::MemoryStore store;
+    fakes::FakeCluster cluster;
+    fakes::FakeClock clock;
+    Run run{RunKey::make(clock.now(), {1}), "lab", "ada", "login", "1", clock.now(), {}, {"A=1"}};
+    std::vector<std::string> notices;
+    std::function<void()> while_pausing = [] {};
+    bool try_now = true;
+
+    Result<Submitted> submit()
+    {
+        EXPECT_TRUE(record_run(store, run));
+        Submission submission{run, {}, {"supervisor"}, "#!/bin/sh\n", try_now};
+        submission.spec.comment = job_comment(run.key);
+        Patience patience;
+        patience.notice = [this](const std::string& text) { notices.push_back(text); };
+        patience.pause = [this](std::chrono::milliseconds time) {
+            clock.advance(time);
+            while_pausing();
+            return true;
+        };
+        return submit_run(store, cluster, clock, submission, patience);
+    }
+
+    int living_jobs() const
+    {
+        return static_cast<int>(std::count_if(cluster.jobs.begin(), cluster.jobs.end(),
+                                              [](const Job& job) { return !is_over(job.state); }));
+    }
+    long asked(const std::string& question) const
+    {
+        return std::count(cluster.asked.begin(), cluster.asked.end(), question);
+    }
+};
+
+TEST(Submission, StartsAtOnceWhenAGpuIsFreeAndRecordsTheJob)
+{
+    Login login;
+    const auto submitted = login.submit();
+    ASSERT_TRUE(submitted);
+    EXPECT_FALSE(submitted->batch);
+    EXPECT_TRUE(submitted->process.has_value());
+    const auto job = login.store.read(layout::job_json(login.run.key, LinkNumber{1}));
+    ASSERT_TRUE(job);
+    EXPECT_EQ(link_job_from_json(*job)->job, submitted->job);
+    EXPECT_EQ(*login.store.read(layout::job_index("lab", submitted->job)),
+              login.run.key.text() + "\n");
+}
+
+TEST(Submission, HasTheRequestOnDiskBeforeItAsksSlurm)
+{
+    Login login;
+    login.store.full = true;
+    EXPECT_FALSE(record_run(login.store, login.run));
+    EXPECT_TRUE(login.cluster.asked.empty());
+}
+
+TEST(Submission, QueuesWhatCanNotStartNow)
+{
+    Login login;
+    login.cluster.no_gpu_free = true;
+    const auto submitted = login.submit();
+    ASSERT_TRUE(submitted);
+    EXPECT_TRUE(submitted->batch);
+    EXPECT_EQ(submitted->not_now, "Requested nodes are busy");
+    EXPECT_EQ(login.cluster.asked, (std::vector<std::string>{"start_now", "submit"}));
+}
+
+TEST(Submission, FindsTheQueuedJobWhoseAnswerWasLost)
+{
+    Login login;
+    login.try_now = false;
+    login.cluster.lost_answers = 1;
+    const auto submitted = login.submit();
+    ASSERT_TRUE(submitted);
+    EXPECT_EQ(submitted->job, login.cluster.jobs.front().id);
+    EXPECT_EQ(login.asked("submit"), 1);
+    EXPECT_EQ(login.living_jobs(), 1);
+}
+
+TEST(Submission, EndsAnAllocationWhoseAnswerWasLostAndQueuesTheRun)
+{
+    Login login;
+    login.cluster.lost_answers = 1;
+    const auto submitted = login.submit();
+    ASSERT_TRUE(submitted);
+    EXPECT_TRUE(submitted->batch);
+    EXPECT_EQ(login.living_jobs(), 1);
+}
+
+TEST(Submission, AdoptsARunningBatchJobInsteadOfEndingIt)
+{
+    Login login;
+    login.cluster.no_gpu_free = true;
+    login.cluster.lost_answers = 1;
+    login.cluster.silent = false;
+    login.while_pausing = [&] { login.cluster.jobs.front().state = JobState::running; };
+    const auto submitted = login.submit();
+    ASSERT_TRUE(submitted);
+    EXPECT_EQ(login.asked("submit"), 1);
+    EXPECT_EQ(login.living_jobs(), 1);
+}
+
+TEST(Submission, AsksAgainOnlyWhenSlurmHasHadTimeToMakeTheJob)
+{
+    Login login;
+    login.try_now = false;
+    login.cluster.silent = true;
+    auto begin = login.clock.steady();
+    login.while_pausing = [&] { login.cluster.silent = login.clock.steady() - begin < 5s; };
+    const auto submitted = login.submit();
+    ASSERT_TRUE(submitted);
+    EXPECT_GE(login.clock.steady() - begin, 25s); // 5 s of silence, then two message time-outs
+    EXPECT_EQ(login.asked("submit"), 2);
+    EXPECT_EQ(login.living_jobs(), 1);
+    EXPECT_EQ(login.notices.size(), 1u);
+}
+
+TEST(Submission, LeavesAStopRequestWhenSlurmStaysSilent)
+{
+    Login login;
+    login.cluster.silent = true;
+    const auto submitted = login.submit();
+    ASSERT_FALSE(submitted);
+    EXPECT_EQ(submitted.error().kind, Error::Kind::unreachable);
+    EXPECT_TRUE(login.store.read(layout::inbox(login.run.key) + "/" + layout::k_stop_request));
+}
+
+TEST(Submission, PassesARefusalOn)
+{
+    Login login;
+    login.cluster.refusal = "Invalid account";
+    const auto submitted = login.submit();
+    ASSERT_FALSE(submitted);
+    EXPECT_EQ(submitted.error(), fail(Error::Kind::denied, "Invalid account"));
+}
+
+TEST(Submission, ForgetsARefusedRunWithoutATrace)
+{
+    Login login;
+    ASSERT_TRUE(record_run(login.store, login.run));
+    forget_run(login.store, login.run.key);
+    EXPECT_TRUE(login.store.files.empty());
+}
+
+} // namespace
+} // namespace gpuq
