@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "slurm/bounded.h"
+#include "slurm/cluster.h"
+#include "slurm/compat.h"
+#include "slurm/connection.h"
+#include "slurm/errors.h"
+#include "slurm/jobs.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <type_traits>
+
+namespace gpuq {
+namespace {
+
+constexpr std::chrono::seconds k_patience{10};
+
+struct FreeList {
+    void operator()(std::remove_pointer_t<slurm::List>* list) const { slurm_list_destroy(list); }
+};
+using OwnedList = std::unique_ptr<std::remove_pointer_t<slurm::List>, FreeList>;
+
+/// The condition "job `id` of this cluster"; points into itself.
+class OneJob {
+public:
+    explicit OneJob(JobId id)
+        : m_cluster(slurm::cluster_name())
+        , m_steps(slurm_list_create(nullptr))
+        , m_clusters(slurm_list_create(nullptr))
+    {
+        m_step.array_task_id = NO_VAL;
+        m_step.het_job_offset = NO_VAL;
+        m_step.step_id = slurm::whole_job(id.value);
+        slurm_list_append(m_steps.get(), &m_step);
+        slurm_list_append(m_clusters.get(), m_cluster.data());
+        m_condition.step_list = m_steps.get();
+        m_condition.cluster_list = m_clusters.get();
+        m_condition.flags =
+            JOBCOND_FLAG_NO_STEP | JOBCOND_FLAG_NO_TRUNC | JOBCOND_FLAG_NO_DEFAULT_USAGE;
+        m_condition.db_flags = NO_VAL;
+    }
+    OneJob(const OneJob&) = delete;
+    OneJob& operator=(const OneJob&) = delete;
+
+    slurmdb_job_cond_t* get() { return &m_condition; }
+
+private:
+    std::string m_cluster;
+    slurm_selected_step_t m_step{};
+    OwnedList m_steps;
+    OwnedList m_clusters;
+    slurmdb_job_cond_t m_condition{};
+};
+
+/// The newest record: job ids come round again.
+const slurmdb_job_rec_t* newest(slurm::List list)
+{
+    const slurmdb_job_rec_t* found = nullptr;
+    auto* const iterator = slurm_list_iterator_create(list);
+    while (const void* item = slurm_list_next(iterator)) {
+        const auto* record = static_cast<const slurmdb_job_rec_t*>(item);
+        if (found == nullptr || record->submit >= found->submit) {
+            found = record;
+        }
+    }
+    slurm_list_iterator_destroy(iterator);
+    return found;
+}
+
+// What the child says: `missing`, `error CODE`, or
+// `job ID STATE STATUS CANCELLED_BY START END COMMENT`, with -1 for nobody and 0 for no time.
+
+std::string as_text(const slurmdb_job_rec_t& record)
+{
+    const bool has_canceller = slurm::state_of(record.state) == JobState::cancelled &&
+                               record.requid != NO_VAL && record.requid != INFINITE;
+    return fmt::format("job {} {} {} {} {} {} {}", record.jobid, record.state, record.exitcode,
+                       has_canceller ? std::int64_t{record.requid} : -1, record.start, record.end,
+                       record.derived_es == nullptr ? "" : record.derived_es);
+}
+
+/// In the child.
+std::string ask_for(JobId id)
+{
+    const slurm::Words words;
+    std::uint16_t flags = 0;
+    void* connection = slurmdb_connection_get(&flags);
+    OneJob condition(id);
+    errno = 0;
+    const OwnedList list(connection == nullptr ? nullptr
+                                               : slurmdb_jobs_get(connection, condition.get()));
+    if (!list) {
+        return fmt::format("error {}", errno);
+    }
+    const slurmdb_job_rec_t* record = newest(list.get());
+    std::string answer = record == nullptr ? "missing" : as_text(*record);
+    slurmdb_connection_close(&connection);
+    return answer;
+}
+
+PastJob past_job_of(const std::string& answer)
+{
+    std::istringstream text(answer);
+    std::string word;
+    PastJob job;
+    std::uint32_t state = 0;
+    std::uint32_t wait_status = 0;
+    std::int64_t canceller = -1;
+    std::int64_t start = 0;
+    std::int64_t end = 0;
+    text >> word >> job.id.value >> state >> wait_status >> canceller >> start >> end;
+    text.ignore(1);
+    std::getline(text, job.comment, '\0');
+    job.state = slurm::state_of(state);
+    job.exit_status = slurm::exit_status_of_wait(wait_status);
+    job.started_at = slurm::time_of(start);
+    job.ended_at = slurm::time_of(end);
+    if (canceller >= 0) {
+        job.cancelled_by = static_cast<std::uint32_t>(canceller);
+    }
+    return job;
+}
+
+Error no_answer(const std::string& answer)
+{
+    const int code = answer.starts_with("error ") ? std::atoi(answer.c_str() + 6) : 0;
+    return fail(Error::Kind::unreachable,
+                fmt::format("Slurm's accounting does not answer: {}",
+                            slurm_strerror(code == 0 ? int(ESLURM_DB_CONNECTION) : code)));
+}
+
+} // namespace
+
+Result<std::unique_ptr<SlurmAccounting>>
+SlurmAccounting::open(const std::optional<std::string>& path)
+{
+    TRY(slurm::initialise(path));
+    return std::unique_ptr<SlurmAccounting>(new SlurmAccounting);
+}
+
+Result<PastJob> SlurmAccounting::past_job(JobId id)
+{
+    if (!slurm::has_accounting()) {
+        return fail(Error::Kind::unreachable, "this Slurm keeps no accounting");
+    }
+    // libslurm itself waits up to a minute and a half for a slurmdbd that hangs.
+    const auto answer = slurm::in_a_child([id] { return ask_for(id); }, k_patience);
+    if (answer && *answer == "missing") {
+        return fail(Error::Kind::missing, fmt::format("accounting has no job {}", id.value));
+    }
+    if (!answer || !answer->starts_with("job ")) {
+        return no_answer(answer.value_or(""));
+    }
+    return past_job_of(*answer);
+}
+
+} // namespace gpuq

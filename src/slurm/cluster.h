@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "ports/cluster.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace gpuq {
+
+/// The configuration of the Slurm to talk to: `path`, else $SLURM_CONF, else
+/// /etc/slurm/slurm.conf, else /run/slurm/conf/slurm.conf. `usage` when there is none or it can't
+/// be read.
+Result<std::string> slurm_configuration(const std::optional<std::string>& path);
+
+/// A real Slurm through libslurm; steps and their streams through srun, which must be in PATH.
+///
+/// One cluster per process: libslurm holds its configuration in globals. Opening sets SLURM_CONF in
+/// the environment, so open before starting threads. A configuration that libslurm can't use ends
+/// the process with exit status 2 and libslurm's words: it calls exit() itself.
+class SlurmCluster : public Cluster {
+public:
+    /// Reads the configuration (about a millisecond), asks nobody. `usage` as above.
+    static Result<std::unique_ptr<SlurmCluster>> open(const std::optional<std::string>& path = {});
+
+    Result<std::string> name() override;
+    Result<std::vector<Partition>> partitions() override;
+    Result<std::vector<Node>> nodes() override;
+    Result<std::vector<Job>> own_jobs() override;
+    Result<Job> job(JobId id) override;
+    Result<bool> has_first_step(JobId id) override;
+    Result<Started> start_now(const JobSpec& spec, const std::vector<std::string>& step,
+                              bool with_input) override;
+    Result<JobId> submit(const JobSpec& spec, const std::string& script,
+                         const std::vector<std::string>& environment) override;
+    Result<StepProcess> start_step(JobId id, const std::vector<std::string>& step,
+                                   bool with_input) override;
+    void abandon(const StepProcess& process) override;
+    Result<void> cancel(JobId id) override;
+    Result<void> complete(JobId id, int exit_status) override;
+
+private:
+    SlurmCluster() = default;
+};
+
+/// slurmdbd as sacct sees it.
+class SlurmAccounting : public Accounting {
+public:
+    /// As SlurmCluster::open. Each question connects anew and takes ten seconds at most.
+    static Result<std::unique_ptr<SlurmAccounting>>
+    open(const std::optional<std::string>& path = {});
+
+    Result<PastJob> past_job(JobId id) override;
+
+private:
+    SlurmAccounting() = default;
+};
+
+} // namespace gpuq

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
+#include <slurm/slurmdb.h>
+
+#include <cstdint>
+#include <ctime>
+#include <string>
+
+/// What differs between Slurm 22.05 and 26.05, in one place. contrib/check-slurm-headers.sh
+/// compiles the room against the headers of any release.
+
+static_assert(SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(22, 5, 0),
+              "gpuq needs Slurm 22.05 or newer");
+
+// Exported by libslurm in each of these releases, declared in no public header.
+extern "C" {
+extern slurm_conf_t slurm_conf;
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(24, 5, 0)
+extern char* slurm_job_state_reason_string(enum job_state_reason reason);
+#else
+extern char* slurm_job_reason_string(enum job_state_reason reason);
+#endif
+}
+
+namespace gpuq::slurm {
+
+/// `List` became `list_t*` in 24.11.
+using List = decltype(slurm_list_create(nullptr));
+
+/// TRES strings name a GPU `gres:gpu` before 23.11 and `gres/gpu` from then on; the other spelling
+/// is ignored in silence.
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)
+constexpr const char* k_gpu_tres = "gres/gpu";
+#else
+constexpr const char* k_gpu_tres = "gres:gpu";
+#endif
+
+/// The job id of a message: a field of its own, or of its step id from 25.11 on.
+template <typename Message>
+std::uint32_t job_id_of(const Message& message)
+{
+    if constexpr (requires { message.job_id; }) {
+        return message.job_id;
+    } else {
+        return message.step_id.job_id;
+    }
+}
+
+/// Names a whole job where a release wants a step id.
+inline slurm_step_id_t whole_job(std::uint32_t job)
+{
+    slurm_step_id_t id{};
+    id.job_id = job;
+    id.step_id = NO_VAL;
+    id.step_het_comp = NO_VAL;
+    return id;
+}
+
+inline int load_job(job_info_msg_t** answer, std::uint32_t job, std::uint16_t flags)
+{
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(26, 5, 0)
+    return slurm_load_job(answer, whole_job(job), flags);
+#else
+    return slurm_load_job(answer, job, flags);
+#endif
+}
+
+inline int load_steps(job_step_info_response_msg_t** answer, std::uint32_t job, std::uint16_t flags)
+{
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(25, 11, 0)
+    slurm_step_id_t id = whole_job(job);
+    return slurm_get_job_steps(&id, answer, flags);
+#else
+    return slurm_get_job_steps(0, job, NO_VAL, answer, flags);
+#endif
+}
+
+inline int complete_job(std::uint32_t job, std::uint32_t wait_status)
+{
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(25, 11, 0)
+    slurm_step_id_t id = whole_job(job);
+    return slurm_complete_job(&id, wait_status);
+#else
+    return slurm_complete_job(job, wait_status);
+#endif
+}
+
+inline int kill_job(std::uint32_t job, std::uint16_t signal)
+{
+    return slurm_kill_job2(std::to_string(job).c_str(), signal, 0, nullptr);
+}
+
+inline std::string reason_word(std::uint32_t reason)
+{
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(24, 5, 0)
+    const char* word = slurm_job_state_reason_string(static_cast<job_state_reason>(reason));
+#else
+    const char* word = slurm_job_reason_string(static_cast<job_state_reason>(reason));
+#endif
+    return word == nullptr ? "" : word;
+}
+
+} // namespace gpuq::slurm

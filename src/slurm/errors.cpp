@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "slurm/errors.h"
+
+#include "slurm/compat.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace gpuq::slurm {
+namespace {
+
+std::mutex& turn()
+{
+    static std::mutex mutex;
+    return mutex;
+}
+
+/// A file in memory; libslurm wants a stream with a descriptor. Made once per process.
+std::FILE* notebook()
+{
+    static std::FILE* const file = [] {
+        const int fd = ::memfd_create("slurm-words", MFD_CLOEXEC);
+        return fd < 0 ? nullptr : ::fdopen(fd, "r+");
+    }();
+    return file;
+}
+
+constexpr std::string_view k_marks[] = {"fatal: ", "error: ", "warning: "};
+
+/// True for nothing and for `program: `.
+bool is_a_program(std::string_view text)
+{
+    return text.empty() || (text.ends_with(": ") && text.find(' ') == text.size() - 1);
+}
+
+std::string_view without_prefix(std::string_view line)
+{
+    for (const std::string_view mark : k_marks) {
+        const auto at = line.find(mark);
+        if (at != std::string_view::npos && is_a_program(line.substr(0, at))) {
+            return line.substr(at + mark.size());
+        }
+    }
+    return line;
+}
+
+struct Meaning {
+    int code;
+    Error::Kind kind;
+};
+
+/// Of an immediate allocation: not at this moment, the queue may take it.
+constexpr std::array k_not_now{
+    ESLURM_NOT_TOP_PRIORITY,
+    ESLURM_REQUESTED_PART_CONFIG_UNAVAILABLE,
+    ESLURM_NODES_BUSY,
+    ESLURM_FRAGMENTATION,
+    ESLURM_DEPENDENCY,
+    ESLURM_JOB_HELD,
+    ESLURM_ACCOUNTING_POLICY,
+    ESLURM_RESERVATION_BUSY,
+    ESLURM_RESERVATION_NOT_USABLE,
+    ESLURM_PORTS_BUSY,
+    ESLURM_NODE_NOT_AVAIL,
+    ESLURM_PARTITION_NOT_AVAIL,
+    ESLURM_QOS_THRES,
+    ESLURM_CAN_NOT_START_IMMEDIATELY,
+    ESLURM_BURST_BUFFER_WAIT,
+    ESLURM_PARTITION_DOWN,
+    ESLURM_RESERVATION_MAINT,
+    ESLURM_DEFER,
+};
+
+/// Whatever was asked. All other codes from 2000 on are refusals.
+constexpr std::array k_always{
+    Meaning{EAGAIN, Error::Kind::busy}, // MaxJobCount
+    Meaning{2007, Error::Kind::busy},   // the same; its name has changed
+    Meaning{ESLURM_INVALID_JOB_ID, Error::Kind::missing},
+    Meaning{ESLURM_IN_STANDBY_MODE, Error::Kind::unreachable},
+    Meaning{ESLURM_IN_STANDBY_USE_BACKUP, Error::Kind::unreachable},
+    Meaning{ESLURM_DB_CONNECTION, Error::Kind::unreachable},
+    Meaning{ESLURM_DB_CONNECTION_INVALID, Error::Kind::unreachable},
+};
+
+/// Errors of the way to the controller, of the network and of the system: it is not known what
+/// came of the request.
+bool is_of_the_way(int code)
+{
+    return (code >= 0 && code < 2000) || (code >= 5000 && code < 7000);
+}
+
+} // namespace
+
+Words::Words()
+    : m_turn(turn())
+    , m_before(stderr)
+{
+    std::FILE* const file = notebook();
+    if (file != nullptr && ::ftruncate(::fileno(file), 0) == 0) {
+        std::rewind(file);
+        stderr = file;
+    }
+}
+
+Words::~Words()
+{
+    stderr = m_before;
+}
+
+std::string Words::text() const
+{
+    std::FILE* const file = notebook();
+    if (file == nullptr) {
+        return {};
+    }
+    std::fflush(file);
+    std::array<char, 4096> bytes{};
+    const ssize_t size = ::pread(::fileno(file), bytes.data(), bytes.size(), 0);
+    return size > 0 ? tidy({bytes.data(), static_cast<std::size_t>(size)}) : std::string();
+}
+
+std::string tidy(std::string_view printed)
+{
+    std::string text;
+    while (!printed.empty()) {
+        const auto end = std::min(printed.find_first_of("\r\n"), printed.size());
+        const auto line = without_prefix(printed.substr(0, end));
+        if (!text.empty() && !line.empty()) {
+            text +=
+                std::string_view(":;,.").find(text.back()) == std::string_view::npos ? "; " : " ";
+        }
+        text += line;
+        printed.remove_prefix(std::min(end + 1, printed.size()));
+    }
+    return text;
+}
+
+Error::Kind kind_of(int code, Question question)
+{
+    if (question == Question::start &&
+        std::find(k_not_now.begin(), k_not_now.end(), code) != k_not_now.end()) {
+        return Error::Kind::busy;
+    }
+    const auto found = std::find_if(k_always.begin(), k_always.end(),
+                                    [&](const Meaning& row) { return row.code == code; });
+    if (found != k_always.end()) {
+        return found->kind;
+    }
+    return is_of_the_way(code) ? Error::Kind::unreachable : Error::Kind::denied;
+}
+
+bool says_ended(int code)
+{
+    return code == ESLURM_ALREADY_DONE || code == ESLURM_INVALID_JOB_ID;
+}
+
+bool never_sent(int code)
+{
+    return code == SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR;
+}
+
+Error error_of(int code, Question question, std::string_view what, const std::string& words)
+{
+    const std::string meaning = slurm_strerror(code);
+    if (words.empty()) {
+        return fail(kind_of(code, question), fmt::format("{}: {}", what, meaning));
+    }
+    if (code == SLURM_ERROR) { // job_submit.lua's usual one; its meaning is "Unspecified error"
+        return fail(kind_of(code, question), fmt::format("{}: {}", what, words));
+    }
+    return fail(kind_of(code, question), fmt::format("{}: {} ({})", what, words, meaning));
+}
+
+} // namespace gpuq::slurm

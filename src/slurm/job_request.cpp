@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "slurm/job_request.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <fstream>
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace gpuq::slurm {
+namespace {
+
+struct Limit {
+    const char* name;
+    __rlimit_resource resource;
+};
+
+// Slurm's names (src/common/slurm_rlimits_info.c); slurmstepd applies those that
+// PropagateResourceLimits allows.
+constexpr std::array k_limits{
+    Limit{"CPU", RLIMIT_CPU},     Limit{"FSIZE", RLIMIT_FSIZE},   Limit{"DATA", RLIMIT_DATA},
+    Limit{"STACK", RLIMIT_STACK}, Limit{"CORE", RLIMIT_CORE},     Limit{"RSS", RLIMIT_RSS},
+    Limit{"NPROC", RLIMIT_NPROC}, Limit{"NOFILE", RLIMIT_NOFILE}, Limit{"MEMLOCK", RLIMIT_MEMLOCK},
+    Limit{"AS", RLIMIT_AS},
+};
+
+std::string current_umask()
+{
+    // umask(2) can't be asked without being changed, for all threads.
+    constexpr std::string_view k_field = "Umask:\t";
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);) {
+        if (line.starts_with(k_field)) {
+            return line.substr(k_field.size());
+        }
+    }
+    return "0022";
+}
+
+std::string host_name()
+{
+    std::array<char, 256> name{};
+    return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+bool is_of_slurm(std::string_view variable)
+{
+    constexpr std::string_view k_kept[] = {"SLURM_CONF=", "SLURM_JWT="};
+    const auto begins = [&](std::string_view word) { return variable.starts_with(word); };
+    return (begins("SLURM_") || begins("SLURMD_") || begins("SRUN_")) &&
+           std::none_of(std::begin(k_kept), std::end(k_kept), begins);
+}
+
+} // namespace
+
+JobRequest::JobRequest(const JobSpec& spec)
+    : m_spec(spec)
+{
+    slurm_init_job_desc_msg(&m_message);
+    const auto nodes = static_cast<std::uint32_t>(spec.nodes);
+    const auto cpus = static_cast<std::uint32_t>(spec.cpus_per_node.value_or(1));
+    m_message.name = text(spec.name);
+    m_message.partition = text(spec.partition);
+    m_message.comment = text(spec.comment);
+    m_message.work_dir = text(spec.work_dir);
+    m_message.account = text(spec.account.value_or(""));
+    m_message.qos = text(spec.qos.value_or(""));
+    m_message.min_nodes = nodes;
+    m_message.max_nodes = nodes;
+    m_message.num_tasks = nodes;
+    m_message.ntasks_per_node = 1;
+    m_message.min_cpus = nodes * cpus;
+    m_message.requeue = 0;
+    m_message.tres_per_node = text(gpu_text(spec));
+    if (spec.walltime.count() > 0) {
+        m_message.time_limit = static_cast<std::uint32_t>(spec.walltime.count());
+    }
+    if (spec.cpus_per_node) { // unset: the partition's DefCpuPerGPU
+        m_message.cpus_per_task = static_cast<std::uint16_t>(cpus);
+        m_message.pn_min_cpus = static_cast<std::uint16_t>(cpus);
+    }
+    if (spec.memory_mib_per_node) {
+        m_message.pn_min_memory = *spec.memory_mib_per_node;
+    }
+    if (spec.after_ok) {
+        m_message.dependency = text(fmt::format("afterok:{}", spec.after_ok->value));
+        m_message.bitflags |= KILL_INV_DEP;
+    }
+}
+
+job_desc_msg_t* JobRequest::allocation()
+{
+    m_message.immediate = 1;
+    // A listener would make Slurm end the job when it stops answering (InactiveLimit).
+    m_message.other_port = 0;
+    return &m_message;
+}
+
+job_desc_msg_t* JobRequest::batch(const std::string& script, std::vector<std::string> environment)
+{
+    environment = without_slurm(environment);
+    for (std::string& variable : sbatch_variables(m_spec)) {
+        environment.push_back(std::move(variable));
+    }
+    for (std::string& variable : environment) {
+        m_environment.push_back(text(std::move(variable)));
+    }
+    m_arguments.push_back(text(m_spec.name.empty() ? "gpuq" : m_spec.name));
+    m_message.argv = m_arguments.data();
+    m_message.argc = 1;
+    m_message.env_size = static_cast<std::uint32_t>(m_environment.size());
+    m_environment.push_back(nullptr);
+    m_message.environment = m_environment.data();
+    m_message.script = text(script);
+    m_message.std_out =
+        text(m_spec.output.empty() ? "/dev/null" : literal_file_name(m_spec.output));
+    m_message.open_mode = OPEN_MODE_APPEND;
+    return &m_message;
+}
+
+/// Keeps a text for the message; nullptr, Slurm's word for unset, when it is empty.
+char* JobRequest::text(std::string value)
+{
+    if (value.empty()) {
+        return nullptr;
+    }
+    std::vector<char> bytes(value.begin(), value.end());
+    bytes.push_back('\0');
+    m_texts.push_back(std::move(bytes));
+    return m_texts.back().data(); // stays when m_texts grows: the bytes are on the heap
+}
+
+std::string gpu_text(const JobSpec& spec)
+{
+    if (spec.gpus_per_node <= 0) {
+        return {};
+    }
+    return spec.gpu_model ? fmt::format("{}:{}:{}", k_gpu_tres, *spec.gpu_model, spec.gpus_per_node)
+                          : fmt::format("{}:{}", k_gpu_tres, spec.gpus_per_node);
+}
+
+std::string literal_file_name(std::string_view path)
+{
+    // A backslash turns every % of the name into itself, and is dropped.
+    const bool escaped = path.find('\\') != std::string_view::npos;
+    std::string name;
+    for (const char c : path) {
+        if (c == '\\' || (c == '%' && !escaped)) {
+            name += c;
+        }
+        name += c;
+    }
+    return name;
+}
+
+std::vector<std::string> without_slurm(const std::vector<std::string>& environment)
+{
+    std::vector<std::string> kept;
+    std::copy_if(environment.begin(), environment.end(), std::back_inserter(kept),
+                 [](const std::string& variable) { return !is_of_slurm(variable); });
+    return kept;
+}
+
+std::vector<std::string> sbatch_variables(const JobSpec& spec)
+{
+    std::vector<std::string> variables{
+        fmt::format("SLURM_SUBMIT_DIR={}", spec.work_dir),
+        fmt::format("SLURM_SUBMIT_HOST={}", host_name()),
+        fmt::format("SLURM_JOB_NAME={}", spec.name),
+        fmt::format("SLURM_UMASK={}", current_umask()),
+    };
+    errno = 0;
+    if (const int nice = ::getpriority(PRIO_PROCESS, 0); errno == 0) {
+        variables.push_back(fmt::format("SLURM_PRIO_PROCESS={}", nice));
+    }
+    for (const Limit& limit : k_limits) {
+        rlimit now{};
+        if (::getrlimit(limit.resource, &now) == 0) {
+            variables.push_back(fmt::format("SLURM_RLIMIT_{}={}", limit.name, now.rlim_cur));
+        }
+    }
+    return variables;
+}
+
+} // namespace gpuq::slurm

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "slurm/jobs.h"
+
+#include "slurm/cluster.h"
+#include "slurm/compat.h"
+#include "slurm/errors.h"
+#include "slurm/gres.h"
+#include "slurm/job_request.h"
+#include "slurm/sbatch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdlib>
+#include <memory>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace gpuq {
+namespace slurm {
+namespace {
+
+// Without SHOW_LOCAL each question is preceded by one about federations.
+constexpr std::uint16_t k_show = SHOW_ALL | SHOW_LOCAL;
+
+struct FreeJobs {
+    void operator()(job_info_msg_t* jobs) const { slurm_free_job_info_msg(jobs); }
+};
+using Jobs = std::unique_ptr<job_info_msg_t, FreeJobs>;
+
+struct FreeSteps {
+    void operator()(job_step_info_response_msg_t* steps) const
+    {
+        slurm_free_job_step_info_response_msg(steps);
+    }
+};
+
+struct FreeSubmitted {
+    void operator()(submit_response_msg_t* answer) const
+    {
+        slurm_free_submit_response_response_msg(answer);
+    }
+};
+
+std::string text(const char* value)
+{
+    return value == nullptr ? std::string() : std::string(value);
+}
+
+std::string first_host(const char* nodes)
+{
+    if (nodes == nullptr) {
+        return {};
+    }
+    auto* const list = slurm_hostlist_create(nodes);
+    char* const host = slurm_hostlist_shift(list);
+    std::string name = text(host);
+    std::free(host);
+    slurm_hostlist_destroy(list);
+    return name;
+}
+
+int gpus_of(const slurm_job_info_t& info)
+{
+    // The TRES strings know GPUs only where the site accounts for them.
+    if (const auto allocated = gpus_in_tres(text(info.tres_alloc_str))) {
+        return *allocated;
+    }
+    if (const auto asked = gpus_in_tres(text(info.tres_req_str))) {
+        return *asked;
+    }
+    int per_node = 0;
+    for (const Gres& gres : parse_gres(text(info.tres_per_node))) {
+        per_node += gres.count;
+    }
+    return per_node * static_cast<int>(info.num_nodes);
+}
+
+Job job_of(const slurm_job_info_t& info)
+{
+    Job job;
+    job.id = JobId{info.job_id};
+    job.name = text(info.name);
+    job.partition = text(info.partition);
+    job.comment = text(info.comment);
+    job.state = state_of(info.job_state);
+    job.reason = info.state_reason == WAIT_NO_REASON ? "" : reason_word(info.state_reason);
+    job.submitted_at = time_of(info.submit_time);
+    job.started_at = time_of(info.start_time);
+    job.nodes = text(info.nodes);
+    job.batch_host = info.batch_host == nullptr ? first_host(info.nodes) : text(info.batch_host);
+    job.gpus = gpus_of(info);
+    job.batch = info.batch_flag != 0;
+    job.uid = info.user_id;
+    if (job.state != JobState::pending) {
+        job.ends_at = time_of(info.end_time);
+    }
+    if (job.state == JobState::completing) {
+        job.outcome = state_of(info.job_state & JOB_STATE_BASE);
+    }
+    if (is_over(state_of(info.job_state & JOB_STATE_BASE))) {
+        job.exit_status = exit_status_of_wait(info.exit_code);
+    }
+    return job;
+}
+
+/// slurmctld keeps a record of every immediate request that it turned down: never a job.
+bool is_refused_request(const slurm_job_info_t& info)
+{
+    return (info.job_state & JOB_STATE_BASE) == JOB_FAILED && info.batch_flag == 0 &&
+           (info.nodes == nullptr || *info.nodes == '\0') && info.start_time == info.end_time;
+}
+
+Result<Jobs> load_own()
+{
+    const Words words;
+    job_info_msg_t* answer = nullptr;
+    if (slurm_load_job_user(&answer, ::getuid(), k_show) != SLURM_SUCCESS) {
+        return error_of(errno, Question::other, "can't ask Slurm for your jobs", words.text());
+    }
+    return Jobs(answer);
+}
+
+std::vector<Job> jobs_in(const job_info_msg_t& message)
+{
+    std::vector<Job> jobs;
+    for (std::uint32_t i = 0; i < message.record_count; ++i) {
+        if (!is_refused_request(message.job_array[i])) {
+            jobs.push_back(job_of(message.job_array[i]));
+        }
+    }
+    return jobs;
+}
+
+} // namespace
+
+JobState state_of(std::uint32_t state)
+{
+    if ((state & JOB_COMPLETING) != 0) {
+        return JobState::completing;
+    }
+    switch (state & JOB_STATE_BASE) {
+    case JOB_PENDING:
+        return JobState::pending;
+    case JOB_RUNNING:
+        return JobState::running;
+    case JOB_SUSPENDED:
+        return JobState::suspended;
+    case JOB_COMPLETE:
+        return JobState::completed;
+    case JOB_CANCELLED:
+        return JobState::cancelled;
+    case JOB_FAILED:
+        return JobState::failed;
+    case JOB_TIMEOUT:
+        return JobState::timeout;
+    case JOB_NODE_FAIL:
+        return JobState::node_fail;
+    case JOB_PREEMPTED:
+        return JobState::preempted;
+    case JOB_BOOT_FAIL:
+        return JobState::boot_fail;
+    case JOB_DEADLINE:
+        return JobState::deadline;
+    case JOB_OOM:
+        return JobState::out_of_memory;
+    default:
+        return JobState::unknown;
+    }
+}
+
+int exit_status_of_wait(std::uint32_t wait_status)
+{
+    const int status = static_cast<int>(wait_status);
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+std::optional<Time> time_of(std::int64_t seconds)
+{
+    if (seconds <= 0 || seconds == NO_VAL || seconds == INFINITE) {
+        return std::nullopt;
+    }
+    return Time(std::chrono::seconds(seconds));
+}
+
+std::optional<int> gpus_in_tres(std::string_view tres)
+{
+    constexpr std::string_view k_total = "gres/gpu=";
+    while (!tres.empty()) {
+        const std::string_view item = tres.substr(0, tres.find(','));
+        if (item.starts_with(k_total)) {
+            int count = 0;
+            std::from_chars(item.data() + k_total.size(), item.data() + item.size(), count);
+            return count;
+        }
+        tres.remove_prefix(std::min(item.size() + 1, tres.size()));
+    }
+    return std::nullopt;
+}
+
+Result<JobId> granted_with(const std::string& comment)
+{
+    TRY_ASSIGN(const Jobs jobs, load_own());
+    for (const Job& job : jobs_in(*jobs)) {
+        if (job.state == JobState::running && !job.batch && job.comment == comment) {
+            return job.id;
+        }
+    }
+    return fail(Error::Kind::missing, "no job with this comment");
+}
+
+} // namespace slurm
+
+Result<std::vector<Job>> SlurmCluster::own_jobs()
+{
+    TRY_ASSIGN(const slurm::Jobs jobs, slurm::load_own());
+    return slurm::jobs_in(*jobs);
+}
+
+Result<Job> SlurmCluster::job(JobId id)
+{
+    const slurm::Words words;
+    job_info_msg_t* answer = nullptr;
+    if (slurm::load_job(&answer, id.value, slurm::k_show) != SLURM_SUCCESS) {
+        return slurm::error_of(errno, slurm::Question::other,
+                               fmt::format("can't ask Slurm for job {}", id.value), words.text());
+    }
+    const slurm::Jobs message(answer);
+    std::vector<Job> jobs = slurm::jobs_in(*message);
+    const auto exact =
+        std::find_if(jobs.begin(), jobs.end(), [&](const Job& job) { return job.id == id; });
+    if (exact != jobs.end()) {
+        return *exact;
+    }
+    if (!jobs.empty()) { // the tasks of an array
+        return jobs.front();
+    }
+    return fail(Error::Kind::missing, fmt::format("Slurm does not know job {}", id.value));
+}
+
+Result<bool> SlurmCluster::has_first_step(JobId id)
+{
+    const slurm::Words words;
+    job_step_info_response_msg_t* answer = nullptr;
+    if (slurm::load_steps(&answer, id.value, slurm::k_show) != SLURM_SUCCESS) {
+        return slurm::error_of(errno, slurm::Question::other,
+                               fmt::format("can't ask Slurm for the steps of job {}", id.value),
+                               words.text());
+    }
+    const std::unique_ptr<job_step_info_response_msg_t, slurm::FreeSteps> message(answer);
+    const job_step_info_t* const steps = message->job_steps;
+    return std::any_of(steps, steps + message->job_step_count,
+                       [](const job_step_info_t& step) { return step.step_id.step_id == 0; });
+}
+
+Result<JobId> SlurmCluster::submit(const JobSpec& spec, const std::string& script,
+                                   const std::vector<std::string>& environment)
+{
+    if (spec.by_sbatch) {
+        return slurm::submit_by_sbatch(spec, script, environment);
+    }
+    slurm::JobRequest request(spec);
+    const slurm::Words words;
+    submit_response_msg_t* answer = nullptr;
+    errno = 0;
+    const int rc = slurm_submit_batch_job(request.batch(script, environment), &answer);
+    const std::unique_ptr<submit_response_msg_t, slurm::FreeSubmitted> response(answer);
+    if (rc == SLURM_SUCCESS && response) {
+        return JobId{slurm::job_id_of(*response)};
+    }
+    return slurm::error_of(errno, slurm::Question::submit, "Slurm did not take the job",
+                           words.text());
+}
+
+Result<void> SlurmCluster::cancel(JobId id)
+{
+    const slurm::Words words;
+    if (slurm::kill_job(id.value, SIGKILL) == SLURM_SUCCESS || slurm::says_ended(errno)) {
+        return {};
+    }
+    return slurm::error_of(errno, slurm::Question::other,
+                           fmt::format("can't cancel job {}", id.value), words.text());
+}
+
+Result<void> SlurmCluster::complete(JobId id, int exit_status)
+{
+    const slurm::Words words;
+    // As an exit, also for 128+N: a signalled status makes Slurm call it a launch failure.
+    const auto wait_status = static_cast<std::uint32_t>(exit_status & 0xff) << 8;
+    if (slurm::complete_job(id.value, wait_status) == SLURM_SUCCESS || slurm::says_ended(errno)) {
+        return {};
+    }
+    return slurm::error_of(errno, slurm::Question::other, fmt::format("can't end job {}", id.value),
+                           words.text());
+}
+
+} // namespace gpuq

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "slurm/launch.h"
+
+#include "slurm/cluster.h"
+#include "slurm/connection.h"
+#include "slurm/descriptor.h"
+#include "slurm/job_request.h"
+#include "slurm/process.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char** environ;
+
+namespace gpuq::slurm {
+namespace {
+
+struct Pipe {
+    Descriptor read, write;
+};
+
+/// We may have been started without standard streams: 0, 1 and 2 are to be replaced later.
+Descriptor above_the_standard_ones(int fd)
+{
+    if (fd > STDERR_FILENO) {
+        return Descriptor(fd);
+    }
+    const Descriptor low(fd);
+    return Descriptor(::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+}
+
+Result<Pipe> make_pipe()
+{
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+        return fail(Error::Kind::io, fmt::format("can't make a pipe: {}", std::strerror(errno)));
+    }
+    return Pipe{above_the_standard_ones(ends[0]), above_the_standard_ones(ends[1])};
+}
+
+/// The two sides of a step's streams.
+struct Streams {
+    Pipe input, output, error;
+};
+
+Result<Streams> make_streams(bool with_input)
+{
+    Streams streams;
+    if (with_input) {
+        TRY_ASSIGN(streams.input, make_pipe());
+    } else {
+        streams.input.read = above_the_standard_ones(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    }
+    TRY_ASSIGN(streams.output, make_pipe());
+    TRY_ASSIGN(streams.error, make_pipe());
+    return streams;
+}
+
+/// Found before anything is allocated for it.
+Result<std::string> find_srun()
+{
+    const char* path = std::getenv("PATH");
+    std::string_view folders = path == nullptr ? "/usr/bin:/bin" : path;
+    while (!folders.empty()) {
+        const auto end = std::min(folders.find(':'), folders.size());
+        std::string file = fmt::format("{}/srun", folders.substr(0, end));
+        if (::access(file.c_str(), X_OK) == 0) {
+            return file;
+        }
+        folders.remove_prefix(std::min(end + 1, folders.size()));
+    }
+    return fail(Error::Kind::usage, "no srun in PATH: add the folder of Slurm's commands to it");
+}
+
+std::vector<std::string> environment_for_srun()
+{
+    std::vector<std::string> all;
+    for (char** variable = environ; *variable != nullptr; ++variable) {
+        all.emplace_back(*variable);
+    }
+    return without_slurm(all);
+}
+
+std::vector<char*> pointers(std::vector<std::string>& words)
+{
+    std::vector<char*> result;
+    std::transform(words.begin(), words.end(), std::back_inserter(result),
+                   [](std::string& word) { return word.data(); });
+    result.push_back(nullptr);
+    return result;
+}
+
+// What the new process says through its report pipe: a line `job ID PID BORN` when there is a job,
+// and `error KIND TEXT` when it can't go on; then nothing more, for srun does not inherit the pipe.
+
+std::string as_report(const Error& error)
+{
+    return fmt::format("error {} {}", static_cast<int>(error.kind), error.text);
+}
+
+template <typename Number>
+Number take_number(std::string_view& text)
+{
+    Number value{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    text.remove_prefix(text.starts_with(' ') || text.starts_with('\n') ? 1 : 0);
+    return value;
+}
+
+Result<Launched> read_report(std::string_view report)
+{
+    constexpr std::string_view k_job = "job ";
+    constexpr std::string_view k_error = "error ";
+    Launched launched;
+    if (report.starts_with(k_job)) {
+        report.remove_prefix(k_job.size());
+        launched.job = JobId{take_number<std::uint32_t>(report)};
+        launched.process.pid = take_number<int>(report);
+        launched.process.born = take_number<std::uint64_t>(report);
+    }
+    if (report.starts_with(k_error)) {
+        report.remove_prefix(k_error.size());
+        const auto kind = static_cast<Error::Kind>(take_number<int>(report));
+        return fail(kind, std::string(report));
+    }
+    if (launched.process.pid <= 0) {
+        return fail(Error::Kind::unreachable, "the process that was to start the job has vanished");
+    }
+    return launched;
+}
+
+std::string read_all(int fd)
+{
+    std::string all;
+    std::array<char, 4096> bytes{};
+    while (true) {
+        const ssize_t size = ::read(fd, bytes.data(), bytes.size());
+        if (size > 0) {
+            all.append(bytes.data(), static_cast<std::size_t>(size));
+        } else if (size == 0 || errno != EINTR) {
+            return all;
+        }
+    }
+}
+
+/// No signal is delivered while one lives: handlers of ours must not run in the new process.
+class SignalsHeld {
+public:
+    SignalsHeld()
+    {
+        sigset_t all;
+        ::sigfillset(&all);
+        ::pthread_sigmask(SIG_SETMASK, &all, &m_before);
+    }
+    ~SignalsHeld() { ::pthread_sigmask(SIG_SETMASK, &m_before, nullptr); }
+    SignalsHeld(const SignalsHeld&) = delete;
+    SignalsHeld& operator=(const SignalsHeld&) = delete;
+
+private:
+    sigset_t m_before{};
+};
+
+/// The new process, from its first instruction to srun's.
+class Starter {
+public:
+    Starter(Streams& streams, int report)
+        : m_streams(streams)
+        , m_report(report)
+    {
+    }
+
+    [[noreturn]] void run(const std::string& srun, const std::function<Result<JobId>()>& job,
+                          const std::function<void(JobId)>& give_up,
+                          const std::vector<std::string>& step, bool with_input)
+    {
+        leave_without_handlers();
+        become_independent();
+        const Result<JobId> id = job();
+        if (!id) {
+            say(as_report(id.error()));
+            ::_exit(1);
+        }
+        const auto facts = facts_of(::getpid());
+        say(fmt::format("job {} {} {}\n", id->value, ::getpid(), facts ? facts->born : 0));
+        become_srun(srun, srun_command(*id, step, with_input));
+        const int reason = errno;
+        give_up(*id);
+        say(as_report(fail(Error::Kind::internal,
+                           fmt::format("can't execute {}: {}", srun, std::strerror(reason)))));
+        ::_exit(1);
+    }
+
+private:
+    void become_independent()
+    {
+        ::setsid();
+        for (int number = 1; number < NSIG; ++number) {
+            ::signal(number, SIG_DFL);
+        }
+        ::signal(SIGPIPE, SIG_IGN); // the reader of the report may be dead: go on
+        sigset_t none;
+        ::sigemptyset(&none);
+        ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
+        ::dup2(m_streams.input.read.get(), STDIN_FILENO);
+        ::dup2(m_streams.output.write.get(), STDOUT_FILENO);
+        ::dup2(m_streams.error.write.get(), STDERR_FILENO);
+        (void)::chdir("/"); // else srun keeps the folder busy, and the step needs it to exist
+        (void)::syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
+    }
+
+    static void become_srun(const std::string& srun, std::vector<std::string> words)
+    {
+        std::vector<std::string> variables = environment_for_srun();
+        ::signal(SIGPIPE, SIG_DFL);
+        ::execve(srun.c_str(), pointers(words).data(), pointers(variables).data());
+    }
+
+    void say(std::string_view text) const
+    {
+        while (!text.empty()) {
+            const ssize_t written = ::write(m_report, text.data(), text.size());
+            if (written < 0 && errno != EINTR) {
+                return;
+            }
+            text.remove_prefix(written > 0 ? static_cast<std::size_t>(written) : 0);
+        }
+    }
+
+    Streams& m_streams;
+    int m_report;
+};
+
+/// Runs `work` in a grandchild; false when there can be none.
+template <typename Work>
+bool in_a_grandchild(const Work& work)
+{
+    const SignalsHeld held;
+    const pid_t child = ::fork();
+    if (child == 0) {
+        if (const pid_t grandchild = ::fork(); grandchild != 0) {
+            ::_exit(grandchild > 0 ? 0 : 1);
+        }
+        work();
+    }
+    int status = 1;
+    while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    return child > 0 && status == 0;
+}
+
+} // namespace
+
+std::vector<std::string> srun_command(JobId id, const std::vector<std::string>& step,
+                                      bool with_input)
+{
+    std::vector<std::string> words{
+        "srun",
+        fmt::format("--jobid={}", id.value),
+        "--overlap", // the step shares the job's CPUs, memory and GPUs with all the others
+        "--nodes=1",
+        "--ntasks=1",
+        "--relative=0", // on the first node
+        "--mpi=none",
+        "--quiet",
+        with_input ? "--input=all" : "--input=none",
+    };
+    if (has_cpu_binding()) { // one task would be bound to one core, the job may have more
+        words.emplace_back("--cpu-bind=none");
+    }
+    words.insert(words.end(), step.begin(), step.end());
+    return words;
+}
+
+Result<Launched> launch(const std::function<Result<JobId>()>& job,
+                        const std::function<void(JobId)>& give_up,
+                        const std::vector<std::string>& step, bool with_input)
+{
+    TRY_ASSIGN(const std::string srun, find_srun());
+    TRY_ASSIGN(Streams streams, make_streams(with_input));
+    TRY_ASSIGN(Pipe report, make_pipe());
+    Starter starter(streams, report.write.get());
+    const bool begun = in_a_grandchild([&] { starter.run(srun, job, give_up, step, with_input); });
+    report.write.close();
+    if (!begun) {
+        return fail(Error::Kind::io,
+                    fmt::format("can't start a process: {}", std::strerror(errno)));
+    }
+    TRY_ASSIGN(Launched launched, read_report(read_all(report.read.get())));
+    launched.process.input = streams.input.write.release();
+    launched.process.output = streams.output.read.release();
+    launched.process.error = streams.error.read.release();
+    return launched;
+}
+
+void orphan_step_of(const StepProcess& process)
+{
+    const HeldProcess srun(process.pid, process.born);
+    if (!srun) {
+        return;
+    }
+    srun.signal(SIGSTOP);
+    srun.wait_until_stopped(); // from here on it makes no more children
+    std::vector<HeldProcess> watchers;
+    for (const int child : children_of(process.pid)) {
+        if (const auto facts = facts_of(child); facts && facts->parent == process.pid) {
+            watchers.emplace_back(child, facts->born);
+        }
+    }
+    for (const HeldProcess& watcher : watchers) {
+        watcher.signal(SIGSTOP);
+        watcher.wait_until_stopped();
+    }
+    for (const HeldProcess& watcher : watchers) {
+        watcher.signal(SIGKILL);
+    }
+    srun.signal(SIGKILL);
+}
+
+} // namespace gpuq::slurm

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "slurm/nodes.h"
+
+#include "slurm/cluster.h"
+#include "slurm/compat.h"
+#include "slurm/errors.h"
+#include "slurm/gres.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+namespace gpuq {
+namespace slurm {
+namespace {
+
+struct FreeNodes {
+    void operator()(node_info_msg_t* nodes) const { slurm_free_node_info_msg(nodes); }
+};
+using Nodes = std::unique_ptr<node_info_msg_t, FreeNodes>;
+
+struct FreePartitions {
+    void operator()(partition_info_msg_t* partitions) const
+    {
+        slurm_free_partition_info_msg(partitions);
+    }
+};
+using Partitions = std::unique_ptr<partition_info_msg_t, FreePartitions>;
+
+std::string text(const char* value)
+{
+    return value == nullptr ? std::string() : std::string(value);
+}
+
+Result<Partitions> load_partitions()
+{
+    const Words words;
+    partition_info_msg_t* answer = nullptr;
+    if (slurm_load_partitions(0, &answer, SHOW_LOCAL) != SLURM_SUCCESS) {
+        return error_of(errno, Question::other, "can't ask Slurm for its partitions", words.text());
+    }
+    return Partitions(answer);
+}
+
+Result<Nodes> load_nodes(std::uint16_t show)
+{
+    const Words words;
+    node_info_msg_t* answer = nullptr;
+    if (slurm_load_node(0, &answer, static_cast<std::uint16_t>(SHOW_LOCAL | show)) !=
+        SLURM_SUCCESS) {
+        return error_of(errno, Question::other, "can't ask Slurm for its nodes", words.text());
+    }
+    return Nodes(answer);
+}
+
+std::optional<std::chrono::minutes> minutes_of(std::uint32_t minutes)
+{
+    if (minutes == INFINITE || minutes == NO_VAL) {
+        return std::nullopt;
+    }
+    return std::chrono::minutes(minutes);
+}
+
+Partition partition_of(const partition_info_t& info)
+{
+    Partition partition;
+    partition.name = text(info.name);
+    partition.max_time = minutes_of(info.max_time);
+    partition.default_time = minutes_of(info.default_time);
+    partition.is_default = (info.flags & PART_FLAG_DEFAULT) != 0;
+    partition.up = info.state_up == PARTITION_UP;
+    partition.nodes = text(info.nodes);
+    return partition;
+}
+
+/// True when the node can be given to new jobs.
+bool is_up(std::uint32_t state)
+{
+    constexpr std::uint32_t k_closed = NODE_STATE_DRAIN | NODE_STATE_FAIL | NODE_STATE_NO_RESPOND |
+                                       NODE_STATE_MAINT | NODE_STATE_INVALID_REG;
+    const std::uint32_t base = state & NODE_STATE_BASE;
+    return (state & k_closed) == 0 &&
+           (base == NODE_STATE_IDLE || base == NODE_STATE_ALLOCATED || base == NODE_STATE_MIXED);
+}
+
+std::optional<int> in_use(const node_info_t& info, const std::string& model)
+{
+    if (info.gres_used == nullptr) {
+        return std::nullopt;
+    }
+    int used = 0;
+    for (const Gres& gres : parse_gres(info.gres_used)) {
+        used += gres.model == model ? gres.count : 0;
+    }
+    return used;
+}
+
+std::vector<NodeGpus> gpus_of(const node_info_t& info)
+{
+    std::vector<NodeGpus> gpus;
+    for (const Gres& gres : parse_gres(text(info.gres))) {
+        const auto same = std::find_if(
+            gpus.begin(), gpus.end(), [&](const NodeGpus& row) { return row.model == gres.model; });
+        if (same == gpus.end()) {
+            gpus.push_back(NodeGpus{gres.model, gres.count, in_use(info, gres.model)});
+        } else {
+            same->total += gres.count;
+        }
+    }
+    return gpus;
+}
+
+std::vector<std::string> split(const std::string& list)
+{
+    std::vector<std::string> names;
+    for (std::size_t at = 0; at < list.size();) {
+        const auto end = std::min(list.find(',', at), list.size());
+        names.push_back(list.substr(at, end - at));
+        at = end + 1;
+    }
+    return names;
+}
+
+Node node_of(const node_info_t& info)
+{
+    Node node;
+    node.name = text(info.name);
+    node.gpus = gpus_of(info);
+    node.partitions = split(text(info.partitions));
+    node.up = is_up(info.node_state);
+    node.cpus = info.cpus;
+    node.memory_mib = info.real_memory;
+    return node;
+}
+
+} // namespace
+
+bool is_a_node_completing(const std::string& partition)
+{
+    const auto partitions = load_partitions();
+    const auto nodes = load_nodes(0);
+    if (!partitions || !nodes) {
+        return false;
+    }
+    slurm_populate_node_partitions(nodes->get(), partitions->get());
+    for (std::uint32_t i = 0; i < (*nodes)->record_count; ++i) {
+        const node_info_t& info = (*nodes)->node_array[i];
+        const auto names = split(text(info.partitions));
+        if ((info.node_state & NODE_STATE_COMPLETING) != 0 &&
+            std::find(names.begin(), names.end(), partition) != names.end()) {
+            return true;
+        }
+    }
+    return false;
+}
+
+} // namespace slurm
+
+Result<std::vector<Partition>> SlurmCluster::partitions()
+{
+    TRY_ASSIGN(const slurm::Partitions message, slurm::load_partitions());
+    std::vector<Partition> partitions;
+    for (std::uint32_t i = 0; i < message->record_count; ++i) {
+        partitions.push_back(slurm::partition_of(message->partition_array[i]));
+    }
+    return partitions;
+}
+
+Result<std::vector<Node>> SlurmCluster::nodes()
+{
+    TRY_ASSIGN(const slurm::Partitions partitions, slurm::load_partitions());
+    TRY_ASSIGN(const slurm::Nodes message, slurm::load_nodes(SHOW_DETAIL | SHOW_MIXED));
+    slurm_populate_node_partitions(message.get(), partitions.get());
+    std::vector<Node> nodes;
+    for (std::uint32_t i = 0; i < message->record_count; ++i) {
+        if (message->node_array[i].name != nullptr) { // an unused place in the table
+            nodes.push_back(slurm::node_of(message->node_array[i]));
+        }
+    }
+    return nodes;
+}
+
+} // namespace gpuq

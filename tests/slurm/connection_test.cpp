@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "slurm/cluster.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace gpuq {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Configuration : public ::testing::Test {
+protected:
+    ~Configuration() override
+    {
+        ::unsetenv("SLURM_CONF");
+        std::filesystem::remove_all(m_folder);
+    }
+
+    std::string write(const std::string& name, const std::string& text)
+    {
+        std::ofstream(m_folder + name) << text;
+        return m_folder + name;
+    }
+
+    static std::string make_folder()
+    {
+        std::string name = "/tmp/gpuq-slurm-XXXXXX";
+        return std::string(::mkdtemp(name.data())) + "/";
+    }
+
+    std::string m_folder = make_folder();
+};
+
+TEST_F(Configuration, IsTheOneNamedThenThatOfTheEnvironment)
+{
+    const std::string one = write("one.conf", "");
+    const std::string two = write("two.conf", "");
+    ::setenv("SLURM_CONF", one.c_str(), 1);
+    EXPECT_EQ(slurm_configuration({}).value(), one);
+    EXPECT_EQ(slurm_configuration(two).value(), two);
+}
+
+TEST_F(Configuration, ThatIsNotThereIsSaidBeforeSlurmLooksForAMinute)
+{
+    ::setenv("SLURM_CONF", (m_folder + "none").c_str(), 1);
+    const auto cluster = SlurmCluster::open();
+    ASSERT_FALSE(cluster);
+    EXPECT_EQ(cluster.error().kind, Error::Kind::usage);
+    EXPECT_THAT(cluster.error().text, HasSubstr(m_folder + "none"));
+    EXPECT_THAT(cluster.error().text, HasSubstr("SLURM_CONF"));
+}
+
+TEST_F(Configuration, GivesTheNameOfTheClusterWithoutAskingAnybody)
+{
+    const std::string good = write(
+        "slurm.conf", "ClusterName=lab\nSlurmctldHost=nobody(127.0.0.1)\nAuthType=auth/munge\n");
+    const auto open_and_exit = [&] {
+        const auto cluster = SlurmCluster::open(good);
+        const bool named = cluster && (*cluster)->name().value() == "lab";
+        const auto other = SlurmCluster::open(write("other.conf", ""));
+        std::exit(named && !other ? 0 : 1);
+    };
+    EXPECT_EXIT(open_and_exit(), ::testing::ExitedWithCode(0), "");
+}
+
+TEST_F(Configuration, ThatIsBrokenEndsTheProcessWithSlurmsWords)
+{
+    const std::string bad = write("bad.conf", "ClusterName=lab\nNoSuchKey=1\n");
+    EXPECT_EXIT((void)SlurmCluster::open(bad), ::testing::ExitedWithCode(2),
+                "gpuq: Slurm's configuration can't be used: .*NoSuchKey");
+}
+
+} // namespace
+} // namespace gpuq

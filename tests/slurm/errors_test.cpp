@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "slurm/errors.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include <unistd.h>
+
+namespace gpuq::slurm {
+namespace {
+
+using Kind = Error::Kind;
+
+TEST(SlurmErrors, WhatCanNotBeNowMayBeQueued)
+{
+    for (const int code : {2013, 2016, 2050, 2078, 2101, 2125}) {
+        EXPECT_EQ(kind_of(code, Question::start), Kind::busy) << code;
+        EXPECT_EQ(kind_of(code, Question::submit), Kind::denied) << code;
+    }
+}
+
+TEST(SlurmErrors, WhatCanNeverBeIsDenied)
+{
+    for (const int code : {-1, 2000, 2002, 2014, 2045, 2051, 2066, 2072}) {
+        EXPECT_EQ(kind_of(code, Question::start), Kind::denied) << code;
+        EXPECT_EQ(kind_of(code, Question::submit), Kind::denied) << code;
+    }
+}
+
+TEST(SlurmErrors, WithoutAnAnswerTheOutcomeIsUnknown)
+{
+    for (const int code : {0, 110, 1000, 1007, 1800, 1802, 1804, 2027, 5004, 6000, 7000}) {
+        EXPECT_EQ(kind_of(code, Question::start), Kind::unreachable) << code;
+    }
+    EXPECT_TRUE(never_sent(1800));
+    EXPECT_FALSE(never_sent(1802));
+}
+
+TEST(SlurmErrors, AnUnknownJobIsMissingAndAnEndedOneHasEnded)
+{
+    EXPECT_EQ(kind_of(2017, Question::other), Kind::missing);
+    EXPECT_TRUE(says_ended(2017));
+    EXPECT_TRUE(says_ended(2021));
+    EXPECT_FALSE(says_ended(2002));
+}
+
+TEST(SlurmErrors, TheTextIsSlurmsOwn)
+{
+    EXPECT_EQ(error_of(2014, Question::start, "refused", "").text,
+              "refused: Requested node configuration is not available");
+    EXPECT_EQ(error_of(2014, Question::start, "refused", "ask Alice").text,
+              "refused: ask Alice (Requested node configuration is not available)");
+    EXPECT_EQ(error_of(-1, Question::start, "refused", "ask Alice").text, "refused: ask Alice");
+}
+
+TEST(SlurmWords, LoseTheirPrefixesAndLineEnds)
+{
+    EXPECT_EQ(tidy("gpuq: error: no such thing\n"), "no such thing");
+    EXPECT_EQ(tidy("error: one\nerror: two\r\n\n"), "one; two");
+    EXPECT_EQ(tidy("fatal: a reason:\nthat error: of yours"), "a reason: that error: of yours");
+    EXPECT_EQ(tidy(""), "");
+}
+
+TEST(SlurmWords, KeepTheTerminalClean)
+{
+    std::FILE* const before = stderr;
+    {
+        const Words words;
+        std::fputs("gpuq: error: first\n", stderr);
+        std::fputs("second\n", stderr);
+        EXPECT_EQ(words.text(), "first; second");
+    }
+    EXPECT_EQ(stderr, before);
+    EXPECT_EQ(Words().text(), ""); // the next one starts empty
+}
+
+} // namespace
+} // namespace gpuq::slurm

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "slurm/sbatch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace gpuq::slurm {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr int k_exit_1 = 1 << 8;
+
+TEST(SbatchAnswer, IsAJobIdAmongOtherWords)
+{
+    EXPECT_EQ(job_in_answer("42\n", 0)->value, 42U);
+    EXPECT_EQ(job_in_answer("sbatch: a word of job_submit.lua\n42;lab\n", 0)->value, 42U);
+}
+
+TEST(SbatchAnswer, IsARefusalInItsWords)
+{
+    const auto refused = job_in_answer(
+        "sbatch: error: Batch job submission failed: Invalid qos specification\n", k_exit_1);
+    EXPECT_EQ(refused.error().kind, Error::Kind::denied);
+    EXPECT_THAT(refused.error().text, HasSubstr("Invalid qos specification"));
+}
+
+TEST(SbatchAnswer, IsUnknownWhenItWasLost)
+{
+    for (const auto& [printed, status] : std::vector<std::pair<const char*, int>>{
+             {"sbatch: error: Batch job submission failed: Unable to contact slurm controller "
+              "(connect failure)\n",
+              k_exit_1},
+             {"sbatch: error: Batch job submission failed: Socket timed out on send/recv\n",
+              k_exit_1},
+             {"", 0},
+             {"", SIGKILL}}) {
+        EXPECT_EQ(job_in_answer(printed, status).error().kind, Error::Kind::unreachable) << printed;
+    }
+}
+
+/// A folder in front of PATH whose sbatch writes down what it was told.
+class FakeSbatch {
+public:
+    FakeSbatch()
+        : m_path(std::getenv("PATH"))
+    {
+        std::string pattern = testing::TempDir() + "gpuq-sbatch-XXXXXX";
+        m_folder = mkdtemp(pattern.data());
+        std::ofstream(m_folder + "/sbatch") << "#!/bin/sh\ncd " << m_folder << R"(
+printf '%s\n' "$@" >words
+cat >script
+env >env
+echo 7
+)";
+        std::filesystem::permissions(m_folder + "/sbatch", std::filesystem::perms::owner_all);
+        setenv("PATH", (m_folder + ":" + m_path).c_str(), 1);
+    }
+    ~FakeSbatch()
+    {
+        setenv("PATH", m_path.c_str(), 1);
+        std::filesystem::remove_all(m_folder);
+    }
+    FakeSbatch(const FakeSbatch&) = delete;
+    FakeSbatch& operator=(const FakeSbatch&) = delete;
+
+    std::string told(const std::string& file) const
+    {
+        std::ifstream stream(m_folder + "/" + file);
+        return {std::istreambuf_iterator<char>(stream), {}};
+    }
+
+private:
+    std::string m_folder;
+    std::string m_path;
+};
+
+TEST(SubmitBySbatch, GivesItTheScriptAndWhatIsOurs)
+{
+    const FakeSbatch fake;
+    JobSpec spec;
+    spec.comment = "gpuq:KEY";
+    spec.work_dir = "/tmp/a b";
+    spec.output = "/state/100%/slurm.log";
+    const std::string script = "#!/bin/bash\n#SBATCH --exclude=n1\nexec true\n";
+    const auto job = submit_by_sbatch(
+        spec, script, {"PATH=/usr/bin:/bin", "SBATCH_PARTITION=x", "SLURM_JOB_ID=1", "MINE=1"});
+    ASSERT_TRUE(job) << job.error().text;
+    EXPECT_EQ(job->value, 7U);
+    EXPECT_EQ(fake.told("script"), script);
+    EXPECT_EQ(fake.told("words"), "--parsable\n--no-requeue\n--kill-on-invalid-dep=yes\n"
+                                  "--open-mode=append\n--comment=gpuq:KEY\n--chdir=/tmp/a b\n"
+                                  "--output=/state/100%%/slurm.log\n");
+    EXPECT_THAT(fake.told("env"), HasSubstr("MINE=1\n"));
+    EXPECT_THAT(fake.told("env"), Not(HasSubstr("SBATCH_PARTITION")));
+    EXPECT_THAT(fake.told("env"), Not(HasSubstr("SLURM_JOB_ID")));
+}
+
+} // namespace
+} // namespace gpuq::slurm
