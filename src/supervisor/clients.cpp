@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/clients.h"
+
+#include <algorithm>
+#include <limits>
+#include <poll.h>
+#include <type_traits>
+
+namespace gpuq::supervisor {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t k_most = 200;
+/// A client of the socket that does not say who it is.
+constexpr auto k_introduction = 10s;
+
+} // namespace
+
+Clients::Clients(Backlog& backlog, InputBuffer& input, LogWriter& log, wire::Hello hello,
+                 Requests requests)
+    : m_backlog(backlog)
+    , m_input(input)
+    , m_log(log)
+    , m_hello(std::move(hello))
+    , m_requests(std::move(requests))
+{
+}
+
+void Clients::add_first(Descriptor input, Descriptor output, Clock::time_point now)
+{
+    set_nonblocking(input.get());
+    set_nonblocking(output.get());
+    m_members.push_back({Connection(m_next_id++, std::move(input), std::move(output), now)});
+    Connection& first = m_members.back().connection;
+    first.send(m_hello);
+    own(first);
+    introduce(first);
+}
+
+void Clients::add_to(PollSet& polls)
+{
+    m_polled_server.reset();
+    if (m_server && m_members.size() < k_most) {
+        m_polled_server = polls.add(m_server->fd(), POLLIN);
+    }
+    for (Member& member : m_members) {
+        const Connection& connection = member.connection;
+        member.polled_input.reset();
+        member.polled_output.reset();
+        // An owner that sends more than there is room for waits in its own pipe.
+        const bool may_send = !owns(member) || m_input.room() > 0;
+        if (connection.input() >= 0) {
+            member.polled_input =
+                polls.add(connection.input(), may_send ? short{POLLIN} : short{0});
+        }
+        if (connection.has_unsent()) {
+            member.polled_output = polls.add(connection.output(), POLLOUT);
+        }
+    }
+}
+
+void Clients::handle(const PollSet& polls, Clock::time_point now)
+{
+    if (polls.ready(m_polled_server) != 0) {
+        accept(now);
+    }
+    for (Member& member : m_members) {
+        if (polls.ready(member.polled_input) != 0) {
+            read_frames(member, now);
+        }
+        const bool silent =
+            !member.connection.role() && now - member.connection.since() > k_introduction;
+        member.dead = member.dead || silent;
+    }
+    bury(now);
+    tell_input_taken();
+}
+
+void Clients::accept(Clock::time_point now)
+{
+    if (Descriptor socket = m_server->accept()) {
+        m_members.push_back({Connection(m_next_id++, std::move(socket), now)});
+        m_members.back().connection.send(m_hello);
+    }
+}
+
+void Clients::read_frames(Member& member, Clock::time_point now)
+{
+    const bool open = member.connection.receive();
+    while (!member.dead) {
+        const auto next = member.connection.next_frame();
+        if (!next) {
+            member.dead = true;
+        } else if (*next) {
+            handle_frame(member, **next, now);
+            continue;
+        }
+        break;
+    }
+    if (open) {
+        return;
+    }
+    lose_owner(member.connection, now);
+    member.dead = member.dead || !member.connection.outlives_input();
+}
+
+void Clients::handle_frame(Member& member, const wire::Frame& frame, Clock::time_point now)
+{
+    std::visit(
+        [&](const auto& each) {
+            using Kind = std::decay_t<decltype(each)>;
+            const bool known = member.connection.role().has_value();
+            const bool guard = member.connection.role() == wire::Role::guard;
+            if constexpr (std::is_same_v<Kind, wire::Attach>) {
+                if (!known) {
+                    attach(member, each);
+                }
+            } else if (!known || guard) {
+                member.dead = member.dead || !known;
+            } else if constexpr (std::is_same_v<Kind, wire::Stdin>) {
+                handle_input(member, each);
+            } else if constexpr (std::is_same_v<Kind, wire::StdinEnd>) {
+                member.dead = owns(member) && !m_input.end(each.offset);
+            } else if constexpr (std::is_same_v<Kind, wire::Signal>) {
+                m_requests.signal(each.number);
+            } else if constexpr (std::is_same_v<Kind, wire::Stop>) {
+                m_requests.stop(each.by);
+            } else if constexpr (std::is_same_v<Kind, wire::OutputTaken>) {
+                member.connection.taken(each, now);
+            } else if constexpr (std::is_same_v<Kind, wire::Bye>) {
+                member.connection.leave();
+                lose_owner(member.connection, now);
+            }
+        },
+        frame);
+}
+
+void Clients::handle_input(Member& member, const wire::Stdin& frame)
+{
+    if (owns(member)) {
+        member.dead = !m_input.take(frame.offset, frame.bytes);
+    }
+}
+
+void Clients::attach(Member& member, const wire::Attach& frame)
+{
+    member.connection.attach(frame, m_backlog);
+    if (frame.role == wire::Role::owner) {
+        own(member.connection);
+    }
+    introduce(member.connection);
+}
+
+/// The owner of the input is who came last: a relay takes over from the srun that started it all.
+/// Who takes over from it has left the step's own streams, and a step whose srun was killed shows
+/// no end by itself. Other owners of before look on.
+void Clients::own(Connection& connection)
+{
+    for (Member& member : m_members) {
+        member.dead = member.dead || (owns(member) && member.connection.id() != connection.id() &&
+                                      member.connection.outlives_input());
+    }
+    m_owner = connection.id();
+    m_had_owner = true;
+    m_without_owner.reset();
+    connection.send(wire::StdinTaken{m_input.taken(), m_input.room()});
+}
+
+void Clients::introduce(Connection& connection)
+{
+    if (m_started) {
+        connection.send(wire::Started{*m_started});
+    }
+    if (m_ended) {
+        connection.send_last(*m_ended);
+    }
+}
+
+void Clients::lose_owner(const Connection& connection, Clock::time_point now)
+{
+    if (m_owner != connection.id()) {
+        return;
+    }
+    m_owner.reset();
+    if (!connection.left()) {
+        m_without_owner = now;
+    }
+}
+
+void Clients::bury(Clock::time_point now)
+{
+    for (const Member& member : m_members) {
+        if (member.dead) {
+            lose_owner(member.connection, now);
+        }
+    }
+    std::erase_if(m_members, [](const Member& member) { return member.dead; });
+}
+
+void Clients::tell_input_taken()
+{
+    const wire::StdinTaken taken{m_input.taken(), m_input.room()};
+    if (!m_owner || taken == m_told) {
+        return;
+    }
+    for (Member& member : m_members) {
+        if (owns(member)) {
+            member.connection.send(taken);
+            m_told = taken;
+        }
+    }
+}
+
+void Clients::history_came(LogWriter::Answer answer)
+{
+    for (Member& member : m_members) {
+        if (member.connection.id() == answer.asker) {
+            member.connection.history_came(answer.bookmark, std::move(answer.pieces), m_backlog);
+        }
+    }
+}
+
+void Clients::transmit(Clock::time_point now)
+{
+    for (Member& member : m_members) {
+        member.dead = member.dead || !member.connection.transmit(m_backlog, now);
+        if (member.connection.wants_history()) {
+            member.connection.history_asked();
+            m_log.ask_history(member.connection.id(), member.connection.bookmark(),
+                              m_backlog.begin());
+        }
+    }
+    bury(now);
+}
+
+void Clients::started(int pid)
+{
+    m_started = pid;
+    for (Member& member : m_members) {
+        if (member.connection.role()) {
+            member.connection.send(wire::Started{pid});
+        }
+    }
+}
+
+void Clients::note(const std::string& text)
+{
+    for (Member& member : m_members) {
+        if (member.connection.role()) {
+            member.connection.send(wire::Note{text});
+        }
+    }
+}
+
+void Clients::ended(const wire::Ended& ended)
+{
+    m_ended = ended;
+    for (Member& member : m_members) {
+        if (member.connection.role()) {
+            member.connection.send_last(ended);
+        }
+    }
+}
+
+std::uint64_t Clients::needed(Clock::time_point now, std::chrono::milliseconds stalled) const
+{
+    std::uint64_t first = std::numeric_limits<std::uint64_t>::max();
+    for (const Member& member : m_members) {
+        const auto role = member.connection.role();
+        if (role && *role != wire::Role::guard && !member.connection.stalled(now, stalled)) {
+            first = std::min(first, member.connection.needs(m_backlog));
+        }
+    }
+    return first;
+}
+
+bool Clients::all_told(Clock::time_point now, std::chrono::milliseconds stalled)
+{
+    for (Member& member : m_members) {
+        member.dead = member.connection.stalled(now, stalled);
+    }
+    bury(now);
+    return std::all_of(m_members.begin(), m_members.end(), [](const Member& member) {
+        return !member.connection.role() || member.connection.all_sent();
+    });
+}
+
+bool Clients::all_gone() const
+{
+    return std::all_of(m_members.begin(), m_members.end(), [](const Member& member) {
+        const Connection& connection = member.connection;
+        return !connection.role() || *connection.role() == wire::Role::guard || connection.left() ||
+               (connection.input_ended() && connection.drained());
+    });
+}
+
+} // namespace gpuq::supervisor

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/run.h"
+#include "supervisor/backlog.h"
+#include "supervisor/connection.h"
+#include "supervisor/input.h"
+#include "supervisor/log_writer.h"
+#include "supervisor/poll_set.h"
+#include "supervisor/server.h"
+#include "supervisor/supervise.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gpuq::supervisor {
+
+/// Everybody who is connected, and who of them owns the program's input.
+class Clients {
+public:
+    using Clock = Connection::Clock;
+
+    /// What clients ask for.
+    struct Requests {
+        std::function<void(int number)> signal;
+        std::function<void(const std::string& by)> stop;
+    };
+    /// The references outlive the object.
+    Clients(Backlog& backlog, InputBuffer& input, LogWriter& log, wire::Hello hello,
+            Requests requests);
+
+    void listen(Server server) { m_server = std::move(server); }
+    /// The standard streams, as the first owner.
+    void add_first(Descriptor input, Descriptor output, Clock::time_point now);
+
+    // In each round of the loop.
+    void add_to(PollSet& polls);
+    void handle(const PollSet& polls, Clock::time_point now);
+    void history_came(LogWriter::Answer answer);
+    /// Sends what can be sent.
+    void transmit(Clock::time_point now);
+
+    // To all, now and later.
+    void started(int pid);
+    void note(const std::string& text);
+    void ended(const wire::Ended& ended);
+
+    /// Since when the program's input has no owner; nothing while it has, and when the owner left
+    /// on purpose.
+    std::optional<Clock::time_point> without_owner_since() const { return m_without_owner; }
+    bool had_owner() const { return m_had_owner; }
+    void expect_owner(Clock::time_point now) { m_without_owner = now; }
+
+    /// The first chunk that somebody who keeps reading still needs.
+    std::uint64_t needed(Clock::time_point now, std::chrono::milliseconds stalled) const;
+    /// Drops who takes nothing any more. True when all others have been told of the end.
+    bool all_told(Clock::time_point now, std::chrono::milliseconds stalled);
+    /// Nobody is left but guards and such whose end can't be seen.
+    bool all_gone() const;
+
+private:
+    struct Member {
+        Connection connection;
+        std::optional<std::size_t> polled_input, polled_output;
+        bool dead = false;
+    };
+    void accept(Clock::time_point now);
+    void introduce(Connection& connection);
+    void read_frames(Member& member, Clock::time_point now);
+    void handle_frame(Member& member, const wire::Frame& frame, Clock::time_point now);
+    void handle_input(Member& member, const wire::Stdin& frame);
+    void attach(Member& member, const wire::Attach& frame);
+    void own(Connection& connection);
+    bool owns(const Member& member) const { return m_owner == member.connection.id(); }
+    void bury(Clock::time_point now);
+    void lose_owner(const Connection& connection, Clock::time_point now);
+    void tell_input_taken();
+
+    Backlog& m_backlog;
+    InputBuffer& m_input;
+    LogWriter& m_log;
+    wire::Hello m_hello;
+    Requests m_requests;
+    std::optional<Server> m_server;
+    std::optional<std::size_t> m_polled_server;
+    std::vector<Member> m_members;
+    int m_next_id = 1;
+    std::optional<int> m_owner;
+    bool m_had_owner = false;
+    std::optional<Clock::time_point> m_without_owner;
+    std::optional<int> m_started;
+    std::optional<wire::Ended> m_ended;
+    wire::StdinTaken m_told;
+};
+
+} // namespace gpuq::supervisor

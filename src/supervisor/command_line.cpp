@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/command_line.h"
+
+#include "core/layout.h"
+
+#include <charconv>
+#include <utility>
+
+namespace gpuq::supervisor {
+namespace {
+
+constexpr const char* k_usage =
+    "usage: gpuq-supervisor run|relay|guard STATE_DIR KEY LINK [--first]";
+
+constexpr std::pair<std::string_view, Task> k_tasks[] = {
+    {"run", Task::run}, {"relay", Task::relay}, {"guard", Task::guard}};
+
+std::optional<Task> task_of(std::string_view word)
+{
+    for (const auto& [name, task] : k_tasks) {
+        if (name == word) {
+            return task;
+        }
+    }
+    return std::nullopt;
+}
+
+template <typename Number>
+std::optional<Number> number_in(const std::optional<std::string>& text)
+{
+    Number number = 0;
+    const char* end = text ? text->data() + text->size() : nullptr;
+    if (!text || std::from_chars(text->data(), end, number).ptr != end || number <= 0) {
+        return std::nullopt;
+    }
+    return number;
+}
+
+} // namespace
+
+Result<CommandLine> parse_command_line(const std::vector<std::string>& words,
+                                       const Variables& variables, unsigned uid,
+                                       const std::string& host)
+{
+    const bool first = words.size() == 5 && words[4] == "--first";
+    const auto task = words.empty() ? std::nullopt : task_of(words[0]);
+    const auto link = words.size() > 3 ? number_in<int>(words[3]) : std::nullopt;
+    if (!task || !link || (words.size() != 4 && !first) || !words[1].starts_with('/')) {
+        return fail(Error::Kind::usage, k_usage);
+    }
+    TRY_ASSIGN(RunKey key, RunKey::parse(words[2]));
+    Options options{.state_dir = words[1], .key = std::move(key), .link = LinkNumber{*link}};
+    options.first = first;
+    if (const auto job = number_in<std::uint32_t>(variables("SLURM_JOB_ID"))) {
+        options.job = JobId{*job};
+    }
+    options.node = variables("SLURMD_NODENAME").value_or(host);
+    options.socket_dir = layout::socket_dir(uid);
+    if (const auto end = number_in<std::int64_t>(variables("SLURM_JOB_END_TIME"))) {
+        options.ends_at = Time{std::chrono::seconds{*end}};
+    }
+    return CommandLine{*task, std::move(options)};
+}
+
+} // namespace gpuq::supervisor

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/result.h"
+#include "supervisor/supervise.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gpuq::supervisor {
+
+/// What gpuq-supervisor was started for.
+enum class Task { run, relay, guard };
+
+struct CommandLine {
+    Task task = Task::run;
+    Options options;
+};
+
+/// A variable of the environment, or nothing.
+using Variables = std::function<std::optional<std::string>(const char* name)>;
+
+/// `run|relay|guard STATE_DIR KEY LINK [--first]`; job and node are in Slurm's variables. `usage`
+/// for anything else.
+Result<CommandLine> parse_command_line(const std::vector<std::string>& words,
+                                       const Variables& variables, unsigned uid,
+                                       const std::string& host);
+
+} // namespace gpuq::supervisor

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "core/exit_status.h"
+#include "core/layout.h"
+#include "supervisor/helper.h"
+#include "supervisor/link_files.h"
+#include "supervisor/process_tree.h"
+#include "supervisor/supervise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace gpuq::supervisor {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto k_kill_patience = 10s;
+/// A supervisor whose disk hangs can not be waited for.
+constexpr auto k_exit_patience = 1s;
+
+/// Whoever opens a file must not get the number of a standard stream.
+void open_standard_streams()
+{
+    for (int fd = ::open("/dev/null", O_RDWR); fd >= 0; fd = ::dup(fd)) {
+        if (fd > 2) {
+            ::close(fd);
+            return;
+        }
+    }
+}
+
+/// The streams are the supervisor's: they must end when it ends.
+void leave_standard_streams()
+{
+    const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = 0; fd < 3; ++fd) {
+        ::dup2(null, fd);
+    }
+    ::close(null);
+}
+
+/// Signals go to all processes of a job; guardian and supervisor outlive the program.
+void block_signals()
+{
+    sigset_t all;
+    sigfillset(&all);
+    for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS}) {
+        sigdelset(&all, number);
+    }
+    ::sigprocmask(SIG_SETMASK, &all, nullptr);
+}
+
+/// The status that the supervisor left with; nothing when it was killed.
+std::optional<int> goodbye_of(pid_t supervisor, int goodbye)
+{
+    int status = 0;
+    ssize_t size = 0;
+    while ((size = ::read(goodbye, &status, sizeof status)) < 0 && errno == EINTR) {
+    }
+    const auto until = std::chrono::steady_clock::now() + k_exit_patience;
+    while (::waitpid(supervisor, nullptr, WNOHANG) == 0 &&
+           std::chrono::steady_clock::now() < until) {
+        ::poll(nullptr, 0, 1);
+    }
+    return size == sizeof status ? std::optional(status) : std::nullopt;
+}
+
+/// How the run ended as the journal has it already.
+std::optional<int> journaled_status(int folder)
+{
+    const auto text = read_file(folder, "journal.jsonl");
+    const std::vector<Event> events = text ? parse_journal(*text) : std::vector<Event>{};
+    const auto ended = std::find_if(events.rbegin(), events.rend(), [](const Event& event) {
+        return event.kind == Event::Kind::ended;
+    });
+    return ended == events.rend() ? std::nullopt : ended->status;
+}
+
+int journal_the_loss(Doors& doors, const Options& options)
+{
+    const int lost = static_cast<int>(ExitStatus::lost);
+    const auto run = RunFolder::open(options.state_dir, options.key);
+    LinkFiles files;
+    if (auto folder = run ? run->link(options.link) : Result<Descriptor>(run.error())) {
+        files.folder = *std::move(folder);
+    }
+    if (const auto status = journaled_status(files.folder.get())) {
+        return *status;
+    }
+    files.open();
+    Event ended;
+    ended.kind = Event::Kind::ended;
+    ended.at = doors.clock.now();
+    ended.status = lost;
+    ended.cause = Cause::lost;
+    ended.detail = "the supervisor of the run was killed";
+    JournalFile journal;
+    journal.use(files.journal.get());
+    journal.append(ended);
+    ::fsync(files.journal.get());
+    return lost;
+}
+
+int clean_up_after_a_killed_supervisor(Doors& doors, const Options& options)
+{
+    kill_descendants(k_kill_patience);
+    ::unlink(fmt::format("{}/{}.{}", options.socket_dir, options.key.text(), options.link.value)
+                 .c_str());
+    return journal_the_loss(doors, options);
+}
+
+/// True when another job runs this link: a request to Slurm whose answer was lost has made two.
+/// A folder that takes no files does not stop the one job there almost always is.
+bool is_claimed_by_another(const Options& options)
+{
+    const auto run = RunFolder::open(options.state_dir, options.key);
+    const auto ours =
+        run && options.job ? run->claim(options.link, *options.job) : Result<bool>(true);
+    return ours && !*ours;
+}
+
+} // namespace
+
+int supervise(Doors& doors, const Options& options)
+{
+    const pid_t slurmstepd = ::getppid();
+    open_standard_streams();
+    block_signals();
+    if (is_claimed_by_another(options)) {
+        const int nothing_done = static_cast<int>(ExitStatus::success);
+        if (options.first) {
+            complete_for_ever(doors, *options.job, nothing_done);
+        }
+        return nothing_done;
+    }
+    become_subreaper();
+    auto goodbye = make_pipe();
+    auto alive = make_pipe();
+    const pid_t supervisor = goodbye && alive ? ::fork() : -1;
+    if (supervisor == 0) {
+        goodbye->read.reset();
+        alive->write.reset();
+        run_program(doors, options, goodbye->write.get(), alive->read.get());
+    }
+    int status = static_cast<int>(ExitStatus::internal);
+    if (supervisor > 0) {
+        goodbye->write.reset();
+        alive->read.reset();
+        leave_standard_streams();
+        const auto left_with = goodbye_of(supervisor, goodbye->read.get());
+        status = left_with ? *left_with : clean_up_after_a_killed_supervisor(doors, options);
+    } else {
+        write_all(STDERR_FILENO, "gpuq: no process for the supervisor on this node\n");
+    }
+    // The status of a batch script is slurmstepd's to tell: when that was killed, nobody would.
+    const bool nobody_tells = options.first || ::getppid() != slurmstepd;
+    if (nobody_tells && options.job) {
+        complete_for_ever(doors, *options.job, status);
+    }
+    return status;
+}
+
+} // namespace gpuq::supervisor

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/helper.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace gpuq::supervisor {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto k_longest_pause = 30s;
+/// A helper that is silent for so long is taken for hung.
+constexpr auto k_helper_patience = 60s;
+
+void be_quiet_and_small(int answer)
+{
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    sigset_t none;
+    sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    ::dup2(answer, 3);
+    if (::syscall(SYS_close_range, 4U, ~0U, 0U) != 0) {
+        for (int fd = 4; fd < 4096; ++fd) {
+            ::close(fd);
+        }
+    }
+    // libslurm logs to stderr, which may be the program's.
+    const int null = ::open("/dev/null", O_RDWR);
+    for (int fd = 0; fd < 3; ++fd) {
+        ::dup2(null, fd);
+    }
+    ::close(null);
+}
+
+bool try_to_complete(Doors& doors, JobId job, int status)
+{
+    auto helper = Helper::start([&] {
+        auto cluster = doors.cluster();
+        return std::string(cluster && (*cluster)->complete(job, status) ? "done" : "");
+    });
+    if (!helper) {
+        return false;
+    }
+    pollfd wait{helper->answer(), POLLIN, 0};
+    while (::poll(&wait, 1, std::chrono::milliseconds(k_helper_patience).count()) < 0 &&
+           errno == EINTR) {
+    }
+    return helper->finish() == "done";
+}
+
+} // namespace
+
+std::optional<Helper> Helper::start(const std::function<std::string()>& question)
+{
+    auto pipe = make_pipe();
+    if (!pipe) {
+        return std::nullopt;
+    }
+    Helper helper;
+    helper.m_pid = ::fork();
+    if (helper.m_pid < 0) {
+        return std::nullopt;
+    }
+    if (helper.m_pid == 0) {
+        be_quiet_and_small(pipe->write.get());
+        const std::string answer = question();
+        ::_exit(write_all(3, answer) ? 0 : 1);
+    }
+    helper.m_answer = std::move(pipe->read);
+    set_nonblocking(helper.m_answer.get());
+    return helper;
+}
+
+std::string Helper::finish()
+{
+    std::string answer;
+    char piece[256];
+    ssize_t size = 0;
+    while ((size = ::read(m_answer.get(), piece, sizeof piece)) > 0) {
+        answer.append(piece, static_cast<std::size_t>(size));
+    }
+    m_answer.reset();
+    ::kill(m_pid, SIGKILL);
+    while (::waitpid(m_pid, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    return answer;
+}
+
+std::string ask_job(Doors& doors, JobId job)
+{
+    auto cluster = doors.cluster();
+    const auto found = cluster ? (*cluster)->job(job) : Result<Job>(cluster.error());
+    if (!found) {
+        return "";
+    }
+    const std::int64_t ends_at =
+        found->ends_at ? found->ends_at->time_since_epoch().count() : std::int64_t{0};
+    // While its processes are ending, only the outcome says why.
+    const JobState state = found->outcome.value_or(found->state);
+    return fmt::format("{} {}\n", static_cast<int>(state), ends_at);
+}
+
+std::optional<JobNews> job_news_in(const std::string& answer)
+{
+    int state = 0;
+    long long ends_at = 0;
+    if (std::sscanf(answer.c_str(), "%d %lld", &state, &ends_at) != 2) {
+        return std::nullopt;
+    }
+    return JobNews{static_cast<JobState>(state),
+                   ends_at > 0 ? std::optional(Time{std::chrono::microseconds{ends_at}})
+                               : std::nullopt};
+}
+
+void complete_for_ever(Doors& doors, JobId job, int status)
+{
+    for (auto pause = 1s; !try_to_complete(doors, job, status);
+         pause = std::min<std::chrono::seconds>(pause * 2, k_longest_pause)) {
+        std::this_thread::sleep_for(pause);
+    }
+}
+
+} // namespace gpuq::supervisor

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "supervisor/descriptor.h"
+#include "supervisor/supervise.h"
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <sys/types.h>
+
+namespace gpuq::supervisor {
+
+/// A child process that answers one question to Slurm: libslurm may block, or end its process. No
+/// descriptor but the pipe for its answer stays open in it.
+class Helper {
+public:
+    /// Forks. Nothing when there is no process or pipe to be had.
+    static std::optional<Helper> start(const std::function<std::string()>& question);
+
+    /// Readable when the answer is there, or the helper is gone.
+    int answer() const { return m_answer.get(); }
+    /// What it said up to now or its end; reaps it. Empty: no answer.
+    std::string finish();
+    pid_t pid() const { return m_pid; }
+
+private:
+    pid_t m_pid = -1;
+    Descriptor m_answer;
+};
+
+/// What Slurm says about the job now.
+struct JobNews {
+    JobState state = JobState::unknown;
+    std::optional<Time> ends_at;
+};
+std::string ask_job(Doors& doors, JobId job);
+std::optional<JobNews> job_news_in(const std::string& answer);
+
+/// Ends the allocation with `status`: in helpers, again after 1, 2, 4 .. 30 s, until Slurm has
+/// confirmed it.
+void complete_for_ever(Doors& doors, JobId job, int status);
+
+} // namespace gpuq::supervisor

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/input.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <unistd.h>
+
+namespace gpuq::supervisor {
+namespace {
+
+constexpr std::size_t k_limit = 1 << 20;
+
+} // namespace
+
+bool InputBuffer::take(std::uint64_t offset, std::string_view bytes)
+{
+    if (offset > m_taken) {
+        return false;
+    }
+    const std::uint64_t known = std::min<std::uint64_t>(m_taken - offset, bytes.size());
+    bytes.remove_prefix(known);
+    m_taken += bytes.size();
+    if (!closed() && !m_ended) {
+        m_buffer.erase(0, m_start);
+        m_start = 0;
+        m_buffer += bytes;
+        flush();
+    }
+    return true;
+}
+
+bool InputBuffer::end(std::uint64_t offset)
+{
+    if (offset > m_taken) {
+        return false;
+    }
+    m_ended = true;
+    flush();
+    return true;
+}
+
+void InputBuffer::flush()
+{
+    while (!closed() && has_bytes()) {
+        const ssize_t written =
+            ::write(m_pipe->get(), m_buffer.data() + m_start, m_buffer.size() - m_start);
+        if (written < 0 && errno == EINTR) {
+            continue;
+        }
+        if (written < 0 && errno == EAGAIN) {
+            return;
+        }
+        if (written < 0) {
+            give_up();
+            return;
+        }
+        m_start += static_cast<std::size_t>(written);
+    }
+    if (m_ended && !closed()) {
+        m_pipe->reset();
+    }
+    if (!has_bytes()) {
+        m_buffer.clear();
+        m_start = 0;
+    }
+}
+
+void InputBuffer::give_up()
+{
+    if (m_pipe) {
+        m_pipe->reset();
+    }
+    m_buffer.clear();
+    m_start = 0;
+}
+
+std::uint64_t InputBuffer::room() const
+{
+    const std::size_t held = m_buffer.size() - m_start;
+    return held >= k_limit ? 0 : k_limit - held;
+}
+
+} // namespace gpuq::supervisor

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/job_environment.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace gpuq::supervisor {
+namespace {
+
+constexpr std::array k_of_the_step = {
+    "SLURM_STEPID",
+    "SLURM_STEP_ID",
+    "SLURM_STEP_GPUS",
+    "SLURM_STEP_LAUNCHER_PORT",
+    "SLURM_STEP_NODELIST",
+    "SLURM_STEP_NUM_NODES",
+    "SLURM_STEP_NUM_TASKS",
+    "SLURM_STEP_TASKS_PER_NODE",
+    "SLURM_SRUN_COMM_HOST",
+    "SLURM_SRUN_COMM_PORT",
+    "SLURM_LAUNCH_NODE_IPADDR",
+    "SLURM_DISTRIBUTION",
+    "SLURM_UMASK",
+};
+
+} // namespace
+
+void describe_job(Environment& variables, const Run& run)
+{
+    if (!variables.value("SLURM_STEP_NUM_NODES")) {
+        return;
+    }
+    const std::string nodes = fmt::format("{}", run.request.nodes);
+    if (const auto gpus = variables.value("SLURM_STEP_GPUS")) {
+        variables.set("SLURM_JOB_GPUS", *gpus);
+    }
+    // SLURM_NODELIST is the job's even here, SLURM_JOB_NODELIST the step's.
+    if (const auto list = variables.value("SLURM_NODELIST")) {
+        variables.set("SLURM_JOB_NODELIST", *list);
+    }
+    if (const auto cpus = variables.value("SLURM_JOB_CPUS_PER_NODE_PACK_GROUP_0")) {
+        variables.set("SLURM_JOB_CPUS_PER_NODE", *cpus);
+        variables.unset("SLURM_JOB_CPUS_PER_NODE_PACK_GROUP_0");
+    }
+    for (const char* name :
+         {"SLURM_NNODES", "SLURM_JOB_NUM_NODES", "SLURM_NTASKS", "SLURM_NPROCS"}) {
+        variables.set(name, nodes);
+    }
+    variables.set("SLURM_TASKS_PER_NODE",
+                  run.request.nodes > 1 ? fmt::format("1(x{})", nodes) : "1");
+    variables.set("SLURM_JOB_NAME", run.request.name);
+    variables.set("SLURM_SUBMIT_DIR", run.request.work_dir);
+    variables.set("SLURM_SUBMIT_HOST", run.host);
+    if (run.request.cpus) {
+        variables.set("SLURM_CPUS_PER_TASK", fmt::format("{}", *run.request.cpus));
+    }
+    for (const char* name : k_of_the_step) {
+        variables.unset(name);
+    }
+}
+
+} // namespace gpuq::supervisor

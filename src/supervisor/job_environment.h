@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/run.h"
+#include "supervisor/program.h"
+
+namespace gpuq::supervisor {
+
+/// Slurm's variables as sbatch gives them to a script. A supervisor that runs as a step on the
+/// first node finds those of that step instead: its own name, one node, addresses of its srun.
+/// Does nothing in a batch job.
+void describe_job(Environment& variables, const Run& run);
+
+} // namespace gpuq::supervisor

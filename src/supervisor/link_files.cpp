@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/link_files.h"
+
+#include "core/layout.h"
+#include "runs/record.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace gpuq::supervisor {
+namespace {
+
+constexpr const char* k_claim = "claim";
+constexpr std::size_t k_max_file = 4 << 20;
+constexpr int k_folder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+constexpr int k_written = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
+
+Error open_error(const std::string& path)
+{
+    const int error = errno;
+    return fail(error == ENOENT ? Error::Kind::missing : Error::Kind::io,
+                fmt::format("{}: {}", path, error_text(error)));
+}
+
+void open_if_closed(Descriptor& file, int folder, const char* name)
+{
+    if (!file && folder >= 0) {
+        file.reset(::openat(folder, name, k_written, 0600));
+    }
+}
+
+} // namespace
+
+Result<std::string> read_file(int folder, const char* name)
+{
+    const Descriptor file(::openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+    if (!file) {
+        return open_error(name);
+    }
+    std::string text;
+    char piece[16384];
+    while (true) {
+        const ssize_t size = ::read(file.get(), piece, sizeof piece);
+        if (size == 0) {
+            return text;
+        }
+        if (size < 0 || text.size() > k_max_file) {
+            return size < 0 ? open_error(name)
+                            : fail(Error::Kind::io, fmt::format("{}: too large", name));
+        }
+        text.append(piece, static_cast<std::size_t>(size));
+    }
+}
+
+Result<RunFolder> RunFolder::open(const std::string& state_dir, const RunKey& key)
+{
+    // Only what leads to the state folder may be a symbolic link: homes often are.
+    const Descriptor root(::open(state_dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!root) {
+        return open_error(state_dir);
+    }
+    const Descriptor runs(::openat(root.get(), layout::runs().c_str(), k_folder));
+    if (!runs) {
+        return open_error(fmt::format("{}/{}", state_dir, layout::runs()));
+    }
+    Descriptor run(::openat(runs.get(), key.text().c_str(), k_folder));
+    if (!run) {
+        return open_error(fmt::format("{}/{}", state_dir, layout::run_dir(key)));
+    }
+    return RunFolder(std::move(run));
+}
+
+Result<Run> RunFolder::read_run() const
+{
+    TRY_ASSIGN(const std::string text, read_file(m_folder.get(), "run.json"));
+    return run_from_json(text);
+}
+
+std::optional<std::string> RunFolder::stop_request() const
+{
+    // Opened anew each time: on NFS only that asks the server.
+    const Descriptor inbox(::openat(m_folder.get(), "inbox", k_folder));
+    auto text = inbox ? read_file(inbox.get(), layout::k_stop_request)
+                      : Result<std::string>(fail(Error::Kind::missing, ""));
+    return text ? std::optional(*std::move(text)) : std::nullopt;
+}
+
+Result<Descriptor> RunFolder::link(LinkNumber link) const
+{
+    const std::string name = fmt::format("link-{}", link.value);
+    ::mkdirat(m_folder.get(), name.c_str(), 0700);
+    Descriptor folder(::openat(m_folder.get(), name.c_str(), k_folder));
+    if (!folder) {
+        return open_error(name);
+    }
+    return folder;
+}
+
+Result<bool> RunFolder::claim(LinkNumber link, JobId job) const
+{
+    TRY_ASSIGN(const Descriptor folder, this->link(link));
+    const std::string text = fmt::format("{}\n", job.value);
+    constexpr int k_new = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    const Descriptor file(::openat(folder.get(), k_claim, k_new, 0600));
+    if (file) {
+        // The file itself is the claim: on a full disk it stays empty, and says "somebody's".
+        write_all(file.get(), text);
+        return true;
+    }
+    if (errno != EEXIST) {
+        return open_error(k_claim);
+    }
+    TRY_ASSIGN(const std::string owner, read_file(folder.get(), k_claim));
+    return owner == text;
+}
+
+void RunFolder::make(const char* name) const
+{
+    ::mkdirat(m_folder.get(), name, 0700);
+}
+
+bool LinkFiles::open()
+{
+    open_if_closed(logs[0], folder.get(), "out.log");
+    open_if_closed(logs[1], folder.get(), "err.log");
+    open_if_closed(order, folder.get(), "order");
+    open_if_closed(journal, folder.get(), "journal.jsonl");
+    open_if_closed(heartbeat, folder.get(), "heartbeat");
+    return all_open();
+}
+
+bool LinkFiles::used() const
+{
+    struct stat status {};
+    return journal && ::fstat(journal.get(), &status) == 0 && status.st_size > 0;
+}
+
+bool LinkFiles::all_open() const
+{
+    return logs[0] && logs[1] && order && journal && heartbeat;
+}
+
+void JournalFile::use(int file)
+{
+    m_file = file;
+    struct stat status {};
+    m_size = ::fstat(file, &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
+}
+
+bool JournalFile::append(const Event& event)
+{
+    if (m_file < 0) {
+        return false;
+    }
+    char last = '\n';
+    const bool torn = m_size > 0 &&
+                      ::pread(m_file, &last, 1, static_cast<off_t>(m_size - 1)) == 1 &&
+                      last != '\n';
+    const std::string line = (torn ? "\n" : "") + to_line(event);
+    const ssize_t written = ::pwrite(m_file, line.data(), line.size(), static_cast<off_t>(m_size));
+    if (written != static_cast<ssize_t>(line.size())) {
+        if (written > 0 && ::ftruncate(m_file, static_cast<off_t>(m_size)) != 0) {
+            m_size += static_cast<std::uint64_t>(written);
+        }
+        return false;
+    }
+    m_size += line.size();
+    return true;
+}
+
+} // namespace gpuq::supervisor

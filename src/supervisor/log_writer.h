@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/ids.h"
+#include "ports/clock.h"
+#include "runs/journal.h"
+#include "supervisor/backlog.h"
+#include "supervisor/history.h"
+#include "supervisor/link_files.h"
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace gpuq::supervisor {
+
+/// Must an event be on the disk before anything else happens?
+enum class Urgency { soon, now };
+
+/// The one thread that touches the state folder while the program runs: a disk that
+/// hangs stops it, and then, when the backlog is full, the program, but never the loop.
+///
+/// A write that fails loses the bytes for the log, not for clients; what is lost is in the journal.
+/// A full disk is tried again when it has room; a small file gives its room to the journal.
+class LogWriter {
+public:
+    struct Setup {
+        std::optional<RunFolder> folder;
+        LinkFiles files;
+        JobId job;
+        std::chrono::milliseconds retry{5'000};
+    };
+    /// `backlog` and `clock` outlive the object. `wake`: an eventfd, written when there are news.
+    LogWriter(Setup setup, Backlog& backlog, Clock& clock, int wake);
+    /// Waits for the thread: for ever where the disk hangs for ever.
+    ~LogWriter();
+    LogWriter(const LogWriter&) = delete;
+    LogWriter& operator=(const LogWriter&) = delete;
+
+    void start();
+    /// Before start(): the text of a stop request that is there already.
+    std::optional<std::string> stop_request_now() const;
+    /// The backlog has something new.
+    void poke();
+    void record(Event event, Urgency urgency = Urgency::soon);
+    /// Reads on from a bookmark up to `end`; the answer comes with the news.
+    void ask_history(int asker, const Bookmark& bookmark, const Position& end);
+    /// Looks for a stop request now, and not only once a second.
+    void look_for_stop();
+    /// Wakes the loop at the next chunk that is done with.
+    void tell_of_room() { m_tell_of_room = true; }
+    /// Nothing is appended to the backlog any more: write all, and then `ended`.
+    void finish(Event ended);
+
+    struct Answer {
+        int asker = 0;
+        Bookmark bookmark;
+        std::vector<Piece> pieces;
+    };
+    struct News {
+        std::optional<std::string> stop_request; ///< the text of stop.json, once
+        bool looked = false;                     ///< look_for_stop() is answered
+        std::vector<std::string> notes;          ///< for people
+        std::vector<Answer> answers;
+        bool written = false; ///< after finish(): others can read all of it
+        bool synced = false;  ///< after finish(): a crash of the node does not undo it
+    };
+    News take_news();
+
+private:
+    struct Question {
+        int asker = 0;
+        Bookmark bookmark;
+        Position end{};
+    };
+    struct Work {
+        std::vector<Event> events;
+        std::optional<Question> question;
+        std::optional<Event> ended;
+        bool sync = false;
+        bool look = false;
+        bool stop = false;
+    };
+
+    void run();
+    Work wait_for_work();
+    void do_work(Work& work);
+    bool write_chunks();
+    bool write_chunk(const Chunk& chunk);
+    void lose(const Chunk& chunk, std::size_t from, int error);
+    bool may_write();
+    void tell_lost();
+    void switch_to(Stream stream);
+    void write_order();
+    void journal(const Event& event);
+    void write_pending_events();
+    void tick();
+    void look();
+    void beat();
+    void make_reserve();
+    void answer(const Question& question);
+    void write_end(const Event& ended);
+    void sync_files();
+    void tell(News news);
+    template <typename Change>
+    void change(Change change);
+
+    Setup m_setup;
+    Backlog& m_backlog;
+    Clock& m_clock;
+    const int m_wake;
+    std::thread m_thread;
+    std::atomic<bool> m_tell_of_room = false;
+
+    // Shared, under the mutex.
+    std::mutex m_mutex;
+    std::condition_variable m_condition;
+    Work m_work;
+    std::deque<Question> m_questions;
+    News m_news;
+
+    // The thread's own.
+    JournalFile m_journal;
+    std::deque<Event> m_pending_events;
+    std::array<Ranges, 2> m_lost;
+    std::array<std::optional<std::pair<std::uint64_t, std::uint64_t>>, 2> m_untold;
+    Position m_written{};
+    std::optional<Stream> m_segment;
+    std::uint64_t m_segment_size = 0;
+    std::string m_pending_order;
+    std::uint64_t m_order_size = 0;
+    bool m_broken = false;
+    bool m_reserve = false;
+    bool m_stop_seen = false;
+    std::chrono::steady_clock::time_point m_next_tick, m_next_beat, m_next_try;
+    std::optional<std::chrono::steady_clock::time_point> m_sync_due;
+};
+
+} // namespace gpuq::supervisor

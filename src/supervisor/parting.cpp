@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/supervisor.h"
+
+#include "supervisor/process_tree.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <sys/wait.h>
+
+namespace gpuq::supervisor {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto k_leftovers_pause = 5ms;
+constexpr auto k_leftovers_patience = 10s;
+
+} // namespace
+
+/// All that runs below the supervisor, but its own helper.
+std::vector<pid_t> Supervisor::left_behind() const
+{
+    const auto helper = m_slurm.pid();
+    return descendants(helper ? std::vector<pid_t>{*helper} : std::vector<pid_t>{});
+}
+
+bool Supervisor::nothing_left() const
+{
+    // Without children there are no descendants: all orphans are our children.
+    siginfo_t child{};
+    const bool childless =
+        ::waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD;
+    return childless || left_behind().empty();
+}
+
+/// The program died of TERM, and ours may be on its way: then the job is being ended.
+bool Supervisor::may_still_be_terminated() const
+{
+    const bool died_of_term = m_observed.wait_status && WIFSIGNALED(*m_observed.wait_status) &&
+                              WTERMSIG(*m_observed.wait_status) == SIGTERM;
+    const bool expected = m_observed.killing || m_observed.asked_signals.test(SIGTERM);
+    return m_term == Term::looking_for_stop || m_term == Term::asking_slurm ||
+           (died_of_term && !expected && m_term == Term::none &&
+            m_now < m_program_ended_at + k_term_spread);
+}
+
+/// Daemons and other things that the program has left are killed: at once when they do not hold its
+/// output, after a moment when they do (`... | tee log` still has to write).
+void Supervisor::clear_leftovers()
+{
+    wake_at(m_now + k_leftovers_pause);
+    const bool silent = !m_program || (!m_program->output()[0] && !m_program->output()[1]);
+    const bool patient = !silent && m_now < m_program_ended_at + m_options.patience.leftover_output;
+    if (patient) {
+        return;
+    }
+    if (!nothing_left()) {
+        for (const pid_t pid : left_behind()) {
+            ::kill(pid, SIGKILL);
+        }
+    } else if (silent && !may_still_be_terminated()) {
+        record_end();
+        return;
+    }
+    // What can not be killed, or was never below us, may hold the pipes for ever.
+    const auto last = std::max(m_program_ended_at, m_last_output_at);
+    if (m_now > last + k_leftovers_patience && !m_backlog.full()) {
+        record_end();
+    }
+}
+
+void Supervisor::record_end()
+{
+    m_observed.out_of_memory = killed_between(m_memory_before, memory_events());
+    m_observed.gpu_out_of_memory = m_tail.says_gpu_out_of_memory();
+    m_ending = decide(m_observed, m_doors.clock.now());
+    Event ended = event(Event::Kind::ended);
+    ended.status = m_ending.status;
+    ended.cause = m_ending.cause;
+    if (!m_ending.detail.empty()) {
+        ended.detail = m_ending.detail;
+    }
+    if (const std::string tail = m_tail.last_lines(); !tail.empty()) {
+        ended.tail = tail;
+    }
+    m_log->finish(std::move(ended));
+    m_phase = Phase::recording;
+    m_phase_since = m_now;
+}
+
+/// Once all is written: who is told of the end may read the whole log.
+void Supervisor::tell_the_end()
+{
+    const auto disk_until = m_phase_since + m_options.patience.disk;
+    if (!m_written && m_now < disk_until && !out_of_time()) {
+        wake_at(disk_until);
+        return;
+    }
+    m_clients->ended(
+        wire::Ended{m_ending, m_backlog.end()[0], m_backlog.end()[1], m_tail.last_lines()});
+    m_phase = Phase::parting;
+}
+
+/// Clients that read get all of it, and then a moment to leave.
+void Supervisor::part()
+{
+    const bool drained_enough = m_now > m_phase_since + m_options.patience.draining;
+    const bool told = m_clients->all_told(m_now, m_options.patience.stalled) || drained_enough;
+    if (told && !m_told_at) {
+        m_told_at = m_now;
+    }
+    const bool gone =
+        m_told_at && (m_clients->all_gone() || m_now > *m_told_at + m_options.patience.closing);
+    const bool synced = m_synced || m_now > m_phase_since + m_options.patience.disk;
+    if ((gone && synced) || out_of_time()) {
+        m_phase = Phase::done;
+        return;
+    }
+    wake_at(m_now + (m_told_at ? 2ms : 50ms));
+}
+
+/// Slurm is about to kill us.
+bool Supervisor::out_of_time() const
+{
+    return m_term == Term::known && m_now > m_term_at + m_kill_wait - 1s;
+}
+
+} // namespace gpuq::supervisor

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/process_tree.h"
+
+#include "supervisor/descriptor.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dirent.h>
+#include <fcntl.h>
+#include <memory>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace gpuq::supervisor {
+namespace {
+
+struct Process {
+    pid_t pid = 0;
+    pid_t parent = 0;
+    bool zombie = false;
+};
+
+bool read_process(pid_t pid, Process& process)
+{
+    char path[32];
+    std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    const Descriptor file(::open(path, O_RDONLY | O_CLOEXEC));
+    char text[512];
+    const ssize_t size = file ? ::read(file.get(), text, sizeof text - 1) : -1;
+    if (size <= 0) {
+        return false;
+    }
+    text[size] = '\0';
+    // The name in parentheses may hold anything, also parentheses.
+    const char* rest = std::strrchr(text, ')');
+    char state = 0;
+    int parent = 0;
+    if (!rest || std::sscanf(rest + 1, " %c %d", &state, &parent) != 2) {
+        return false;
+    }
+    process = {pid, parent, state == 'Z' || state == 'X'};
+    return true;
+}
+
+std::vector<Process> all_processes()
+{
+    std::vector<Process> processes;
+    const std::unique_ptr<DIR, int (*)(DIR*)> proc(::opendir("/proc"), ::closedir);
+    while (const dirent* entry = proc ? ::readdir(proc.get()) : nullptr) {
+        const pid_t pid = std::atoi(entry->d_name);
+        Process process;
+        if (pid > 0 && read_process(pid, process)) {
+            processes.push_back(process);
+        }
+    }
+    return processes;
+}
+
+/// Of a file in /proc, also a long one.
+std::string proc_text(pid_t pid, const char* name)
+{
+    const std::string path = "/proc/" + std::to_string(pid) + "/" + name;
+    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    std::string text;
+    char piece[4096];
+    ssize_t size = 0;
+    while (file && (size = ::read(file.get(), piece, sizeof piece)) > 0) {
+        text.append(piece, static_cast<std::size_t>(size));
+    }
+    return text;
+}
+
+std::string executable(pid_t pid)
+{
+    char path[4096];
+    const std::string link = "/proc/" + std::to_string(pid) + "/exe";
+    const ssize_t size = ::readlink(link.c_str(), path, sizeof path);
+    return std::string(path, size > 0 ? static_cast<std::size_t>(size) : 0);
+}
+
+bool was_started_with(pid_t pid, const std::string& variable)
+{
+    // NUL before and after each variable.
+    const std::string wanted = '\0' + variable + '\0';
+    return ('\0' + proc_text(pid, "environ")).find(wanted) != std::string::npos;
+}
+
+} // namespace
+
+void become_subreaper()
+{
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+}
+
+std::vector<pid_t> descendants(const std::vector<pid_t>& spared)
+{
+    std::vector<Process> rest = all_processes();
+    std::vector<pid_t> below{::getpid()};
+    std::vector<pid_t> found;
+    for (std::size_t i = 0; i < below.size(); ++i) {
+        const auto children = std::partition(
+            rest.begin(), rest.end(), [&](const Process& each) { return each.parent != below[i]; });
+        for (auto each = children; each != rest.end(); ++each) {
+            if (std::find(spared.begin(), spared.end(), each->pid) != spared.end()) {
+                continue;
+            }
+            below.push_back(each->pid);
+            if (!each->zombie) {
+                found.push_back(each->pid);
+            }
+        }
+        rest.erase(children, rest.end());
+    }
+    return found;
+}
+
+bool kill_descendants(std::chrono::milliseconds patience)
+{
+    const auto until = std::chrono::steady_clock::now() + patience;
+    while (true) {
+        for (const pid_t pid : descendants()) {
+            ::kill(pid, SIGKILL);
+        }
+        while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+        }
+        if (::waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD) {
+            return true;
+        }
+        if (std::chrono::steady_clock::now() >= until) {
+            return false;
+        }
+        ::poll(nullptr, 0, 2);
+    }
+}
+
+void kill_by_variable(const std::string& variable, std::chrono::milliseconds patience)
+{
+    const auto until = std::chrono::steady_clock::now() + patience;
+    const std::string own = executable(::getpid());
+    bool found = true;
+    while (found && std::chrono::steady_clock::now() < until) {
+        found = false;
+        for (const Process& process : all_processes()) {
+            if (!process.zombie && process.pid != ::getpid() && executable(process.pid) != own &&
+                was_started_with(process.pid, variable)) {
+                found = ::kill(process.pid, SIGKILL) == 0 || found;
+            }
+        }
+        ::poll(nullptr, 0, 5);
+    }
+}
+
+} // namespace gpuq::supervisor

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace gpuq::supervisor {
+
+/// Orphans among the descendants become children of the calling process from now on.
+void become_subreaper();
+
+/// Every process below the calling one, zombies not counted, without those in `spared` and what is
+/// below them.
+std::vector<pid_t> descendants(const std::vector<pid_t>& spared = {});
+
+/// Kills (SIGKILL) and reaps all that is below the calling process, again and again until nothing
+/// is left or `patience` is over (a process in an uninterruptible sleep, or of another user).
+/// True when nothing is left.
+bool kill_descendants(std::chrono::milliseconds patience);
+
+/// Kills all processes on this node, wherever they hang in its tree, that were started with
+/// `variable` (NAME=VALUE) in their environment; supervisors, which may have inherited it from a
+/// run around theirs, excepted. For when nobody is left who knows the tree.
+void kill_by_variable(const std::string& variable, std::chrono::milliseconds patience);
+
+} // namespace gpuq::supervisor

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/program.h"
+
+#include "core/exit_status.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace gpuq::supervisor {
+namespace {
+
+/// What the child says when it can not become the program.
+struct Report {
+    enum class Step { change_directory, execute } step = Step::execute;
+    int error = 0;
+};
+
+bool is_named(const std::string& text, std::string_view name)
+{
+    return text.size() > name.size() && text.starts_with(name) && text[name.size()] == '=';
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& texts)
+{
+    std::vector<char*> list;
+    for (const std::string& text : texts) {
+        list.push_back(const_cast<char*>(text.c_str()));
+    }
+    list.push_back(nullptr);
+    return list;
+}
+
+void reset_signals()
+{
+    for (int number = 1; number < NSIG; ++number) {
+        ::signal(number, SIG_DFL);
+    }
+    sigset_t none;
+    sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+/// Everything beyond the standard streams is closed at the exec; `report` among them.
+void close_others_on_exec()
+{
+    if (::syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC) == 0) {
+        return;
+    }
+    // A kernel before 5.11.
+    const long limit = ::sysconf(_SC_OPEN_MAX);
+    for (int fd = 3; fd < std::min(limit, 65536L); ++fd) {
+        ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+    }
+}
+
+[[noreturn]] void become(const Program::Plan& plan, std::array<int, 3> streams, int report,
+                         char* const* argv, char** environment)
+{
+    const auto give_up = [report](Report::Step step) {
+        const Report text{step, errno};
+        [[maybe_unused]] const ssize_t told = ::write(report, &text, sizeof text);
+        ::_exit(static_cast<int>(ExitStatus::internal));
+    };
+    ::setsid();
+    // When guardian and supervisor are both killed, the program goes too.
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (int fd = 0; fd < 3; ++fd) {
+        ::dup2(streams[fd], fd);
+    }
+    close_others_on_exec();
+    if (::chdir(plan.work_dir.c_str()) != 0) {
+        give_up(Report::Step::change_directory);
+    }
+    reset_signals();
+    ::environ = environment;
+    ::execvp(argv[0], argv);
+    give_up(Report::Step::execute);
+    ::_exit(static_cast<int>(ExitStatus::internal));
+}
+
+bool exists(const std::string& work_dir, const std::string& program)
+{
+    const bool absolute = program.starts_with('/');
+    struct stat status {};
+    return program.find('/') != std::string::npos &&
+           ::stat((absolute ? program : work_dir + "/" + program).c_str(), &status) == 0;
+}
+
+NotStarted explain(const Report& report, const std::vector<std::string>& argv,
+                   const std::string& work_dir)
+{
+    const std::string reason = error_text(report.error);
+    if (report.step == Report::Step::change_directory) {
+        return {static_cast<int>(ExitStatus::internal),
+                fmt::format("the working directory {} can not be entered on this node: {}",
+                            work_dir, reason)};
+    }
+    const bool missing = report.error == ENOENT || report.error == ENOTDIR;
+    if (missing && exists(work_dir, argv[0])) {
+        return {static_cast<int>(ExitStatus::not_found),
+                fmt::format("{}: the interpreter in its first line does not exist", argv[0])};
+    }
+    if (missing) {
+        return {static_cast<int>(ExitStatus::not_found),
+                fmt::format("{}: not found on this node", argv[0])};
+    }
+    return {static_cast<int>(ExitStatus::not_executable),
+            fmt::format("{}: can not be executed: {}", argv[0], reason)};
+}
+
+} // namespace
+
+void Environment::unset(std::string_view name)
+{
+    std::erase_if(m_texts, [&](const std::string& text) { return is_named(text, name); });
+}
+
+void Environment::set(std::string_view name, std::string_view value)
+{
+    unset(name);
+    m_texts.push_back(fmt::format("{}={}", name, value));
+}
+
+void Environment::set_default(std::string_view name, std::string_view value)
+{
+    if (!has(name)) {
+        set(name, value);
+    }
+}
+
+std::optional<std::string> Environment::value(std::string_view name) const
+{
+    const auto found = std::find_if(m_texts.begin(), m_texts.end(),
+                                    [&](const std::string& text) { return is_named(text, name); });
+    return found == m_texts.end() ? std::nullopt : std::optional(found->substr(name.size() + 1));
+}
+
+std::vector<std::string> on_nodes(std::vector<std::string> argv, int nodes, Input input)
+{
+    if (nodes <= 1) {
+        return argv;
+    }
+    std::vector<std::string> words{"srun",
+                                   fmt::format("--nodes={}", nodes),
+                                   fmt::format("--ntasks={}", nodes),
+                                   "--ntasks-per-node=1",
+                                   "--overlap",
+                                   "--kill-on-bad-exit=1"};
+    if (input != Input::pipe) {
+        words.push_back(input == Input::none ? "--input=none" : "--input=0");
+    }
+    words.push_back("--");
+    words.insert(words.end(), std::make_move_iterator(argv.begin()),
+                 std::make_move_iterator(argv.end()));
+    return words;
+}
+
+Result<Program> Program::start(const Plan& plan)
+{
+    TRY_ASSIGN(Pipe report, make_pipe());
+    TRY_ASSIGN(Pipe out, make_pipe());
+    TRY_ASSIGN(Pipe err, make_pipe());
+    Pipe in;
+    if (plan.with_input) {
+        TRY_ASSIGN(in, make_pipe());
+    } else {
+        in.read.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    }
+    const std::vector<char*> argv = pointers(plan.argv);
+    std::vector<char*> environment = pointers(plan.environment);
+
+    Program program;
+    program.m_pid = ::fork();
+    if (program.m_pid < 0) {
+        return fail(Error::Kind::internal,
+                    fmt::format("no process for the program on this node: {}", error_text(errno)));
+    }
+    if (program.m_pid == 0) {
+        become(plan, {in.read.get(), out.write.get(), err.write.get()}, report.write.get(),
+               argv.data(), environment.data());
+    }
+    program.m_argv = plan.argv;
+    program.m_work_dir = plan.work_dir;
+    program.m_report = std::move(report.read);
+    program.m_input = std::move(in.write);
+    program.m_output = {std::move(out.read), std::move(err.read)};
+    for (const int fd : {program.m_report.get(), program.m_input.get(), program.m_output[0].get(),
+                         program.m_output[1].get()}) {
+        if (fd >= 0) {
+            set_nonblocking(fd);
+        }
+    }
+    return program;
+}
+
+std::optional<NotStarted> Program::read_report()
+{
+    Report report;
+    const ssize_t size = ::read(m_report.get(), &report, sizeof report);
+    m_report.reset();
+    return size == sizeof report ? std::optional(explain(report, m_argv, m_work_dir))
+                                 : std::nullopt;
+}
+
+void Program::signal(int number) const
+{
+    if (m_pid > 0) {
+        ::kill(-m_pid, number);
+    }
+}
+
+} // namespace gpuq::supervisor

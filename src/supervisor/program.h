@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/result.h"
+#include "core/run.h"
+#include "supervisor/descriptor.h"
+#include "supervisor/ending.h"
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <sys/types.h>
+#include <utility>
+#include <vector>
+
+namespace gpuq::supervisor {
+
+/// NAME=VALUE texts; a later pair of the same name wins.
+class Environment {
+public:
+    explicit Environment(std::vector<std::string> start)
+        : m_texts(std::move(start))
+    {
+    }
+    void set(std::string_view name, std::string_view value);
+    /// Unless the user has it already.
+    void set_default(std::string_view name, std::string_view value);
+    void unset(std::string_view name);
+    bool has(std::string_view name) const { return value(name).has_value(); }
+    std::optional<std::string> value(std::string_view name) const;
+    const std::vector<std::string>& texts() const { return m_texts; }
+
+private:
+    std::vector<std::string> m_texts;
+};
+
+/// The words to execute: as they are, or on several nodes by way of srun, once per node. What is
+/// piped goes to every node, what a person types to the first.
+std::vector<std::string> on_nodes(std::vector<std::string> argv, int nodes, Input input);
+
+/// The program of a run: a child in a session and process group of its own, its standard streams
+/// on pipes. No other descriptor reaches it, every signal has its default meaning for it.
+class Program {
+public:
+    struct Plan {
+        std::vector<std::string> argv;
+        std::vector<std::string> environment;
+        std::string work_dir;
+        bool with_input = false; ///< else stdin is /dev/null
+    };
+    /// Forks. What goes wrong later, in the child, is told by report().
+    static Result<Program> start(const Plan& plan);
+
+    pid_t pid() const { return m_pid; }
+    /// Ends, empty, when the program was executed; else carries why not.
+    int report() const { return m_report.get(); }
+    /// To be called when report() is readable; once.
+    std::optional<NotStarted> read_report();
+
+    /// Non-blocking ends of the pipes.
+    std::array<Descriptor, 2>& output() { return m_output; }
+    Descriptor& input() { return m_input; }
+
+    /// To its whole process group.
+    void signal(int number) const;
+
+private:
+    std::vector<std::string> m_argv;
+    std::string m_work_dir;
+    pid_t m_pid = -1;
+    Descriptor m_report, m_input;
+    std::array<Descriptor, 2> m_output;
+};
+
+} // namespace gpuq::supervisor

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/relay.h"
+
+#include "core/exit_status.h"
+#include "supervisor/descriptor.h"
+#include "supervisor/helper.h"
+#include "supervisor/process_tree.h"
+#include "supervisor/server.h"
+#include "wire/frame.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <csignal>
+#include <poll.h>
+#include <sys/socket.h>
+#include <thread>
+#include <unistd.h>
+
+namespace gpuq::supervisor {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto k_pause = 20ms;
+/// From the end of a run to the end of its job.
+constexpr auto k_slurm_patience = 15s;
+constexpr auto k_kill_patience = 5s;
+constexpr std::size_t k_piece = 64 << 10;
+
+Result<Descriptor> connect_soon(const Options& options)
+{
+    const std::string path =
+        fmt::format("{}/{}.{}", options.socket_dir, options.key.text(), options.link.value);
+    const auto until = std::chrono::steady_clock::now() + options.patience.connecting;
+    while (true) {
+        auto socket = connect_to(options.socket_dir, path);
+        if (socket || std::chrono::steady_clock::now() >= until) {
+            return socket;
+        }
+        ::poll(nullptr, 0, k_pause.count());
+    }
+}
+
+int no_supervisor(const Error& error)
+{
+    write_all(STDERR_FILENO, fmt::format("gpuq: no supervisor here: {}\n", error.text));
+    return k_status_no_supervisor;
+}
+
+/// Copies what is there. False at the end of `from`, or when nobody takes it.
+bool copy(int from, int to)
+{
+    char piece[k_piece];
+    const ssize_t size = ::read(from, piece, sizeof piece);
+    if (size < 0 && (errno == EINTR || errno == EAGAIN)) {
+        return true;
+    }
+    return size > 0 && write_all(to, std::string_view(piece, static_cast<std::size_t>(size)));
+}
+
+/// The status in the Ended frame; nothing when the connection broke without one.
+std::optional<int> wait_for_the_end(int socket)
+{
+    write_all(socket, wire::encode(wire::Attach{wire::k_version, wire::Role::guard, 0, 0}));
+    wire::Decoder decoder;
+    std::optional<int> status;
+    char piece[4096];
+    ssize_t size = 0;
+    while ((size = ::read(socket, piece, sizeof piece)) > 0 || (size < 0 && errno == EINTR)) {
+        decoder.feed(std::string_view(piece, size > 0 ? static_cast<std::size_t>(size) : 0));
+        auto frame = decoder.next();
+        for (; frame && *frame; frame = decoder.next()) {
+            if (const auto* ended = std::get_if<wire::Ended>(&**frame)) {
+                status = ended->ending.status;
+            } else if (std::holds_alternative<wire::Hello>(**frame)) {
+                // The client may let go of this step: it stands.
+                write_all(STDOUT_FILENO, wire::encode(**frame).append(wire::k_flush));
+            }
+        }
+    }
+    return status;
+}
+
+} // namespace
+
+int relay(const Options& options)
+{
+    ::signal(SIGPIPE, SIG_IGN);
+    // Slurm sends it to all processes of a job that ends: the last output and the reason still have
+    // to pass. The supervisor ends in time, and this process with it.
+    ::signal(SIGTERM, SIG_IGN);
+    const auto socket = connect_soon(options);
+    if (!socket) {
+        return no_supervisor(socket.error());
+    }
+    // A thread for each direction: neither may wait for the other.
+    std::thread([fd = socket->get()] {
+        while (copy(STDIN_FILENO, fd)) {
+        }
+        // The client is gone, or has said all.
+        ::shutdown(fd, SHUT_WR);
+    }).detach();
+    while (copy(socket->get(), STDOUT_FILENO)) {
+    }
+    ::_exit(static_cast<int>(ExitStatus::success));
+}
+
+int guard(Doors& doors, const Options& options)
+{
+    ::signal(SIGPIPE, SIG_IGN);
+    const auto socket = connect_soon(options);
+    if (!socket) {
+        return no_supervisor(socket.error());
+    }
+    const auto status = wait_for_the_end(socket->get());
+    if (status) {
+        // The guardian ends the job, and Slurm then this process: only when that fails is it our
+        // turn.
+        ::poll(nullptr, 0, std::chrono::milliseconds(k_slurm_patience).count());
+    } else {
+        // Where Slurm has no cgroups it finds processes by their parents, who are dead.
+        kill_by_variable("GPUQ_RUN_ID=" + options.key.text(), k_kill_patience);
+    }
+    if (options.job) {
+        complete_for_ever(doors, *options.job, status.value_or(static_cast<int>(ExitStatus::lost)));
+    }
+    return static_cast<int>(ExitStatus::success);
+}
+
+} // namespace gpuq::supervisor

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/supervisor.h"
+
+#include "core/exit_status.h"
+#include "core/layout.h"
+#include "supervisor/job_environment.h"
+#include "supervisor/process_tree.h"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <fcntl.h>
+#include <malloc.h>
+#include <unistd.h>
+
+namespace gpuq::supervisor {
+namespace {
+
+/// A standard stream, which then ends when its connection does.
+Descriptor taken_stream(int fd)
+{
+    Descriptor stream(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
+    const Descriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    ::dup2(null.get(), fd);
+    return stream;
+}
+
+std::vector<std::string> own_environment()
+{
+    std::vector<std::string> texts;
+    for (char** each = ::environ; each && *each; ++each) {
+        texts.emplace_back(*each);
+    }
+    return texts;
+}
+
+} // namespace
+
+void Supervisor::open_records()
+{
+    LogWriter::Setup setup;
+    setup.job = m_options.job.value_or(JobId{});
+    setup.retry = m_options.patience.log_retry;
+    std::optional<std::string> problem;
+    auto folder = RunFolder::open(m_options.state_dir, m_options.key);
+    auto run = folder ? folder->read_run() : Result<Run>(folder.error());
+    if (run) {
+        m_run = *std::move(run);
+        folder->make("checkpoints");
+        if (auto link = folder->link(m_options.link)) {
+            setup.files.folder = *std::move(link);
+        }
+        setup.files.open();
+        setup.folder = *std::move(folder);
+        if (setup.files.used()) {
+            setup.files = {};
+            not_started({static_cast<int>(ExitStatus::lost),
+                         "this job has run before, perhaps it was requeued; gpuq runs none twice"});
+        }
+    } else if (run.error().kind == Error::Kind::missing) {
+        not_started({static_cast<int>(ExitStatus::internal),
+                     fmt::format("the node {} does not see {} ({}); the state folder has to be on "
+                                 "a file system that the nodes share, see state_dir in man gpuq",
+                                 m_options.node, m_options.state_dir, run.error().text)});
+    } else {
+        not_started({static_cast<int>(ExitStatus::internal), run.error().text});
+    }
+    m_log = std::make_unique<LogWriter>(std::move(setup), m_backlog, m_doors.clock, m_wake.get());
+}
+
+void Supervisor::start()
+{
+    // One arena: the log writer frees what the loop has allocated.
+    ::mallopt(M_ARENA_MAX, 1);
+    become_subreaper();
+    ::signal(SIGPIPE, SIG_IGN);
+    m_memory_before = memory_events();
+    open_records();
+    m_clients = std::make_unique<Clients>(
+        m_backlog, m_input, *m_log,
+        wire::Hello{wire::k_version, m_options.key.text(), m_options.link.value,
+                    m_options.job.value_or(JobId{}).value, m_options.node},
+        Clients::Requests{[this](int number) { signal_program(number); },
+                          [this](const std::string& by) { stop(by); }});
+    if (m_options.first) {
+        m_clients->add_first(taken_stream(STDIN_FILENO), taken_stream(STDOUT_FILENO), m_now);
+    }
+    auto server = Server::listen(
+        m_options.socket_dir,
+        fmt::format("{}/{}.{}", m_options.socket_dir, m_options.key.text(), m_options.link.value));
+    if (server) {
+        m_clients->listen(*std::move(server));
+    } else {
+        m_clients->note("nobody can attach to this run: " + server.error().text);
+    }
+    Event started = event(Event::Kind::supervisor_started);
+    started.pid = ::getpid();
+    started.host = m_options.node;
+    if (m_options.job) {
+        started.job = m_options.job->value;
+    }
+    m_log->record(started);
+    if (m_run && !m_observed.not_started) {
+        m_deadline.emplace(m_doors.clock.now(), m_run->request.walltime, m_options.ends_at);
+        if (auto reason = start_program(*m_run)) {
+            not_started(*std::move(reason));
+        }
+    }
+    m_log->start();
+    m_kill_wait = m_doors.kill_wait();
+    if (m_program && m_run->request.input == Input::pipe && !m_clients->had_owner()) {
+        m_clients->expect_owner(m_now);
+    }
+}
+
+std::optional<NotStarted> Supervisor::start_program(const Run& run)
+{
+    if (const auto stop_json = m_log->stop_request_now()) {
+        m_stop_asked = who_asked(stop_json);
+        m_observed.killing =
+            Killing{Cause::stopped, "stopped by " + *m_stop_asked + " before it began"};
+        m_phase = Phase::leftovers;
+        return std::nullopt;
+    }
+    Program::Plan plan;
+    plan.argv = on_nodes(m_doors.program_argv(run.request), run.request.nodes, run.request.input);
+    plan.environment = environment(run);
+    plan.work_dir = run.request.work_dir;
+    plan.with_input = run.request.input != Input::none;
+    auto program = Program::start(plan);
+    if (!program) {
+        return NotStarted{static_cast<int>(ExitStatus::internal), program.error().text};
+    }
+    m_program = *std::move(program);
+    m_input.open(&m_program->input());
+    return std::nullopt;
+}
+
+std::vector<std::string> Supervisor::environment(const Run& run)
+{
+    using namespace std::chrono;
+    const auto path = [&](const std::string& name) { return m_options.state_dir + "/" + name; };
+    Environment variables(own_environment());
+    describe_job(variables, run);
+    variables.set("GPUQ_RUN_ID", run.key.text());
+    variables.set("GPUQ_LINK", std::to_string(m_options.link.value));
+    variables.set("GPUQ_DEADLINE",
+                  std::to_string(floor<seconds>(m_deadline->at()).time_since_epoch().count()));
+    variables.set("GPUQ_CHECKPOINT_DIR", path(layout::checkpoints(run.key)));
+    variables.set("GPUQ_CAUSE", "first");
+    variables.set("GPUQ_STOP_FILE", path(layout::stop_file(run.key, m_options.link)));
+    variables.set("GPUQ_SAVE_FILE", path(layout::save_file(run.key, m_options.link)));
+    variables.set_default("PYTHONUNBUFFERED", "1");
+    for (const auto& [name, value] : run.request.env) {
+        variables.set(name, value);
+    }
+    return variables.texts();
+}
+
+void Supervisor::not_started(NotStarted reason)
+{
+    // The first connection carries it; the stderr of a batch job has no other reader.
+    if (!m_options.first) {
+        write_all(STDERR_FILENO, "gpuq: " + reason.detail + "\n");
+    }
+    m_observed.not_started = std::move(reason);
+    if (!m_program) {
+        m_phase = Phase::leftovers;
+    }
+}
+
+} // namespace gpuq::supervisor

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/supervisor.h"
+
+#include "runs/record.h"
+#include "supervisor/process_tree.h"
+
+#include <algorithm>
+#include <csignal>
+
+namespace gpuq::supervisor {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto k_stop_look_patience = 2s;
+/// Slurm looks at limits twice a minute; TERM so close to the limit is the limit.
+constexpr auto k_limit_tolerance = 5s;
+constexpr auto k_most_grace = 20s;
+/// What the end of a run takes, kept back from Slurm's KillWait.
+constexpr auto k_time_to_end = 2s;
+
+} // namespace
+
+std::string who_asked(const std::optional<std::string>& stop_json)
+{
+    const auto request = stop_request_from_json(stop_json.value_or(""));
+    return request ? request->by : "a request in its inbox";
+}
+
+void Supervisor::signal_program(int number)
+{
+    if (number <= 0 || number >= NSIG || !m_program || m_observed.wait_status) {
+        return;
+    }
+    m_observed.asked_signals.set(static_cast<std::size_t>(number));
+    m_program->signal(number);
+}
+
+void Supervisor::stop(const std::string& by)
+{
+    if (!m_stop_asked) {
+        m_stop_asked = by;
+        journal(Event::Kind::stop_asked, by);
+        kill_for({Cause::stopped, "stopped by " + by}, m_options.patience.stop);
+    }
+}
+
+/// TERM now, KILL after `grace`. The first reason is the reason, but a stop by the owner.
+void Supervisor::kill_for(Killing killing, Clock::duration grace)
+{
+    if (m_phase != Phase::running || !m_program) {
+        return;
+    }
+    if (!m_observed.killing || killing.cause == Cause::stopped) {
+        m_observed.killing = std::move(killing);
+    }
+    const Clock::time_point at = m_now + grace;
+    m_kill_at = m_kill_at ? std::min(*m_kill_at, at) : at;
+    m_program->signal(SIGTERM);
+    m_program->signal(SIGCONT);
+}
+
+void Supervisor::kill_when_due()
+{
+    if (!m_kill_at || m_phase != Phase::running) {
+        return;
+    }
+    if (m_now < *m_kill_at) {
+        wake_at(*m_kill_at);
+        return;
+    }
+    m_program->signal(SIGKILL);
+    // A program that has changed its process group is still a descendant.
+    for (const pid_t pid :
+         descendants(m_slurm.pid() ? std::vector<pid_t>{*m_slurm.pid()} : std::vector<pid_t>{})) {
+        ::kill(pid, SIGKILL);
+    }
+    m_kill_at = m_now + 1s;
+    wake_at(*m_kill_at);
+}
+
+/// TERM from outside: Slurm's, sent to all processes of the job, or somebody's `scancel -s TERM`.
+void Supervisor::terminated()
+{
+    if (m_term != Term::none) {
+        return;
+    }
+    journal(Event::Kind::signalled, "TERM", Urgency::now);
+    m_term = Term::looking_for_stop;
+    m_term_at = m_now;
+    m_log->look_for_stop();
+    m_look_until = m_now + k_stop_look_patience;
+    wake_at(m_look_until);
+}
+
+void Supervisor::judge_term()
+{
+    if (m_stop_asked) {
+        // Its request may have been read after the program had died of the same TERM.
+        conclude_term(Killing{Cause::stopped, "stopped by " + *m_stop_asked});
+        return;
+    }
+    if (m_deadline && m_doors.clock.now() >= m_deadline->at() - k_limit_tolerance) {
+        conclude_term(Killing{Cause::time_limit, "the time limit was reached"});
+        return;
+    }
+    m_term = Term::asking_slurm;
+    m_slurm.drop();
+    if (!m_slurm.ask(m_now)) {
+        conclude_term(Killing{Cause::cancelled, "ended by a signal from outside"});
+    }
+}
+
+void Supervisor::conclude_term(std::optional<Killing> killing)
+{
+    m_term = Term::known;
+    if (!killing) {
+        // The next TERM is a new question.
+        m_term = Term::none;
+        return;
+    }
+    const bool left_before =
+        m_observed.wait_status && m_program_ended_at + k_term_spread < m_term_at;
+    if (m_phase == Phase::running) {
+        const auto grace =
+            std::clamp<Clock::duration>(m_kill_wait - k_time_to_end, 500ms, k_most_grace);
+        kill_for(*std::move(killing), m_term_at + grace - m_now);
+    } else if (!left_before && !m_observed.killing) {
+        m_observed.killing = std::move(killing);
+    }
+}
+
+void Supervisor::slurm_answered()
+{
+    if (const auto until = m_slurm.gives_up_at()) {
+        if (m_polls.ready(m_polled.slurm) == 0 && m_now < *until) {
+            wake_at(*until);
+            return;
+        }
+        const auto news = m_slurm.answer();
+        // The helper may have hidden the end of the program.
+        wake_at(m_now);
+        if (m_term == Term::asking_slurm) {
+            conclude_term(
+                news ? why_terminated(news->state)
+                     : Killing{Cause::cancelled, "ended by a signal; Slurm does not say why"});
+        } else if (news && news->ends_at && m_deadline) {
+            m_deadline->correct(*news->ends_at);
+        }
+    }
+}
+
+void Supervisor::check_input_owner()
+{
+    const auto since = m_clients->without_owner_since();
+    if (m_phase != Phase::running || !since || m_run->request.input != Input::pipe ||
+        m_input.ended() || m_input.closed()) {
+        return;
+    }
+    const auto until = *since + (m_clients->had_owner() ? m_options.patience.new_owner
+                                                        : m_options.patience.first_owner);
+    if (m_now < until) {
+        wake_at(until);
+        return;
+    }
+    kill_for({Cause::input_lost, "its input broke off: the client that sent it is gone"},
+             m_options.patience.stop);
+}
+
+/// Warnings before the limit. Slurm is asked for the limit once, and again before each of them.
+void Supervisor::warn()
+{
+    if (!m_deadline) {
+        return;
+    }
+    if (!m_looked_at_limit) {
+        const auto look_at = m_started_at + m_options.patience.first_look;
+        m_looked_at_limit = m_now >= look_at && (m_slurm.ask(m_now) || true);
+        wake_at(look_at);
+    }
+    const auto next = m_deadline->next_warning();
+    if (!next) {
+        return;
+    }
+    const auto left = *next - m_doors.clock.now();
+    if (left > 0s) {
+        wake_at(m_now + std::chrono::ceil<std::chrono::milliseconds>(left));
+        return;
+    }
+    if (!m_asked_for_warning) {
+        m_asked_for_warning = true;
+        m_slurm.ask(m_now);
+    }
+    if (m_slurm.open()) {
+        return;
+    }
+    m_asked_for_warning = false;
+    if (const auto text = m_deadline->warning(m_doors.clock.now())) {
+        journal(Event::Kind::warned, *text);
+        m_clients->note(*text);
+    }
+}
+
+} // namespace gpuq::supervisor

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/ids.h"
+#include "core/key.h"
+#include "core/run.h"
+#include "ports/clock.h"
+#include "ports/cluster.h"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+/// The process inside the job. Two processes, in truth: the *guardian*, which Slurm started, and
+/// its child, the *supervisor*, which owns the program. The guardian is a subreaper: when the
+/// supervisor is killed, whatever it had started becomes the guardian's, which kills it, says so in
+/// the journal and frees the allocation.
+namespace gpuq::supervisor {
+
+/// The doors. `cluster` is opened only in short-lived child processes: libslurm may block
+/// for ten seconds or call exit().
+struct Doors {
+    Clock& clock;
+    std::function<Result<std::unique_ptr<Cluster>>()> cluster;
+    /// The words to execute for a request (runs/environment.h).
+    std::function<std::vector<std::string>(const Request&)> program_argv;
+    /// Slurm's KillWait: from its TERM to its KILL. Asked once, when the program has been started.
+    std::function<std::chrono::seconds()> kill_wait;
+};
+
+/// How long things are waited for. Tests shorten them.
+struct Patience {
+    std::chrono::milliseconds new_owner{20'000};    ///< piped input whose client broke off
+    std::chrono::milliseconds first_owner{120'000}; ///< piped input of a batch job: its client
+    std::chrono::milliseconds stop{10'000};         ///< from TERM to KILL, when the owner stops it
+    std::chrono::milliseconds stalled{5'000};       ///< a client that takes no bytes at the end
+    std::chrono::milliseconds draining{600'000};    ///< a client that takes them, but slowly
+    std::chrono::milliseconds closing{2'000};       ///< for clients to close after the end
+    std::chrono::milliseconds leftover_output{500}; ///< pipes held open by what the program left
+    std::chrono::milliseconds connecting{2'000};    ///< for a supervisor that begins to listen
+    std::chrono::milliseconds disk{20'000};         ///< for a hanging disk at the end
+    std::chrono::milliseconds log_retry{5'000};     ///< before a broken log is tried again
+    std::chrono::milliseconds first_look{10'000}; ///< from the start to asking Slurm for the limit
+};
+
+struct Options {
+    std::string state_dir;
+    RunKey key;
+    LinkNumber link;
+    /// The standard streams are the first connection, and the job is an allocation that has to be
+    /// ended. Else: a batch job, which ends with the process.
+    bool first = false;
+    std::optional<JobId> job;
+    std::string node;            ///< this node's name
+    std::string socket_dir;      ///< layout::socket_dir
+    std::optional<Time> ends_at; ///< when Slurm said so at the start
+    Patience patience;
+};
+
+/// Runs the program of a run to its end and returns the exit status of the run. Forks; to be called
+/// with a single thread. Everything that goes wrong is part of the answer: the run's `Ending` is in
+/// the journal, and said to every client.
+int supervise(Doors& doors, const Options& options);
+
+/// The supervisor proper, in the process that the guardian started. `goodbye` and `guardian` are
+/// pipes: the status is written to the one, the other ends when the guardian dies. Ends the
+/// process.
+[[noreturn]] void run_program(Doors& doors, const Options& options, int goodbye, int guardian);
+
+} // namespace gpuq::supervisor

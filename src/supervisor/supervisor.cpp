@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/supervisor.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace gpuq::supervisor {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t k_read = 64 << 10;
+/// Nothing of what the loop waits for by itself needs more than this.
+constexpr auto k_longest_wait = 60'000ms;
+/// While nothing more is read from the program: a client may have to be given up.
+constexpr auto k_full_pause = 500ms;
+
+Descriptor open_signals()
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigaddset(&set, SIGTERM);
+    return Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+} // namespace
+
+Supervisor::Supervisor(Doors& doors, const Options& options, int guardian)
+    : m_doors(doors)
+    , m_options(options)
+    , m_guardian(guardian)
+    , m_signals(open_signals())
+    , m_wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
+    , m_slurm(doors, options.job)
+    , m_now(doors.clock.steady())
+    , m_started_at(m_now)
+    , m_next_wake(m_now)
+    , m_phase_since(m_now)
+{
+}
+
+int Supervisor::run()
+{
+    start();
+    while (m_phase != Phase::done) {
+        round();
+    }
+    m_clients.reset();
+    return m_ending.status;
+}
+
+void Supervisor::round()
+{
+    prepare_polls();
+    m_polls.wait(time_to_wait());
+    m_now = m_doors.clock.steady();
+    m_next_wake = m_now + k_longest_wait;
+    take_signals();
+    look_at_guardian();
+    look_at_program();
+    m_clients->handle(m_polls, m_now);
+    take_news();
+    slurm_answered();
+    kill_when_due();
+    check_input_owner();
+    if (m_phase == Phase::running) {
+        warn();
+    } else if (m_phase == Phase::leftovers) {
+        clear_leftovers();
+    }
+    if (m_phase == Phase::recording) {
+        tell_the_end();
+    }
+    m_clients->transmit(m_now);
+    m_backlog.trim(m_clients->needed(m_now, m_options.patience.stalled));
+    if (m_phase == Phase::parting) {
+        part();
+    }
+}
+
+void Supervisor::prepare_polls()
+{
+    m_polls.clear();
+    m_polled = {};
+    m_polled.signals = m_polls.add(m_signals.get(), POLLIN);
+    m_polled.wake = m_polls.add(m_wake.get(), POLLIN);
+    m_polled.guardian = m_polls.add(m_guardian_gone ? -1 : m_guardian, POLLIN);
+    m_polled.slurm = m_polls.add(m_slurm.fd(), POLLIN);
+    m_clients->add_to(m_polls);
+    if (!m_program) {
+        return;
+    }
+    if (m_backlog.full()) {
+        m_log->tell_of_room();
+        m_backlog.trim(m_clients->needed(m_now, m_options.patience.stalled));
+    }
+    if (m_backlog.full()) {
+        wake_at(m_now + k_full_pause);
+    } else {
+        m_polled.out = m_polls.add(m_program->output()[0].get(), POLLIN);
+        m_polled.err = m_polls.add(m_program->output()[1].get(), POLLIN);
+    }
+    m_polled.input = m_polls.add(m_input.pipe(), m_input.has_bytes() ? short{POLLOUT} : short{0});
+    m_polled.report = m_polls.add(m_program->report(), POLLIN);
+}
+
+void Supervisor::look_at_guardian()
+{
+    if (m_polls.ready(m_polled.guardian) != 0) {
+        m_guardian_gone = true;
+        kill_for({Cause::lost, "the guardian of the supervisor was killed"}, 0s);
+    }
+}
+
+void Supervisor::look_at_program()
+{
+    if (!m_program) {
+        return;
+    }
+    if (m_polls.ready(m_polled.report) != 0) {
+        read_report();
+    }
+    read_output(Stream::out, m_polls.ready(m_polled.out));
+    read_output(Stream::err, m_polls.ready(m_polled.err));
+    if ((m_polls.ready(m_polled.input) & (POLLERR | POLLNVAL)) != 0) {
+        m_input.give_up();
+    } else {
+        m_input.flush();
+    }
+}
+
+std::chrono::milliseconds Supervisor::time_to_wait()
+{
+    const auto wait =
+        std::chrono::ceil<std::chrono::milliseconds>(m_next_wake - m_doors.clock.steady());
+    return std::clamp<std::chrono::milliseconds>(wait, 0ms, k_longest_wait);
+}
+
+void Supervisor::wake_at(Clock::time_point when)
+{
+    m_next_wake = std::min(m_next_wake, when);
+}
+
+void Supervisor::take_signals()
+{
+    signalfd_siginfo signal{};
+    while (::read(m_signals.get(), &signal, sizeof signal) == sizeof signal) {
+        if (signal.ssi_signo == SIGTERM) {
+            terminated();
+        }
+    }
+    reap();
+}
+
+void Supervisor::reap()
+{
+    // The helper's status is the helper's: only others are taken.
+    siginfo_t child{};
+    while (::waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0 && child.si_pid > 0) {
+        if (m_slurm.pid() == child.si_pid) {
+            return;
+        }
+        int status = 0;
+        ::waitpid(child.si_pid, &status, 0);
+        if (m_program && child.si_pid == m_program->pid() && !m_observed.wait_status) {
+            m_observed.wait_status = status;
+            m_program_ended_at = m_now;
+            m_input.give_up();
+            m_phase = m_phase == Phase::running ? Phase::leftovers : m_phase;
+        }
+        child = {};
+    }
+}
+
+void Supervisor::read_report()
+{
+    if (auto reason = m_program->read_report()) {
+        not_started(*std::move(reason));
+        return;
+    }
+    Event started = event(Event::Kind::program_started);
+    started.pid = m_program->pid();
+    m_log->record(started);
+    m_clients->started(m_program->pid());
+}
+
+void Supervisor::read_output(Stream stream, short ready)
+{
+    if (ready == 0) {
+        return;
+    }
+    Descriptor& pipe = m_program->output()[index_of(stream)];
+    char bytes[k_read];
+    const ssize_t size = ::read(pipe.get(), bytes, sizeof bytes);
+    if (size < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return;
+    }
+    if (size <= 0) {
+        pipe.reset();
+        return;
+    }
+    const std::string_view text(bytes, static_cast<std::size_t>(size));
+    m_last_output_at = m_now;
+    m_tail.add(stream, text);
+    m_backlog.append(stream, text);
+    m_log->poke();
+}
+
+void Supervisor::take_news()
+{
+    std::uint64_t count = 0;
+    [[maybe_unused]] const ssize_t woken = ::read(m_wake.get(), &count, sizeof count);
+    LogWriter::News news = m_log->take_news();
+    for (LogWriter::Answer& answer : news.answers) {
+        m_clients->history_came(std::move(answer));
+    }
+    for (const std::string& note : news.notes) {
+        m_clients->note(note);
+    }
+    if (news.stop_request) {
+        stop(who_asked(news.stop_request));
+    }
+    if (m_term == Term::looking_for_stop && (news.looked || m_now >= m_look_until)) {
+        judge_term();
+    }
+    m_written = m_written || news.written;
+    m_synced = m_synced || news.synced;
+}
+
+Event Supervisor::event(Event::Kind kind) const
+{
+    Event made;
+    made.kind = kind;
+    made.at = m_doors.clock.now();
+    return made;
+}
+
+void Supervisor::journal(Event::Kind kind, const std::string& detail, Urgency urgency)
+{
+    Event made = event(kind);
+    made.detail = detail;
+    m_log->record(std::move(made), urgency);
+}
+
+void run_program(Doors& doors, const Options& options, int goodbye, int guardian)
+{
+    Supervisor supervisor(doors, options, guardian);
+    const int status = supervisor.run();
+    write_all(goodbye, std::string_view(reinterpret_cast<const char*>(&status), sizeof status));
+    if (supervisor.guardian_gone() && options.first && options.job) {
+        complete_for_ever(doors, *options.job, status);
+    }
+    // Nothing is torn down: a thread may still hang in a write.
+    ::_exit(status);
+}
+
+} // namespace gpuq::supervisor

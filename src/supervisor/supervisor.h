@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "supervisor/backlog.h"
+#include "supervisor/clients.h"
+#include "supervisor/deadline.h"
+#include "supervisor/ending.h"
+#include "supervisor/input.h"
+#include "supervisor/link_files.h"
+#include "supervisor/log_writer.h"
+#include "supervisor/memory_events.h"
+#include "supervisor/poll_set.h"
+#include "supervisor/program.h"
+#include "supervisor/slurm_questions.h"
+#include "supervisor/supervise.h"
+#include "supervisor/tail.h"
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace gpuq::supervisor {
+
+/// Slurm's TERM reaches the processes of a job one after the other, within this.
+constexpr std::chrono::milliseconds k_term_spread{100};
+
+/// The loop around one program. It never blocks: the disk has its thread, Slurm its helpers, and
+/// whoever does not read waits.
+class Supervisor {
+public:
+    /// The references outlive the object; `guardian` is a descriptor that ends with the guardian.
+    Supervisor(Doors& doors, const Options& options, int guardian);
+
+    /// From the record of the run to its end; the status of the run.
+    int run();
+    /// The guardian is gone: the allocation is the caller's to end.
+    bool guardian_gone() const { return m_guardian_gone; }
+
+private:
+    using Clock = std::chrono::steady_clock;
+
+    enum class Phase {
+        running,   ///< the program is there
+        leftovers, ///< it has ended; what it left behind, and its last output, has not
+        recording, ///< the log is brought to its end
+        parting,   ///< the clients are
+        done,
+    };
+    /// What TERM meant: Slurm sends it to all processes of a job, for reasons of its own.
+    enum class Term { none, looking_for_stop, asking_slurm, known };
+
+    // Start: starting.cpp.
+    void open_records();
+    void start();
+    std::optional<NotStarted> start_program(const Run& run);
+    std::vector<std::string> environment(const Run& run);
+    void not_started(NotStarted reason);
+
+    // The loop: supervisor.cpp.
+    void round();
+    void prepare_polls();
+    void look_at_guardian();
+    void look_at_program();
+    std::chrono::milliseconds time_to_wait();
+    void wake_at(Clock::time_point when);
+    void take_signals();
+    void reap();
+    void read_report();
+    void read_output(Stream stream, short ready);
+    void take_news();
+
+    // Ending the program: stopping.cpp.
+    void signal_program(int number);
+    void stop(const std::string& by);
+    void kill_for(Killing killing, Clock::duration grace);
+    void kill_when_due();
+    void terminated();
+    void judge_term();
+    void conclude_term(std::optional<Killing> killing);
+    void check_input_owner();
+    void warn();
+    void slurm_answered();
+
+    // After it: parting.cpp.
+    void clear_leftovers();
+    std::vector<pid_t> left_behind() const;
+    bool nothing_left() const;
+    bool may_still_be_terminated() const;
+    void record_end();
+    void tell_the_end();
+    void part();
+    bool out_of_time() const;
+
+    void journal(Event::Kind kind, const std::string& detail, Urgency urgency = Urgency::soon);
+    Event event(Event::Kind kind) const;
+
+    Doors& m_doors;
+    const Options& m_options;
+    const int m_guardian;
+    Descriptor m_signals, m_wake;
+
+    std::optional<Run> m_run;
+    std::optional<Program> m_program;
+    Backlog m_backlog;
+    InputBuffer m_input;
+    std::unique_ptr<LogWriter> m_log;
+    std::unique_ptr<Clients> m_clients;
+    SlurmQuestions m_slurm;
+    Tail m_tail;
+    MemoryEvents m_memory_before;
+    std::chrono::seconds m_kill_wait{0};
+    std::optional<Deadline> m_deadline;
+
+    Phase m_phase = Phase::running;
+    Observed m_observed;
+    Ending m_ending;
+    bool m_guardian_gone = false;
+    std::optional<std::string> m_stop_asked; ///< by whom
+    Term m_term = Term::none;
+    bool m_written = false, m_synced = false;
+    bool m_looked_at_limit = false, m_asked_for_warning = false;
+
+    Clock::time_point m_now, m_started_at, m_next_wake;
+    Clock::time_point m_look_until, m_term_at, m_program_ended_at, m_last_output_at, m_phase_since;
+    std::optional<Clock::time_point> m_kill_at, m_told_at;
+
+    struct Polled {
+        std::size_t signals = 0, wake = 0, guardian = 0;
+        std::optional<std::size_t> out, err, input, report, slurm;
+    };
+    PollSet m_polls;
+    Polled m_polled;
+};
+
+/// Who asked for the stop, out of the text of a stop.json.
+std::string who_asked(const std::optional<std::string>& stop_json);
+
+} // namespace gpuq::supervisor

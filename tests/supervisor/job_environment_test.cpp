@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/job_environment.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace gpuq::supervisor {
+namespace {
+
+using Words = std::vector<std::string>;
+
+Run on_two_nodes()
+{
+    Run run{RunKey::make(Time{}, {}), "lab", "ada", "login", "1.0", Time{}, {}, {}};
+    run.request.name = "train";
+    run.request.nodes = 2;
+    run.request.cpus = 4;
+    run.request.work_dir = "/home/ada";
+    return run;
+}
+
+Words sorted(Words words)
+{
+    std::sort(words.begin(), words.end());
+    return words;
+}
+
+TEST(JobEnvironment, AStepSeesTheWholeJob)
+{
+    Environment variables({"SLURM_JOB_ID=7", "SLURM_JOB_NAME=gpuq-supervisor", "SLURM_NNODES=1",
+                           "SLURM_NODELIST=n[0-1]", "SLURM_JOB_NODELIST=n0",
+                           "SLURM_STEP_NUM_NODES=1", "SLURM_STEP_ID=0", "SLURM_STEP_GPUS=0,1",
+                           "SLURM_JOB_CPUS_PER_NODE_PACK_GROUP_0=4(x2)",
+                           "SLURM_SRUN_COMM_PORT=1234", "HOME=/home/ada"});
+    describe_job(variables, on_two_nodes());
+    EXPECT_EQ(sorted(variables.texts()),
+              (Words{"HOME=/home/ada", "SLURM_CPUS_PER_TASK=4", "SLURM_JOB_CPUS_PER_NODE=4(x2)",
+                     "SLURM_JOB_GPUS=0,1", "SLURM_JOB_ID=7", "SLURM_JOB_NAME=train",
+                     "SLURM_JOB_NODELIST=n[0-1]", "SLURM_JOB_NUM_NODES=2", "SLURM_NNODES=2",
+                     "SLURM_NODELIST=n[0-1]", "SLURM_NPROCS=2", "SLURM_NTASKS=2",
+                     "SLURM_SUBMIT_DIR=/home/ada", "SLURM_SUBMIT_HOST=login",
+                     "SLURM_TASKS_PER_NODE=1(x2)"}));
+}
+
+TEST(JobEnvironment, ABatchJobKeepsItsOwn)
+{
+    const Words before{"SLURM_JOB_ID=7", "SLURM_JOB_NODELIST=n[0-1]", "SLURM_NNODES=2"};
+    Environment variables(before);
+    describe_job(variables, on_two_nodes());
+    EXPECT_EQ(variables.texts(), before);
+}
+
+} // namespace
+} // namespace gpuq::supervisor

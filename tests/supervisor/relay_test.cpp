@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/relay.h"
+
+#include "core/exit_status.h"
+#include "stage.h"
+
+namespace gpuq::supervisor {
+namespace {
+
+/// A process that runs `task` with its standard streams on pipes.
+struct Side {
+    pid_t pid = -1;
+    Descriptor to, from;
+
+    Side(Stage& stage, const std::function<int(Doors&, const Options&)>& task)
+    {
+        Pipe in = make_pipe().value();
+        Pipe out = make_pipe().value();
+        pid = ::fork();
+        if (pid == 0) {
+            ::dup2(in.read.get(), 0);
+            ::dup2(out.write.get(), 1);
+            for (int fd = 3; fd < 256; ++fd) {
+                ::close(fd);
+            }
+            RealClock clock;
+            Doors doors{clock,
+                        [&]() -> Result<std::unique_ptr<Cluster>> {
+                            return std::unique_ptr<Cluster>(
+                                std::make_unique<SlurmModel>(stage.root() / "slurm"));
+                        },
+                        [](const Request& request) { return request.program; }, [] { return 30s; }};
+            ::_exit(task(doors, stage.options));
+        }
+        to = std::move(in.write);
+        from = std::move(out.read);
+    }
+    ~Side()
+    {
+        if (pid > 0) {
+            ::kill(pid, SIGKILL);
+            ::waitpid(pid, nullptr, 0);
+        }
+    }
+    int wait()
+    {
+        int status = 0;
+        EXPECT_TRUE(eventually([&] { return ::waitpid(pid, &status, WNOHANG) == pid; }));
+        pid = -1;
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    }
+};
+
+int as_relay(Doors&, const Options& options)
+{
+    return relay(options);
+}
+
+int as_guard(Doors& doors, const Options& options)
+{
+    return guard(doors, options);
+}
+
+TEST(Relay, CarriesBothDirectionsAndEndsWithTheSupervisor)
+{
+    Stage stage = Stage::shell("cat");
+    stage.run.request.input = Input::pipe;
+    Client first = stage.begin();
+    ASSERT_TRUE(first.reads_until([&] { return first.started.has_value(); }));
+    Side side(stage, as_relay);
+    Client client(std::move(side.from), std::move(side.to));
+    client.say(wire::Attach{wire::k_version, wire::Role::owner, 0, 0});
+    std::string wanted;
+    for (int i = 0; i < 20; ++i) {
+        const std::string piece(50'000, static_cast<char>('a' + i));
+        ASSERT_TRUE(client.reads_until([&] {
+            return client.taken &&
+                   client.taken->offset + client.taken->room >= wanted.size() + piece.size();
+        }));
+        client.say(wire::Stdin{wanted.size(), piece});
+        wanted += piece;
+    }
+    client.say(wire::StdinEnd{wanted.size()});
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_TRUE(client.out == wanted);
+    client.close_input();
+    EXPECT_EQ(side.wait(), 0);
+}
+
+TEST(Relay, ThatDiesTakesNothingWithIt)
+{
+    Stage stage = Stage::shell("echo ready; read line; echo $line");
+    stage.run.request.input = Input::terminal;
+    Client first = stage.begin();
+    {
+        Side side(stage, as_relay);
+        Client client(std::move(side.from), std::move(side.to));
+        client.say(wire::Attach{wire::k_version, wire::Role::owner, 0, 0});
+        ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\n"; }));
+    }
+    Side side(stage, as_relay);
+    Client client(std::move(side.from), std::move(side.to));
+    client.say(wire::Attach{wire::k_version, wire::Role::owner, 6, 0});
+    client.say(wire::Stdin{0, "again\n"});
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_EQ(client.out, "again\n");
+}
+
+TEST(Relay, StaysWhileSlurmEndsTheJob)
+{
+    Stage stage =
+        Stage::shell("trap 'echo saved; exit 85' TERM; echo ready; while :; do sleep 0.02; done");
+    stage.slurm("state", std::to_string(static_cast<int>(JobState::timeout)));
+    Client first = stage.begin();
+    Side side(stage, as_relay);
+    const pid_t relay = side.pid;
+    Client client(std::move(side.from), std::move(side.to));
+    client.say(wire::Attach{wire::k_version, wire::Role::owner, 0, 0});
+    ASSERT_TRUE(client.reads_until([&] { return client.started && client.out == "ready\n"; }));
+    for (const pid_t pid : {relay, stage.supervisor(), stage.guardian(), client.started->pid}) {
+        ::kill(pid, SIGTERM);
+    }
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_EQ(client.out, "ready\nsaved\n");
+    EXPECT_EQ(client.ended->ending.cause, Cause::time_limit);
+}
+
+TEST(Relay, SaysWhenNobodyIsThere)
+{
+    Stage stage = Stage::shell("true");
+    stage.options.patience.connecting = 100ms;
+    Side side(stage, as_relay);
+    EXPECT_EQ(side.wait(), k_status_no_supervisor);
+}
+
+TEST(Guard, FreesTheAllocationWhenEverybodyElseWasKilled)
+{
+    Stage stage = Stage::shell("setsid sleep 1000 & echo $!; echo ready; sleep 1000");
+    Client client = stage.begin();
+    ASSERT_TRUE(
+        client.reads_until([&] { return client.started && client.out.ends_with("ready\n"); }));
+    const pid_t daemon = std::stoi(client.out);
+    Side side(stage, as_guard);
+    // Connections are served in their order: after the viewer's turn it was the guard's.
+    Client words(std::move(side.from), Descriptor());
+    ASSERT_TRUE(words.reads_until([&] { return words.hello.has_value(); }));
+    Client viewer = stage.attach();
+    ASSERT_TRUE(viewer.reads_until([&] { return viewer.out == client.out; }));
+    const pid_t supervisor = stage.supervisor();
+    ::kill(stage.guardian(), SIGSTOP);
+    ::kill(supervisor, SIGKILL);
+    ::kill(stage.guardian(), SIGKILL);
+    EXPECT_EQ(side.wait(), 0);
+    EXPECT_EQ(stage.slurm_calls(), "complete 42 119\n");
+    EXPECT_TRUE(eventually([&] { return is_gone(client.started->pid); }))
+        << "the program goes with its supervisor";
+    EXPECT_TRUE(eventually([&] { return is_gone(daemon); }))
+        << "and so does what it has left behind";
+}
+
+TEST(Guard, DoesNotDelayTheEnd)
+{
+    Stage stage = Stage::shell("echo ready; read line; exit 2");
+    stage.run.request.input = Input::terminal;
+    stage.options.patience.closing = 10'000ms;
+    Client client = stage.begin();
+    ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\n"; }));
+    Side side(stage, as_guard);
+    Client words(std::move(side.from), Descriptor());
+    ASSERT_TRUE(words.reads_until([&] { return words.hello.has_value(); }));
+    Client viewer = stage.attach();
+    ASSERT_TRUE(viewer.reads_until([&] { return viewer.out == "ready\n"; }));
+    viewer.close_all();
+    const auto before = std::chrono::steady_clock::now();
+    client.say(wire::Stdin{0, "\n"});
+    ASSERT_TRUE(client.reads_to_the_end());
+    client.close_all();
+    EXPECT_EQ(stage.wait(), 2);
+    EXPECT_LT(std::chrono::steady_clock::now() - before, 5s);
+    EXPECT_EQ(stage.slurm_calls(), "complete 42 2\n");
+}
+
+TEST(Socket, OfSomebodyElseIsNotUsed)
+{
+    Stage stage = Stage::shell("echo hi");
+    std::filesystem::create_directories(stage.root() / "open");
+    std::filesystem::permissions(stage.root() / "open", std::filesystem::perms::all);
+    std::filesystem::create_directory_symlink("open", stage.options.socket_dir);
+    Client client = stage.begin();
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_EQ(client.out, "hi\n");
+    ASSERT_EQ(client.notes.size(), 1U);
+    EXPECT_NE(client.notes[0].find("is not a folder of this user with mode 0700"),
+              std::string::npos);
+    EXPECT_TRUE(std::filesystem::is_empty(stage.root() / "open"));
+}
+
+} // namespace
+} // namespace gpuq::supervisor

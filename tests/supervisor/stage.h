@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/layout.h"
+#include "runs/journal.h"
+#include "runs/record.h"
+#include "supervisor/descriptor.h"
+#include "supervisor/server.h"
+#include "supervisor/supervise.h"
+#include "wire/frame.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <poll.h>
+#include <sstream>
+#include <string>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+/// A supervisor in real processes, with real files, sockets and programs; only Slurm is a model.
+namespace gpuq::supervisor {
+
+using namespace std::chrono_literals;
+
+constexpr auto k_test_patience = 20s;
+
+class RealClock : public Clock {
+public:
+    Time now() override
+    {
+        return std::chrono::time_point_cast<std::chrono::microseconds>(
+            std::chrono::system_clock::now());
+    }
+    std::chrono::steady_clock::time_point steady() override
+    {
+        return std::chrono::steady_clock::now();
+    }
+};
+
+/// True when `condition` becomes true in time.
+inline bool eventually(const std::function<bool()>& condition)
+{
+    const auto until = std::chrono::steady_clock::now() + k_test_patience;
+    while (!condition()) {
+        if (std::chrono::steady_clock::now() > until) {
+            return false;
+        }
+        ::poll(nullptr, 0, 2);
+    }
+    return true;
+}
+
+inline std::string contents(const std::filesystem::path& path)
+{
+    std::ifstream file(path, std::ios::binary);
+    std::stringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+
+/// No such process, or only what is left for its parent to see.
+inline bool is_gone(pid_t pid)
+{
+    const std::string status = contents("/proc/" + std::to_string(pid) + "/stat");
+    const std::size_t name_end = status.rfind(')');
+    return name_end == std::string::npos || status.substr(name_end + 2, 1) == "Z";
+}
+
+inline void put(const std::filesystem::path& path, const std::string& text)
+{
+    std::ofstream(path, std::ios::binary) << text;
+}
+
+/// Slurm as files in a folder: asked by processes that share nothing else.
+///   `state`     a JobState as a number; job() is unreachable while it is absent
+///   `ends_at`   microseconds
+///   `down`      complete() is unreachable while it exists
+///   `calls`     what was asked, a line each
+class SlurmModel : public Cluster {
+public:
+    explicit SlurmModel(std::filesystem::path folder)
+        : m_folder(std::move(folder))
+    {
+    }
+    Result<Job> job(JobId id) override
+    {
+        log("job");
+        const std::string state = contents(m_folder / "state");
+        if (state.empty()) {
+            return fail(Error::Kind::unreachable, "down");
+        }
+        Job job;
+        job.id = id;
+        job.state = static_cast<JobState>(std::stoi(state));
+        if (is_over(job.state)) { // a job that has not yet lost its last process
+            job.outcome = std::exchange(job.state, JobState::completing);
+        }
+        if (const std::string ends_at = contents(m_folder / "ends_at"); !ends_at.empty()) {
+            job.ends_at = Time{std::chrono::microseconds{std::stoll(ends_at)}};
+        }
+        return job;
+    }
+    Result<void> complete(JobId id, int status) override
+    {
+        if (std::filesystem::exists(m_folder / "down")) {
+            log("complete while down");
+            return fail(Error::Kind::unreachable, "down");
+        }
+        log("complete " + std::to_string(id.value) + " " + std::to_string(status));
+        return {};
+    }
+    Result<std::string> name() override { return no(); }
+    Result<std::vector<Partition>> partitions() override { return no(); }
+    Result<std::vector<Node>> nodes() override { return no(); }
+    Result<std::vector<Job>> own_jobs() override { return no(); }
+    Result<bool> has_first_step(JobId) override { return no(); }
+    Result<Started> start_now(const JobSpec&, const std::vector<std::string>&, bool) override
+    {
+        return no();
+    }
+    Result<JobId> submit(const JobSpec&, const std::string&,
+                         const std::vector<std::string>&) override
+    {
+        return no();
+    }
+    Result<StepProcess> start_step(JobId, const std::vector<std::string>&, bool) override
+    {
+        return no();
+    }
+    void abandon(const StepProcess&) override {}
+    Result<void> cancel(JobId) override { return no(); }
+
+private:
+    static Error no() { return fail(Error::Kind::internal, "a supervisor never asks this"); }
+    void log(const std::string& line)
+    {
+        std::ofstream(m_folder / "calls", std::ios::app) << line << "\n";
+    }
+    std::filesystem::path m_folder;
+};
+
+/// What a client sees and says.
+class Client {
+public:
+    Client(Descriptor from, Descriptor to)
+        : m_from(std::move(from))
+        , m_to(std::move(to))
+    {
+    }
+    explicit Client(Descriptor socket)
+        : m_from(std::move(socket))
+    {
+    }
+
+    std::string out, err;    ///< holes are left out
+    std::string interleaved; ///< `o`, `e` and the bytes, per change of stream
+    std::uint64_t out_at = 0, err_at = 0;
+    std::optional<wire::Hello> hello;
+    std::optional<wire::Started> started;
+    std::optional<wire::Ended> ended;
+    std::optional<wire::StdinTaken> taken;
+    std::vector<std::string> notes;
+    bool closed = false;
+    bool overlapped = false; ///< an output frame began before the end of the one before it
+    bool keep_output = true;
+
+    void say(const wire::Frame& frame)
+    {
+        const std::string bytes = wire::encode(frame);
+        const int fd = m_to ? m_to.get() : m_from.get();
+        EXPECT_TRUE(write_all(fd, bytes));
+    }
+    void say_bytes(const std::string& bytes)
+    {
+        EXPECT_TRUE(write_all(m_to ? m_to.get() : m_from.get(), bytes));
+    }
+    /// Reads what is there now.
+    void look()
+    {
+        pollfd wait{m_from.get(), POLLIN, 0};
+        while (!closed && ::poll(&wait, 1, 0) > 0) {
+            read_some();
+        }
+    }
+    bool reads_until(const std::function<bool()>& condition)
+    {
+        const auto until = std::chrono::steady_clock::now() + k_test_patience;
+        while (!condition()) {
+            pollfd wait{m_from.get(), POLLIN, 0};
+            if (closed || std::chrono::steady_clock::now() > until) {
+                return false;
+            }
+            if (::poll(&wait, 1, 100) > 0) {
+                read_some();
+            }
+        }
+        return true;
+    }
+    bool reads_to_the_end()
+    {
+        return reads_until([this] { return ended.has_value(); });
+    }
+    void close_output() { m_from.reset(), closed = true; }
+    void close_input() { m_to.reset(); }
+    void close_all()
+    {
+        close_output();
+        close_input();
+    }
+    int from() const { return m_from.get(); }
+
+private:
+    void read_some()
+    {
+        static char piece[256 << 10];
+        const ssize_t size = ::read(m_from.get(), piece, sizeof piece);
+        if (size <= 0) {
+            closed = true;
+            return;
+        }
+        m_decoder.feed(std::string_view(piece, static_cast<std::size_t>(size)));
+        while (true) {
+            auto frame = m_decoder.next();
+            ASSERT_TRUE(frame);
+            if (!*frame) {
+                return;
+            }
+            std::visit([this](const auto& each) { take(each); }, **frame);
+        }
+    }
+    void take(const wire::Output& frame)
+    {
+        const bool is_out = frame.stream == Stream::out;
+        std::uint64_t& at = is_out ? out_at : err_at;
+        overlapped = overlapped || frame.offset < at;
+        at = frame.offset + frame.bytes.size();
+        if (!keep_output) {
+            return;
+        }
+        (is_out ? out : err) += frame.bytes;
+        const char mark = is_out ? 'o' : 'e';
+        if (m_last != mark) {
+            interleaved += mark;
+            m_last = mark;
+        }
+        interleaved += frame.bytes;
+    }
+    void take(const wire::Hello& frame) { hello = frame; }
+    void take(const wire::Started& frame) { started = frame; }
+    void take(const wire::Ended& frame) { ended = frame; }
+    void take(const wire::StdinTaken& frame) { taken = frame; }
+    void take(const wire::Note& frame) { notes.push_back(frame.text); }
+    template <typename Other>
+    void take(const Other&)
+    {
+        ADD_FAILURE() << "a client's frame came from the supervisor";
+    }
+
+    Descriptor m_from, m_to;
+    wire::Decoder m_decoder;
+    char m_last = 0;
+};
+
+/// One run on its stage.
+class Stage {
+public:
+    explicit Stage(std::vector<std::string> program)
+        : run{RunKey::parse("20261120T131158.042Z-0f3a9c1e5b7d2468").value()}
+        , m_root(make_root())
+        , options{.state_dir = m_root / "state", .key = run.key}
+    {
+        run.request.program = std::move(program);
+        run.request.name = "test";
+        run.request.queue = "gpu";
+        run.request.walltime = std::chrono::minutes{60};
+        run.request.work_dir = m_root;
+        run.submitted_at = Time{};
+        ::signal(SIGPIPE, SIG_IGN);
+        options.first = true;
+        options.job = JobId{42};
+        options.node = "n1";
+        options.socket_dir = m_root / "sockets";
+        options.patience.stalled = 500ms;
+        options.patience.closing = 300ms;
+        options.patience.leftover_output = 100ms;
+        std::filesystem::create_directories(m_root / "slurm");
+        std::filesystem::create_directories(m_root / "state" / layout::inbox(run.key));
+    }
+    static Stage shell(const std::string& text) { return Stage({"/bin/sh", "-c", text}); }
+    Stage(Stage&&) = delete;
+    ~Stage()
+    {
+        if (m_guardian > 0) {
+            ::kill(m_guardian, SIGKILL);
+            ::waitpid(m_guardian, nullptr, 0);
+        }
+        // A supervisor without its guardian still tidies up.
+        eventually([this] {
+            std::error_code error;
+            std::filesystem::remove_all(m_root, error);
+            return !error;
+        });
+    }
+
+    gpuq::Run run;
+    std::chrono::seconds kill_wait{30};
+
+private:
+    std::filesystem::path m_root;
+
+public:
+    Options options;
+
+    /// Writes run.json and starts the supervisor. The client of its standard streams.
+    Client begin()
+    {
+        put(state(layout::run_json(run.key)), to_json(run));
+        return begin_as_it_is();
+    }
+    Client begin_as_it_is()
+    {
+        Pipe in = make_pipe().value();
+        Pipe out = make_pipe().value();
+        m_guardian = ::fork();
+        if (m_guardian == 0) {
+            ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+            ::dup2(in.read.get(), 0);
+            ::dup2(out.write.get(), 1);
+            // As a new program would start: nothing of the test's is open.
+            for (int fd = 3; fd < 256; ++fd) {
+                ::close(fd);
+            }
+            ::_exit(supervised());
+        }
+        return Client(std::move(out.read), std::move(in.write));
+    }
+
+    /// Starts the supervisor below a process that ends when `ended` is true.
+    void begin_below(const std::function<bool()>& ended)
+    {
+        put(state(layout::run_json(run.key)), to_json(run));
+        const pid_t parent = ::fork();
+        if (parent == 0) {
+            if (::fork() == 0) {
+                ::_exit(supervised());
+            }
+            eventually(ended);
+            ::_exit(0);
+        }
+        EXPECT_TRUE(eventually([&] { return ::waitpid(parent, nullptr, WNOHANG) == parent; }));
+    }
+
+    Client attach(wire::Role role = wire::Role::viewer, std::uint64_t out = 0,
+                  std::uint64_t err = 0)
+    {
+        Descriptor socket = connect();
+        const bool connected = static_cast<bool>(socket);
+        EXPECT_TRUE(connected);
+        Client client(std::move(socket));
+        if (connected) {
+            client.say(wire::Attach{wire::k_version, role, out, err});
+        }
+        return client;
+    }
+    Descriptor connect()
+    {
+        Descriptor socket;
+        eventually([&] {
+            auto connected = connect_to(options.socket_dir, socket_path());
+            if (connected) {
+                socket = *std::move(connected);
+            }
+            return static_cast<bool>(socket);
+        });
+        return socket;
+    }
+    std::string socket_path() const
+    {
+        return options.socket_dir + "/" + run.key.text() + "." + std::to_string(options.link.value);
+    }
+
+    /// The exit status of the process that Slurm started.
+    int wait()
+    {
+        int status = -1;
+        const bool over =
+            eventually([&] { return ::waitpid(m_guardian, &status, WNOHANG) == m_guardian; });
+        EXPECT_TRUE(over) << "the supervisor does not end";
+        m_guardian = over ? -1 : m_guardian;
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    }
+    /// Of the process of another job, made for the same run.
+    int status_of_another(JobId job)
+    {
+        const pid_t other = ::fork();
+        if (other == 0) {
+            options.job = job;
+            ::_exit(supervised());
+        }
+        int status = -1;
+        EXPECT_TRUE(eventually([&] { return ::waitpid(other, &status, WNOHANG) == other; }));
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    }
+    pid_t guardian() const { return m_guardian; }
+    /// The supervisor's own process, as it tells it in the journal.
+    pid_t supervisor()
+    {
+        int pid = -1;
+        eventually([&] {
+            for (const Event& event : events()) {
+                pid = event.kind == Event::Kind::supervisor_started ? event.pid.value_or(-1) : pid;
+            }
+            return pid > 0;
+        });
+        return pid;
+    }
+
+    std::filesystem::path root() const { return m_root; }
+    std::filesystem::path state(const std::string& path) const { return m_root / "state" / path; }
+    std::filesystem::path link_file(const std::string& name) const
+    {
+        return state(layout::link_dir(run.key, options.link)) / name;
+    }
+    std::vector<Event> events() const
+    {
+        return parse_journal(contents(state(layout::journal(run.key, options.link))));
+    }
+    std::optional<Event> event(Event::Kind kind) const
+    {
+        for (const Event& event : events()) {
+            if (event.kind == kind) {
+                return event;
+            }
+        }
+        return std::nullopt;
+    }
+    /// The event, once it is in the journal.
+    Event awaited(Event::Kind kind) const
+    {
+        EXPECT_TRUE(eventually([&] { return event(kind).has_value(); }));
+        return event(kind).value_or(Event{});
+    }
+    std::string slurm_calls() const { return contents(m_root / "slurm" / "calls"); }
+    void slurm(const std::string& file, const std::string& text) const
+    {
+        put(m_root / "slurm" / file, text);
+    }
+
+private:
+    static std::filesystem::path make_root()
+    {
+        std::string name = testing::TempDir() + "gpuq-supervisor-XXXXXX";
+        return ::mkdtemp(name.data());
+    }
+    int supervised()
+    {
+        RealClock clock;
+        Doors doors{
+            clock,
+            [this]() -> Result<std::unique_ptr<Cluster>> {
+                return std::unique_ptr<Cluster>(std::make_unique<SlurmModel>(m_root / "slurm"));
+            },
+            [](const Request& request) { return request.program; }, [this] { return kill_wait; }};
+        return supervise(doors, options);
+    }
+    pid_t m_guardian = -1;
+};
+
+} // namespace gpuq::supervisor
