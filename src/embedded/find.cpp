@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "embedded/cluster.h"
+#include "embedded/folder.h"
+#include "embedded/machine.h"
+#include "embedded/process.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace gpuq::embedded {
+namespace {
+
+/// slurm.conf names plugins: it must come from the caller or from root.
+bool is_trusted(const std::string& dir)
+{
+    struct stat facts {};
+    return lstat(dir.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode) &&
+           (facts.st_uid == geteuid() || facts.st_uid == 0) &&
+           (facts.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+bool is_up(const Places& places)
+{
+    const auto state = read_state(places);
+    return state && state->up && state->boot == boot_id() &&
+           std::any_of(state->daemons.begin(), state->daemons.end(), [](const Daemon& daemon) {
+               return is_alive(daemon.process); // one alone may be on its way back
+           });
+}
+
+} // namespace
+
+Result<std::string> find_cluster_conf()
+{
+    std::vector<std::string> dirs{k_machine_dir};
+    if (const auto own =
+            default_dir(geteuid(), std::getenv("XDG_STATE_HOME"), std::getenv("HOME"))) {
+        dirs.insert(dirs.begin(), *own);
+    }
+    for (const std::string& dir : dirs) {
+        const Places places{dir, ""};
+        if (is_trusted(dir) && is_up(places)) {
+            return places.slurm_conf();
+        }
+    }
+    return fail(Error::Kind::missing, "no cluster of `gpuq cluster up` is up on this machine");
+}
+
+} // namespace gpuq::embedded

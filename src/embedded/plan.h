@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/result.h"
+#include "embedded/spec.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gpuq::embedded {
+
+/// What the caller of `up` asked for; the rest is as it was the last time, or as the machine is.
+struct Wishes {
+    std::optional<std::string> name;
+    std::optional<std::string> node_prefix;
+    std::optional<int> nodes;
+    std::optional<int> gpus; ///< stand-ins
+    std::optional<std::string> model;
+    std::optional<Confinement> confinement;
+    std::vector<std::string> extra_lines; ///< of slurm.conf; replace the former ones
+
+    bool operator==(const Wishes&) const = default;
+};
+
+/// What a plan needs to know of this machine.
+struct MachineFacts {
+    int cores = 1;
+    std::uint64_t memory_mib = 1024;
+    std::string topology; ///< as slurmd -C tells it, may be empty
+    std::vector<GpuDevice> gpus;
+    bool cgroups = false; ///< Slurm can use them here
+    bool is_root = false;
+    std::string user;
+};
+
+/// The wishes that give `former` again, under `wishes`.
+Wishes merge(const Wishes& wishes, const ClusterSpec& former);
+
+/// `usage` with a sentence for what can not be: names Slurm would not take, cgroups without root,
+/// no GPUs and none asked for. `stand_ins` are the devices for `wishes.gpus`.
+Result<ClusterSpec> plan(const Wishes& wishes, const MachineFacts& machine,
+                         const std::vector<GpuDevice>& stand_ins);
+
+/// `2 nodes with 4 GPUs each (k80, stand-ins)`.
+std::string describe(const ClusterSpec& spec);
+
+} // namespace gpuq::embedded

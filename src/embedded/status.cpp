@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "embedded/cluster.h"
+#include "embedded/folder.h"
+#include "embedded/machine.h"
+#include "embedded/tools.h"
+
+#include <filesystem>
+#include <sstream>
+
+namespace gpuq::embedded {
+
+namespace fs = std::filesystem;
+using std::chrono::seconds;
+
+std::vector<NodeStatus> node_states(const Places& places)
+{
+    std::vector<NodeStatus> nodes;
+    const auto answer = ask(places, {"sinfo", "-h", "-N", "-o", "%N %T"}, seconds(5));
+    std::istringstream lines(answer && answer->status == 0 ? answer->output : "");
+    NodeStatus node;
+    while (lines >> node.name >> node.state) {
+        if (nodes.empty() || nodes.back().name != node.name) { // a line per partition
+            nodes.push_back(node);
+        }
+    }
+    return nodes;
+}
+
+Result<Status> status(const std::string& dir)
+{
+    std::error_code failed;
+    const fs::path real = fs::canonical(dir, failed);
+    Places places;
+    places.dir = failed ? dir : real.string();
+    TRY_ASSIGN(State state, read_state(places));
+    Status status;
+    status.slurm_conf = places.slurm_conf();
+    const bool same_boot = state.boot == boot_id();
+    for (const Daemon& daemon : state.daemons) {
+        if (!same_boot || !is_alive(daemon.process)) {
+            status.dead.push_back(daemon.name);
+        }
+    }
+    if (state.up) {
+        status.nodes = node_states(places);
+    }
+    status.up = state.up && status.dead.empty() && !status.nodes.empty();
+    status.state = std::move(state);
+    return status;
+}
+
+} // namespace gpuq::embedded

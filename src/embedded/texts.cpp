@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "embedded/texts.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace gpuq::embedded {
+namespace {
+
+/// What one GPU brings along. Without GPUs a job gets one core and its part of the memory.
+struct Share {
+    int cpus_per_gpu = 1;
+    std::uint64_t memory_per_gpu = 0;
+    std::uint64_t memory_per_cpu = 0;
+};
+
+Share share_of(const ClusterSpec& spec)
+{
+    const auto gpus = std::max<std::size_t>(spec.gpus.size(), 1);
+    Share share;
+    share.cpus_per_gpu = std::max(1, spec.cpus / static_cast<int>(gpus));
+    share.memory_per_gpu = std::max<std::uint64_t>(1, spec.memory_mib / gpus);
+    share.memory_per_cpu =
+        std::max<std::uint64_t>(1, spec.memory_mib / static_cast<std::uint64_t>(spec.cpus));
+    return share;
+}
+
+std::string tracking(Confinement confinement)
+{
+    return confinement == Confinement::cgroups
+               ? "ProctrackType=proctrack/cgroup\nTaskPlugin=task/cgroup\n"
+               : "ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\n";
+}
+
+std::string node_lines(const ClusterSpec& spec, const Ports& ports)
+{
+    std::string text;
+    const std::string gres = gres_of(spec.gpus);
+    for (int index = 0; index < spec.nodes; ++index) {
+        text += fmt::format("NodeName={} NodeHostname=localhost NodeAddr=127.0.0.1 Port={} "
+                            "CPUs={}{}{} RealMemory={}{}{} State=UNKNOWN\n",
+                            spec.node(index), ports.nodes.at(static_cast<std::size_t>(index)),
+                            spec.cpus, spec.topology.empty() ? "" : " ", spec.topology,
+                            spec.memory_mib, gres.empty() ? "" : " Gres=", gres);
+    }
+    return text;
+}
+
+std::string partition_lines(const ClusterSpec& spec)
+{
+    const Share share = share_of(spec);
+    const std::string per_gpu = spec.gpus.empty()
+                                    ? ""
+                                    : fmt::format(" DefCpuPerGPU={} DefMemPerGPU={}",
+                                                  share.cpus_per_gpu, share.memory_per_gpu);
+    return fmt::format("DefMemPerCPU={0}\n"
+                       "PartitionName=calibration Nodes=ALL Default=YES MaxTime=2:00:00 "
+                       "DefaultTime=2:00:00{1}\n"
+                       "PartitionName=gpu Nodes=ALL MaxTime=2-00:00:00 "
+                       "DefaultTime=1-00:00:00{1}\n",
+                       share.memory_per_cpu, per_gpu);
+}
+
+} // namespace
+
+std::string gres_of(const std::vector<GpuDevice>& gpus)
+{
+    std::vector<std::string> parts;
+    for (auto first = gpus.begin(); first != gpus.end();) {
+        const auto other = [&](const GpuDevice& gpu) { return gpu.model != first->model; };
+        const auto last = std::find_if(first, gpus.end(), other);
+        const std::string type = first->model.empty() ? "" : first->model + ":";
+        parts.push_back(fmt::format("gpu:{}{}", type, last - first));
+        first = last;
+    }
+    return fmt::format("{}", fmt::join(parts, ","));
+}
+
+std::string slurm_conf(const ClusterSpec& spec, const Ports& ports, const Places& places,
+                       ClientsListen clients)
+{
+    std::string text = fmt::format(
+        "# Written by `gpuq cluster up` at each start; extra lines: gpuq cluster up --slurm-conf\n"
+        "ClusterName={name}\n"
+        "SlurmctldHost=localhost(127.0.0.1)\n"
+        "SlurmctldPort={port}\n"
+        "SlurmUser={user}\n"
+        "SlurmdUser={user}\n"
+        "AuthType=auth/munge\n"
+        "CredType=cred/munge\n"
+        "AuthInfo=socket={munge}\n"
+        "{clients}"
+        "StateSaveLocation={state}\n"
+        "SlurmdSpoolDir={spool}/%n\n"
+        "SlurmctldPidFile={run}/slurmctld.pid\n"
+        "SlurmdPidFile={run}/slurmd-%n.pid\n"
+        "SlurmctldLogFile={log}/slurmctld.log\n"
+        "SlurmdLogFile={log}/slurmd-%n.log\n"
+        "MpiDefault=none\n"
+        "ReturnToService=2\n"
+        "SlurmdParameters=config_overrides\n"
+        "SchedulerType=sched/backfill\n"
+        "SchedulerParameters=batch_sched_delay=0\n"
+        "SelectType=select/cons_tres\n"
+        "SelectTypeParameters=CR_Core_Memory\n"
+        "GresTypes=gpu\n"
+        "JobAcctGatherType=jobacct_gather/linux\n"
+        "AccountingStorageType=accounting_storage/slurmdbd\n"
+        "AccountingStorageHost=127.0.0.1\n"
+        "AccountingStoragePort={accounting}\n"
+        "AccountingStoragePass={munge}\n"
+        "AccountingStorageTRES=gres/gpu\n"
+        "AccountingStoreFlags=job_comment\n",
+        fmt::arg("name", spec.name),
+        fmt::arg("clients", clients == ClientsListen::on_loopback
+                                ? "CommunicationParameters=NoInAddrAny,NoCtldInAddrAny\n"
+                                : ""),
+        fmt::arg("port", ports.controller), fmt::arg("user", spec.user),
+        fmt::arg("munge", places.munge_socket()), fmt::arg("state", places.controller_state()),
+        fmt::arg("spool", places.spool()), fmt::arg("run", places.private_dir()),
+        fmt::arg("log", places.log_dir()), fmt::arg("accounting", ports.accounting));
+    text += tracking(spec.confinement) + node_lines(spec, ports) + partition_lines(spec);
+    for (const std::string& line : spec.extra_lines) {
+        text += line + "\n";
+    }
+    return text;
+}
+
+std::string gres_conf(const ClusterSpec& spec)
+{
+    std::string text = "AutoDetect=off\n";
+    for (int index = 0; index < spec.nodes; ++index) {
+        for (const GpuDevice& gpu : spec.gpus) {
+            const std::string type = gpu.model.empty() ? "" : " Type=" + gpu.model;
+            text +=
+                fmt::format("NodeName={} Name=gpu{} File={}\n", spec.node(index), type, gpu.file);
+        }
+    }
+    return text;
+}
+
+std::string cgroup_conf(const ClusterSpec& spec)
+{
+    if (spec.confinement == Confinement::parents) {
+        return "CgroupPlugin=autodetect\n";
+    }
+    // Stand-ins claim more cores than there are: nothing to bind to.
+    return fmt::format("CgroupPlugin=autodetect\n"
+                       "ConstrainDevices=yes\n"
+                       "ConstrainRAMSpace=yes\n"
+                       "ConstrainCores={0}\n",
+                       spec.stand_ins ? "no" : "yes");
+}
+
+std::string slurmdbd_conf(const ClusterSpec& spec, const Ports& ports, const Places& places)
+{
+    return fmt::format("AuthType=auth/munge\n"
+                       "AuthInfo=socket={munge}\n"
+                       "DbdAddr=127.0.0.1\n"
+                       "DbdHost=localhost\n"
+                       "DbdPort={port}\n"
+                       "SlurmUser={user}\n"
+                       "StorageType=accounting_storage/mysql\n"
+                       "StorageHost=localhost\n"
+                       "StorageUser={user}\n"
+                       "StorageLoc=slurm_acct\n"
+                       "LogFile={log}\n"
+                       "PidFile={run}/slurmdbd.pid\n",
+                       fmt::arg("munge", places.munge_socket()), fmt::arg("port", ports.accounting),
+                       fmt::arg("user", spec.user), fmt::arg("log", places.log("slurmdbd")),
+                       fmt::arg("run", places.private_dir()));
+}
+
+} // namespace gpuq::embedded

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "embedded/tools.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fmt/format.h>
+#include <string_view>
+#include <utility>
+
+namespace gpuq::embedded {
+namespace {
+
+struct Program {
+    std::string_view name;
+    std::string_view package;
+};
+
+constexpr Program k_programs[] = {
+    {"munged", "munge"},
+    {"mariadb-install-db", "mariadb-server-core"},
+    {"my_print_defaults", "mariadb-client-core"}, // mariadb-install-db does not go without it
+    {"mariadbd", "mariadb-server-core"},
+    {"slurmdbd", "slurmdbd"},
+    {"slurmctld", "slurmctld"},
+    {"slurmd", "slurmd"},
+    {"sacctmgr", "slurm-client"},
+    {"scontrol", "slurm-client"},
+    {"sinfo", "slurm-client"},
+    {"squeue", "slurm-client"},
+    {"scancel", "slurm-client"},
+};
+
+std::string_view package_of(std::string_view name)
+{
+    const auto row = std::find_if(std::begin(k_programs), std::end(k_programs),
+                                  [&](const Program& one) { return one.name == name; });
+    return row == std::end(k_programs) ? "slurm-client" : row->package;
+}
+
+} // namespace
+
+Result<std::string> program(const std::string& name)
+{
+    if (auto path = find_program(name, std::getenv("PATH"))) {
+        return *std::move(path);
+    }
+    return fail(Error::Kind::not_found,
+                fmt::format("{} is not installed here; `sudo apt-get install {}`, or "
+                            "contrib/install-packages.sh for all that a cluster needs",
+                            name, package_of(name)));
+}
+
+Result<void> check_programs()
+{
+    for (const Program& one : k_programs) {
+        TRY(program(std::string(one.name)));
+    }
+    return {};
+}
+
+Result<std::string> loopback_library()
+{
+    namespace fs = std::filesystem;
+    std::error_code failed;
+    const fs::path folder = fs::read_symlink("/proc/self/exe", failed).parent_path();
+    for (const char* place : {"gpuq-loopback.so", "../libexec/gpuq/gpuq-loopback.so"}) {
+        const fs::path path = (folder / place).lexically_normal();
+        // ld.so splits the variable at blanks and colons.
+        if (fs::exists(path, failed) && path.string().find_first_of(" :$") == std::string::npos) {
+            return path.string();
+        }
+    }
+    return fail(Error::Kind::internal,
+                fmt::format("no gpuq-loopback.so beside {} (or a blank or colon in that path); "
+                            "install gpuq anew",
+                            folder.string()));
+}
+
+std::string marker_of(const Places& places)
+{
+    return "SLURM_CONF=" + places.slurm_conf();
+}
+
+std::vector<std::string> environment_of(const Places& places)
+{
+    std::vector<std::string> variables{
+        "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "LANG=C.UTF-8",
+        "HOME=" + places.dir,
+        "MYSQL_UNIX_PORT=" + places.database_socket(),
+        marker_of(places),
+    };
+    if (const char* zone = std::getenv("TZ")) {
+        variables.push_back(fmt::format("TZ={}", zone));
+    }
+    return variables;
+}
+
+Result<Finished> ask(const Places& places, std::vector<std::string> words,
+                     std::chrono::milliseconds limit)
+{
+    TRY_ASSIGN(words[0], program(words[0]));
+    return run_command({std::move(words), environment_of(places)}, in(limit));
+}
+
+} // namespace gpuq::embedded

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "embedded/cluster.h"
+#include "embedded/folder.h"
+#include "embedded/machine.h"
+#include "embedded/start.h"
+#include "embedded/teardown.h"
+#include "embedded/tools.h"
+#include "embedded/unit.h"
+
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+#include <fmt/format.h>
+#include <optional>
+#include <pwd.h>
+#include <sstream>
+#include <unistd.h>
+
+namespace gpuq::embedded {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+std::string user_name()
+{
+    const passwd* entry = getpwuid(geteuid());
+    return entry ? entry->pw_name : "";
+}
+
+/// Sockets and cores as slurmd finds them, without what we say otherwise.
+std::string topology(const Places& places)
+{
+    const auto answer = ask(places, {"slurmd", "-C"}, seconds(5));
+    std::istringstream words(answer && answer->status == 0 ? answer->output : "");
+    std::string text;
+    for (std::string word; words >> word;) {
+        if (word.starts_with("Boards=") || word.starts_with("SocketsPerBoard=") ||
+            word.starts_with("CoresPerSocket=") || word.starts_with("ThreadsPerCore=")) {
+            text += (text.empty() ? "" : " ") + word;
+        }
+    }
+    return text;
+}
+
+Result<MachineFacts> look_at_machine(const Places& places)
+{
+    MachineFacts facts;
+    facts.user = user_name();
+    facts.is_root = geteuid() == 0;
+    if (facts.user.empty()) {
+        return fail(Error::Kind::denied,
+                    fmt::format("user {} has no name on this machine; Slurm needs one", geteuid()));
+    }
+    facts.cores = core_count();
+    facts.memory_mib = memory_mib();
+    facts.gpus = real_gpus();
+    facts.topology = facts.gpus.empty() ? "" : topology(places);
+    facts.cgroups = can_use_cgroups();
+    return facts;
+}
+
+Result<ClusterSpec> decide(const Places& places, const Wishes& wishes, const State* former)
+{
+    TRY_ASSIGN(const MachineFacts machine, look_at_machine(places));
+    Wishes all = former ? merge(wishes, former->spec) : wishes;
+    if (!all.confinement && machine.cgroups && places.dir == k_machine_dir) {
+        all.confinement = Confinement::cgroups;
+    }
+    std::vector<GpuDevice> stand_ins;
+    if (all.gpus) {
+        TRY_ASSIGN(stand_ins, stand_in_gpus(*all.gpus, all.model.value_or(""), places.devices()));
+    }
+    TRY_ASSIGN(const ClusterSpec spec, plan(all, machine, stand_ins));
+    if (former && former->spec.name != spec.name) {
+        return fail(Error::Kind::usage,
+                    fmt::format("{0} holds the accounting of cluster '{1}', not of '{2}'; "
+                                "leave --name out, choose another --dir, or `gpuq cluster down "
+                                "--purge --dir {0}` first",
+                                places.dir, former->spec.name, spec.name));
+    }
+    return spec;
+}
+
+std::ptrdiff_t count_living(const State& state)
+{
+    return std::count_if(state.daemons.begin(), state.daemons.end(),
+                         [](const Daemon& daemon) { return is_alive(daemon.process); });
+}
+
+/// Nothing asked, or nothing else than what is there.
+bool asks_for(const Wishes& wishes, const ClusterSpec& spec)
+{
+    const Wishes same = merge({}, spec);
+    return merge(wishes, spec) == same;
+}
+
+Error asks_for_another(const Places& places, const ClusterSpec& spec)
+{
+    return fail(Error::Kind::usage,
+                fmt::format("the cluster in {} is up with {}; `gpuq cluster down` first, then up "
+                            "with other options",
+                            places.dir, describe(spec)));
+}
+
+/// Starts again what has died of a cluster that is up; its jobs go on.
+Result<UpReport> repair(Start& start)
+{
+    auto& daemons = start.state.daemons;
+    UpReport report;
+    std::erase_if(daemons, [&](const Daemon& daemon) {
+        const bool dead = !is_alive(daemon.process);
+        if (dead) {
+            report.notes.push_back(fmt::format("{} had ended and runs again", daemon.name));
+        }
+        return dead;
+    });
+    report.was_up = report.notes.empty();
+    if (report.was_up) {
+        TRY(add_people(start));
+    } else {
+        auto started = start_daemons(start);
+        TRY(write_state(start.places, start.state));
+        TRY(started);
+    }
+    report.state = start.state;
+    return report;
+}
+
+/// Slurm may find cgroups unusable that looked fine to us.
+bool blames_cgroups(const Error& error)
+{
+    return error.kind == Error::Kind::io && error.text.find("cgroup") != std::string::npos;
+}
+
+std::vector<std::string> notes_on(const ClusterSpec& spec)
+{
+    if (geteuid() == 0 && spec.confinement == Confinement::parents) {
+        return {"jobs are not confined by cgroups: they keep to their memory and their GPUs by "
+                "agreement only"};
+    }
+    return {};
+}
+
+/// Ends what an earlier life left behind, after SIGKILL, a crash or a reboot.
+Result<void> clean_up_after(const State& former, const Places& places)
+{
+    Places old = places;
+    old.run = former.run;
+    TRY(end_everything(old, former));
+    return {};
+}
+
+Result<UpReport> start_anew(Start& start, const Wishes& wishes, const State* former)
+{
+    TRY_ASSIGN(start.state.spec, decide(start.places, wishes, former));
+    TRY(check_room(start.places.dir));
+    if (former) {
+        TRY(clean_up_after(*former, start.places));
+        start.state.ports = former->ports;
+    }
+    start.state.boot = boot_id();
+    auto started = start_or_take_back(start);
+    if (!started && !wishes.confinement && blames_cgroups(started.error())) {
+        start.state.spec.confinement = Confinement::parents;
+        started = start_or_take_back(start);
+    }
+    TRY(started);
+    start.state.started_at = std::time(nullptr);
+    start.state.up = true;
+    if (auto written = write_state(start.places, start.state); !written) {
+        auto ended = end_everything(start.places, start.state);
+        return std::move(written).error();
+    }
+    return UpReport{start.state, false, {}, notes_on(start.state.spec)};
+}
+
+/// Leaves the start to systemd, which runs `gpuq cluster up` again, inside the unit, with what
+/// is written down here.
+Result<UpReport> start_by_systemd(const Places& places, const Wishes& wishes, const State* former,
+                                  std::optional<Lock>& lock)
+{
+    State state = former ? *former : State{};
+    TRY_ASSIGN(state.spec, decide(places, wishes, former));
+    TRY(check_room(places.dir));
+    state.up = false;
+    TRY(write_state(places, state));
+    lock.reset();
+    TRY(start_unit(places));
+    TRY_ASSIGN(state, read_state(places));
+    UpReport report{state, false, {}, notes_on(state.spec)};
+    report.notes.push_back(fmt::format("{} brings it back at boot", k_unit_name));
+    return report;
+}
+
+} // namespace
+
+Result<UpReport> up(const std::string& dir, const Wishes& wishes)
+{
+    const auto begin = std::chrono::steady_clock::now();
+    TRY(check_programs());
+    Start start;
+    TRY_ASSIGN(start.places.dir, open_dir(dir));
+    TRY_ASSIGN(Lock taken, Lock::take(start.places));
+    std::optional<Lock> lock(std::move(taken));
+    auto former = read_state(start.places);
+    if (!former && former.error().kind != Error::Kind::missing) {
+        return std::move(former).error();
+    }
+    const HeldSignals held;
+    const bool alive =
+        former && former->up && former->boot == boot_id() && count_living(*former) > 0;
+    if (alive && !asks_for(wishes, former->spec)) {
+        return asks_for_another(start.places, former->spec);
+    }
+    const State* const last = former ? &*former : nullptr;
+    if (alive) {
+        start.state = *former;
+        start.places.run = former->run;
+    }
+    auto report = alive ? repair(start)
+                  : belongs_to_systemd(start.places)
+                      ? start_by_systemd(start.places, wishes, last, lock)
+                      : start_anew(start, wishes, last);
+    if (report) {
+        report->took =
+            std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - begin);
+    }
+    return report;
+}
+
+Result<DownReport> down(const std::string& dir, Purge purge)
+{
+    if (!fs::exists(dir)) {
+        return DownReport{};
+    }
+    Places places;
+    TRY_ASSIGN(places.dir, open_dir(dir));
+    DownReport report;
+    const auto before = read_state(places);
+    report.was_up = before && before->up;
+    if (belongs_to_systemd(places)) {
+        TRY(stop_unit()); // which runs `gpuq cluster down` inside the unit
+    }
+    TRY_ASSIGN(const Lock lock, Lock::take(places));
+    auto state = read_state(places);
+    if (!state) {
+        return state.error().kind == Error::Kind::missing ? Result<DownReport>(report)
+                                                          : std::move(state).error();
+    }
+    places.run = state->run;
+    const HeldSignals held;
+    TRY_ASSIGN(report.jobs_ended, end_everything(places, *state));
+    state->up = false;
+    state->daemons.clear();
+    TRY(write_state(places, *state));
+    if (purge == Purge::yes) {
+        TRY(purge_dir(places));
+    }
+    return report;
+}
+
+} // namespace gpuq::embedded

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "embedded/texts.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace gpuq::embedded {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+const Ports k_ports{20001, 20002, {20003, 20004}};
+const Places k_places{"/home/ada/cluster", "/tmp/gpuq-cluster-x"};
+
+ClusterSpec two_nodes()
+{
+    ClusterSpec spec;
+    spec.nodes = 2;
+    spec.gpus = {{"k80", "/dev/tty0"}, {"k80", "/dev/tty1"}};
+    spec.stand_ins = true;
+    spec.cpus = 6;
+    spec.memory_mib = 6000;
+    spec.user = "ada";
+    return spec;
+}
+
+TEST(SlurmConf, GivesEveryNodeItsPortAndItsGpus)
+{
+    const std::string text = slurm_conf(two_nodes(), k_ports, k_places, ClientsListen::anywhere);
+    EXPECT_THAT(text, HasSubstr("NodeName=n0 NodeHostname=localhost NodeAddr=127.0.0.1 Port=20003 "
+                                "CPUs=6 RealMemory=6000 Gres=gpu:k80:2 State=UNKNOWN\n"));
+    EXPECT_THAT(text, HasSubstr("NodeName=n1 NodeHostname=localhost NodeAddr=127.0.0.1 Port=20004 "
+                                "CPUs=6 RealMemory=6000 Gres=gpu:k80:2 State=UNKNOWN\n"));
+}
+
+TEST(SlurmConf, GivesEveryGpuItsShareOfCoresAndMemory)
+{
+    const std::string text = slurm_conf(two_nodes(), k_ports, k_places, ClientsListen::anywhere);
+    EXPECT_THAT(text, HasSubstr("PartitionName=calibration Nodes=ALL Default=YES MaxTime=2:00:00 "
+                                "DefaultTime=2:00:00 DefCpuPerGPU=3 DefMemPerGPU=3000\n"));
+    EXPECT_THAT(text, HasSubstr("PartitionName=gpu Nodes=ALL MaxTime=2-00:00:00 "
+                                "DefaultTime=1-00:00:00 DefCpuPerGPU=3 DefMemPerGPU=3000\n"));
+    // Without it a job that wants no GPU would get the memory of the whole node.
+    EXPECT_THAT(text, HasSubstr("DefMemPerCPU=1000\n"));
+}
+
+TEST(SlurmConf, LetsCommandsListenOnLoopbackOnlyWhereTheHostNameAllowsIt)
+{
+    const std::string parameters = "CommunicationParameters=NoInAddrAny,NoCtldInAddrAny\n";
+    EXPECT_THAT(slurm_conf(two_nodes(), k_ports, k_places, ClientsListen::on_loopback),
+                HasSubstr(parameters));
+    // 127.0.1.1 or the network's address: nobody would find who listens there.
+    EXPECT_THAT(slurm_conf(two_nodes(), k_ports, k_places, ClientsListen::anywhere),
+                Not(HasSubstr("NoInAddrAny")));
+}
+
+TEST(SlurmConf, AccountsForGpusAndComments)
+{
+    const std::string text = slurm_conf(two_nodes(), k_ports, k_places, ClientsListen::anywhere);
+    EXPECT_THAT(text, HasSubstr("AccountingStorageTRES=gres/gpu\n"));
+    EXPECT_THAT(text, HasSubstr("AccountingStoreFlags=job_comment\n"));
+    EXPECT_THAT(text, HasSubstr("AccountingStoragePort=20002\n"));
+}
+
+TEST(SlurmConf, TracksJobsByCgroupsWhereTheyCanBeUsed)
+{
+    ClusterSpec spec = two_nodes();
+    EXPECT_THAT(slurm_conf(spec, k_ports, k_places, ClientsListen::anywhere),
+                HasSubstr("ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\n"));
+    EXPECT_THAT(cgroup_conf(spec), Not(HasSubstr("ConstrainDevices=yes")));
+    spec.confinement = Confinement::cgroups;
+    EXPECT_THAT(slurm_conf(spec, k_ports, k_places, ClientsListen::anywhere),
+                HasSubstr("ProctrackType=proctrack/cgroup\nTaskPlugin=task/cgroup\n"));
+    EXPECT_THAT(cgroup_conf(spec), HasSubstr("ConstrainDevices=yes\nConstrainRAMSpace=yes\n"));
+    EXPECT_THAT(cgroup_conf(spec), HasSubstr("ConstrainCores=no\n"));
+    spec.stand_ins = false;
+    EXPECT_THAT(cgroup_conf(spec), HasSubstr("ConstrainCores=yes\n"));
+}
+
+TEST(SlurmConf, EndsWithTheLinesOfItsUser)
+{
+    ClusterSpec spec = two_nodes();
+    spec.extra_lines = {"KillWait=5", "MaxJobCount=20000"};
+    EXPECT_TRUE(slurm_conf(spec, k_ports, k_places, ClientsListen::anywhere)
+                    .ends_with("KillWait=5\nMaxJobCount=20000\n"));
+}
+
+TEST(SlurmConf, OfANodeWithoutGpusNamesNone)
+{
+    ClusterSpec spec = two_nodes();
+    spec.gpus.clear();
+    const std::string text = slurm_conf(spec, k_ports, k_places, ClientsListen::anywhere);
+    EXPECT_THAT(text, Not(HasSubstr("Gres=")));
+    EXPECT_THAT(text, Not(HasSubstr("DefMemPerGPU")));
+}
+
+TEST(GresConf, NamesADevicePerGpuAndNode)
+{
+    EXPECT_EQ(gres_conf(two_nodes()), "AutoDetect=off\n"
+                                      "NodeName=n0 Name=gpu Type=k80 File=/dev/tty0\n"
+                                      "NodeName=n0 Name=gpu Type=k80 File=/dev/tty1\n"
+                                      "NodeName=n1 Name=gpu Type=k80 File=/dev/tty0\n"
+                                      "NodeName=n1 Name=gpu Type=k80 File=/dev/tty1\n");
+}
+
+TEST(Gres, CountsGpusByModel)
+{
+    EXPECT_EQ(gres_of({}), "");
+    EXPECT_EQ(gres_of({{"", "/dev/nvidia0"}}), "gpu:1");
+    EXPECT_EQ(
+        gres_of({{"a100", "/dev/nvidia0"}, {"a100", "/dev/nvidia1"}, {"v100", "/dev/nvidia2"}}),
+        "gpu:a100:2,gpu:v100:1");
+}
+
+TEST(Places, OfAPersonFollowXdg)
+{
+    EXPECT_EQ(default_dir(0, "/x", "/root"), "/var/lib/gpuq/cluster");
+    EXPECT_EQ(default_dir(1000, "/x", "/home/ada"), "/x/gpuq/cluster");
+    EXPECT_EQ(default_dir(1000, "", "/home/ada"), "/home/ada/.local/state/gpuq/cluster");
+    EXPECT_EQ(default_dir(1000, "relative", "/home/ada"), "/home/ada/.local/state/gpuq/cluster");
+    EXPECT_EQ(default_dir(1000, nullptr, nullptr), std::nullopt);
+}
+
+} // namespace
+} // namespace gpuq::embedded
