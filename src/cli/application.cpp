@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/application.h"
+
+#include "cli/help.h"
+#include "cli/say.h"
+#include "cli/verbs.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace gpuq::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr Option k_version{0, "version", "", "print the version, and leave"};
+
+int tell(const Error& error)
+{
+    std::string_view rest = error.text;
+    while (true) { // Slurm's words may have several lines
+        const std::size_t end = rest.find('\n');
+        say(rest.substr(0, end));
+        if (end == std::string_view::npos || end + 1 == rest.size()) {
+            return static_cast<int>(exit_status_of(error.kind));
+        }
+        rest.remove_prefix(end + 1);
+    }
+}
+
+Result<Globals::Color> color_of(const std::string& text)
+{
+    if (text == "auto") {
+        return Globals::Color::automatic;
+    }
+    if (text == "always" || text == "never") {
+        return text == "always" ? Globals::Color::always : Globals::Color::never;
+    }
+    return fail(Error::Kind::usage, "--color: one of auto, always, never");
+}
+
+/// Takes the global options among `options`; what was given later wins.
+Result<void> take_globals(const Options& options, Globals& globals)
+{
+    globals.json = globals.json || options.has("json");
+    globals.no_header = globals.no_header || options.has("no-header");
+    globals.quiet = globals.quiet || options.has("quiet");
+    globals.columns = options.value("columns").value_or(globals.columns);
+    globals.cluster = options.value("cluster").value_or(globals.cluster);
+    if (const auto color = options.value("color")) {
+        TRY_ASSIGN(globals.color, color_of(*color));
+    }
+    return {};
+}
+
+/// A closed pipe is nobody's mistake (`gpuq ls | head`); a full disk is.
+Result<int> with_output_written(int status)
+{
+    if (std::fflush(stdout) == 0 || errno == EPIPE) {
+        return status;
+    }
+    return fail(Error::Kind::io, fmt::format("standard output: {}", std::strerror(errno)));
+}
+
+Result<int> print(const std::string& text)
+{
+    std::fputs(text.c_str(), stdout);
+    return 0;
+}
+
+Result<int> run_verb(const Verb& verb, const Words& words, Globals globals, Doors& doors)
+{
+    const std::vector<Option> table = all_options(verb);
+    TRY_ASSIGN(Parsed parsed, parse_options(table, verb.order, words));
+    if (parsed.options.has("help")) {
+        return print(help_text(verb));
+    }
+    TRY(take_globals(parsed.options, globals));
+    if (!globals.cluster.empty()) {
+        doors.choose_cluster(globals.cluster);
+    }
+    Invocation invocation{doors, globals, std::move(parsed.operands), std::move(parsed.options)};
+    return verb.run(invocation);
+}
+
+Result<int> run(const Words& words, Doors& doors)
+{
+    const auto global = global_options();
+    std::vector<Option> table(global.begin(), global.end());
+    table.push_back(k_version);
+    TRY_ASSIGN(const Parsed parsed, parse_options(table, Order::options_first, words));
+    if (parsed.options.has("version")) {
+        return print("gpuq " GPUQ_VERSION "\n");
+    }
+    if (parsed.options.has("help")) {
+        return print(help_text());
+    }
+    if (parsed.operands.empty()) {
+        return fail(Error::Kind::usage,
+                    "what is to be done? gpuq run PROGRAM; gpuq help says more");
+    }
+    Globals globals;
+    TRY(take_globals(parsed.options, globals));
+    const std::string& name = parsed.operands.front();
+    const Verb* verb = find_verb(name);
+    if (verb == nullptr) {
+        return no_such_verb(name);
+    }
+    return run_verb(*verb, Words(parsed.operands.begin() + 1, parsed.operands.end()), globals,
+                    doors);
+}
+
+} // namespace
+
+int run_application(int argc, char** argv, Doors& doors)
+{
+    Result<int> status = run(argc > 1 ? Words(argv + 1, argv + argc) : Words{}, doors);
+    if (status) {
+        status = with_output_written(*status);
+    } else {
+        std::fflush(stdout);
+    }
+    return status ? *status : tell(status.error());
+}
+
+} // namespace gpuq::cli

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/cluster_verb.h"
+
+#include "cli/say.h"
+#include "core/number.h"
+#include "core/quote.h"
+#include "core/timestamp.h"
+#include "embedded/cluster.h"
+#include "embedded/places.h"
+#include "report/json.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <limits>
+#include <unistd.h>
+
+namespace gpuq::cli {
+namespace {
+
+using embedded::Confinement;
+using embedded::Wishes;
+
+constexpr std::array k_options = {
+    Option{0, "dir", "DIR", "the folder of the cluster"},
+    Option{0, "gpus", "N", "up: stand-ins for GPUs on each node; default: real GPUs"},
+    Option{0, "model", "MODEL", "up: what the stand-ins are called, e.g. k80"},
+    Option{0, "nodes", "N", "up: how many nodes this machine plays"},
+    Option{0, "name", "NAME", "up: name of the cluster; default: local"},
+    Option{0, "node-name", "NAME", "up: what node names start with; default: n"},
+    Option{0, "cgroups", "WHEN", "up: confine jobs: auto, on or off"},
+    Option{0, "slurm-conf", "LINE", "up: a line for the end of slurm.conf; may be repeated"},
+    Option{0, "purge", "", "down: remove its accounting and state too"},
+};
+
+Result<std::optional<int>> count(const Options& options, std::string_view name)
+{
+    const auto text = options.value(name);
+    if (!text) {
+        return std::optional<int>{};
+    }
+    const auto number = whole_number(*text);
+    if (!number || *number > std::numeric_limits<int>::max()) {
+        return fail(Error::Kind::usage, fmt::format("--{}: '{}' is not a number", name, *text));
+    }
+    return std::optional<int>{static_cast<int>(*number)};
+}
+
+Result<std::optional<Confinement>> confinement(const Options& options)
+{
+    const std::string text = options.value("cgroups").value_or("auto");
+    if (text == "auto") {
+        return std::optional<Confinement>{};
+    }
+    if (text == "on" || text == "off") {
+        return std::optional{text == "on" ? Confinement::cgroups : Confinement::parents};
+    }
+    return fail(Error::Kind::usage, "--cgroups: one of auto, on, off");
+}
+
+Result<Wishes> wishes(const Options& options)
+{
+    Wishes wishes;
+    TRY_ASSIGN(wishes.gpus, count(options, "gpus"));
+    TRY_ASSIGN(wishes.nodes, count(options, "nodes"));
+    TRY_ASSIGN(wishes.confinement, confinement(options));
+    wishes.model = options.value("model");
+    wishes.name = options.value("name");
+    wishes.node_prefix = options.value("node-name");
+    wishes.extra_lines = options.values("slurm-conf");
+    return wishes;
+}
+
+Result<std::string> folder(const Invocation& invocation)
+{
+    if (const auto dir = invocation.options.value("dir")) {
+        return *dir;
+    }
+    const auto state_home = invocation.doors.variable("XDG_STATE_HOME");
+    const auto home = invocation.doors.variable("HOME");
+    const auto dir = embedded::default_dir(geteuid(), state_home ? state_home->c_str() : nullptr,
+                                           home ? home->c_str() : nullptr);
+    if (!dir) {
+        return fail(Error::Kind::usage, "HOME is not set; say where with --dir");
+    }
+    return *dir;
+}
+
+void tell(const Globals& globals, const std::string& sentence)
+{
+    if (!globals.quiet) {
+        say(sentence);
+    }
+}
+
+Result<int> up(const Invocation& invocation, const std::string& dir)
+{
+    TRY_ASSIGN(const Wishes asked, wishes(invocation.options));
+    TRY_ASSIGN(const embedded::UpReport report, embedded::up(dir, asked));
+    const embedded::ClusterSpec& spec = report.state.spec;
+    if (report.was_up) {
+        tell(invocation.globals, fmt::format("cluster '{}' is up already: {}, in {}", spec.name,
+                                             embedded::describe(spec), dir));
+        return 0;
+    }
+    tell(invocation.globals, fmt::format("cluster '{}' is up after {:.1f} s: {}, in {}", spec.name,
+                                         std::chrono::duration<double>(report.took).count(),
+                                         embedded::describe(spec), dir));
+    for (const std::string& note : report.notes) {
+        tell(invocation.globals, note);
+    }
+    return 0;
+}
+
+Result<int> down(const Invocation& invocation, const std::string& dir)
+{
+    const bool purged = invocation.options.has("purge");
+    TRY_ASSIGN(const embedded::DownReport report,
+               embedded::down(dir, purged ? embedded::Purge::yes : embedded::Purge::no));
+    if (!report.was_up) {
+        tell(invocation.globals, fmt::format("no cluster is up in {}{}", dir,
+                                             purged ? "; what it had left is removed" : ""));
+        return 0;
+    }
+    const std::string jobs = report.jobs_ended == 0
+                                 ? ""
+                                 : fmt::format(" and {} of its jobs cancelled", report.jobs_ended);
+    tell(invocation.globals, fmt::format("the cluster is down{}; {}", jobs,
+                                         purged ? "its accounting is removed"
+                                                : "`gpuq cluster up` goes on with its accounting"));
+    return 0;
+}
+
+bool is_dead(const embedded::Status& status, const std::string& daemon)
+{
+    return std::find(status.dead.begin(), status.dead.end(), daemon) != status.dead.end();
+}
+
+Time started_at(const embedded::Status& status)
+{
+    return Time{std::chrono::seconds{status.state.started_at}};
+}
+
+std::string json_of(const embedded::Status& status)
+{
+    using report::Json;
+    const embedded::ClusterSpec& spec = status.state.spec;
+    Json::Elements daemons;
+    for (const embedded::Daemon& daemon : status.state.daemons) {
+        daemons.push_back(Json::object({{"name", daemon.name},
+                                        {"pid", daemon.process.pid},
+                                        {"running", !is_dead(status, daemon.name)}}));
+    }
+    Json::Elements nodes;
+    for (const embedded::NodeStatus& node : status.nodes) {
+        nodes.push_back(
+            Json::object({{"name", node.name}, {"state", node.state}, {"gpus", spec.gpus.size()}}));
+    }
+    return report::json_document({{"up", status.up},
+                                  {"name", spec.name},
+                                  {"slurm_conf", status.slurm_conf},
+                                  {"since", status.state.up ? Json(started_at(status)) : Json()},
+                                  {"stand_ins", spec.stand_ins},
+                                  {"cgroups", spec.confinement == Confinement::cgroups},
+                                  {"daemons", Json::array(std::move(daemons))},
+                                  {"nodes", Json::array(std::move(nodes))}});
+}
+
+std::string text_of(const embedded::Status& status)
+{
+    const embedded::State& state = status.state;
+    if (!state.up) {
+        return fmt::format("cluster '{}' is down; `gpuq cluster up` starts it with {}\n",
+                           state.spec.name, embedded::describe(state.spec));
+    }
+    std::string text = fmt::format("cluster '{}' is {} since {}: {}\n", state.spec.name,
+                                   status.up ? "up" : "up in parts (`gpuq cluster up` repairs it)",
+                                   to_iso8601(started_at(status)).substr(0, 19) + "Z",
+                                   embedded::describe(state.spec));
+    text += fmt::format("{:<14}{}\n", "configuration", status.slurm_conf);
+    text += fmt::format("{:<14}{}\n", "jobs",
+                        state.spec.confinement == Confinement::cgroups ? "confined by cgroups"
+                                                                       : "not confined");
+    for (const embedded::Daemon& daemon : state.daemons) {
+        text += fmt::format("{:<14}{}\n", daemon.name,
+                            is_dead(status, daemon.name)
+                                ? "has ended"
+                                : fmt::format("runs, pid {}", daemon.process.pid));
+    }
+    for (const embedded::NodeStatus& node : status.nodes) {
+        text += fmt::format("{:<14}{}, {} GPUs\n", "node " + node.name, node.state,
+                            state.spec.gpus.size());
+    }
+    return text;
+}
+
+Result<int> show_status(const Invocation& invocation, const std::string& dir)
+{
+    const auto status = embedded::status(dir);
+    if (!status && status.error().kind == Error::Kind::missing) {
+        fmt::print("{}", invocation.globals.json
+                             ? report::json_document({{"up", false}, {"name", report::Json()}})
+                             : fmt::format("no cluster in {}; `gpuq cluster up` makes one\n", dir));
+        return 1;
+    }
+    if (!status) {
+        return status.error();
+    }
+    fmt::print("{}", invocation.globals.json ? json_of(*status) : text_of(*status));
+    return status->up ? 0 : 1;
+}
+
+Result<int> print_env(const Invocation& invocation, const std::string& dir)
+{
+    std::string conf;
+    if (!invocation.options.has("dir")) {
+        TRY_ASSIGN(conf, embedded::find_cluster_conf());
+    } else {
+        TRY_ASSIGN(const embedded::Status status, embedded::status(dir));
+        if (!status.state.up) {
+            return fail(Error::Kind::missing, fmt::format("the cluster in {} is down", dir));
+        }
+        conf = status.slurm_conf;
+    }
+    fmt::print("export SLURM_CONF={}\n", shell_quoted(conf));
+    return 0;
+}
+
+Result<int> run(Invocation& invocation)
+{
+    const auto& words = invocation.words;
+    const std::string action = words.size() == 1 ? words[0] : "";
+    TRY_ASSIGN(const std::string dir, folder(invocation));
+    if (action == "up") {
+        return up(invocation, dir);
+    }
+    if (action == "down") {
+        return down(invocation, dir);
+    }
+    if (action == "status") {
+        return show_status(invocation, dir);
+    }
+    if (action == "env") {
+        return print_env(invocation, dir);
+    }
+    return fail(Error::Kind::usage, "what about the cluster? gpuq cluster up, down, status or env");
+}
+
+} // namespace
+
+const Verb k_cluster_verb{"cluster", "gpuq cluster up|down|status|env [options]",
+                          "a real Slurm on this machine, for one person or a lab", run, k_options};
+
+} // namespace gpuq::cli

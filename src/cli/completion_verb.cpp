@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/completion_verb.h"
+
+#include "cli/completion.h"
+
+#include <cstdio>
+
+namespace gpuq::cli {
+namespace {
+
+struct Shell {
+    std::string_view name;
+    std::string (*script)();
+};
+constexpr Shell k_shells[] = {
+    {"bash", bash_completion}, {"zsh", zsh_completion}, {"fish", fish_completion}};
+
+Result<int> run(Invocation& invocation)
+{
+    for (const Shell& shell : k_shells) {
+        if (invocation.words.size() == 1 && invocation.words[0] == shell.name) {
+            std::fputs(shell.script().c_str(), stdout);
+            return 0;
+        }
+    }
+    return fail(Error::Kind::usage, "for which shell? gpuq completion bash, zsh or fish");
+}
+
+} // namespace
+
+const Verb k_completion_verb{"completion", "gpuq completion bash|zsh|fish",
+                             "print the completion script of a shell", run};
+
+} // namespace gpuq::cli

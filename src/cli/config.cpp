@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/config.h"
+
+#include "core/words.h"
+#include "yaml/document.h"
+
+#include <fmt/format.h>
+
+namespace gpuq::cli {
+namespace {
+
+const std::vector<std::string> k_names = {"state_dir", "cluster", "container"};
+
+Result<std::optional<std::string>> text_in(const yaml::Node& root, const std::string& name)
+{
+    const yaml::Node* node = root.find(name);
+    if (node == nullptr) {
+        return std::optional<std::string>{};
+    }
+    TRY_ASSIGN(std::string text, yaml::text_of(*node, name));
+    if (text.empty()) {
+        return yaml::error_at(*node, fmt::format("{} is empty", name));
+    }
+    return std::optional<std::string>{std::move(text)};
+}
+
+Result<std::optional<std::vector<std::string>>> words_in(const yaml::Node& root,
+                                                         const std::string& name)
+{
+    const yaml::Node* node = root.find(name);
+    if (node == nullptr) {
+        return std::optional<std::vector<std::string>>{};
+    }
+    TRY_ASSIGN(std::vector<std::string> words, yaml::texts_of(*node, name));
+    return std::optional<std::vector<std::string>>{std::move(words)};
+}
+
+/// A variable that is set to something.
+std::optional<std::string> variable(const SettingSources& sources, const std::string& name)
+{
+    const auto value = sources.variable(name);
+    return value && !value->empty() ? value : std::nullopt;
+}
+
+Result<Settings> settings_of_variables(const SettingSources& sources)
+{
+    Settings settings;
+    settings.state_dir = variable(sources, "GPUQ_STATE_DIR");
+    settings.cluster = variable(sources, "GPUQ_CLUSTER");
+    if (const auto line = variable(sources, "GPUQ_CONTAINER")) {
+        auto words = split_words(*line);
+        if (!words || words->empty()) {
+            return fail(Error::Kind::usage,
+                        fmt::format("GPUQ_CONTAINER: {}",
+                                    words ? "there are no words in it" : words.error().text));
+        }
+        settings.container = *std::move(words);
+    }
+    return settings;
+}
+
+/// Like $XDG_CONFIG_HOME, whose specification has relative paths ignored.
+std::optional<std::string> own_config(const SettingSources& sources)
+{
+    const auto folder = variable(sources, "XDG_CONFIG_HOME");
+    if (folder && folder->starts_with('/')) {
+        return *folder + "/gpuq/config.yaml";
+    }
+    const auto home = variable(sources, "HOME");
+    return home ? std::optional(*home + "/.config/gpuq/config.yaml") : std::nullopt;
+}
+
+Result<Settings> settings_of_file(const SettingSources& sources, const std::string& path)
+{
+    const auto text = sources.file(path);
+    if (text) {
+        return settings_in(*text, path);
+    }
+    if (text.error().kind == Error::Kind::missing) {
+        return Settings{};
+    }
+    return text.error();
+}
+
+/// `lower` where `upper` says nothing.
+Settings over(Settings upper, const Settings& lower)
+{
+    upper.state_dir = upper.state_dir ? upper.state_dir : lower.state_dir;
+    upper.cluster = upper.cluster ? upper.cluster : lower.cluster;
+    upper.container = upper.container ? upper.container : lower.container;
+    return upper;
+}
+
+} // namespace
+
+Result<Settings> settings_in(std::string_view text, const std::string& file)
+{
+    TRY_ASSIGN(const yaml::Node root, yaml::parse(text, file));
+    TRY(yaml::expect_map(root, k_names));
+    Settings settings;
+    TRY_ASSIGN(settings.state_dir, text_in(root, "state_dir"));
+    TRY_ASSIGN(settings.cluster, text_in(root, "cluster"));
+    TRY_ASSIGN(settings.container, words_in(root, "container"));
+    return settings;
+}
+
+Result<Settings> load_settings(const SettingSources& sources)
+{
+    TRY_ASSIGN(Settings settings, settings_of_variables(sources));
+    if (const auto path = own_config(sources)) {
+        TRY_ASSIGN(const Settings own, settings_of_file(sources, *path));
+        settings = over(std::move(settings), own);
+    }
+    TRY_ASSIGN(const Settings site, settings_of_file(sources, k_site_config));
+    return over(std::move(settings), site);
+}
+
+} // namespace gpuq::cli

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/result.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gpuq::cli {
+
+/// What people and sites may set. Unset: gpuq's own default.
+struct Settings {
+    std::optional<std::string> state_dir; ///< `%u` stands for the user
+    std::optional<std::string> cluster;   ///< as for --cluster
+    std::optional<std::vector<std::string>>
+        container; ///< words before a program, `{image}` in them
+
+    bool operator==(const Settings&) const = default;
+};
+
+/// The settings of one configuration file. `usage` with file, line and column for what is wrong.
+Result<Settings> settings_in(std::string_view text, const std::string& file);
+
+/// Where settings come from, besides flags.
+struct SettingSources {
+    std::function<std::optional<std::string>(const std::string& name)> variable;
+    /// The whole of a file; `missing` when there is none.
+    std::function<Result<std::string>(const std::string& path)> file;
+};
+
+/// GPUQ_STATE_DIR, GPUQ_CLUSTER, GPUQ_CONTAINER, then $XDG_CONFIG_HOME/gpuq/config.yaml (or
+/// ~/.config/...), then /etc/gpuq/config.yaml: for each setting the first that has it. Empty
+/// variables do not count. Every file that exists has to be right.
+Result<Settings> load_settings(const SettingSources& sources);
+
+constexpr const char* k_site_config = "/etc/gpuq/config.yaml";
+
+} // namespace gpuq::cli

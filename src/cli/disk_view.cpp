@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/disk_view.h"
+
+namespace gpuq::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto k_ask_again = 10s;
+
+} // namespace
+
+DiskView::DiskView(Doors& doors, const Run& run, Printer& printer)
+    : m_doors(doors)
+    , m_run(run)
+    , m_printer(printer)
+{
+}
+
+std::optional<wire::Ended> DiskView::look(Store& store)
+{
+    if (!m_ending) {
+        look_for_end(store);
+    }
+    const bool all_read = print(store);
+    return all_read ? m_ending : std::nullopt;
+}
+
+void DiskView::look_for_end(Store& store)
+{
+    const LookDoors doors{store, m_doors.clock(), [this] { return m_doors.cluster(); },
+                          [this] { return m_doors.accounting(); }};
+    const bool may_ask = Clock::now() >= m_ask_at;
+    if (may_ask) {
+        m_ask_at = Clock::now() + k_ask_again;
+    }
+    const RunStatus status = look_at(doors, m_run.key, may_ask ? Ask::if_needed : Ask::never);
+    if (status.state == RunState::ended && status.ending) {
+        m_ending = wire::Ended{*status.ending, 0, 0, status.last_lines};
+    }
+}
+
+/// True when that is all there will ever be.
+bool DiskView::print(Store& store)
+{
+    if (!m_log) {
+        m_log.emplace(store, m_run.key, LinkNumber{1});
+    }
+    const Writer writer = m_ending ? Writer::gone : Writer::alive;
+    while (!m_printer.full()) {
+        const auto item = m_log->next(writer, Clock::now());
+        if (!item) {
+            return true; // the log can't be read: the ending still counts
+        }
+        if (const auto* output = std::get_if<log::Output>(&*item)) {
+            std::uint64_t& position = m_position[static_cast<std::size_t>(output->stream)];
+            m_printer.take(output->stream, position, output->bytes);
+            position += output->bytes.size();
+        } else if (const auto* gap = std::get_if<log::Gap>(&*item)) {
+            m_position[static_cast<std::size_t>(gap->stream)] += gap->bytes;
+        } else {
+            return std::holds_alternative<log::End>(*item);
+        }
+    }
+    return false;
+}
+
+} // namespace gpuq::cli

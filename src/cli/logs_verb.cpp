@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/logs_verb.h"
+
+#include "cli/log_output.h"
+#include "cli/look_doors.h"
+#include "cli/run_table.h"
+#include "cli/say.h"
+#include "core/layout.h"
+#include "report/words.h"
+#include "runs/find.h"
+#include "runs/log_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <poll.h>
+#include <unistd.h>
+
+namespace gpuq::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using Steady = std::chrono::steady_clock::time_point;
+
+constexpr std::array k_options = {
+    Option{'f', "follow", "", "go on until the run has ended; exit with its status"}};
+
+constexpr auto k_shortest_pause = 100ms;
+constexpr auto k_longest_pause = 1000ms;
+/// The disk is asked whether the run has ended so often, and whenever the journal has grown.
+constexpr auto k_look_period = 5s;
+/// Slurm, when the disk can't say: often at first and while a run waits, seldom later.
+constexpr auto k_ask_period = 10s;
+constexpr auto k_ask_seldom = 60s;
+constexpr auto k_impatient = 60s;
+/// When a run has ended and nobody knows how, for so long.
+constexpr auto k_ending_patience = 15s;
+/// What the shell gives a filter whose reader has left.
+constexpr int k_closed_output = 128 + SIGPIPE;
+
+/// One use of `gpuq logs`.
+class LogsVerb {
+public:
+    LogsVerb(Invocation& invocation, Store& store, const RunKey& key)
+        : m_quiet(invocation.globals.quiet)
+        , m_follow(invocation.options.has("follow"))
+        , m_clock(invocation.doors.clock())
+        , m_store(store)
+        , m_doors(look_doors(invocation.doors, store))
+        , m_key(key)
+        , m_reader(store, key)
+        , m_status{key}
+    {
+        m_doors.cluster = [this, &doors = invocation.doors] {
+            m_asked = true;
+            return doors.cluster();
+        };
+    }
+
+    Result<int> run()
+    {
+        look();
+        while (!m_left) {
+            TRY_ASSIGN(const log::Item item, m_reader.next(writer(), m_clock.steady()));
+            if (!std::holds_alternative<log::Gap>(item)) {
+                tell_lost();
+            }
+            std::visit([this](const auto& one) { on(one); }, item);
+        }
+        return *m_left;
+    }
+
+private:
+    Writer writer() const
+    {
+        return m_status.state == RunState::ended ? Writer::gone : Writer::alive;
+    }
+
+    void on(const log::Output& output)
+    {
+        m_pause = k_shortest_pause;
+        m_printed = true;
+        const int error = m_output.write(output.stream, output.bytes);
+        if (error == EPIPE) {
+            m_left = m_follow ? k_closed_output : 0;
+        } else if (error != 0) {
+            say(fmt::format("can't write: {}", std::strerror(error)));
+            m_left = static_cast<int>(ExitStatus::internal);
+        }
+    }
+
+    void on(const log::Gap& gap) { m_lost[static_cast<std::size_t>(gap.stream)] += gap.bytes; }
+
+    void on(const log::Cut& cut)
+    {
+        tell(fmt::format("the log of {} was cut or replaced by somebody", name(cut.stream)));
+    }
+
+    void on(const log::Wait& wait)
+    {
+        if (!m_follow && !wait.held_back) {
+            leave(0);
+            return;
+        }
+        sleep(wait.held_back ? k_shortest_pause : m_pause);
+        m_pause = std::min<std::chrono::milliseconds>(m_pause * 3 / 2, k_longest_pause);
+        if (m_follow) {
+            look_when_due();
+        }
+    }
+
+    void on(const log::End&)
+    {
+        if (!m_follow || m_status.ending) {
+            leave(m_follow ? m_status.ending->status : 0);
+            return;
+        }
+        // It has ended, and how may still become known.
+        m_end_seen = m_end_seen.value_or(m_clock.steady());
+        if (m_clock.steady() - *m_end_seen >= k_ending_patience) {
+            tell(fmt::format("run {} has ended; nobody knows how", run_title(m_status)));
+            m_left = static_cast<int>(ExitStatus::lost);
+            return;
+        }
+        sleep(k_longest_pause);
+        look();
+    }
+
+    void leave(int status)
+    {
+        if (!m_follow && !m_printed && m_status.state != RunState::ended) {
+            tell("no output yet");
+        }
+        if (m_follow && status != 0 && m_status.run) {
+            tell(fmt::format("run {} {}", run_title(m_status),
+                             ending_in_words(*m_status.ending, m_status.run->request)));
+        }
+        m_left = status;
+    }
+
+    void look_when_due()
+    {
+        const auto size = m_store.size(layout::journal(m_key, m_status.link));
+        const bool news = size && *size != m_journal_size;
+        if (news || m_clock.steady() - m_looked_at >= k_look_period) {
+            look();
+        }
+    }
+
+    void look()
+    {
+        const Steady now = m_clock.steady();
+        const auto size = m_store.size(layout::journal(m_key, m_status.link));
+        m_journal_size = size ? *size : 0;
+        m_looked_at = now;
+        const bool may_ask = m_follow && now >= m_ask_at;
+        m_asked = false;
+        Looked looked = gpuq::look(m_doors, {m_key}, may_ask ? Ask::if_needed : Ask::never);
+        if (may_ask || looked.runs.front().state != RunState::unknown) {
+            m_status = std::move(looked.runs.front());
+        }
+        if (m_asked) {
+            plan_next_question(now);
+        } else if (may_ask) {
+            m_first_asked.reset(); // the run shows life
+        }
+        tell_of_waiting();
+        tell_of_silence(looked.slurm_silent);
+    }
+
+    void plan_next_question(Steady now)
+    {
+        m_first_asked = m_first_asked.value_or(now);
+        const bool often =
+            m_status.state == RunState::waiting || now - *m_first_asked < k_impatient;
+        m_ask_at = now + (often ? k_ask_period : k_ask_seldom);
+    }
+
+    void tell_of_waiting()
+    {
+        if (m_status.state != RunState::waiting || m_said_waiting) {
+            return;
+        }
+        m_said_waiting = true;
+        const Time now = m_clock.now();
+        std::string text =
+            fmt::format("run {} waits: {}", run_title(m_status), waiting_in_words(m_status.reason));
+        if (m_status.expected_start && *m_status.expected_start > now) {
+            text += fmt::format("; expected start {}", clock_text(*m_status.expected_start, now));
+        }
+        tell(text);
+    }
+
+    void tell_of_silence(const std::string& why)
+    {
+        if (!why.empty() && !m_said_silent) {
+            m_said_silent = true;
+            tell(fmt::format("{}; following what is on disk", why));
+        }
+    }
+
+    void tell_lost()
+    {
+        for (const Stream stream : {Stream::out, Stream::err}) {
+            auto& bytes = m_lost[static_cast<std::size_t>(stream)];
+            if (bytes > 0) {
+                tell(fmt::format("{} bytes of {} are not in the log", bytes, name(stream)));
+                bytes = 0;
+            }
+        }
+    }
+
+    static const char* name(Stream stream) { return stream == Stream::out ? "stdout" : "stderr"; }
+
+    static void sleep(std::chrono::milliseconds time)
+    {
+        ::poll(nullptr, 0, static_cast<int>(time.count()));
+    }
+
+    void tell(const std::string& text) const
+    {
+        if (!m_quiet) {
+            say(text, m_output.at_line_start() ? Cursor::line_start : Cursor::middle);
+        }
+    }
+
+    bool m_quiet;
+    bool m_follow;
+    Clock& m_clock;
+    Store& m_store;
+    LookDoors m_doors;
+    RunKey m_key;
+    LogReader m_reader;
+    LogOutput m_output;
+    RunStatus m_status;
+    std::array<std::uint64_t, 2> m_lost{0, 0};
+    std::chrono::milliseconds m_pause = k_shortest_pause;
+    std::uint64_t m_journal_size = 0;
+    Steady m_looked_at = {};
+    Steady m_ask_at = {};
+    std::optional<Steady> m_first_asked; ///< of the questions since the run last showed life
+    std::optional<Steady> m_end_seen;
+    bool m_asked = false;
+    bool m_printed = false;
+    bool m_said_waiting = false;
+    bool m_said_silent = false;
+    std::optional<int> m_left;
+};
+
+/// Ctrl-C ends the following, not the run. Nothing is buffered, so leaving at once loses nothing.
+void leave_on_interrupt()
+{
+    struct sigaction action = {};
+    if (::sigaction(SIGINT, nullptr, &action) == 0 && action.sa_handler != SIG_IGN) {
+        std::signal(SIGINT, [](int) { ::_exit(static_cast<int>(ExitStatus::interrupted)); });
+    }
+}
+
+Result<int> logs(Invocation& invocation)
+{
+    if (invocation.words.size() != 1) {
+        return fail(Error::Kind::usage,
+                    invocation.words.empty()
+                        ? "the log of which run? gpuq logs last is the newest; gpuq ls lists them"
+                        : "one run at a time: gpuq logs RUN");
+    }
+    TRY_ASSIGN(Store* const store, invocation.doors.store());
+    TRY_ASSIGN(const RunKey key, find_run(*store, invocation.words.front()));
+    leave_on_interrupt();
+    return LogsVerb(invocation, *store, key).run();
+}
+
+} // namespace
+
+const Verb k_logs_verb{"logs", "gpuq logs [-f] RUN", "print the whole log of a run; -f follows it",
+                       logs, k_options};
+
+} // namespace gpuq::cli

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "cli/verb.h"
+#include "runs/look.h"
+
+namespace gpuq::cli {
+
+/// The doors of a verb as a look needs them. `doors` outlives the result.
+inline LookDoors look_doors(Doors& doors, Store& store)
+{
+    return {store, doors.clock(), [&doors] { return doors.cluster(); },
+            [&doors] { return doors.accounting(); }};
+}
+
+} // namespace gpuq::cli

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "cli/verb.h"
+
+namespace gpuq::cli {
+
+/// `gpuq ls`: the runs of this user.
+extern const Verb k_ls_verb;
+
+} // namespace gpuq::cli

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/run_options.h"
+
+#include "core/number.h"
+#include "core/size.h"
+#include "core/walltime.h"
+#include "core/words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+namespace gpuq::cli {
+namespace {
+
+using State = Option::State;
+
+constexpr std::array k_table = {
+    Option{'t', "time", "TIME", "how long: 90 (minutes), 2h, 1h30m, 1:30:00, 1-12"},
+    Option{'g', "gpus", "GPUS", "GPUs per node: 1, 2, k80:2, 16G+ (that memory), 0 for none"},
+    Option{'c', "cpus", "N", "CPU cores per node; default: the queue's share per GPU"},
+    Option{0, "mem", "SIZE", "memory per node: 16G, 500M; default: the queue's share per GPU"},
+    Option{'N', "nodes", "N", "nodes; the program runs once on each"},
+    Option{'J', "name", "NAME", "name of the run; default: the program's"},
+    Option{'A', "account", "ACCOUNT", "Slurm account to charge"},
+    Option{'p', "queue", "QUEUE", "queue (Slurm partition); default: follows from -t"},
+    Option{'q', "qos", "QOS", "Slurm quality of service"},
+    Option{0, "after", "RUN", "start when this run has ended well"},
+    Option{0, "detach", "", "do not wait: print how to come back, and leave"},
+    Option{0, "max-wait", "TIME", "give up (122) when it has not started by then"},
+    Option{0, "dry-run", "", "print the plan and an sbatch script, submit nothing"},
+    Option{0, "env", "NAME[=VALUE]", "set a variable for the program; may be repeated"},
+    Option{0, "module", "MODULE", "load an environment module first; may be repeated"},
+    Option{0, "conda", "ENV", "activate a conda environment (a name or a path) first"},
+    Option{0, "container", "IMAGE", "run inside a container of this image"},
+    Option{0, "slurm", "OPTIONS", "any other options of sbatch, as one word in quotes"},
+    Option{0, "pty", "", "", State::reserved},
+    Option{0, "max-links", "N", "", State::reserved},
+    Option{0, "gpu-hours", "HOURS", "", State::reserved},
+    Option{0, "until", "TIME", "", State::reserved},
+    Option{0, "array", "SPEC", "", State::reserved},
+};
+
+constexpr std::size_t k_longest_name = 200;
+constexpr std::uint64_t k_most_nodes = 100000;
+constexpr std::uint64_t k_most_cpus = 65535;
+
+Error wrong(std::string_view option, std::string_view text)
+{
+    return fail(Error::Kind::usage, fmt::format("{}: {}", option, text));
+}
+
+/// The value of an option through its parser; the error names the option.
+template <typename T>
+Result<std::optional<T>> through(const Options& options, std::string_view name,
+                                 std::string_view shown, Result<T> (*parse)(std::string_view))
+{
+    const auto text = options.value(name);
+    if (!text) {
+        return std::optional<T>{};
+    }
+    Result<T> value = parse(*text);
+    if (!value) {
+        return wrong(shown, value.error().text);
+    }
+    return std::optional<T>{*std::move(value)};
+}
+
+template <std::uint64_t k_most>
+Result<int> parse_count(std::string_view text)
+{
+    const auto number = whole_number(text);
+    if (!number || *number == 0 || *number > k_most) {
+        return fail(Error::Kind::usage,
+                    fmt::format("'{}' is not a number from 1 to {}", text, k_most));
+    }
+    return static_cast<int>(*number);
+}
+
+bool has_control(std::string_view text)
+{
+    return std::any_of(text.begin(), text.end(),
+                       [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+}
+
+/// A word for Slurm or a module system: never empty, no control bytes, not taken for an option.
+Result<std::string> parse_word(std::string_view text)
+{
+    if (text.empty() || has_control(text) || text[0] == '-' || text.size() > k_longest_name) {
+        return fail(Error::Kind::usage, fmt::format("'{}' is not a name", text));
+    }
+    return std::string(text);
+}
+
+Result<std::string> parse_name(std::string_view text)
+{
+    const auto reason = [&]() -> std::string {
+        if (text.empty()) {
+            return "a name can't be empty";
+        }
+        if (text.find_first_not_of("0123456789") == std::string_view::npos) {
+            return fmt::format("'{}' would be taken for a job id; add a letter", text);
+        }
+        if (has_control(text)) {
+            return fmt::format("'{}' has control characters in it", text);
+        }
+        if (text.size() > k_longest_name) {
+            return fmt::format("it is longer than {} bytes", k_longest_name);
+        }
+        return text == "last" ? "'last' means the newest run; choose another name" : "";
+    }();
+    if (!reason.empty()) {
+        return fail(Error::Kind::usage, reason);
+    }
+    return std::string(text);
+}
+
+Result<std::string> parse_container(std::string_view text)
+{
+    // Apptainer takes docker://..., paths and names; a leading dash would be its option.
+    if (text.empty() || text[0] == '-') {
+        return fail(Error::Kind::usage, fmt::format("'{}' is not an image", text));
+    }
+    return std::string(text);
+}
+
+/// Options of sbatch that would take the run, or its output, out of gpuq's hands.
+constexpr std::string_view k_not_for_runs[] = {"array", "chdir",   "comment",   "error", "help",
+                                               "input", "output",  "parsable",  "usage", "requeue",
+                                               "wait",  "version", "test-only", "wrap"};
+constexpr std::string_view k_letters_not_for_runs = "aDehioVW";
+
+bool is_for_runs(std::string_view word)
+{
+    if (!word.starts_with("--")) {
+        return word.size() < 2 || word[0] != '-' ||
+               k_letters_not_for_runs.find(word[1]) == std::string_view::npos;
+    }
+    const std::string_view name = word.substr(2, word.find('=') - 2);
+    // sbatch takes beginnings of names as well.
+    return std::none_of(std::begin(k_not_for_runs), std::end(k_not_for_runs),
+                        [&](std::string_view other) { return other.starts_with(name); });
+}
+
+Result<std::string> parse_slurm(std::string_view text)
+{
+    if (has_control(text)) {
+        return fail(Error::Kind::usage, "line breaks and control characters have no place in it");
+    }
+    TRY_ASSIGN(const auto words, split_words(text));
+    for (const std::string& word : words) {
+        if (!is_for_runs(word)) {
+            return fail(Error::Kind::usage, fmt::format("{} is not for a run of gpuq", word));
+        }
+    }
+    if (words.empty() || !words[0].starts_with('-')) {
+        return fail(Error::Kind::usage, fmt::format("'{}' has no options of sbatch", text));
+    }
+    return std::string(text);
+}
+
+bool is_variable_name(std::string_view name)
+{
+    const auto fits = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '_';
+    };
+    return !name.empty() && std::all_of(name.begin(), name.end(), fits) &&
+           !(name[0] >= '0' && name[0] <= '9');
+}
+
+Result<void> take_env(const Options& options, AskedFor& asked)
+{
+    for (const std::string& text : options.values("env")) {
+        const std::size_t equals = text.find('=');
+        const std::string name = text.substr(0, equals);
+        if (!is_variable_name(name)) {
+            return wrong("--env", fmt::format("'{}' is not NAME=VALUE or NAME", text));
+        }
+        const bool has_value = equals != std::string::npos;
+        asked.env.emplace_back(name,
+                               has_value ? std::optional(text.substr(equals + 1)) : std::nullopt);
+    }
+    return {};
+}
+
+Result<void> take_modules(const Options& options, AskedFor& asked)
+{
+    for (const std::string& text : options.values("module")) {
+        const auto module = parse_word(text);
+        if (!module) {
+            return wrong("--module", module.error().text);
+        }
+        asked.modules.push_back(*module);
+    }
+    return {};
+}
+
+Result<void> take_size(const Options& options, AskedFor& asked)
+{
+    TRY_ASSIGN(asked.walltime, through(options, "time", "-t", parse_walltime));
+    TRY_ASSIGN(asked.gpus, through(options, "gpus", "-g", parse_gpu_request));
+    TRY_ASSIGN(asked.cpus, through(options, "cpus", "-c", parse_count<k_most_cpus>));
+    TRY_ASSIGN(asked.memory_mib, through(options, "mem", "--mem", parse_memory_mib));
+    TRY_ASSIGN(asked.nodes, through(options, "nodes", "-N", parse_count<k_most_nodes>));
+    return {};
+}
+
+Result<void> take_names(const Options& options, AskedFor& asked)
+{
+    TRY_ASSIGN(asked.name, through(options, "name", "-J", parse_name));
+    TRY_ASSIGN(asked.account, through(options, "account", "-A", parse_word));
+    TRY_ASSIGN(asked.queue, through(options, "queue", "-p", parse_word));
+    TRY_ASSIGN(asked.qos, through(options, "qos", "-q", parse_word));
+    TRY_ASSIGN(asked.conda, through(options, "conda", "--conda", parse_word));
+    TRY_ASSIGN(asked.container, through(options, "container", "--container", parse_container));
+    TRY_ASSIGN(asked.slurm_options, through(options, "slurm", "--slurm", parse_slurm));
+    return {};
+}
+
+} // namespace
+
+std::span<const Option> run_option_table()
+{
+    return k_table;
+}
+
+Result<RunOptions> run_options(const Options& options, const std::vector<std::string>& program)
+{
+    if (program.empty() || program.front().empty()) {
+        return fail(Error::Kind::usage,
+                    "what is to be run? gpuq run [options] PROGRAM [ARG...]; see gpuq help run");
+    }
+    RunOptions result;
+    result.asked.program = program;
+    TRY(take_size(options, result.asked));
+    TRY(take_names(options, result.asked));
+    TRY(take_env(options, result.asked));
+    TRY(take_modules(options, result.asked));
+    TRY_ASSIGN(result.after, through(options, "after", "--after", parse_word));
+    TRY_ASSIGN(result.max_wait, through(options, "max-wait", "--max-wait", parse_duration));
+    result.detach = options.has("detach");
+    result.dry_run = options.has("dry-run");
+    return result;
+}
+
+} // namespace gpuq::cli

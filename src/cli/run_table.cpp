@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/run_table.h"
+
+#include "report/words.h"
+#include "runs/find.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+namespace gpuq::cli {
+namespace {
+
+using report::Cell;
+using report::Column;
+using report::Json;
+using std::chrono::seconds;
+
+const Request* request_of(const RunStatus& status)
+{
+    return status.run ? &status.run->request : nullptr;
+}
+
+/// How long the run has had its GPUs; nothing before it has started or when that is not known.
+std::optional<seconds> time_used(const RunStatus& status, Time now)
+{
+    if (!status.started_at || status.state == RunState::unknown) {
+        return std::nullopt;
+    }
+    const bool over = status.state == RunState::ended;
+    if (over && !status.ending) {
+        return std::nullopt;
+    }
+    const Time until = over ? status.ending->at : now;
+    return std::max(seconds(0), std::chrono::floor<seconds>(until - *status.started_at));
+}
+
+std::optional<seconds> time_limit(const RunStatus& status)
+{
+    const Request* request = request_of(status);
+    return request && request->walltime.count() > 0 ? std::optional<seconds>(request->walltime)
+                                                    : std::nullopt;
+}
+
+std::string time_text(const RunStatus& status, Time now)
+{
+    const auto used = time_used(status, now);
+    const auto limit = time_limit(status);
+    const std::string used_text = used ? in_words(*used) : "-";
+    return limit ? fmt::format("{} / {}", used_text, in_words(*limit)) : used_text;
+}
+
+Cell ended_cell(const RunStatus& status)
+{
+    using Tone = Cell::Tone;
+    if (!status.ending) {
+        return {"ended", Tone::dim};
+    }
+    switch (status.ending->cause) {
+    case Cause::finished:
+        return status.ending->status == 0 ? Cell("done", Tone::good) : Cell("failed", Tone::bad);
+    case Cause::crashed:
+        return {"crashed", Tone::bad};
+    case Cause::time_limit:
+        return {"time limit", Tone::bad};
+    case Cause::memory:
+        return {"out of memory", Tone::bad};
+    case Cause::gpu_memory:
+        return {"GPU out of memory", Tone::bad};
+    case Cause::node_failed:
+        return {"node failed", Tone::bad};
+    case Cause::preempted:
+        return {"preempted", Tone::bad};
+    case Cause::stopped:
+        return {"stopped", Tone::dim};
+    case Cause::cancelled:
+        return {"cancelled", Tone::dim};
+    case Cause::not_started:
+        return {"not started", Tone::bad};
+    case Cause::input_lost:
+        return {"input lost", Tone::bad};
+    case Cause::lost:
+        return {"lost", Tone::bad};
+    }
+    return {"ended", Tone::dim};
+}
+
+Cell state_cell(const RunStatus& status, Time now)
+{
+    using Tone = Cell::Tone;
+    if (status.stop && status.state != RunState::ended) {
+        return {"stopping", Tone::warning};
+    }
+    switch (status.state) {
+    case RunState::submitting:
+        return {"submitting", Tone::warning};
+    case RunState::waiting:
+        return {status.expected_start && *status.expected_start > now
+                    ? fmt::format("waiting: {}; from {}", waiting_in_words(status.reason),
+                                  clock_text(*status.expected_start, now))
+                    : fmt::format("waiting: {}", waiting_in_words(status.reason)),
+                Tone::warning};
+    case RunState::running:
+        return {"running", Tone::good};
+    case RunState::ended:
+        return ended_cell(status);
+    case RunState::unknown:
+        return {"unknown", Tone::warning};
+    }
+    return {"unknown", Tone::warning};
+}
+
+int gpus_of(const Request& request)
+{
+    return request.gpus.count * request.nodes;
+}
+
+std::string gpus_text(const Request& request)
+{
+    const std::string model = request.gpus.model.value_or("");
+    return model.empty() ? std::to_string(gpus_of(request))
+                         : fmt::format("{} {}", gpus_of(request), model);
+}
+
+std::vector<Cell> row_of(const RunStatus& status, Time now)
+{
+    const Request* request = request_of(status);
+    return {run_id(status),
+            request ? request->name : "?",
+            state_cell(status, now),
+            request ? request->queue : "?",
+            request ? gpus_text(*request) : "?",
+            time_text(status, now),
+            status.ending ? std::to_string(status.ending->status) : "-"};
+}
+
+template <typename Value>
+std::optional<Value> known(const Value& value)
+{
+    return value == Value() ? std::nullopt : std::optional(value);
+}
+
+Json json_of(const RunStatus& status, Time now)
+{
+    const Request* request = request_of(status);
+    const Ending* ending = status.ending ? &*status.ending : nullptr;
+    return Json::object({
+        {"key", status.key.text()},
+        {"job", status.job ? Json(status.job->job) : Json()},
+        {"cluster", status.job   ? Json(status.job->cluster)
+                    : status.run ? Json(status.run->cluster)
+                                 : Json()},
+        {"name", request ? Json(request->name) : Json()},
+        {"state", status.state == RunState::unknown ? Json() : Json(word(status.state))},
+        {"reason", known(status.reason)},
+        {"queue", request ? Json(request->queue) : Json()},
+        {"gpus", request ? Json(gpus_of(*request)) : Json()},
+        {"gpu_model", request ? Json(request->gpus.model) : Json()},
+        {"nodes", request ? Json(request->nodes) : Json()},
+        {"host", known(status.host)},
+        {"submitted_at", status.run ? Json(status.run->submitted_at) : Json()},
+        {"expected_start", status.expected_start},
+        {"started_at", status.started_at},
+        {"ends_at", status.state == RunState::running ? Json(status.ends_at) : Json()},
+        {"ended_at", ending ? Json(ending->at) : Json()},
+        {"time_used", time_used(status, now)},
+        {"time_limit", time_limit(status)},
+        {"exit", ending ? Json(ending->status) : Json()},
+        {"cause", ending ? Json(word(ending->cause)) : Json()},
+        {"detail", ending ? Json(known(ending->detail)) : Json()},
+        {"stop_asked_by", status.stop ? Json(status.stop->by) : Json()},
+        {"why_unknown",
+         status.state == RunState::unknown ? Json(known(status.why_unknown)) : Json()},
+    });
+}
+
+} // namespace
+
+report::Table run_table(const std::vector<RunStatus>& runs, Time now)
+{
+    using Align = Column::Align;
+    using Shrink = Column::Shrink;
+    report::Table table;
+    table.columns = {{"id", "ID", Align::right},
+                     {"name", "NAME", Align::left, Shrink::yes},
+                     {"state", "STATE", Align::left, Shrink::yes},
+                     {"queue", "QUEUE", Align::left, Shrink::yes},
+                     {"gpus", "GPUS", Align::right},
+                     {"time", "TIME / LIMIT", Align::left},
+                     {"exit", "EXIT", Align::right}};
+    for (const RunStatus& status : runs) {
+        table.rows.push_back(row_of(status, now));
+    }
+    return table;
+}
+
+report::Json::Members run_list(const Looked& looked, Time now)
+{
+    Json::Elements runs;
+    for (const RunStatus& status : looked.runs) {
+        runs.push_back(json_of(status, now));
+    }
+    Json::Elements warnings;
+    if (!looked.slurm_silent.empty()) {
+        warnings.push_back(
+            Json::object({{"code", "slurm_unreachable"}, {"text", looked.slurm_silent}}));
+    }
+    return {{"runs", Json::array(std::move(runs))}, {"warnings", Json::array(std::move(warnings))}};
+}
+
+std::string run_id(const RunStatus& status)
+{
+    return status.job ? std::to_string(status.job->job.value) : short_key(status.key);
+}
+
+std::string run_title(const RunStatus& status)
+{
+    return status.run ? fmt::format("{} ({})", run_id(status), status.run->request.name)
+                      : run_id(status);
+}
+
+} // namespace gpuq::cli

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/run_verb.h"
+
+#include "cli/run_options.h"
+#include "cli/say.h"
+#include "cli/session.h"
+#include "cli/signals.h"
+#include "cli/surroundings.h"
+#include "cli/waiting.h"
+#include "core/layout.h"
+#include "report/json.h"
+#include "runs/find.h"
+#include "runs/plan.h"
+#include "runs/queues.h"
+#include "runs/record.h"
+#include "runs/script.h"
+#include "runs/submission.h"
+
+#include <fmt/format.h>
+
+#include <poll.h>
+
+namespace gpuq::cli {
+namespace {
+
+/// The newest job of the run that a person means.
+Result<JobId> job_of_run(Store& store, const std::string& word)
+{
+    TRY_ASSIGN(const RunKey key, find_run(store, word));
+    TRY_ASSIGN(const std::string text, store.read(layout::job_json(key, LinkNumber{1})));
+    TRY_ASSIGN(const LinkJob link, link_job_from_json(text));
+    return link.job;
+}
+
+/// One use of `gpuq run`, from the words to the exit status.
+class RunVerb {
+public:
+    RunVerb(Invocation& invocation, RunOptions options)
+        : m_doors(invocation.doors)
+        , m_globals(invocation.globals)
+        , m_options(std::move(options))
+        , m_terminal(on_a_terminal())
+    {
+    }
+
+    Result<int> run()
+    {
+        TRY_ASSIGN(m_cluster, m_doors.cluster());
+        m_options.asked.input = m_options.detach ? Input::none : kind_of_stdin();
+        if (m_options.dry_run) {
+            TRY_ASSIGN(const Queues queues, ask_for_queues(*m_cluster));
+            TRY_ASSIGN(const Plan plan, make_plan(queues));
+            return show(plan);
+        }
+        TRY_ASSIGN(m_store, m_doors.store());
+        TRY_ASSIGN(Queues queues, find_queues(*m_store, *m_cluster, m_doors.clock()));
+        auto status = run_in(queues);
+        if (!status && !m_submitted && queues.from_disk && may_be_outdated(status.error())) {
+            TRY_ASSIGN(queues, ask_for_queues(*m_cluster));
+            status = run_in(queues);
+        }
+        return status;
+    }
+
+private:
+    /// Refused perhaps only because an operator has changed the queues since we asked for them.
+    static bool may_be_outdated(const Error& error)
+    {
+        return error.kind == Error::Kind::denied || error.kind == Error::Kind::missing;
+    }
+
+    Result<int> run_in(const Queues& queues)
+    {
+        TRY_ASSIGN(const Plan plan, make_plan(queues));
+        TRY_ASSIGN(const Run run, new_run(plan));
+        TRY(record_run(*m_store, run));
+        auto submitted = submit(run, plan);
+        if (!submitted) {
+            return give_up(run, submitted.error());
+        }
+        m_submitted = true;
+        keep_queues(*m_store, run.cluster, queues, m_doors.clock().now());
+        tell(fmt::format("run {} ({}): {}", submitted->job.value, run.request.name, plan.summary));
+        if (m_options.detach) {
+            return detached(run, submitted->job);
+        }
+        return follow(run, *submitted);
+    }
+
+    Result<Plan> make_plan(const Queues& queues)
+    {
+        if (m_options.after) {
+            TRY_ASSIGN(Store* const store, m_doors.store());
+            TRY_ASSIGN(m_options.asked.after, job_of_run(*store, *m_options.after));
+        }
+        TRY_ASSIGN(Surroundings here, surroundings(m_doors));
+        if (needs_nodes(m_options.asked)) {
+            TRY_ASSIGN(here.nodes, m_cluster->nodes());
+        }
+        return plan(m_options.asked, queues.partitions, here);
+    }
+
+    Result<int> show(const Plan& plan)
+    {
+        tell(fmt::format("would start {}: {}", plan.request.name, plan.summary));
+        const std::string script = sbatch_script(plan.request, plan.spec);
+        std::fwrite(script.data(), 1, script.size(), stdout);
+        return 0;
+    }
+
+    Result<Run> new_run(const Plan& plan)
+    {
+        TRY_ASSIGN(const auto cluster, m_cluster->name());
+        const Time now = m_doors.clock().now();
+        return Run{RunKey::make(now, m_doors.random()),
+                   cluster,
+                   user_name(),
+                   host_name(),
+                   GPUQ_VERSION,
+                   now,
+                   plan.request,
+                   m_doors.environment()};
+    }
+
+    Result<Submitted> submit(const Run& run, const Plan& plan)
+    {
+        TRY_ASSIGN(const std::string supervisor, m_doors.supervisor());
+        Submission submission{run, plan.spec, {}, {}, true};
+        submission.spec.comment = job_comment(run.key);
+        submission.spec.output = fmt::format("{}/{}/slurm.log", m_store->root(),
+                                             layout::link_dir(run.key, LinkNumber{1}));
+        submission.step = {supervisor, "run", m_store->root(), run.key.text(), "1", "--first"};
+        submission.script = batch_script({supervisor, m_store->root(), run.key, LinkNumber{1}},
+                                         run.request, plan.spec);
+        submission.try_now = !m_options.detach && !run.request.after && !run.request.slurm_options;
+        Patience patience;
+        patience.notice = [this](const std::string& text) {
+            tell(fmt::format("{}; trying again, Ctrl-C gives up", text));
+        };
+        patience.pause = [this](std::chrono::milliseconds time) {
+            pollfd wait{m_signals.descriptor(), POLLIN, 0};
+            ::poll(&wait, 1, static_cast<int>(time.count()));
+            m_interrupted = m_signals.next();
+            return !m_interrupted;
+        };
+        return submit_run(*m_store, *m_cluster, m_doors.clock(), submission, patience);
+    }
+
+    Result<int> give_up(const Run& run, const Error& error)
+    {
+        if (error.kind != Error::Kind::unreachable) {
+            forget_run(*m_store, run.key);
+            return error;
+        }
+        tell(fmt::format("{}. Should Slurm have taken the request all the same, the run ends by "
+                         "itself as soon as it starts",
+                         error.text));
+        const int gave_up = static_cast<int>(ExitStatus::unreachable);
+        return m_interrupted ? 128 + *m_interrupted : gave_up;
+    }
+
+    Result<int> detached(const Run& run, JobId job)
+    {
+        tell(fmt::format("its output: gpuq logs -f {}", job.value));
+        if (m_globals.json) {
+            const std::string text = report::json_document(
+                {{"key", run.key.text()}, {"job", job}, {"name", run.request.name}});
+            std::fwrite(text.data(), 1, text.size(), stdout);
+        }
+        return 0;
+    }
+
+    Result<int> follow(const Run& run, const Submitted& submitted)
+    {
+        if (submitted.batch) {
+            const WaitingOptions waiting{m_terminal, m_globals.quiet, m_options.max_wait};
+            TRY_ASSIGN(const Waited waited,
+                       wait_for_start(m_doors, m_signals, run, submitted.job, waiting));
+            if (waited.leave) {
+                return *waited.leave;
+            }
+        }
+        SessionOptions options;
+        options.terminal = m_terminal;
+        options.quiet = m_globals.quiet;
+        return Session(m_doors, m_signals, run, submitted.job, options).run(submitted.process);
+    }
+
+    void tell(const std::string& text) const
+    {
+        if (!m_globals.quiet) {
+            say(text);
+        }
+    }
+
+    Doors& m_doors;
+    const Globals& m_globals;
+    RunOptions m_options;
+    bool m_terminal;
+    Signals m_signals;
+    Store* m_store = nullptr;
+    Cluster* m_cluster = nullptr;
+    std::optional<int> m_interrupted;
+    bool m_submitted = false;
+};
+
+Result<int> run(Invocation& invocation)
+{
+    TRY_ASSIGN(RunOptions options, run_options(invocation.options, invocation.words));
+    return RunVerb(invocation, std::move(options)).run();
+}
+
+} // namespace
+
+const Verb k_run_verb{"run",
+                      "gpuq run [options] [--] PROGRAM [ARG...]",
+                      "run a program on a GPU now, its output here",
+                      run,
+                      run_option_table(),
+                      Order::options_first};
+
+} // namespace gpuq::cli

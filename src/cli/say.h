@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include <string_view>
+
+namespace gpuq::cli {
+
+enum class Cursor { line_start, middle };
+
+/// gpuq's own words: one line on stderr, `gpuq: ` in front, sanitised. On a terminal whose cursor
+/// stands in the middle of the program's line, on a line of its own.
+void say(std::string_view text, Cursor cursor = Cursor::line_start);
+
+} // namespace gpuq::cli

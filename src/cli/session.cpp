@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/session.h"
+
+#include "cli/say.h"
+#include "core/layout.h"
+#include "report/words.h"
+#include "runs/record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <poll.h>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+namespace gpuq::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto k_second_interrupt = 2s;
+constexpr auto k_look_again = 1s;
+constexpr auto k_read_again = 20ms;
+/// A supervisor that was asked to stop kills after 10 s; later it is Slurm's turn.
+constexpr auto k_stop_patience = 15s;
+constexpr int k_closed_output = 128 + SIGPIPE;
+
+/// True when reading from descriptor 0 is ours to do: not a terminal of which we are in the
+/// background.
+bool may_read_stdin()
+{
+    const pid_t foreground = tcgetpgrp(STDIN_FILENO);
+    return foreground < 0 || foreground == getpgrp();
+}
+
+template <typename Point>
+void earliest(std::optional<Point>& result, const std::optional<Point>& other)
+{
+    if (other && (!result || *other < *result)) {
+        result = other;
+    }
+}
+
+} // namespace
+
+Session::Session(Doors& doors, Signals& signals, const Run& run, JobId job, SessionOptions options)
+    : m_doors(doors)
+    , m_signals(signals)
+    , m_run(run)
+    , m_job(job)
+    , m_options(options)
+    , m_printer(STDOUT_FILENO, STDERR_FILENO)
+    , m_connections(doors, run, job, options.handover, [this] { return attach(); })
+    , m_disk(doors, run, m_printer)
+{
+    if (run.request.input == Input::none) {
+        m_input.close();
+    }
+}
+
+wire::Attach Session::attach() const
+{
+    return {wire::k_version, wire::Role::owner, m_printer.wanted(Stream::out),
+            m_printer.wanted(Stream::err)};
+}
+
+Result<int> Session::run(std::optional<StepProcess> first)
+{
+    m_connections.begin(first);
+    if (!first) {
+        m_look_at = Clock::now() + k_look_again;
+    }
+    send_input();
+    while (!m_left && !(m_ended && m_printer.empty())) {
+        wait_for_something();
+        on_timers();
+    }
+    return m_left ? *m_left : finish();
+}
+
+void Session::wait_for_something()
+{
+    struct Source {
+        pollfd wait;
+        void (Session::*handle)();
+    };
+    std::vector<Source> sources;
+    const auto listen = [&](int descriptor, short events, void (Session::*handle)()) {
+        if (descriptor >= 0) {
+            sources.push_back({{descriptor, events, 0}, handle});
+        }
+    };
+    const auto listen_to = [&](std::optional<Connection>& connection, void (Session::*handle)()) {
+        if (connection && !m_ended) { // after the end only the printing is left
+            listen(m_printer.full() ? -1 : connection->output(), POLLIN, handle);
+            listen(connection->error(), POLLIN, handle);
+            listen(connection->wants_to_write(), POLLOUT, handle);
+        }
+    };
+    listen(m_signals.descriptor(), POLLIN, &Session::on_signals);
+    listen(m_printer.empty() ? -1 : m_printer.next_descriptor(), POLLOUT, &Session::on_printer);
+    listen_to(current(), &Session::on_current);
+    listen_to(m_connections.next(), &Session::on_next);
+    listen_to(m_connections.guard(), &Session::on_guard);
+    listen(m_input.wants_more() && !m_stdin_gone && may_read_stdin() ? STDIN_FILENO : -1, POLLIN,
+           &Session::on_stdin);
+
+    std::vector<pollfd> waits;
+    std::transform(sources.begin(), sources.end(), std::back_inserter(waits),
+                   [](const Source& source) { return source.wait; });
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(next_timer() - Clock::now());
+    if (::poll(waits.data(), waits.size(),
+               static_cast<int>(std::clamp(left, 0ms, 1000ms).count())) <= 0) {
+        return;
+    }
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+        if (waits[i].revents != 0) {
+            (this->*sources[i].handle)();
+        }
+    }
+}
+
+void Session::on_signals()
+{
+    while (const std::optional<int> number = m_signals.next()) {
+        if (!m_options.terminal && *number != SIGHUP) {
+            m_signals_to_send.push_back(*number);
+            forward_signals();
+        } else if (*number == SIGINT) {
+            on_interrupt();
+        } else if (*number != SIGQUIT) {
+            return leave(static_cast<int>(ExitStatus::detached));
+        }
+    }
+}
+
+/// The program's signals, as soon as there is a way to it.
+void Session::forward_signals()
+{
+    if (current() && current()->greeted) {
+        for (const int number : std::exchange(m_signals_to_send, {})) {
+            current()->send(wire::Signal{number});
+        }
+    }
+}
+
+void Session::on_interrupt()
+{
+    if (m_stopping) {
+        return leave(static_cast<int>(ExitStatus::interrupted));
+    }
+    if (m_detach_at) {
+        m_detach_at.reset();
+        return stop();
+    }
+    say("again to stop the run; else detaching");
+    m_detach_at = Clock::now() + k_second_interrupt;
+}
+
+void Session::on_printer()
+{
+    const int error = m_printer.write_some();
+    if (error == EPIPE) {
+        return leave(k_closed_output);
+    }
+    if (error == EIO && m_options.terminal) { // the terminal has hung up; its HUP is on the way
+        return leave(static_cast<int>(ExitStatus::detached));
+    }
+    if (error != 0) {
+        say(fmt::format("the output can't be written here: {}", std::strerror(error)));
+        leave(static_cast<int>(ExitStatus::internal));
+    }
+}
+
+void Session::on_stdin()
+{
+    std::array<char, wire::k_piece> buffer;
+    const ssize_t count = ::read(STDIN_FILENO, buffer.data(), buffer.size());
+    if (count > 0) {
+        m_input.add({buffer.data(), static_cast<std::size_t>(count)});
+    } else if (m_run.request.input == Input::terminal && isatty(STDIN_FILENO) != 1) {
+        m_stdin_gone = true;
+    } else if (count == 0 || (errno != EINTR && errno != EAGAIN && errno != EIO)) {
+        m_input.close();
+    }
+    send_input();
+}
+
+void Session::send_input()
+{
+    if (!current() || m_run.request.input == Input::none) {
+        return;
+    }
+    for (const wire::Frame& frame : m_input.to_send()) {
+        current()->send(frame);
+    }
+}
+
+void Session::on_current()
+{
+    if (!current()) {
+        return;
+    }
+    current()->read_errors();
+    if (current()->wants_to_write() >= 0) {
+        current()->write_some();
+    }
+    if (m_printer.full()) {
+        return;
+    }
+    const bool open = current()->read_some();
+    while (current() && !m_ended) {
+        auto frame = current()->next();
+        if (!frame) {
+            break;
+        }
+        on_frame(*std::move(frame));
+    }
+    if (!open && !m_ended) {
+        on_broken();
+    }
+}
+
+void Session::on_frame(wire::Frame frame)
+{
+    if (std::holds_alternative<wire::Hello>(frame)) {
+        m_connections.greeted();
+        forward_signals();
+    } else if (std::holds_alternative<wire::Started>(frame)) {
+        m_connections.started();
+    } else if (const auto* output = std::get_if<wire::Output>(&frame)) {
+        const std::uint64_t gap = m_printer.take(output->stream, output->offset, output->bytes);
+        if (gap > 0) {
+            say(fmt::format("{} bytes of output were lost: the log could not be written", gap));
+        }
+    } else if (const auto* taken = std::get_if<wire::StdinTaken>(&frame)) {
+        m_input.taken(*taken);
+        send_input();
+    } else if (const auto* note = std::get_if<wire::Note>(&frame)) {
+        say(note->text);
+    } else if (auto* ended = std::get_if<wire::Ended>(&frame)) {
+        m_ended = std::move(*ended);
+        current()->send(wire::Bye{}); // we have all of it: the allocation may go
+        current()->flush(1s);
+    }
+}
+
+void Session::on_next()
+{
+    if (m_connections.on_next()) {
+        m_said_lost = false;
+        m_look_at.reset();
+        m_input.restart();
+        send_input();
+        forward_signals();
+        on_current();
+    }
+}
+
+void Session::on_guard()
+{
+    m_connections.on_guard();
+}
+
+void Session::on_broken()
+{
+    const Connections::Broken broken = m_connections.drop_current();
+    if (broken.never_began) {
+        say(broken.words.empty() ? "the supervisor could not be started" : "srun: " + broken.words);
+        if (const auto cluster = m_doors.cluster()) {
+            (void)(*cluster)->complete(m_job, static_cast<int>(ExitStatus::internal));
+        }
+    }
+    m_look_at = Clock::now();
+}
+
+/// Without a connection: what the log on disk has, and whether the run has ended.
+void Session::look_at_disk()
+{
+    m_look_at = Clock::now() + k_look_again;
+    const auto store = m_doors.store();
+    if (!store) {
+        return;
+    }
+    m_ended = m_disk.look(**store);
+    if (m_disk.knows_ending()) {
+        m_connections.give_up();
+        m_look_at = Clock::now() + k_read_again;
+    } else if (m_connections.was_connected() && !m_said_lost) {
+        m_said_lost = true;
+        say("the connection to the run is lost; the run goes on, trying again");
+    }
+}
+
+void Session::stop()
+{
+    m_stopping = true;
+    say("stopping the run");
+    const std::string by = fmt::format("{}@{}", m_run.user, m_run.host);
+    if (current()) {
+        current()->send(wire::Stop{by});
+    }
+    if (const auto store = m_doors.store()) {
+        (void)(*store)->write(layout::inbox(m_run.key) + "/" + layout::k_stop_request,
+                              to_json(StopRequest{by, m_doors.clock().now()}));
+    }
+    m_cancel_at = Clock::now() + (current() ? k_stop_patience : 0s);
+}
+
+/// The person goes, the run stays.
+void Session::leave(int status)
+{
+    m_left = status;
+    if (m_ended) {
+        return;
+    }
+    if (!m_connections.secure()) {
+        return end_as_lost();
+    }
+    const bool breaks_off = m_run.request.input == Input::pipe && !m_input.all_taken();
+    if (current() && m_input.all_taken()) {
+        current()->send(wire::Bye{});
+        current()->flush(200ms);
+    }
+    if (breaks_off) {
+        say(fmt::format("left; run {} ends, for its input has broken off", m_job.value));
+    } else if (status != k_closed_output) {
+        say(fmt::format("detached; run {} goes on. Back to it: gpuq logs -f {}", m_job.value,
+                        m_job.value));
+    }
+}
+
+/// The run has died with its step, and its GPUs are to be freed; should Slurm not answer, the next
+/// gpuq that looks at the run does it.
+void Session::end_as_lost()
+{
+    m_left = static_cast<int>(ExitStatus::lost);
+    const Ending ending{*m_left, Cause::lost,
+                        "its step was ended together with the processes of the login, within the "
+                        "first seconds",
+                        m_doors.clock().now()};
+    const auto cluster = m_doors.cluster();
+    const auto store = m_doors.store();
+    if (cluster && (*cluster)->complete(m_job, ending.status) && store) {
+        (void)(*store)->write_once(layout::ended_json(m_run.key), to_json(ending));
+        (void)(*store)->remove(layout::active(m_run.key));
+    }
+    for (const std::string& line : farewell(m_run, m_job, ending, "")) {
+        say(line);
+    }
+}
+
+void Session::on_timers()
+{
+    m_connections.on_timers();
+    const auto now = Clock::now();
+    const auto due = [now](const auto& timer) { return timer && *timer <= now; };
+    if (due(m_detach_at)) {
+        m_detach_at.reset();
+        leave(static_cast<int>(ExitStatus::interrupted));
+    }
+    if (due(m_look_at) && !current() && !m_ended) {
+        look_at_disk();
+    }
+    if (due(m_cancel_at) && !m_ended) {
+        m_cancel_at = now + k_stop_patience;
+        if (const auto cluster = m_doors.cluster()) {
+            (void)(*cluster)->cancel(m_job); // asked again until the run has ended
+        }
+    }
+}
+
+Session::Clock::time_point Session::next_timer() const
+{
+    std::optional<Clock::time_point> next = Clock::now() + 1s;
+    for (const auto& timer : {m_connections.next_timer(), m_detach_at, m_look_at, m_cancel_at}) {
+        earliest(next, timer);
+    }
+    return *next;
+}
+
+void Session::say(const std::string& text) const
+{
+    if (!m_options.quiet) {
+        cli::say(text, m_printer.at_line_start() ? Cursor::line_start : Cursor::middle);
+    }
+}
+
+int Session::finish()
+{
+    const Ending& ending = m_ended->ending;
+    for (const std::string& line : farewell(m_run, m_job, ending, m_ended->last_lines)) {
+        say(line);
+    }
+    return ending.status;
+}
+
+} // namespace gpuq::cli

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "cli/connections.h"
+#include "cli/disk_view.h"
+#include "cli/printer.h"
+#include "cli/signals.h"
+#include "cli/verb.h"
+#include "core/run.h"
+#include "runs/input_buffer.h"
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gpuq::cli {
+
+struct SessionOptions {
+    bool terminal = false; ///< a person sits there: Ctrl-C, HUP and TERM detach
+    bool quiet = false;
+    /// Age of the run at which the relay takes over and the first srun goes (src/README.md, 4).
+    std::chrono::milliseconds handover{2000};
+};
+
+/// Ties this process's stdin, stdout, stderr and signals to a started run, until the run has ended
+/// or the person has left. Every connection may break at any time: output goes on at its byte,
+/// input at the last byte that the supervisor took.
+class Session {
+public:
+    /// `signals` has to exist before the run is started, so that none is missed.
+    Session(Doors& doors, Signals& signals, const Run& run, JobId job, SessionOptions options);
+
+    /// `first`: the streams of the supervisor's own step; without, a relay is opened.
+    /// Gives what gpuq exits with.
+    Result<int> run(std::optional<StepProcess> first);
+
+private:
+    using Clock = std::chrono::steady_clock;
+
+    std::optional<Connection>& current() { return m_connections.current(); }
+    wire::Attach attach() const;
+    void wait_for_something();
+    void on_signals();
+    void on_interrupt();
+    void on_printer();
+    void on_stdin();
+    void on_current();
+    void on_next();
+    void on_guard();
+    void on_frame(wire::Frame frame);
+    void on_timers();
+    void on_broken();
+    void look_at_disk();
+    void send_input();
+    void stop();
+    void leave(int status);
+    void end_as_lost();
+    void forward_signals();
+    void say(const std::string& text) const;
+    Clock::time_point next_timer() const;
+    int finish();
+
+    Doors& m_doors;
+    Signals& m_signals;
+    const Run& m_run;
+    JobId m_job;
+    SessionOptions m_options;
+    Printer m_printer;
+    InputBuffer m_input;
+
+    Connections m_connections;
+    DiskView m_disk;
+    std::optional<Clock::time_point> m_detach_at; ///< a first Ctrl-C ran out
+    std::optional<Clock::time_point> m_look_at;   ///< disconnected: when to ask disk and Slurm
+    std::optional<Clock::time_point> m_cancel_at; ///< a stop that nobody carried out
+    std::vector<int> m_signals_to_send;
+    bool m_stdin_gone = false; ///< its terminal has hung up: silence, not an end
+    bool m_stopping = false;
+    bool m_said_lost = false;
+    std::optional<wire::Ended> m_ended;
+    std::optional<int> m_left;
+};
+
+} // namespace gpuq::cli

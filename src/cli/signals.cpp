@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/signals.h"
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+namespace gpuq::cli {
+namespace {
+
+bool ignored(int number)
+{
+    struct sigaction action = {};
+    return sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+} // namespace
+
+Signals::Signals()
+{
+    sigset_t mask;
+    sigemptyset(&mask);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+        if (!ignored(number)) {
+            sigaddset(&mask, number);
+        }
+    }
+    sigprocmask(SIG_BLOCK, &mask, &m_before);
+    // A background read from the terminal is an error to be seen, not a reason to stop.
+    std::signal(SIGTTIN, SIG_IGN);
+    m_descriptor = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+Signals::~Signals()
+{
+    ::close(m_descriptor);
+    sigprocmask(SIG_SETMASK, &m_before, nullptr);
+}
+
+std::optional<int> Signals::next()
+{
+    signalfd_siginfo info = {};
+    if (::read(m_descriptor, &info, sizeof info) != sizeof info) {
+        return std::nullopt;
+    }
+    return static_cast<int>(info.ssi_signo);
+}
+
+} // namespace gpuq::cli

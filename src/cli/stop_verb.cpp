@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/stop_verb.h"
+
+#include "cli/look_doors.h"
+#include "cli/run_table.h"
+#include "cli/say.h"
+#include "cli/surroundings.h"
+#include "core/layout.h"
+#include "report/words.h"
+#include "runs/evidence.h"
+#include "runs/find.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace gpuq::cli {
+namespace {
+
+/// One use of `gpuq stop`.
+class StopVerb {
+public:
+    StopVerb(Invocation& invocation, Store& store)
+        : m_invocation(invocation)
+        , m_store(store)
+        , m_doors(look_doors(invocation.doors, store))
+    {
+    }
+
+    Result<int> run()
+    {
+        if (m_invocation.words.empty()) {
+            TRY_ASSIGN(const RunKey only, only_active());
+            return stop(only);
+        }
+        int worst = 0;
+        for (const std::string& word : m_invocation.words) {
+            const auto meant = meant_by(word);
+            const auto done = meant ? stop(*meant) : Result<int>(meant.error());
+            if (!done) {
+                // Typed for several runs, it is not to stop at the first that is not there.
+                if (m_invocation.words.size() == 1) {
+                    return done.error();
+                }
+                say(done.error().text);
+            }
+            const int status = done ? *done : static_cast<int>(exit_status_of(done.error().kind));
+            worst = std::max(worst, status);
+        }
+        return worst;
+    }
+
+private:
+    std::vector<RunStatus> still_active(const std::vector<RunKey>& keys)
+    {
+        auto runs = look(m_doors, keys).runs;
+        std::erase_if(runs, [](const RunStatus& run) { return run.state == RunState::ended; });
+        return runs;
+    }
+
+    static Error which(const std::vector<RunStatus>& runs)
+    {
+        std::vector<std::string> titles;
+        for (const RunStatus& run : runs) {
+            titles.push_back(run_title(run));
+        }
+        return fail(Error::Kind::usage, fmt::format("which of {} runs? Say its id: {}", runs.size(),
+                                                    fmt::join(titles, ", ")));
+    }
+
+    Result<RunKey> only_active()
+    {
+        TRY_ASSIGN(const auto keys, active_runs(m_store));
+        const auto runs = still_active(keys);
+        if (runs.empty()) {
+            return fail(Error::Kind::missing, "no run is active");
+        }
+        if (runs.size() > 1) {
+            return which(runs);
+        }
+        return runs.front().key;
+    }
+
+    Result<RunKey> meant_by(const std::string& word)
+    {
+        TRY_ASSIGN(const RunMatches matches, find_runs(m_store, word));
+        if (matches.unfinished.size() < 2) {
+            return matches.unfinished.empty() ? *matches.finished : matches.unfinished.front();
+        }
+        const auto runs = still_active(matches.unfinished);
+        if (runs.size() > 1) {
+            return which(runs);
+        }
+        return runs.empty() ? matches.unfinished.front() : runs.front().key;
+    }
+
+    /// The request goes to disk before anybody waits for Slurm: a Ctrl-C in between loses nothing.
+    Result<int> stop(const RunKey& key)
+    {
+        RunStatus run = look_at(m_doors, key, Ask::never);
+        if (run.state != RunState::ended) {
+            leave_request(run);
+            const Looked looked = look(m_doors, {key});
+            run = looked.runs.front();
+            if (!looked.slurm_silent.empty()) {
+                return not_cancelled(run, fail(Error::Kind::unreachable, looked.slurm_silent));
+            }
+        }
+        if (run.state == RunState::ended) {
+            tell(fmt::format("run {} {}", run_title(run), how_it_ended(run)));
+            return 0;
+        }
+        return run.job ? cancel(run) : stop_without_job(run);
+    }
+
+    Result<int> cancel(const RunStatus& run)
+    {
+        const auto cluster = m_invocation.doors.cluster();
+        const auto done =
+            cluster ? (*cluster)->cancel(run.job->job) : Result<void>(cluster.error());
+        if (!done) {
+            return not_cancelled(run, done.error());
+        }
+        const bool withdrawn =
+            run.state == RunState::waiting && look_at(m_doors, run.key).state == RunState::ended;
+        tell(withdrawn ? fmt::format("run {} is withdrawn", run_title(run))
+                       : fmt::format("stopping run {}", run_title(run)));
+        return 0;
+    }
+
+    static std::string how_it_ended(const RunStatus& run)
+    {
+        return run.ending && run.run
+                   ? "has ended already: it " + ending_in_words(*run.ending, run.run->request)
+                   : "has ended already";
+    }
+
+    /// First on disk: should Slurm not answer, the supervisor finds it and ends the run.
+    void leave_request(const RunStatus& run)
+    {
+        const StopRequest request{fmt::format("{}@{}", user_name(), host_name()),
+                                  m_invocation.doors.clock().now()};
+        const auto written = m_store.write_once(
+            layout::inbox(run.key) + "/" + layout::k_stop_request, to_json(request));
+        m_request_left = written || written.error().kind == Error::Kind::busy;
+        if (!m_request_left) {
+            say(written.error().text);
+        }
+    }
+
+    /// Not submitted yet: whoever submits it or adopts it finds the request.
+    Result<int> stop_without_job(const RunStatus& run)
+    {
+        if (!m_request_left) {
+            return fail(Error::Kind::io,
+                        fmt::format("run {} can't be stopped before it has a job", run_title(run)));
+        }
+        tell(fmt::format("run {} is stopped as soon as Slurm has it", run_title(run)));
+        return 0;
+    }
+
+    Result<int> not_cancelled(const RunStatus& run, const Error& error)
+    {
+        if (error.kind != Error::Kind::unreachable || !m_request_left) {
+            return error;
+        }
+        // Running without Slurm's word: its heart beats, and it looks into its inbox each second.
+        if (run.state == RunState::running) {
+            tell(fmt::format("stopping run {} ({}; the run itself has been told)", run_title(run),
+                             error.text));
+            return 0;
+        }
+        say(fmt::format("{}; run {} is stopped as soon as it starts, or Slurm answers a gpuq ls",
+                        error.text, run_title(run)));
+        return static_cast<int>(ExitStatus::unreachable);
+    }
+
+    void tell(const std::string& text) const
+    {
+        if (!m_invocation.globals.quiet) {
+            say(text);
+        }
+    }
+
+    Invocation& m_invocation;
+    Store& m_store;
+    LookDoors m_doors;
+    bool m_request_left = false;
+};
+
+Result<int> stop(Invocation& invocation)
+{
+    TRY_ASSIGN(Store* const store, invocation.doors.store());
+    return StopVerb(invocation, *store).run();
+}
+
+} // namespace
+
+const Verb k_stop_verb{"stop", "gpuq stop [RUN...]", "end runs, or take them out of the queue",
+                       stop};
+
+} // namespace gpuq::cli

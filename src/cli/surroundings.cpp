@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/surroundings.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+namespace gpuq::cli {
+namespace {
+
+/// Linux's number of /dev/null, wherever it is (null(4)).
+constexpr unsigned k_memory_major = 1;
+constexpr unsigned k_null_minor = 3;
+
+Surroundings::File file_at(const std::string& path)
+{
+    struct stat status = {};
+    if (::stat(path.c_str(), &status) != 0) {
+        return Surroundings::File::missing;
+    }
+    if (!S_ISREG(status.st_mode)) {
+        return Surroundings::File::other;
+    }
+    return ::access(path.c_str(), X_OK) == 0 ? Surroundings::File::executable
+                                             : Surroundings::File::plain;
+}
+
+/// PWD when it names the working directory (it keeps the links a person typed), else its path.
+Result<std::string> working_directory(Doors& doors)
+{
+    struct stat here = {};
+    struct stat named = {};
+    const auto variable = doors.variable("PWD");
+    if (variable && variable->starts_with('/') && ::stat(".", &here) == 0 &&
+        ::stat(variable->c_str(), &named) == 0 && here.st_dev == named.st_dev &&
+        here.st_ino == named.st_ino) {
+        return *variable;
+    }
+    std::array<char, PATH_MAX> path{};
+    if (::getcwd(path.data(), path.size()) == nullptr) {
+        return fail(
+            Error::Kind::usage,
+            fmt::format("the working directory is gone ({}): cd to another", std::strerror(errno)));
+    }
+    return std::string(path.data());
+}
+
+} // namespace
+
+bool on_a_terminal()
+{
+    return ::isatty(STDIN_FILENO) == 1 || ::isatty(STDOUT_FILENO) == 1 ||
+           ::isatty(STDERR_FILENO) == 1;
+}
+
+Input kind_of_stdin()
+{
+    struct stat status = {};
+    if (::fstat(STDIN_FILENO, &status) != 0) {
+        return Input::none;
+    }
+    if (S_ISCHR(status.st_mode) && major(status.st_rdev) == k_memory_major &&
+        minor(status.st_rdev) == k_null_minor) {
+        return Input::none;
+    }
+    return ::isatty(STDIN_FILENO) == 1 ? Input::terminal : Input::pipe;
+}
+
+std::string user_name()
+{
+    const passwd* const entry = ::getpwuid(::getuid());
+    return entry == nullptr ? fmt::format("{}", ::getuid()) : entry->pw_name;
+}
+
+std::string host_name()
+{
+    std::array<char, HOST_NAME_MAX + 1> name{};
+    return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+Result<Surroundings> surroundings(Doors& doors)
+{
+    Surroundings here;
+    TRY_ASSIGN(here.work_dir, working_directory(doors));
+    here.file = file_at;
+    TRY_ASSIGN(const Settings settings, doors.settings());
+    here.container_command = settings.container.value_or(std::vector<std::string>{});
+    here.variable = [&doors](const std::string& name) { return doors.variable(name); };
+    return here;
+}
+
+} // namespace gpuq::cli

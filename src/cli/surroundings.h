@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "cli/verb.h"
+#include "core/run.h"
+#include "runs/plan.h"
+
+#include <string>
+
+/// What this process stands in: its terminal, its user, its folder.
+namespace gpuq::cli {
+
+/// A person is there: one of stdin, stdout and stderr is a terminal.
+bool on_a_terminal();
+
+/// What stdin is for the program: a closed one and /dev/null are none.
+Input kind_of_stdin();
+
+/// The name of the calling user, from the password database; the number when it has none.
+std::string user_name();
+std::string host_name();
+
+/// What a plan looks at, from this process and the configuration. Without nodes.
+Result<Surroundings> surroundings(Doors& doors);
+
+} // namespace gpuq::cli

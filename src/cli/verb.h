@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "cli/config.h"
+#include "cli/options.h"
+#include "core/result.h"
+#include "ports/clock.h"
+#include "ports/cluster.h"
+#include "ports/store.h"
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gpuq::cli {
+
+/// The doors, each opened at its first use: `gpuq --help` opens none, `gpuq logs` no Slurm.
+/// References live as long as the object.
+class Doors {
+public:
+    virtual ~Doors() = default;
+    virtual Result<Cluster*> cluster() = 0;
+    virtual Result<Accounting*> accounting() = 0;
+    virtual Result<Store*> store() = 0;
+    virtual Clock& clock() = 0;
+    /// Randomness, for a new key.
+    virtual std::array<unsigned char, 8> random() = 0;
+    /// Variable of the environment, or nothing.
+    virtual std::optional<std::string> variable(const std::string& name) = 0;
+    /// The whole environment, NAME=VALUE.
+    virtual std::vector<std::string> environment() = 0;
+    /// Absolute path of gpuq-supervisor, as the nodes see it.
+    virtual Result<std::string> supervisor() = 0;
+    /// Variables and configuration files (config.h).
+    virtual Result<Settings> settings() = 0;
+    /// --cluster NAME: the cluster that `cluster` and `accounting` are to open.
+    virtual void choose_cluster(const std::string& name) = 0;
+};
+
+/// Options that every verb takes.
+struct Globals {
+    bool json = false;
+    bool no_header = false;
+    bool quiet = false;
+    std::string columns; ///< comma-separated, empty: the verb's own
+    std::string cluster; ///< --cluster; empty: the one that is found
+    enum class Color { automatic, always, never } color = Color::automatic;
+};
+
+/// One use of a verb: what stands after it, and what it may touch. The options have been checked
+/// against the verb's table; global ones are in `globals`.
+struct Invocation {
+    Doors& doors;
+    Globals globals;
+    std::vector<std::string> words; ///< operands
+    Options options;
+};
+
+/// A row of the table of verbs (verbs.cpp): dispatch, help, completion and the man page check read
+/// it.
+struct Verb {
+    std::string_view name;
+    std::string_view synopsis; ///< `gpuq logs [-f] RUN`
+    std::string_view summary;  ///< one line
+    /// The exit status; an error is printed by the caller as `gpuq: TEXT` and mapped.
+    Result<int> (*run)(Invocation&);
+    std::span<const Option> options = {};
+    Order order = Order::mixed;
+};
+
+} // namespace gpuq::cli

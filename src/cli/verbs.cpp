@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/verbs.h"
+
+#include "cli/cluster_verb.h"
+#include "cli/completion_verb.h"
+#include "cli/help_verb.h"
+#include "cli/logs_verb.h"
+#include "cli/ls_verb.h"
+#include "cli/run_verb.h"
+#include "cli/stop_verb.h"
+#include "core/nearest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace gpuq::cli {
+namespace {
+
+constexpr std::array<const Verb*, 7> k_verbs = {&k_run_verb,  &k_logs_verb,    &k_ls_verb,
+                                                &k_stop_verb, &k_cluster_verb, &k_completion_verb,
+                                                &k_help_verb};
+
+constexpr std::array k_global_options = {
+    Option{0, "json", "", "print one JSON document"},
+    Option{0, "columns", "NAMES", "columns of a table, comma-separated"},
+    Option{0, "no-header", "", "no header above a table"},
+    Option{0, "color", "WHEN", "auto, always or never"},
+    Option{0, "cluster", "NAME", "which cluster; local: the one of `gpuq cluster up`"},
+    Option{0, "host", "NAME", "", Option::State::reserved},
+    Option{'Q', "quiet", "", "no words of gpuq's own, errors apart"},
+    Option{'h', "help", "", "say what the verb does, and leave"},
+};
+
+constexpr std::array<std::string_view, 21> k_reserved_verbs = {
+    "shell",    "attach", "show",     "free",    "why",    "extend",    "resume",
+    "rehearse", "usage",  "profile",  "top",     "policy", "keepalive", "serve",
+    "doctor",   "clean",  "notebook", "reserve", "data",   "report",    "exempt"};
+
+} // namespace
+
+std::span<const Verb* const> verbs()
+{
+    return k_verbs;
+}
+
+std::span<const Option> global_options()
+{
+    return k_global_options;
+}
+
+std::span<const std::string_view> reserved_verbs()
+{
+    return k_reserved_verbs;
+}
+
+const Verb* find_verb(std::string_view name)
+{
+    const auto verb = std::find_if(k_verbs.begin(), k_verbs.end(),
+                                   [&](const Verb* row) { return row->name == name; });
+    return verb == k_verbs.end() ? nullptr : *verb;
+}
+
+Error no_such_verb(std::string_view name)
+{
+    const auto reserved = reserved_verbs();
+    if (std::find(reserved.begin(), reserved.end(), name) != reserved.end()) {
+        return fail(Error::Kind::usage,
+                    fmt::format("'{}' is not in this version; gpuq help lists what is", name));
+    }
+    std::vector<std::string> known;
+    for (const Verb* verb : verbs()) {
+        known.emplace_back(verb->name);
+    }
+    return fail(Error::Kind::usage, fmt::format("no verb '{}'{}; gpuq help lists them", name,
+                                                did_you_mean(name, known)));
+}
+
+std::vector<Option> all_options(const Verb& verb)
+{
+    std::vector<Option> table(verb.options.begin(), verb.options.end());
+    table.insert(table.end(), k_global_options.begin(), k_global_options.end());
+    return table;
+}
+
+} // namespace gpuq::cli

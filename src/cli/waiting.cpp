@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/waiting.h"
+
+#include "cli/say.h"
+#include "core/layout.h"
+#include "core/sanitise.h"
+#include "report/words.h"
+#include "runs/record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <poll.h>
+#include <unistd.h>
+
+namespace gpuq::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using Steady = std::chrono::steady_clock;
+
+constexpr auto k_disk_period = 500ms;
+constexpr auto k_slurm_period = 10s;
+constexpr auto k_heartbeat = 60s;
+constexpr auto k_bell_after = 10s;
+
+class Wait {
+public:
+    Wait(Doors& doors, Signals& signals, const Run& run, JobId job, const WaitingOptions& options)
+        : m_doors(doors)
+        , m_signals(signals)
+        , m_run(run)
+        , m_job(job)
+        , m_options(options)
+        , m_one_line(options.terminal && isatty(STDERR_FILENO) == 1)
+    {
+    }
+
+    Result<Waited> run()
+    {
+        TRY_ASSIGN(m_store, m_doors.store());
+        TRY_ASSIGN(m_cluster, m_doors.cluster());
+        while (true) {
+            if (has_started()) {
+                return started();
+            }
+            if (Steady::now() >= m_next_question) {
+                m_next_question = Steady::now() + k_slurm_period;
+                if (ask_slurm()) {
+                    return started();
+                }
+            }
+            if (m_options.max_wait && Steady::now() - m_begin >= *m_options.max_wait) {
+                return withdraw(static_cast<int>(ExitStatus::max_wait), "--max-wait has passed");
+            }
+            pollfd wait{m_signals.descriptor(), POLLIN, 0};
+            ::poll(&wait, 1, static_cast<int>(time_to_sleep().count()));
+            if (const auto number = m_signals.next()) {
+                return on_signal(*number);
+            }
+        }
+    }
+
+private:
+    std::chrono::milliseconds time_to_sleep() const
+    {
+        auto time = std::chrono::milliseconds(k_disk_period);
+        if (m_options.max_wait) {
+            const auto left = *m_options.max_wait - (Steady::now() - m_begin);
+            time = std::clamp(std::chrono::ceil<std::chrono::milliseconds>(left), 0ms, time);
+        }
+        return time;
+    }
+
+    /// The supervisor has written its first line.
+    bool has_started() const
+    {
+        const auto size = m_store->size(layout::journal(m_run.key, LinkNumber{1}));
+        return size && *size > 0;
+    }
+
+    /// True when the job no longer waits. No answer is no news.
+    bool ask_slurm()
+    {
+        const auto jobs = m_cluster->own_jobs();
+        if (!jobs) {
+            show(fmt::format("waiting; {}", jobs.error().text));
+            return false;
+        }
+        const auto job = std::find_if(jobs->begin(), jobs->end(),
+                                      [&](const Job& one) { return one.id == m_job; });
+        if (job == jobs->end() || job->state != JobState::pending) {
+            return true; // running, or ended already: the session finds out
+        }
+        show(waiting_text(*job));
+        return false;
+    }
+
+    std::string waiting_text(const Job& job) const
+    {
+        std::string text = fmt::format("waiting: {}", waiting_in_words(job.reason));
+        const Time now = m_doors.clock().now();
+        if (job.started_at && *job.started_at > now) {
+            const auto wait = std::chrono::ceil<std::chrono::seconds>(*job.started_at - now);
+            text += fmt::format("; expected start {} (in {})", clock_text(*job.started_at, now),
+                                in_words(wait));
+        }
+        return text;
+    }
+
+    void show(const std::string& text)
+    {
+        const bool news = text != m_shown;
+        if (m_options.quiet || (!news && Steady::now() - m_shown_at < k_heartbeat && !m_one_line)) {
+            return;
+        }
+        m_shown = text;
+        m_shown_at = Steady::now();
+        if (!m_one_line) {
+            return say(text);
+        }
+        const std::string line = "\r\033[Kgpuq: " + clipped(sanitised(text), 72);
+        [[maybe_unused]] const auto count = ::write(STDERR_FILENO, line.data(), line.size());
+        m_line_open = true;
+    }
+
+    void close_line()
+    {
+        if (std::exchange(m_line_open, false)) {
+            [[maybe_unused]] const auto count = ::write(STDERR_FILENO, "\n", 1);
+        }
+    }
+
+    Waited started()
+    {
+        close_line();
+        const auto waited = Steady::now() - m_begin;
+        if (!m_options.quiet && waited > k_bell_after) {
+            const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(waited);
+            say(fmt::format("started after {}", in_words(seconds)));
+            if (isatty(STDERR_FILENO) == 1) {
+                [[maybe_unused]] const auto count = ::write(STDERR_FILENO, "\a", 1);
+            }
+        }
+        return Waited{};
+    }
+
+    Result<Waited> on_signal(int number)
+    {
+        if (number == SIGINT && m_options.terminal) {
+            return withdraw(static_cast<int>(ExitStatus::interrupted), "Ctrl-C");
+        }
+        if (m_options.terminal || number == SIGHUP) {
+            close_line();
+            tell(fmt::format("detached; run {} stays in the queue. Back to it: gpuq logs -f {}",
+                             m_job.value, m_job.value));
+            return Waited{static_cast<int>(ExitStatus::detached)};
+        }
+        return withdraw(128 + number, fmt::format("signal {}", number));
+    }
+
+    Result<Waited> withdraw(int status, const std::string& why)
+    {
+        close_line();
+        const Time now = m_doors.clock().now();
+        const std::string by = fmt::format("{}@{}", m_run.user, m_run.host);
+        // First the request on disk: should Slurm not answer, the supervisor finds it and leaves.
+        TRY(m_store->write(layout::inbox(m_run.key) + "/" + layout::k_stop_request,
+                           to_json(StopRequest{by, now})));
+        if (const auto done = m_cluster->cancel(m_job); !done) {
+            tell(fmt::format("{}; the request is withdrawn as soon as Slurm answers or the run "
+                             "starts",
+                             done.error().text));
+            return Waited{status};
+        }
+        const Ending ending{status, Cause::stopped, fmt::format("withdrawn: {}", why), now};
+        (void)m_store->write_once(layout::ended_json(m_run.key), to_json(ending));
+        (void)m_store->remove(layout::active(m_run.key));
+        tell(fmt::format("run {} withdrawn ({})", m_job.value, why));
+        return Waited{status};
+    }
+
+    void tell(const std::string& text) const
+    {
+        if (!m_options.quiet) {
+            say(text);
+        }
+    }
+
+    Doors& m_doors;
+    Signals& m_signals;
+    const Run& m_run;
+    JobId m_job;
+    const WaitingOptions& m_options;
+    bool m_one_line;
+    Store* m_store = nullptr;
+    Cluster* m_cluster = nullptr;
+    Steady::time_point m_begin = Steady::now();
+    Steady::time_point m_next_question = m_begin;
+    Steady::time_point m_shown_at = {};
+    std::string m_shown;
+    bool m_line_open = false;
+};
+
+} // namespace
+
+Result<Waited> wait_for_start(Doors& doors, Signals& signals, const Run& run, JobId job,
+                              const WaitingOptions& options)
+{
+    return Wait(doors, signals, run, job, options).run();
+}
+
+} // namespace gpuq::cli

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/application.h"
+
+#include "cli/verbs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace gpuq::cli {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+/// Doors of which none may be opened.
+class ClosedDoors : public Doors {
+public:
+    Result<Cluster*> cluster() override { std::abort(); }
+    Result<Accounting*> accounting() override { std::abort(); }
+    Result<Store*> store() override { std::abort(); }
+    Clock& clock() override { std::abort(); }
+    std::array<unsigned char, 8> random() override { std::abort(); }
+    Result<Settings> settings() override { std::abort(); }
+    std::optional<std::string> variable(const std::string&) override { return std::nullopt; }
+    std::vector<std::string> environment() override { return {}; }
+    Result<std::string> supervisor() override { std::abort(); }
+    void choose_cluster(const std::string& name) override { chosen = name; }
+
+    std::string chosen;
+};
+
+struct Outcome {
+    int status;
+    std::string out;
+    std::string err;
+};
+
+Outcome use(std::vector<std::string> words, ClosedDoors& doors)
+{
+    words.insert(words.begin(), "gpuq");
+    std::vector<char*> argv;
+    for (std::string& word : words) {
+        argv.push_back(word.data());
+    }
+    argv.push_back(nullptr);
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const int status = run_application(static_cast<int>(words.size()), argv.data(), doors);
+    std::string out = testing::internal::GetCapturedStdout();
+    return {status, std::move(out), testing::internal::GetCapturedStderr()};
+}
+
+Outcome use(std::vector<std::string> words)
+{
+    ClosedDoors doors;
+    return use(std::move(words), doors);
+}
+
+TEST(Application, SaysWhatItCanDo)
+{
+    for (const auto& words : {std::vector<std::string>{"help"}, {"--help"}, {"-h"}}) {
+        const Outcome help = use(words);
+        EXPECT_EQ(help.status, 0);
+        EXPECT_EQ(help.err, "");
+        for (const Verb* verb : verbs()) {
+            EXPECT_THAT(help.out, HasSubstr("  " + std::string(verb->synopsis) + " "));
+            EXPECT_THAT(help.out, HasSubstr(std::string(verb->summary)));
+        }
+        EXPECT_THAT(help.out, Not(HasSubstr("--host"))); // only what exists
+    }
+}
+
+TEST(Application, SaysWhatAVerbCanDo)
+{
+    for (const auto& words :
+         {std::vector<std::string>{"help", "run"}, {"run", "--help"}, {"run", "-t", "2h", "-h"}}) {
+        const Outcome help = use(words);
+        EXPECT_EQ(help.status, 0);
+        EXPECT_THAT(help.out, AllOf(HasSubstr("gpuq run [options]"), HasSubstr("-t, --time TIME"),
+                                    HasSubstr("--max-wait TIME"), HasSubstr("-Q, --quiet"),
+                                    Not(HasSubstr("--max-links"))));
+    }
+    EXPECT_EQ(use({"help", "logz"}).status, 2);
+}
+
+TEST(Application, SaysItsVersion)
+{
+    const Outcome version = use({"--version"});
+    EXPECT_EQ(version.status, 0);
+    EXPECT_EQ(version.out, "gpuq " GPUQ_VERSION "\n");
+}
+
+TEST(Application, NamesTheNearestVerb)
+{
+    const Outcome outcome = use({"rnu", "-t", "2h"});
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(outcome.err, "gpuq: no verb 'rnu' (did you mean 'run'?); gpuq help lists them\n");
+}
+
+TEST(Application, KeepsWordsForLaterVersions)
+{
+    for (const std::string_view verb : reserved_verbs()) {
+        const Outcome outcome = use({std::string(verb), "whatever"});
+        EXPECT_EQ(outcome.status, 2);
+        EXPECT_THAT(outcome.err, HasSubstr("is not in this version"));
+        EXPECT_EQ(find_verb(verb), nullptr) << verb << " is built: not reserved any more";
+    }
+    for (const auto& words :
+         {std::vector<std::string>{"--host", "x", "help"}, {"run", "--host", "x", "prog"}}) {
+        const Outcome outcome = use(words);
+        EXPECT_EQ(outcome.status, 2);
+        EXPECT_EQ(outcome.err, "gpuq: --host is not in this version\n");
+    }
+}
+
+TEST(Application, WantsAVerb)
+{
+    const Outcome outcome = use({});
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_EQ(outcome.err, "gpuq: what is to be done? gpuq run PROGRAM; gpuq help says more\n");
+}
+
+TEST(Application, ShowsHostileWordsHarmless)
+{
+    EXPECT_EQ(use({"\033[2J\u202e\n"}).err,
+              "gpuq: no verb '^[[2J\\u{202e}\ngpuq: '; gpuq help lists them\n");
+}
+
+TEST(Application, TakesGlobalOptionsBeforeAndAfterTheVerb)
+{
+    for (const auto& words : {std::vector<std::string>{"--cluster", "local", "completion", "bash"},
+                              {"completion", "--cluster=local", "bash"},
+                              {"--cluster=other", "completion", "bash", "--cluster", "local"}}) {
+        ClosedDoors doors;
+        EXPECT_EQ(use(words, doors).status, 0);
+        EXPECT_EQ(doors.chosen, "local");
+    }
+    EXPECT_EQ(use({"--color", "sometimes", "help"}).err,
+              "gpuq: --color: one of auto, always, never\n");
+    EXPECT_EQ(use({"help", "--color=sometimes"}).status, 2);
+}
+
+TEST(Application, RefusesOptionsThatAVerbDoesNotHave)
+{
+    const Outcome outcome = use({"run", "--tmie", "2h", "prog"});
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_EQ(outcome.err, "gpuq: no option --tmie (did you mean '--time'?)\n");
+}
+
+} // namespace
+} // namespace gpuq::cli

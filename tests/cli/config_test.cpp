@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/config.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace gpuq::cli {
+namespace {
+
+using Texts = std::map<std::string, std::string>;
+using Words = std::vector<std::string>;
+
+SettingSources from(Texts variables, Texts files)
+{
+    SettingSources sources;
+    sources.variable = [variables = std::move(variables)](const std::string& name) {
+        const auto found = variables.find(name);
+        return found == variables.end() ? std::nullopt : std::optional(found->second);
+    };
+    sources.file = [files = std::move(files)](const std::string& path) -> Result<std::string> {
+        const auto found = files.find(path);
+        if (found == files.end()) {
+            return fail(Error::Kind::missing, path);
+        }
+        if (found->second == "unreadable") {
+            return fail(Error::Kind::io, path + ": Permission denied");
+        }
+        return found->second;
+    };
+    return sources;
+}
+
+TEST(Settings, AreReadFromAFile)
+{
+    const auto settings = settings_in("state_dir: /scratch/%u/gpuq\ncluster: local\n"
+                                      "container: [podman, run, \"{image}\"]\n",
+                                      "c.yaml");
+    EXPECT_EQ(*settings,
+              (Settings{"/scratch/%u/gpuq", "local", Words{"podman", "run", "{image}"}}));
+    EXPECT_EQ(*settings_in("", "c.yaml"), Settings{});
+}
+
+TEST(Settings, NameTheNearestOneForAMistake)
+{
+    EXPECT_EQ(settings_in("state-dir: /x\n", "c.yaml").error().text,
+              "c.yaml:1:1: unknown name 'state-dir' (did you mean 'state_dir'?); there are: "
+              "state_dir, cluster, container");
+    EXPECT_EQ(settings_in("container: apptainer\n", "c.yaml").error().text,
+              "c.yaml:1:12: container has to be a list of words: [a, b]");
+    EXPECT_EQ(settings_in("state_dir: ''\n", "c.yaml").error().text,
+              "c.yaml:1:12: state_dir is empty");
+}
+
+TEST(Settings, ComeFromTheFirstPlaceThatHasThem)
+{
+    const Texts files = {{"/home/ann/.config/gpuq/config.yaml", "state_dir: /own\ncluster: own\n"},
+                         {k_site_config, "state_dir: /site\ncluster: site\ncontainer: [run]\n"}};
+    EXPECT_EQ(*load_settings(from({{"HOME", "/home/ann"}, {"GPUQ_STATE_DIR", "/var"}}, files)),
+              (Settings{"/var", "own", Words{"run"}}));
+    EXPECT_EQ(*load_settings(from({{"HOME", "/home/ann"}, {"GPUQ_CONTAINER", "env 'A B'"}}, files)),
+              (Settings{"/own", "own", Words{"env", "A B"}}));
+    EXPECT_EQ(*load_settings(from({{"GPUQ_STATE_DIR", ""}}, files)),
+              (Settings{"/site", "site", Words{"run"}}));
+    EXPECT_EQ(*load_settings(from({}, {})), Settings{});
+}
+
+TEST(Settings, FollowXdgConfigHome)
+{
+    const Texts files = {{"/xdg/gpuq/config.yaml", "cluster: xdg\n"},
+                         {"/home/ann/.config/gpuq/config.yaml", "cluster: home\n"}};
+    const auto cluster = [&](const std::string& folder) {
+        return load_settings(from({{"HOME", "/home/ann"}, {"XDG_CONFIG_HOME", folder}}, files))
+            ->cluster;
+    };
+    EXPECT_EQ(cluster("/xdg"), "xdg");
+    EXPECT_EQ(cluster("relative"), "home");
+    EXPECT_EQ(cluster(""), "home");
+}
+
+TEST(Settings, AreNeverHalfRead)
+{
+    EXPECT_EQ(load_settings(from({}, {{k_site_config, "unreadable"}})).error().kind,
+              Error::Kind::io);
+    // Also when a better place has the setting: the next one to need the file would stumble.
+    EXPECT_EQ(
+        load_settings(from({{"GPUQ_STATE_DIR", "/x"}}, {{k_site_config, "a: b\n"}})).error().kind,
+        Error::Kind::usage);
+    EXPECT_EQ(load_settings(from({{"GPUQ_CONTAINER", "'"}}, {})).error().text,
+              "GPUQ_CONTAINER: a ' is never closed in: '");
+    EXPECT_FALSE(load_settings(from({{"GPUQ_CONTAINER", "  "}}, {})));
+}
+
+} // namespace
+} // namespace gpuq::cli

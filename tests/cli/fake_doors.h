@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "cli/verb.h"
+#include "fakes/fake_clock.h"
+#include "fakes/fake_cluster.h"
+#include "fakes/memory_store.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace gpuq::cli {
+
+/// Every door a fake, and which of Slurm's were opened.
+class FakeDoors : public Doors {
+public:
+    fakes::MemoryStore memory;
+    Store* folder = &memory;
+    fakes::FakeClock time;
+    fakes::FakeCluster slurm;
+    fakes::FakeAccounting past;
+    std::map<std::string, std::string> variables;
+    int slurm_opened = 0;
+
+    Result<Cluster*> cluster() override
+    {
+        ++slurm_opened;
+        return &slurm;
+    }
+    Result<Accounting*> accounting() override { return &past; }
+    Result<Store*> store() override { return folder; }
+    Clock& clock() override { return time; }
+    std::optional<std::string> variable(const std::string& name) override
+    {
+        const auto found = variables.find(name);
+        return found == variables.end() ? std::nullopt : std::optional(found->second);
+    }
+    std::vector<std::string> environment() override { return {}; }
+    Result<std::string> supervisor() override { return std::string("/gpuq-supervisor"); }
+    std::array<unsigned char, 8> random() override { return {}; }
+    Result<Settings> settings() override { return Settings{}; }
+    void choose_cluster(const std::string&) override {}
+};
+
+/// What a use of a verb came to.
+struct Use {
+    int status = 0;
+    std::string out;
+    std::string err; ///< with the error, as the caller would print it
+};
+
+/// Runs a verb as a person types it.
+inline Use use(const Verb& verb, Doors& doors, const std::vector<std::string>& words,
+               Globals globals = {})
+{
+    Use result;
+    auto parsed = parse_options(verb.options, verb.order, words);
+    if (!parsed) {
+        return {2, "", parsed.error().text};
+    }
+    Invocation invocation{doors, std::move(globals), parsed->operands, parsed->options};
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const auto status = verb.run(invocation);
+    result.out = testing::internal::GetCapturedStdout();
+    result.err = testing::internal::GetCapturedStderr();
+    result.status = status ? *status : static_cast<int>(exit_status_of(status.error().kind));
+    result.err += status ? "" : status.error().text;
+    return result;
+}
+
+} // namespace gpuq::cli

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/logs_verb.h"
+
+#include "cli/fake_doors.h"
+#include "runs/run_on_disk.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <fcntl.h>
+#include <functional>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace gpuq::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using fakes::RunOnDisk;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+/// A folder in which something happens at certain looks at the log, and time passes.
+class LivingStore : public fakes::MemoryStore {
+public:
+    fakes::FakeClock* clock = nullptr;
+    std::map<int, std::function<void()>> at_look; ///< by number of the look, from 1
+
+    Result<std::uint64_t> size(const std::string& path) override
+    {
+        if (path.ends_with("out.log")) {
+            clock->advance(1s);
+            if (const auto happens = at_look.find(++m_looks); happens != at_look.end()) {
+                happens->second();
+            }
+        }
+        return MemoryStore::size(path);
+    }
+
+private:
+    int m_looks = 0;
+};
+
+class Logs : public testing::Test {
+protected:
+    FakeDoors m_doors;
+    LivingStore m_store;
+
+    Logs()
+    {
+        m_doors.folder = &m_store;
+        m_store.clock = &m_doors.time;
+    }
+
+    Time now() { return m_doors.time.now(); }
+
+    RunOnDisk run() { return RunOnDisk(m_store, fakes::some_run(now() - 5min, "train")); }
+
+    void print(const RunOnDisk& run, Stream stream, const std::string& bytes)
+    {
+        m_store.append(layout::log(run.key(), LinkNumber{1}, stream), bytes);
+    }
+
+    Use logs(const std::vector<std::string>& words) { return use(k_logs_verb, m_doors, words); }
+};
+
+TEST_F(Logs, PrintsEachStreamUnchanged)
+{
+    RunOnDisk one = run().submitted(JobId{7}).started(JobId{7}, now());
+    const std::string bytes("a\0\xff\x1b[31m", 8);
+    print(one, Stream::out, bytes);
+    print(one, Stream::err, "warning\n");
+    m_store.append(layout::order(one.key(), LinkNumber{1}), "o 8\n");
+    one.ended({3, Cause::finished, "", now()});
+    const Use used = logs({"train"});
+    EXPECT_EQ(used.status, 0);
+    EXPECT_EQ(used.out, bytes);
+    EXPECT_EQ(used.err, "warning\n");
+    EXPECT_EQ(m_doors.slurm_opened, 0);
+}
+
+TEST_F(Logs, PrintsWhatIsThereOfALivingRun)
+{
+    const RunOnDisk one = run().submitted(JobId{7}).started(JobId{7}, now());
+    print(one, Stream::out, "half a li");
+    const Use used = logs({"last"});
+    EXPECT_EQ(used.status, 0);
+    EXPECT_EQ(used.out, "half a li");
+    EXPECT_EQ(used.err, "");
+}
+
+TEST_F(Logs, SaysThatThereIsNoOutputYet)
+{
+    run().submitted(JobId{7});
+    EXPECT_EQ(logs({"7"}).err, "gpuq: no output yet\n");
+    EXPECT_EQ(m_doors.slurm_opened, 0);
+}
+
+TEST_F(Logs, SaysHowMuchIsNotInTheLog)
+{
+    RunOnDisk one = run().submitted(JobId{7}).started(JobId{7}, now());
+    print(one, Stream::out, "ab" + std::string(5, '\0') + "c\n");
+    Event lost;
+    lost.kind = Event::Kind::log_lost;
+    lost.at = now();
+    lost.stream = Stream::out;
+    lost.from = 2;
+    lost.to = 7;
+    one.event(lost).ended({0, Cause::finished, "", now()});
+    const Use used = logs({"7"});
+    EXPECT_EQ(used.out, "abc\n");
+    EXPECT_EQ(used.err, "gpuq: 5 bytes of stdout are not in the log\n");
+}
+
+TEST_F(Logs, FollowsARunToItsEndAndTakesItsStatus)
+{
+    RunOnDisk one = run().submitted(JobId{7}).started(JobId{7}, now());
+    print(one, Stream::out, "one\n");
+    m_store.at_look[2] = [&] { print(one, Stream::out, "two\n"); };
+    m_store.at_look[3] = [&] {
+        print(one, Stream::out, "three\n");
+        one.ended({85, Cause::finished, "", now()});
+    };
+    const Use used = logs({"-f", "train"});
+    EXPECT_EQ(used.status, 85);
+    EXPECT_EQ(used.out, "one\ntwo\nthree\n");
+    EXPECT_EQ(used.err, "gpuq: run 7 (train) ended with status 85\n");
+    EXPECT_EQ(m_doors.slurm_opened, 0);
+}
+
+TEST_F(Logs, SaysOnceThatARunWaits)
+{
+    RunOnDisk one = run().submitted(JobId{7});
+    Job job;
+    job.id = JobId{7};
+    job.state = JobState::pending;
+    job.reason = "Priority";
+    m_doors.slurm.jobs = {job};
+    m_store.at_look[4] = [&] {
+        one.started(JobId{7}, now());
+        print(one, Stream::out, "hello\n");
+        one.ended({0, Cause::finished, "", now()});
+    };
+    const Use used = logs({"-f", "train"});
+    EXPECT_EQ(used.status, 0);
+    EXPECT_EQ(used.out, "hello\n");
+    EXPECT_EQ(used.err, "gpuq: run 7 (train) waits: others are before you\n");
+    EXPECT_THAT(m_doors.slurm.asked, testing::ElementsAre("own_jobs"));
+}
+
+TEST_F(Logs, LearnsFromSlurmThatADeadRunHasEnded)
+{
+    RunOnDisk one = run().submitted(JobId{7}).started(JobId{7}, now());
+    print(one, Stream::out, "last words\n");
+    Job job;
+    job.id = JobId{7};
+    job.state = JobState::node_fail;
+    m_doors.slurm.jobs = {job};
+    m_store.at_look[2] = [&] { m_doors.time.advance(1min); };
+    const Use used = logs({"-f", "train"});
+    EXPECT_EQ(used.status, 119);
+    EXPECT_EQ(used.out, "last words\n");
+    EXPECT_EQ(used.err, "gpuq: run 7 (train) was lost: its node failed\n");
+}
+
+TEST_F(Logs, GoesOnWithTheDiskWhenSlurmIsSilent)
+{
+    RunOnDisk one = run().submitted(JobId{7}).started(JobId{7}, now() - 1min);
+    m_doors.slurm.silent = true;
+    m_store.at_look[2] = [&] { print(one, Stream::out, "still here\n"); };
+    m_store.at_look[3] = [&] { one.ended({0, Cause::finished, "", now()}); };
+    const Use used = logs({"-f", "train"});
+    EXPECT_EQ(used.status, 0);
+    EXPECT_EQ(used.out, "still here\n");
+    EXPECT_EQ(used.err, "gpuq: Slurm does not answer; following what is on disk\n");
+}
+
+TEST_F(Logs, NeedsExactlyOneRun)
+{
+    EXPECT_EQ(logs({}).status, 2);
+    EXPECT_EQ(logs({"a", "b"}).status, 2);
+    EXPECT_EQ(logs({"nosuch"}).status, 2);
+    EXPECT_THAT(logs({"nosuch"}).err, HasSubstr("no run 'nosuch'"));
+}
+
+/// Runs `logs WORDS` in a child whose stdout is a pipe, and gives its wait status. `meanwhile` gets
+/// the child and our end of the pipe, which is ours to close.
+int in_child(Doors& doors, const std::vector<std::string>& words,
+             const std::function<void(pid_t, int)>& meanwhile)
+{
+    int ends[2];
+    EXPECT_EQ(::pipe(ends), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::close(ends[0]);
+        ::dup2(ends[1], STDOUT_FILENO);
+        auto parsed = parse_options(k_logs_verb.options, k_logs_verb.order, words);
+        Invocation invocation{doors, {}, parsed->operands, parsed->options};
+        const auto status = k_logs_verb.run(invocation);
+        ::_exit(status ? *status : 99);
+    }
+    ::close(ends[1]);
+    meanwhile(child, ends[0]);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return status;
+}
+
+TEST_F(Logs, LeavesQuietlyWhenItsReaderHasLeft)
+{
+    const RunOnDisk one = run().submitted(JobId{7}).started(JobId{7}, now());
+    print(one, Stream::out, std::string(1 << 20, 'x'));
+    const int status = in_child(m_doors, {"train"}, [](pid_t, int end) { ::close(end); });
+    EXPECT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST_F(Logs, LeavesQuietlyOnInterrupt)
+{
+    const RunOnDisk one = run().submitted(JobId{7}).started(JobId{7}, now() + 1h);
+    print(one, Stream::out, "x");
+    const int status = in_child(m_doors, {"-f", "train"}, [](pid_t child, int end) {
+        char byte = 0;
+        EXPECT_EQ(::read(end, &byte, 1), 1); // it follows
+        ::kill(child, SIGINT);
+        ::close(end);
+    });
+    EXPECT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 130);
+}
+
+} // namespace
+} // namespace gpuq::cli

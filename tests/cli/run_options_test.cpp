@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/run_options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace gpuq::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+Result<RunOptions> read(const Words& words)
+{
+    TRY_ASSIGN(const Parsed parsed, parse_options(run_option_table(), Order::options_first, words));
+    return run_options(parsed.options, parsed.operands);
+}
+
+std::string reason(Words words)
+{
+    words.push_back("prog");
+    const auto result = read(words);
+    return result ? "accepted" : result.error().text;
+}
+
+TEST(RunOptions, LeaveTheProgramsOwnOptionsToIt)
+{
+    const RunOptions run = *read({"-t", "2h", "train.py", "--epochs", "3", "-g", "9"});
+    EXPECT_EQ(run.asked.program, (Words{"train.py", "--epochs", "3", "-g", "9"}));
+    EXPECT_EQ(run.asked.walltime, 120min);
+    EXPECT_EQ(run.asked.gpus, std::nullopt);
+    EXPECT_EQ(read({"--", "-odd"})->asked.program, Words{"-odd"});
+    EXPECT_EQ(read({"--detach", "--", "train.py", "--", "-x"})->asked.program,
+              (Words{"train.py", "--", "-x"}));
+}
+
+TEST(RunOptions, AreAllRead)
+{
+    const RunOptions run = *read({"-t2h",
+                                  "-g",
+                                  "k80:2",
+                                  "-c8",
+                                  "--mem=16G",
+                                  "-N",
+                                  "2",
+                                  "-J",
+                                  "sweep",
+                                  "-A",
+                                  "lab",
+                                  "-p",
+                                  "gpu",
+                                  "-q",
+                                  "high",
+                                  "--after",
+                                  "last",
+                                  "--detach",
+                                  "--max-wait",
+                                  "10m",
+                                  "--dry-run",
+                                  "--env",
+                                  "A=1=2",
+                                  "--env=B",
+                                  "--env",
+                                  "C=",
+                                  "--module",
+                                  "cuda/12",
+                                  "--module=gcc",
+                                  "--conda",
+                                  "/opt/env",
+                                  "--container",
+                                  "docker://img",
+                                  "--slurm=--exclude=n1 -w n2",
+                                  "prog"});
+    EXPECT_EQ(run.asked.walltime, 120min);
+    EXPECT_EQ(run.asked.gpus, (GpuRequest{.count = 2, .model = "k80"}));
+    EXPECT_EQ(run.asked.cpus, 8);
+    EXPECT_EQ(run.asked.memory_mib, 16384u);
+    EXPECT_EQ(run.asked.nodes, 2);
+    EXPECT_EQ(run.asked.name, "sweep");
+    EXPECT_EQ(run.asked.account, "lab");
+    EXPECT_EQ(run.asked.queue, "gpu");
+    EXPECT_EQ(run.asked.qos, "high");
+    EXPECT_EQ(run.after, "last");
+    EXPECT_TRUE(run.detach);
+    EXPECT_TRUE(run.dry_run);
+    EXPECT_EQ(run.max_wait, 600s);
+    const std::vector<std::pair<std::string, std::optional<std::string>>> env = {
+        {"A", "1=2"}, {"B", std::nullopt}, {"C", ""}};
+    EXPECT_EQ(run.asked.env, env);
+    EXPECT_EQ(run.asked.modules, (Words{"cuda/12", "gcc"}));
+    EXPECT_EQ(run.asked.conda, "/opt/env");
+    EXPECT_EQ(run.asked.container, "docker://img");
+    EXPECT_EQ(run.asked.slurm_options, "--exclude=n1 -w n2");
+}
+
+TEST(RunOptions, HaveNoDefaults)
+{
+    const RunOptions run = *read({"prog"});
+    EXPECT_EQ(run.asked.walltime, std::nullopt);
+    EXPECT_EQ(run.asked.name, std::nullopt);
+    EXPECT_EQ(run.max_wait, std::nullopt);
+    EXPECT_FALSE(run.detach || run.dry_run);
+}
+
+TEST(RunOptions, RefuseValuesThatAreNone)
+{
+    EXPECT_THAT(reason({"-t", "2:30"}), HasSubstr("-t: '2:30' is not a time: it may be"));
+    EXPECT_THAT(reason({"-t", "1e9"}), HasSubstr("-t: '1e9' is not a time"));
+    EXPECT_THAT(reason({"-t", "-1"}), HasSubstr("-t: '-1' is not a time: it is negative"));
+    EXPECT_THAT(reason({"-g", "-1"}), HasSubstr("-g: '-1' is no request for GPUs"));
+    EXPECT_THAT(reason({"--mem", "lots"}), HasSubstr("--mem: 'lots' is not an amount"));
+    EXPECT_EQ(reason({"-c", "0"}), "-c: '0' is not a number from 1 to 65535");
+    EXPECT_EQ(reason({"-N", "two"}), "-N: 'two' is not a number from 1 to 100000");
+    EXPECT_EQ(reason({"-p", ""}), "-p: '' is not a name");
+    EXPECT_EQ(reason({"-A", "--qos"}), "-A: '--qos' is not a name");
+    EXPECT_EQ(reason({"--env", "=x"}), "--env: '=x' is not NAME=VALUE or NAME");
+    EXPECT_EQ(reason({"--env", "1A=x"}), "--env: '1A=x' is not NAME=VALUE or NAME");
+    EXPECT_EQ(reason({"--env", "A-B=x"}), "--env: 'A-B=x' is not NAME=VALUE or NAME");
+    EXPECT_EQ(reason({"--module", "-h"}), "--module: '-h' is not a name");
+    EXPECT_EQ(reason({"--conda", ""}), "--conda: '' is not a name");
+    EXPECT_EQ(reason({"--container", "--rm"}), "--container: '--rm' is not an image");
+    EXPECT_EQ(reason({"--slurm", "'"}), "--slurm: a ' is never closed in: '");
+    EXPECT_THAT(reason({"--max-wait", "2:30"}), HasSubstr("--max-wait: '2:30' is not a time"));
+}
+
+TEST(RunOptions, RefuseNamesThatCouldNotBeFoundAgain)
+{
+    EXPECT_EQ(reason({"-J", "42"}), "-J: '42' would be taken for a job id; add a letter");
+    EXPECT_EQ(reason({"-J", ""}), "-J: a name can't be empty");
+    EXPECT_THAT(reason({"-J", "a\nb"}), HasSubstr("control characters"));
+    EXPECT_THAT(reason({"-J", "a\033[2J"}), HasSubstr("control characters"));
+    EXPECT_THAT(reason({"-J", std::string("a\0b", 3)}), HasSubstr("control characters"));
+    EXPECT_EQ(reason({"-J", std::string(201, 'x')}), "-J: it is longer than 200 bytes");
+    EXPECT_EQ(reason({"-J", "last"}), "-J: 'last' means the newest run; choose another name");
+    EXPECT_EQ(reason({"-J", std::string(200, 'x')}), "accepted");
+    EXPECT_EQ(reason({"-J", "最終 42"}), "accepted");
+}
+
+TEST(RunOptions, RefuseWhatIsReserved)
+{
+    for (const Words& words : {Words{"--pty"}, Words{"--max-links", "3"}, Words{"--gpu-hours=5"},
+                               Words{"--until", "6h"}, Words{"--array", "1-3"}}) {
+        EXPECT_THAT(reason(words), HasSubstr("is not in this version")) << words[0];
+    }
+}
+
+TEST(RunOptions, RefuseOptionsOfSbatchThatTakeTheRunAway)
+{
+    for (const char* text : {"--array=1-3", "-a1-3", "--wrap=x", "--wra x", "--comment=x", "-o x",
+                             "--output x", "--exclude=n1 --wait", "-W", "--test-only", "-D /"}) {
+        EXPECT_THAT(reason({"--slurm", text}), HasSubstr("is not for a run of gpuq")) << text;
+    }
+    EXPECT_EQ(reason({"--slurm", "n1 n2"}), "--slurm: 'n1 n2' has no options of sbatch");
+    EXPECT_THAT(reason({"--slurm", "''"}), HasSubstr("has no options of sbatch"));
+    EXPECT_THAT(reason({"--slurm", "--exclude=a\nb"}), HasSubstr("have no place in it"));
+    for (const char* text : {"--exclude=n1", "-w n1 -x 'n2,n3'", "--constraint=\"a&b\"",
+                             "--licenses=x", "--exclusive", "--reservation r", "--nice=-1"}) {
+        EXPECT_EQ(reason({"--slurm", text}), "accepted") << text;
+    }
+}
+
+TEST(RunOptions, WantAProgram)
+{
+    for (const Words& words : {Words{}, Words{"-t", "2h"}, Words{""}, Words{"--"}}) {
+        EXPECT_THAT(read(words).error().text, HasSubstr("what is to be run?"));
+    }
+}
+
+} // namespace
+} // namespace gpuq::cli

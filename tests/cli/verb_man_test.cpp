@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/logs_verb.h"
+#include "cli/ls_verb.h"
+#include "cli/run_table.h"
+#include "cli/stop_verb.h"
+#include "core/layout.h"
+#include "runs/journal.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <regex>
+
+/// The pages of logs, ls and stop, and the one about files, say what the code does.
+namespace gpuq::cli {
+namespace {
+
+using testing::HasSubstr;
+
+std::string page(const std::string& name)
+{
+    std::ifstream stream(GPUQ_MAN_DIR "/" + name);
+    return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+/// The page as plain words: no fonts, no escapes.
+std::string plain(const std::string& name)
+{
+    const std::string text = page(name);
+    const std::string lines = std::regex_replace(text, std::regex("(^|\n)\\.[BI]R?I? "), "$1");
+    return std::regex_replace(lines, std::regex("\\\\(?=[-~])"), "");
+}
+
+const std::array<std::pair<std::string, const Verb*>, 3> k_pages = {
+    {{"gpuq-logs.1", &k_logs_verb}, {"gpuq-ls.1", &k_ls_verb}, {"gpuq-stop.1", &k_stop_verb}}};
+
+TEST(VerbPages, HaveEveryOption)
+{
+    for (const auto& [name, verb] : k_pages) {
+        for (const Option& option : verb->options) {
+            EXPECT_THAT(page(name), HasSubstr(fmt::format("\n.TP\n.BR \\-{} \", \" \\-\\-{}\n",
+                                                          option.letter, option.name)));
+        }
+    }
+}
+
+TEST(VerbPages, HaveEveryColumnOfLs)
+{
+    for (const report::Column& column : run_table({}, Time()).columns) {
+        EXPECT_THAT(page("gpuq-ls.1"), HasSubstr(fmt::format("\n.TP\n.B {}\n", column.name)));
+    }
+}
+
+TEST(VerbPages, HaveEveryMemberOfTheJsonOfLs)
+{
+    const RunKey key = RunKey::make(Time(), {1, 2, 3, 4, 5, 6, 7, 8});
+    Looked looked;
+    looked.runs.push_back(RunStatus{key});
+    const std::string document = report::json_document(run_list(looked, Time()));
+    const std::regex member("\"([a-z_]+)\":");
+    int members = 0;
+    for (std::sregex_iterator at(document.begin(), document.end(), member);
+         at != std::sregex_iterator(); ++at, ++members) {
+        if ((*at)[1] != "schema") {
+            EXPECT_THAT(plain("gpuq-ls.1"), HasSubstr((*at)[1].str()));
+        }
+    }
+    EXPECT_GT(members, 20);
+}
+
+TEST(FilesPage, HasEveryFileOfTheLayout)
+{
+    const std::string text = plain("gpuq-files.5");
+    const RunKey key = RunKey::make(Time(), {1, 2, 3, 4, 5, 6, 7, 8});
+    const LinkNumber link{1};
+    for (std::string path :
+         {layout::run_json(key), layout::inbox(key), layout::ended_json(key),
+          layout::job_json(key, link), layout::claim(key, link),
+          layout::log(key, link, Stream::out), layout::log(key, link, Stream::err),
+          layout::order(key, link), layout::journal(key, link), layout::heartbeat(key, link),
+          layout::active(key), layout::job_index("CLUSTER", JobId{7})}) {
+        path = std::regex_replace(path, std::regex(key.text()), "KEY");
+        path = std::regex_replace(path, std::regex("link-1"), "link-N");
+        path = std::regex_replace(path, std::regex("/7$"), "/JOBID");
+        EXPECT_THAT(text, HasSubstr(path));
+    }
+    EXPECT_THAT(text, HasSubstr(layout::k_stop_request));
+}
+
+TEST(FilesPage, HasEveryCause)
+{
+    for (int cause = 0; cause <= static_cast<int>(Cause::lost); ++cause) {
+        EXPECT_THAT(page("gpuq-files.5"), HasSubstr(std::string(word(static_cast<Cause>(cause)))));
+    }
+}
+
+TEST(VerbPages, AreCleanTroff)
+{
+    if (std::system("command -v man groff >/dev/null") != 0) {
+        GTEST_SKIP() << "man is not installed";
+    }
+    for (const char* name : {"gpuq-logs.1", "gpuq-ls.1", "gpuq-stop.1", "gpuq-files.5"}) {
+        const std::string command =
+            fmt::format("LC_ALL=C.UTF-8 MANROFFSEQ= MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 "
+                        "-Z '{}/{}' 2>&1 >/dev/null",
+                        GPUQ_MAN_DIR, name);
+        std::FILE* man = popen(command.c_str(), "r");
+        std::string complaints;
+        for (int c = std::fgetc(man); c != EOF; c = std::fgetc(man)) {
+            complaints += static_cast<char>(c);
+        }
+        EXPECT_EQ(pclose(man), 0) << name;
+        EXPECT_EQ(complaints, "") << name;
+    }
+}
+
+} // namespace
+} // namespace gpuq::cli
