@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "ports/store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+/// What every Store does, run on the real one and on the fake. Include in one file per test
+/// program and instantiate with the stores to hold to it.
+namespace gpuq {
+
+struct StoreMaker {
+    std::string name;
+    /// A new, empty store; the pointer also owns what the store lives in.
+    std::function<std::shared_ptr<Store>()> make;
+};
+
+class StoreContract : public ::testing::TestWithParam<StoreMaker> {
+protected:
+    std::shared_ptr<Store> m_owner = GetParam().make();
+    Store& m_store = *m_owner;
+};
+
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+template <typename T>
+Error::Kind kind_of(const Result<T>& result)
+{
+    EXPECT_FALSE(result.has_value());
+    return result ? Error::Kind::internal : result.error().kind;
+}
+
+TEST_P(StoreContract, GivesBackWhatWasWritten)
+{
+    const std::string bytes("a\0b\n\xff", 5);
+    ASSERT_TRUE(m_store.write("runs/x/run.json", bytes));
+    EXPECT_EQ(m_store.read("runs/x/run.json").value(), bytes);
+    EXPECT_EQ(m_store.size("runs/x/run.json").value(), 5u);
+}
+
+TEST_P(StoreContract, ReplacesTheWholeContent)
+{
+    ASSERT_TRUE(m_store.write("a", "a long first content"));
+    ASSERT_TRUE(m_store.write("a", "short"));
+    EXPECT_EQ(m_store.read("a").value(), "short");
+    ASSERT_TRUE(m_store.write("a", ""));
+    EXPECT_EQ(m_store.read("a").value(), "");
+}
+
+TEST_P(StoreContract, SaysMissingForWhatIsNotThere)
+{
+    EXPECT_EQ(kind_of(m_store.read("no/such")), Error::Kind::missing);
+    EXPECT_EQ(kind_of(m_store.read_at("no", 0, 10)), Error::Kind::missing);
+    EXPECT_EQ(kind_of(m_store.size("no")), Error::Kind::missing);
+    EXPECT_EQ(kind_of(m_store.list("no")), Error::Kind::missing);
+}
+
+TEST_P(StoreContract, ReadsFromTheMiddleAndUpToTheEnd)
+{
+    ASSERT_TRUE(m_store.write("log", "0123456789"));
+    EXPECT_EQ(m_store.read_at("log", 3, 4).value(), "3456");
+    EXPECT_EQ(m_store.read_at("log", 8, 100).value(), "89");
+    EXPECT_EQ(m_store.read_at("log", 10, 1).value(), "");
+    EXPECT_EQ(m_store.read_at("log", 1'000'000, 1).value(), "");
+    EXPECT_EQ(m_store.read_at("log", 0, 0).value(), "");
+}
+
+TEST_P(StoreContract, RefusesToReadALargeFileWhole)
+{
+    const std::string largest(4 << 20, 'x');
+    ASSERT_TRUE(m_store.write("a", largest));
+    EXPECT_EQ(m_store.read("a").value().size(), largest.size());
+    ASSERT_TRUE(m_store.write("a", largest + "x"));
+    EXPECT_EQ(kind_of(m_store.read("a")), Error::Kind::io);
+    EXPECT_EQ(m_store.read_at("a", 4 << 20, 10).value(), "x");
+}
+
+TEST_P(StoreContract, LetsTheFirstWriterWin)
+{
+    ASSERT_TRUE(m_store.write_once("runs/x/ended.json", "first"));
+    EXPECT_EQ(kind_of(m_store.write_once("runs/x/ended.json", "second")), Error::Kind::busy);
+    EXPECT_EQ(m_store.read("runs/x/ended.json").value(), "first");
+    EXPECT_THAT(m_store.list("runs/x").value(), UnorderedElementsAre("ended.json"));
+}
+
+TEST_P(StoreContract, ListsFilesAndFolders)
+{
+    ASSERT_TRUE(m_store.write("runs/x/run.json", "{}"));
+    ASSERT_TRUE(m_store.make_dir("runs/x/inbox"));
+    ASSERT_TRUE(m_store.make_dir("runs/y"));
+    EXPECT_THAT(m_store.list("runs").value(), UnorderedElementsAre("x", "y"));
+    EXPECT_THAT(m_store.list("runs/x").value(), UnorderedElementsAre("run.json", "inbox"));
+    EXPECT_THAT(m_store.list("runs/y").value(), IsEmpty());
+    EXPECT_THAT(m_store.list("").value(), UnorderedElementsAre("runs"));
+}
+
+TEST_P(StoreContract, MakesAFolderOnlyOnce)
+{
+    ASSERT_TRUE(m_store.make_dir("index/jobs/c"));
+    ASSERT_TRUE(m_store.write("index/jobs/c/1", "k"));
+    EXPECT_TRUE(m_store.make_dir("index/jobs/c"));
+    EXPECT_EQ(m_store.read("index/jobs/c/1").value(), "k");
+}
+
+TEST_P(StoreContract, RemovesAndDoesNotMindWhatIsGone)
+{
+    ASSERT_TRUE(m_store.write("index/active/x", ""));
+    EXPECT_TRUE(m_store.remove("index/active/x"));
+    EXPECT_TRUE(m_store.remove("index/active/x"));
+    EXPECT_TRUE(m_store.remove("no/such/folder"));
+    EXPECT_EQ(kind_of(m_store.read("index/active/x")), Error::Kind::missing);
+    EXPECT_TRUE(m_store.remove("index/active"));
+    EXPECT_EQ(kind_of(m_store.list("index/active")), Error::Kind::missing);
+}
+
+TEST_P(StoreContract, KeepsAFolderThatHoldsSomething)
+{
+    ASSERT_TRUE(m_store.write("index/active/x", ""));
+    EXPECT_EQ(kind_of(m_store.remove("index")), Error::Kind::io);
+    EXPECT_TRUE(m_store.read("index/active/x"));
+}
+
+TEST_P(StoreContract, ReadsNoFolderAsAFileNorAFileAsAFolder)
+{
+    ASSERT_TRUE(m_store.write("runs/x", ""));
+    EXPECT_EQ(kind_of(m_store.read("runs")), Error::Kind::io);
+    EXPECT_EQ(kind_of(m_store.list("runs/x")), Error::Kind::io);
+}
+
+TEST_P(StoreContract, LeavesNoWayOutOfTheFolder)
+{
+    for (const std::string path : {"../x", "a/../../x", "/etc/passwd", "a//b", "./a", "a/."}) {
+        EXPECT_EQ(kind_of(m_store.write(path, "x")), Error::Kind::internal) << path;
+        EXPECT_EQ(kind_of(m_store.read(path)), Error::Kind::internal) << path;
+    }
+}
+
+} // namespace gpuq

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "fakes/local_step.h"
+#include "ports/cluster.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gpuq::fakes {
+
+/// A small Slurm: jobs that a test puts there, a log of what was asked, switches for what can go
+/// wrong. Without `runs_steps` nothing starts by itself: an allocation is only noted.
+class FakeCluster : public Cluster {
+public:
+    std::string cluster_name = "lab";
+    std::vector<Job> jobs;
+    std::vector<std::string> asked; ///< `own_jobs`, `cancel 7`, `complete 7 119`, ...
+    std::vector<Partition> queues;
+    std::vector<Node> machines; ///< when empty, there are GPUs without end
+    std::uint32_t next_id = 1;
+    std::vector<JobSpec> specs;                  ///< of start_now and submit, in order
+    std::vector<std::vector<std::string>> steps; ///< of start_now and start_step, in order
+    std::vector<std::string> scripts;            ///< of submit, in order
+
+    std::set<JobId> stepless; ///< running allocations whose first step is over
+
+    bool silent = false;      ///< no answer to anything that needs slurmctld
+    int silent_for = 0;       ///< no answer to the next N questions
+    int lost_answers = 0;     ///< the next N requests are carried out, their answers lost
+    bool no_gpu_free = false; ///< no immediate start
+    std::string refusal;      ///< start_now and submit are refused with these words
+    bool runs_steps = false;  ///< steps run as local processes
+
+    FakeCluster() = default;
+    FakeCluster(const FakeCluster&) = delete;
+    FakeCluster& operator=(const FakeCluster&) = delete;
+    ~FakeCluster() override
+    {
+        for (const StepProcess& process : m_processes) {
+            ::kill(-process.pid, SIGKILL);
+            ::waitpid(process.pid, nullptr, 0);
+        }
+    }
+
+    Job* find(JobId id)
+    {
+        const auto found =
+            std::find_if(jobs.begin(), jobs.end(), [&](const Job& job) { return job.id == id; });
+        return found == jobs.end() ? nullptr : &*found;
+    }
+
+    Result<std::string> name() override { return cluster_name; }
+
+    Result<std::vector<Partition>> partitions() override
+    {
+        TRY(ask("partitions"));
+        return queues;
+    }
+
+    Result<std::vector<Node>> nodes() override
+    {
+        TRY(ask("nodes"));
+        std::vector<Node> now = machines;
+        for (Node& node : now) {
+            for (NodeGpus& gpus : node.gpus) {
+                gpus.in_use = gpus.in_use.value_or(0) + gpus_held_on(node.name);
+            }
+        }
+        return now;
+    }
+
+    Result<std::vector<Job>> own_jobs() override
+    {
+        TRY(ask("own_jobs"));
+        return jobs;
+    }
+
+    Result<Job> job(JobId id) override
+    {
+        TRY(ask("job " + std::to_string(id.value)));
+        if (const Job* job = find(id)) {
+            return *job;
+        }
+        return fail(Error::Kind::missing, "Slurm does not know job " + std::to_string(id.value));
+    }
+
+    Result<bool> has_first_step(JobId id) override
+    {
+        TRY(ask("has_first_step " + std::to_string(id.value)));
+        if (find(id) == nullptr) {
+            return fail(Error::Kind::missing, "Slurm does not know the job");
+        }
+        return !is_over(find(id)->state) && !stepless.contains(id);
+    }
+
+    Result<Started> start_now(const JobSpec& spec, const std::vector<std::string>& step,
+                              bool with_input) override
+    {
+        TRY(ask("start_now"));
+        TRY(admit(spec));
+        const std::string node = free_node(spec);
+        if (no_gpu_free || (node.empty() && !machines.empty())) {
+            return fail(Error::Kind::busy, "Requested nodes are busy");
+        }
+        const JobId id = add(spec, JobState::running, /*batch=*/false);
+        find(id)->nodes = find(id)->batch_host = node;
+        TRY(answer());
+        return Started{id, run(step, with_input)};
+    }
+
+    Result<JobId> submit(const JobSpec& spec, const std::string& script,
+                         const std::vector<std::string>&) override
+    {
+        TRY(ask("submit"));
+        TRY(admit(spec));
+        scripts.push_back(script);
+        const JobId id = add(spec, JobState::pending, /*batch=*/true);
+        TRY(answer());
+        return id;
+    }
+
+    Result<StepProcess> start_step(JobId id, const std::vector<std::string>& step,
+                                   bool with_input) override
+    {
+        asked.push_back("start_step " + std::to_string(id.value)); // srun asks, not we
+        return run(step, with_input);
+    }
+
+    void abandon(const StepProcess& process) override
+    {
+        asked.emplace_back("abandon");
+        abandon_local_step(process);
+    }
+
+    Result<void> cancel(JobId id) override
+    {
+        TRY(ask("cancel " + std::to_string(id.value)));
+        if (Job* job = find(id); job != nullptr && !is_over(job->state)) {
+            job->state = JobState::cancelled;
+        }
+        return answer();
+    }
+
+    Result<void> complete(JobId id, int exit_status) override
+    {
+        TRY(ask("complete " + std::to_string(id.value) + " " + std::to_string(exit_status)));
+        if (Job* job = find(id); job != nullptr && !is_over(job->state)) {
+            job->state = exit_status == 0 ? JobState::completed : JobState::failed;
+            job->exit_status = exit_status;
+        }
+        return answer();
+    }
+
+private:
+    static Error no_answer() { return fail(Error::Kind::unreachable, "Slurm does not answer"); }
+
+    Result<void> ask(std::string question)
+    {
+        asked.push_back(std::move(question));
+        if (silent || (silent_for > 0 && silent_for-- > 0)) {
+            return no_answer();
+        }
+        return {};
+    }
+
+    Result<void> answer()
+    {
+        if (lost_answers > 0) {
+            --lost_answers;
+            return no_answer();
+        }
+        return {};
+    }
+
+    Result<void> admit(const JobSpec& spec)
+    {
+        specs.push_back(spec);
+        const bool known = queues.empty() ||
+                           std::any_of(queues.begin(), queues.end(), [&](const Partition& queue) {
+                               return queue.name == spec.partition;
+                           });
+        if (!known) {
+            return fail(Error::Kind::denied, "Invalid partition name specified");
+        }
+        if (!refusal.empty()) {
+            return fail(Error::Kind::denied, refusal);
+        }
+        return {};
+    }
+
+    int gpus_held_on(const std::string& node) const
+    {
+        int held = 0;
+        for (const Job& job : jobs) {
+            held += job.state == JobState::running && job.nodes == node ? job.gpus : 0;
+        }
+        return held;
+    }
+
+    std::string free_node(const JobSpec& spec) const
+    {
+        for (const Node& node : machines) {
+            int free = -gpus_held_on(node.name);
+            for (const NodeGpus& gpus : node.gpus) {
+                free += gpus.total - gpus.in_use.value_or(0);
+            }
+            if (free >= spec.gpus_per_node) {
+                return node.name;
+            }
+        }
+        return {};
+    }
+
+    StepProcess run(const std::vector<std::string>& step, bool with_input)
+    {
+        steps.push_back(step);
+        if (!runs_steps) {
+            return {};
+        }
+        m_processes.push_back(start_local_step(step, with_input));
+        return m_processes.back();
+    }
+
+    JobId add(const JobSpec& spec, JobState state, bool batch)
+    {
+        Job job;
+        job.id = JobId{next_id++};
+        job.name = spec.name;
+        job.partition = spec.partition;
+        job.comment = spec.comment;
+        job.state = state;
+        job.gpus = spec.gpus_per_node * spec.nodes;
+        job.batch = batch;
+        jobs.push_back(job);
+        return job.id;
+    }
+
+    std::vector<StepProcess> m_processes;
+};
+
+/// Accounting that a test fills.
+class FakeAccounting : public Accounting {
+public:
+    std::map<JobId, PastJob> past;
+    std::vector<JobId> asked;
+    bool silent = false;
+
+    Result<PastJob> past_job(JobId id) override
+    {
+        asked.push_back(id);
+        if (silent) {
+            return fail(Error::Kind::unreachable, "accounting does not answer");
+        }
+        const auto found = past.find(id);
+        if (found == past.end()) {
+            return fail(Error::Kind::missing, "no such job in accounting");
+        }
+        return found->second;
+    }
+};
+
+} // namespace gpuq::fakes

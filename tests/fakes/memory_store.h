@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "ports/store.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace gpuq::fakes {
+
+/// A state folder in memory, held to the same contract suite as the real one
+/// (tests/contract/store_contract.h), with switches for what goes wrong on real ones.
+class MemoryStore : public Store {
+public:
+    std::map<std::string, std::string> files;
+    std::set<std::string> folders{""};
+    std::vector<std::string> written; ///< path of every write that was asked for, in order
+    int reads = 0;                    ///< calls of read, read_at, size and list
+
+    bool full = false;                ///< no new byte fits: ENOSPC
+    bool read_only = false;           ///< mounted read-only: EROFS
+    std::set<std::string> unreadable; ///< paths whose reads fail with EIO
+
+    /// NFS: readers go on seeing `path` as it is now, or as not there, until `release`.
+    void hold(const std::string& path)
+    {
+        const auto found = files.find(path);
+        m_held[path] = found == files.end() ? std::nullopt : std::optional(found->second);
+    }
+    void release(const std::string& path) { m_held.erase(path); }
+
+    /// What a supervisor does with its own descriptor.
+    void append(const std::string& path, std::string_view bytes)
+    {
+        make_parents(path);
+        files[path] += bytes;
+    }
+
+    const std::string& root() const override { return m_root; }
+
+    Result<std::string> read(const std::string& path) override
+    {
+        TRY_ASSIGN(const std::string content, visible(path));
+        if (content.size() > k_largest_small_file) {
+            return fail(Error::Kind::io, path + ": File too large");
+        }
+        return content;
+    }
+
+    Result<std::string> read_at(const std::string& path, std::uint64_t offset,
+                                std::size_t size) override
+    {
+        TRY_ASSIGN(const std::string content, visible(path));
+        return offset < content.size() ? content.substr(offset, size) : std::string();
+    }
+
+    Result<std::uint64_t> size(const std::string& path) override
+    {
+        TRY_ASSIGN(const std::string content, visible(path));
+        return static_cast<std::uint64_t>(content.size());
+    }
+
+    Result<void> write(const std::string& path, std::string_view content) override
+    {
+        TRY(check_writable(path));
+        make_parents(path);
+        files[path] = content;
+        return {};
+    }
+
+    Result<void> write_once(const std::string& path, std::string_view content) override
+    {
+        if (files.contains(path) && is_safe(path)) {
+            return fail(Error::Kind::busy, path + " is there already");
+        }
+        return write(path, content);
+    }
+
+    Result<void> make_dir(const std::string& path) override
+    {
+        if (folders.contains(path)) {
+            return {};
+        }
+        TRY(check_writable(path));
+        make_parents(path);
+        folders.insert(path);
+        return {};
+    }
+
+    Result<std::vector<std::string>> list(const std::string& path) override
+    {
+        ++reads;
+        if (files.contains(path)) {
+            return fail(Error::Kind::io, path + ": Not a directory");
+        }
+        if (!folders.contains(path)) {
+            return fail(Error::Kind::missing, path + ": No such file or directory");
+        }
+        std::vector<std::string> names;
+        for (const auto& [file, content] : files) {
+            if (parent_of(file) == path) {
+                names.push_back(file.substr(file.rfind('/') + 1));
+            }
+        }
+        for (const std::string& folder : folders) {
+            if (!folder.empty() && parent_of(folder) == path) {
+                names.push_back(folder.substr(folder.rfind('/') + 1));
+            }
+        }
+        return names;
+    }
+
+    Result<void> remove(const std::string& path) override
+    {
+        if (!files.contains(path) && !folders.contains(path)) {
+            return {};
+        }
+        if (read_only) {
+            return fail(Error::Kind::io, path + ": Read-only file system");
+        }
+        if (folders.contains(path) && !list(path)->empty()) {
+            return fail(Error::Kind::io, path + ": Directory not empty");
+        }
+        files.erase(path);
+        folders.erase(path);
+        return {};
+    }
+
+private:
+    static constexpr std::size_t k_largest_small_file = 4 << 20;
+
+    static bool is_safe(const std::string& path)
+    {
+        const std::string whole = "/" + path + "/";
+        return whole.find("//") == std::string::npos && whole.find("/./") == std::string::npos &&
+               whole.find("/../") == std::string::npos;
+    }
+
+    static std::string parent_of(const std::string& path)
+    {
+        const std::size_t slash = path.rfind('/');
+        return slash == std::string::npos ? "" : path.substr(0, slash);
+    }
+
+    void make_parents(const std::string& path)
+    {
+        for (std::size_t slash = path.find('/'); slash != std::string::npos;
+             slash = path.find('/', slash + 1)) {
+            folders.insert(path.substr(0, slash));
+        }
+    }
+
+    Result<void> check_writable(const std::string& path)
+    {
+        if (!is_safe(path)) {
+            return fail(Error::Kind::internal, "not a path in the state folder: " + path);
+        }
+        written.push_back(path);
+        if (read_only) {
+            return fail(Error::Kind::io, path + ": Read-only file system");
+        }
+        if (full) {
+            return fail(Error::Kind::io, path + ": No space left on device");
+        }
+        return {};
+    }
+
+    Result<std::string> visible(const std::string& path)
+    {
+        ++reads;
+        if (!is_safe(path)) {
+            return fail(Error::Kind::internal, "not a path in the state folder: " + path);
+        }
+        if (unreadable.contains(path) || folders.contains(path)) {
+            return fail(Error::Kind::io, path + ": Input/output error");
+        }
+        if (const auto held = m_held.find(path); held != m_held.end()) {
+            return held->second ? Result<std::string>(*held->second)
+                                : fail(Error::Kind::missing, path + ": No such file or directory");
+        }
+        const auto found = files.find(path);
+        if (found == files.end()) {
+            return fail(Error::Kind::missing, path + ": No such file or directory");
+        }
+        return found->second;
+    }
+
+    std::string m_root = "/state";
+    std::map<std::string, std::optional<std::string>> m_held;
+};
+
+} // namespace gpuq::fakes
