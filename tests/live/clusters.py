@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Clusters made by `gpuq cluster up`, and what tests ask of them.
+
+The programs under test come from GPUQ_BIN, a folder; else from the build folder of preset dev.
+"""
+import atexit
+import contextlib
+import json
+import os
+import pathlib
+import pwd
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TEST_USER = "gpuq-test"
+
+
+def programs():
+    """The folder of gpuq and gpuq-supervisor; a copy where other users could not reach it."""
+    built = pathlib.Path(os.environ.get("GPUQ_BIN", ROOT / "build" / "dev" / "bin")).resolve()
+    if os.geteuid() != 0 or all(folder.stat().st_mode & stat.S_IXOTH for folder in built.parents):
+        return built
+    copy = pathlib.Path(tempfile.mkdtemp(prefix="gq-bin-", dir="/tmp"))
+    atexit.register(shutil.rmtree, copy, ignore_errors=True)
+    copy.chmod(0o755)
+    for program in built.glob("gpuq*"):
+        shutil.copy2(program, copy)
+    return copy
+
+
+BIN = programs()
+GPUQ = str(BIN / "gpuq")
+
+
+def wait_for(condition, seconds=30.0, what=None):
+    """The first true value of condition(); fails the test when there is none in time."""
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            pytest.fail(f"not within {seconds} s: {what or getattr(condition, '__name__', condition)}")
+        time.sleep(0.02)
+
+
+def environment_of(pid):
+    """NAME -> value of a process; empty when it is gone or somebody else's."""
+    try:
+        raw = pathlib.Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return {}
+    return dict(item.split("=", 1) for item in os.fsdecode(raw).split("\0") if "=" in item)
+
+
+def is_running(pid):
+    """True unless the process is gone or a zombie."""
+    try:
+        text = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return text.rpartition(")")[2].split()[0] not in "ZX"
+
+
+def command_of(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def processes(predicate):
+    """Pids, other than this one, for which predicate(pid) holds."""
+    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    return [pid for pid in pids if pid != os.getpid() and is_running(pid) and predicate(pid)]
+
+
+class Cluster:
+    """A cluster in a folder of its own."""
+
+    def __init__(self, directory, binary=GPUQ, as_user=None):
+        self.dir = pathlib.Path(directory)
+        self.conf = self.dir / "slurm.conf"
+        self.binary = binary
+        self.as_user = as_user
+        self.env = {**plain_environment(), "SLURM_CONF": str(self.conf)}
+        if as_user:
+            self.env.update(HOME=as_user.pw_dir, USER=as_user.pw_name, LOGNAME=as_user.pw_name)
+
+    # Its life
+
+    def cluster(self, action, *options, check=True, timeout=90):
+        """gpuq cluster ACTION --dir ..."""
+        done = run([self.binary, "cluster", action, "--dir", str(self.dir), *options], env=self.env,
+                   user=self.as_user, timeout=timeout)
+        assert not check or done.returncode == 0, done.stderr
+        return done
+
+    def up(self, gpus=4, nodes=1, model="k80", lines=(), options=()):
+        words = ["--gpus", gpus, "--nodes", nodes, *options]
+        words += ["--model", model] if model else []
+        for line in lines:
+            words += ["--slurm-conf", line]
+        return self.cluster("up", *map(str, words))
+
+    def down(self, *options):
+        return self.cluster("down", *options)
+
+    def status(self):
+        return json.loads(self.cluster("status", "--json", check=False).stdout)
+
+    def pid(self, daemon):
+        """Of munged, mariadbd, slurmdbd, slurmctld, slurmd-n0 ..."""
+        return next(one["pid"] for one in self.status()["daemons"] if one["name"] == daemon)
+
+    def signal(self, daemon, number=signal.SIGKILL):
+        """Signals one daemon; returns when KILL has done its work."""
+        pid = self.pid(daemon)
+        os.kill(pid, number)
+        if number == signal.SIGKILL:
+            wait_for(lambda: not is_running(pid), 10, f"the end of {daemon}")
+        return pid
+
+    @contextlib.contextmanager
+    def stopped(self, daemon):
+        """The daemon does not answer inside the block (SIGSTOP)."""
+        pid = self.signal(daemon, signal.SIGSTOP)
+        try:
+            yield pid
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+    def repair(self):
+        """Starts what has been killed."""
+        return self.cluster("up")
+
+    # Slurm's own commands
+
+    def slurm(self, *words, check=True, timeout=30, user=None):
+        done = run([str(word) for word in words], env=self.env, user=user or self.as_user,
+                   timeout=timeout)
+        assert not check or done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    def scontrol(self, *words):
+        return self.slurm("scontrol", *words)
+
+    def squeue(self, *words):
+        """Lists of (job id, state, name), ended jobs too when asked with -t all."""
+        text = self.slurm("squeue", "-h", "-o", "%A|%T|%j", *words)
+        return [tuple(line.split("|", 2)) for line in text.splitlines()]
+
+    def job(self, job_id):
+        """scontrol show job as a dict."""
+        return dict(re.findall(r"(\S+?)=(\S*)", self.scontrol("show", "job", str(job_id))))
+
+    def sacct(self, *words, fields=("JobIDRaw", "State", "ExitCode")):
+        """Allocations by slurmdbd, one dict each."""
+        text = self.slurm("sacct", "-n", "-P", "-X", "-a", "-o", ",".join(fields), *words)
+        return [dict(zip(fields, line.split("|"))) for line in text.splitlines()]
+
+    def accounted(self, job_id, fields=("JobIDRaw", "State", "ExitCode"), seconds=20):
+        """The record of an ended job: slurmdbd hears of it a moment later."""
+        def ended():
+            rows = [row for row in self.sacct("-j", str(job_id), fields=(*fields, "State", "End"))
+                    if row["End"] != "Unknown"]
+            return rows and rows[0]
+        return wait_for(ended, seconds, f"accounting of job {job_id}")
+
+    def rpcs(self):
+        """Counts of the controller's RPCs by type, from sdiag."""
+        text = self.slurm("sdiag")
+        part = text.partition("by message type")[2].partition("by user")[0]
+        return {name: int(count) for name, count in
+                re.findall(r"^\s+(\w+)\s+\(\s*\d+\) count:(\d+)", part, re.M)}
+
+    # What must not be left
+
+    def daemons(self):
+        """Pids of munged, mariadbd and Slurm's daemons, those of a broken start too."""
+        return [pid for pid in self.all_processes()
+                if command_of(pid).startswith(("slurm", "munged", "mariadbd"))]
+
+    def state_value(self, key):
+        """Every value of a key in the state file."""
+        text = (self.dir / "cluster.state").read_text()
+        return re.findall(rf"^{key} (.*)$", text, re.M)
+
+    def job_processes(self):
+        """Processes of this cluster's jobs, daemonised ones too, and its slurmstepds."""
+        def belongs(pid):
+            variables = environment_of(pid)
+            return variables.get("SLURM_CONF") == str(self.conf) and (
+                "SLURMD_NODENAME" in variables or command_of(pid) == "slurmstepd")
+        return processes(belongs)
+
+    def all_processes(self):
+        """Everything that has this cluster in its environment, clients too."""
+        return processes(lambda pid: environment_of(pid).get("SLURM_CONF") == str(self.conf))
+
+    def wait_until_idle(self, seconds=60):
+        """No allocation and no process of a job is left, and every GPU is free."""
+        def idle():
+            return not self.squeue() and not self.job_processes()
+        wait_for(idle, seconds, "an idle cluster")
+        used = self.slurm("sinfo", "-h", "-N", "-O", "GresUsed:100")
+        assert not re.search(r"gpu(:\w+)?:[1-9]", used), used
+
+
+def plain_environment():
+    """This process's environment without what would lead to another cluster or state folder."""
+    kept = {name: value for name, value in os.environ.items()
+            if not name.startswith(("SLURM", "SBATCH", "SALLOC", "SRUN", "GPUQ", "SQUEUE", "SACCT",
+                                    "XDG_"))}
+    kept["PATH"] = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+    kept["LC_ALL"] = "C.UTF-8"
+    return kept
+
+
+def as_kwargs(user):
+    """How subprocess becomes a user; only root can."""
+    if user is None or user.pw_uid == os.geteuid():
+        return {}
+    return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+
+
+def run(words, env, user=None, timeout=60, **options):
+    options = {"text": True, "capture_output": True, "stdin": subprocess.DEVNULL, "cwd": "/tmp",
+               **options}
+    if "input" in options:
+        del options["stdin"]
+    return subprocess.run(words, env=env, timeout=timeout, check=False, **as_kwargs(user), **options)
+
+
+class Person:
+    """Somebody at a terminal: a home and a state folder of their own, and gpuq on a cluster."""
+
+    def __init__(self, cluster, home, user=None):
+        self.cluster = cluster
+        self.home = pathlib.Path(home)
+        self.state = self.home / "state"
+        self.user = user
+        self.env = {**cluster.env, "HOME": str(home), "XDG_STATE_HOME": str(self.state),
+                    "XDG_CONFIG_HOME": str(self.home / "config")}
+
+    def gpuq(self, *words, timeout=60, env=None, **options):
+        """Runs gpuq to its end; a CompletedProcess with text (text=False: bytes)."""
+        return run([self.cluster.binary, *map(str, words)], env={**self.env, **(env or {})},
+                   user=self.user, timeout=timeout, **{"cwd": self.home, **options})
+
+    @contextlib.contextmanager
+    def start(self, *words, env=None, **options):
+        """A running gpuq (Popen) with pipes, killed at the end of the block if need be."""
+        options = {"cwd": self.home, "stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
+                   "stderr": subprocess.PIPE, "start_new_session": True, "bufsize": 0,
+                   **options}
+        child = subprocess.Popen([self.cluster.binary, *map(str, words)],
+                                 env={**self.env, **(env or {})}, **as_kwargs(self.user), **options)
+        try:
+            yield child
+        finally:
+            if child.poll() is None:
+                child.kill()
+            child.wait(10)
+            for stream in (child.stdin, child.stdout, child.stderr):
+                if stream:
+                    stream.close()
+
+    def run_dirs(self):
+        """Folders of this person's runs, oldest first."""
+        runs = self.state / "gpuq" / "runs"
+        return sorted(runs.iterdir()) if runs.exists() else []
+
+
+@contextlib.contextmanager
+def short_folder():
+    """A folder with a short path that everybody may pass: sockets, other users."""
+    folder = tempfile.mkdtemp(prefix="gq-", dir="/tmp")
+    os.chmod(folder, 0o755)
+    try:
+        yield pathlib.Path(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def running_cluster(gpus=4, nodes=2, model="k80", lines=("KillWait=5",), options=(), as_user=None):
+    with short_folder() as folder:
+        home = folder / "c"
+        home.mkdir(mode=0o755)
+        if as_user:
+            os.chown(home, as_user.pw_uid, as_user.pw_gid)
+        cluster = Cluster(home, as_user=as_user)
+        try:
+            cluster.up(gpus=gpus, nodes=nodes, model=model, lines=lines, options=options)
+            yield cluster
+        finally:
+            # A failed test may have left a daemon stopped.
+            for pid in cluster.all_processes():
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGCONT)
+            cluster.cluster("down", "--purge", check=False)
+            left = cluster.daemons()
+            assert not left, f"left behind: {[(pid, command_of(pid)) for pid in left]}"

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Fixtures of the real-Slurm suite; what they give is in clusters.py.
+
+A module says what its cluster is like with a global, e.g.
+
+    CLUSTER = dict(nodes=2, gpus=4, model="k80", lines=["KillWait=2"])
+
+and its tests take the fixture `cluster`. Clusters live in folders of their own, so modules run
+side by side (pytest -n 3 --dist loadfile).
+"""
+import contextlib
+import os
+import pwd
+import subprocess
+
+import pytest
+
+from clusters import *  # noqa: F401,F403  (tests may import from either)
+from clusters import TEST_USER, Cluster, Person, running_cluster, short_folder
+
+
+@pytest.fixture(scope="module")
+def cluster(request):
+    """The module's cluster; see CLUSTER above."""
+    with running_cluster(**getattr(request.module, "CLUSTER", {})) as one:
+        yield one
+
+
+@pytest.fixture
+def person(cluster):
+    """A fresh home on the module's cluster."""
+    with short_folder() as home:
+        yield Person(cluster, home, cluster.as_user)
+
+
+@pytest.fixture
+def folder():
+    """A place for a cluster that a test starts and ends by itself."""
+    with short_folder() as top:
+        cluster = Cluster(top / "c")
+        try:
+            yield cluster
+        finally:
+            cluster.cluster("down", "--purge", check=False)
+
+
+@pytest.fixture(scope="session")
+def plain_user():
+    """An ordinary user: a test account when we are root, else ourselves."""
+    if os.geteuid() != 0:
+        return pwd.getpwuid(os.geteuid())
+    for _ in range(2):
+        with contextlib.suppress(KeyError):
+            return pwd.getpwnam(TEST_USER)
+        # Another worker may be faster: then the second look finds it.
+        subprocess.run(["useradd", "--create-home", "--shell", "/bin/sh", TEST_USER], check=False,
+                       capture_output=True)
+    return pwd.getpwnam(TEST_USER)

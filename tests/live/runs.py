@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What tests of runs look at: records on disk, what is left behind, terminals."""
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import pathlib
+import pty
+import select
+import signal
+import struct
+import termios
+import time
+import uuid
+
+from clusters import command_of, environment_of, processes, wait_for
+
+PYTHON = "/usr/bin/python3"
+TIOCGPTN = 0x80045430  # of ioctl_tty(2); termios has no name for it
+
+
+class Record:
+    """The folder of one run."""
+
+    def __init__(self, folder):
+        self.dir = pathlib.Path(folder)
+        self.key = self.dir.name
+
+    def _json(self, name):
+        path = self.dir / name
+        return json.loads(path.read_text()) if path.exists() else None
+
+    @property
+    def run(self):
+        return self._json("run.json")
+
+    @property
+    def job(self):
+        """The Slurm job's id, or None while there is none."""
+        link = self._json("link-1/job.json")
+        return link and link["job"]
+
+    @property
+    def journal(self):
+        path = self.dir / "link-1" / "journal.jsonl"
+        lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
+        return [json.loads(line) for line in lines]
+
+    def event(self, name):
+        """The journal's first event of that name, or None."""
+        return next((one for one in self.journal if one["event"] == name), None)
+
+    @property
+    def ended(self):
+        """How the run ended: {"status", "cause", ...}, or None."""
+        return self.event("ended") or self._json("ended.json")
+
+    def wait_for_end(self, seconds=30):
+        return wait_for(lambda: self.ended, seconds, f"the end of run {self.key}")
+
+    def log(self, stream="out"):
+        path = self.dir / "link-1" / f"{stream}.log"
+        return path.read_bytes() if path.exists() else b""
+
+
+def records(person):
+    """A person's runs, oldest first."""
+    return [Record(folder) for folder in person.run_dirs()]
+
+
+def the_run(person, seconds=20):
+    """The only run of this person, as soon as it is on disk."""
+    found = wait_for(lambda: records(person), seconds, "a run on disk")
+    assert len(found) == 1
+    return found[0]
+
+
+def processes_of(person):
+    """Everything that runs for this person, anywhere: clients, sruns, supervisors, programs."""
+    state = str(person.state)
+    return processes(lambda pid: environment_of(pid).get("XDG_STATE_HOME") == state)
+
+
+def words_of(pid):
+    """The command line of a process; empty when it is gone."""
+    try:
+        return os.fsdecode(pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()).split("\0")
+    except OSError:
+        return []
+
+
+def sruns(person, kind):
+    """The sruns that carry a step's streams: of the supervisor itself ("run"), "relay", "guard"."""
+    def is_one(pid):
+        return command_of(pid) == "srun" and kind in words_of(pid)
+    return [pid for pid in processes_of(person) if is_one(pid)]
+
+
+def wait_for_handover(person, seconds=20):
+    """Until the relay has taken over from the step's own srun, and the guard stands."""
+    wait_for(lambda: sruns(person, "relay") and not sruns(person, "run") and
+             not sruns(person, "guard"), seconds, "the hand-over to a relay")
+
+
+def nothing_left(person, seconds=20):
+    """No job, no process of this person's and none of a job's is left."""
+    def clean():
+        return (not person.cluster.squeue() and not processes_of(person) and
+                not person.cluster.job_processes())
+    try:
+        wait_for(clean, seconds, "an end without anything left behind")
+    except BaseException:
+        for pid in processes_of(person) + person.cluster.job_processes():
+            print("left behind:", pid, command_of(pid), words_of(pid))
+        print(person.cluster.squeue())
+        end_all(person)
+        raise
+
+
+def end_all(person):
+    """After a failure: nothing of it may disturb the next test."""
+    for pid in processes_of(person):
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+    for job in person.cluster.squeue():
+        person.cluster.slurm("scancel", job[0], check=False)
+
+
+def digest(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+class Terminal:
+    """A pseudo-terminal with a login in it: a session leader (bash) that runs one command and, after
+    it, says its exit status. `screen` is all that came out of it."""
+
+    def __init__(self, person, *words, before="", background=False):
+        self.screen = b""
+        self.login = uuid.uuid4()
+        command = '"$@" & wait $!' if background else '"$@"'
+        options = ["-m"] if background else []  # job control, as at a prompt
+        line = f'{before} {command}; printf "\\n<status %s>\\n" $?'
+        pid, self.master = pty.fork()
+        if pid == 0:
+            os.chdir(person.home)
+            os.execve("/bin/bash", ["bash", *options, "-c", line, "bash", person.cluster.binary,
+                                    *map(str, words)],
+                      {**person.env, "TERM": "xterm", "LOGIN": str(self.login)})
+        self.leader = pid
+        self.tty = self._tty()
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        os.set_blocking(self.master, False)
+        self.ended = False
+
+    def _tty(self):
+        """The kernel's number of the terminal, as in /proc/PID/stat."""
+        number = struct.unpack("I", fcntl.ioctl(self.master, TIOCGPTN, bytes(4)))[0]
+        return os.stat(f"/dev/pts/{number}").st_rdev
+
+    def read(self, seconds=0.0):
+        """Takes what there is. False at the end of the terminal."""
+        if self.master is None or not select.select([self.master], [], [], seconds)[0]:
+            return True
+        try:
+            data = os.read(self.master, 1 << 16)
+        except OSError:
+            return False
+        self.screen += data
+        return bool(data)
+
+    def wait_for(self, text, seconds=20):
+        end = time.monotonic() + seconds
+        while text.encode() not in self.screen:
+            alive = self.read(0.1)
+            assert text.encode() in self.screen or (alive and time.monotonic() < end), \
+                f"no {text!r} on the screen: {self.screen[-2000:]!r}"
+
+    def type(self, keys):
+        os.write(self.master, keys.encode())
+
+    def status(self, seconds=20):
+        """Of the command, when it has ended."""
+        self.wait_for("<status ", seconds)
+        self.wait_for(">", seconds)
+        return int(self.screen.rpartition(b"<status ")[2].partition(b">")[0])
+
+    def client(self):
+        """The pid of gpuq itself: the only child of the leader."""
+        def child():
+            text = pathlib.Path(f"/proc/{self.leader}/task/{self.leader}/children").read_text()
+            return [int(word) for word in text.split()]
+        return wait_for(child, 10, "the client")[0]
+
+    def hang_up(self):
+        """The window is closed."""
+        if self.master is not None:
+            os.close(self.master)
+            self.master = None
+
+    def close(self):
+        self.hang_up()
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.leader, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self.leader, 0)
+
+
+@contextlib.contextmanager
+def terminal(person, *words, **options):
+    one = Terminal(person, *words, **options)
+    try:
+        yield one
+    finally:
+        one.close()
+
+
+@contextlib.contextmanager
+def all_gpus_taken(cluster, nodes=2):
+    """Nothing can start inside the block; gives the jobs that are in the way."""
+    jobs = [cluster.slurm("sbatch", "--parsable", "-o", "/dev/null", "--gres=gpu:4", "--wrap",
+                          "exec sleep 300").strip() for _ in range(nodes)]
+    try:
+        wait_for(lambda: [job[1] for job in cluster.squeue()] == ["RUNNING"] * nodes, 30,
+                 "a full cluster")
+        yield jobs
+    finally:
+        cluster.slurm("scancel", *jobs)
+
+
+def is_waiting(cluster):
+    return "PENDING" in [job[1] for job in cluster.squeue()]

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// One call of the adapter, for tests/live/test_slurm.py: prints what came of it on stdout, a word
+// a line, and nothing else anywhere.
+//
+//   slurm_probe start PARTITION GPUS COMMENT STEP...     job ID, then the step's output
+//   slurm_probe submit PARTITION GPUS COMMENT SCRIPT     job ID
+//   slurm_probe own COMMENT                              id and number of the state, a job a line
+//   slurm_probe complete ID STATUS | cancel ID | past ID
+#include "slurm/cluster.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+namespace gpuq {
+namespace {
+
+using Words = std::vector<std::string>;
+
+void say(const std::string& text)
+{
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+}
+
+int give_up(const Error& error)
+{
+    say(fmt::format("error {} {}\n", static_cast<int>(exit_status_of(error.kind)), error.text));
+    return error.kind == Error::Kind::busy ? 75 : static_cast<int>(exit_status_of(error.kind));
+}
+
+JobSpec spec_of(const Words& words)
+{
+    JobSpec spec;
+    spec.name = "probe";
+    spec.partition = words.at(1);
+    spec.gpus_per_node = std::stoi(words.at(2));
+    spec.comment = words.at(3);
+    spec.work_dir = "/tmp";
+    spec.walltime = std::chrono::minutes(5);
+    return spec;
+}
+
+JobId id_of(const std::string& word)
+{
+    return JobId{static_cast<std::uint32_t>(std::stoul(word))};
+}
+
+int start(Cluster& cluster, const Words& words)
+{
+    const auto started = cluster.start_now(spec_of(words), Words(words.begin() + 4, words.end()),
+                                           /*with_input=*/false);
+    if (!started) {
+        return give_up(started.error());
+    }
+    say(fmt::format("job {}\n", started->job.value));
+    std::array<char, 4096> bytes{};
+    for (const int fd : {started->process.output, started->process.error}) {
+        for (ssize_t size = 0; (size = ::read(fd, bytes.data(), bytes.size())) > 0;) {
+            say(std::string(bytes.data(), static_cast<std::size_t>(size)));
+        }
+    }
+    return 0;
+}
+
+int submit(Cluster& cluster, const Words& words)
+{
+    const auto id = cluster.submit(spec_of(words), words.at(4), {"PATH=/usr/bin:/bin"});
+    if (!id) {
+        return give_up(id.error());
+    }
+    say(fmt::format("job {}\n", id->value));
+    return 0;
+}
+
+int own(Cluster& cluster, const Words& words)
+{
+    const auto jobs = cluster.own_jobs();
+    if (!jobs) {
+        return give_up(jobs.error());
+    }
+    for (const Job& job : *jobs) {
+        if (job.comment == words.at(1)) {
+            say(fmt::format("{} {}\n", job.id.value, is_over(job.state) ? "over" : "alive"));
+        }
+    }
+    return 0;
+}
+
+int past(const Words& words)
+{
+    auto accounting = SlurmAccounting::open();
+    if (!accounting) {
+        return give_up(accounting.error());
+    }
+    const auto job = (*accounting)->past_job(id_of(words.at(1)));
+    if (!job) {
+        return give_up(job.error());
+    }
+    say(fmt::format("status {} over {} by {}\n", job->exit_status, is_over(job->state),
+                    job->cancelled_by ? std::to_string(*job->cancelled_by) : "nobody"));
+    return 0;
+}
+
+int act(Cluster& cluster, const Words& words)
+{
+    const auto done = words.at(0) == "cancel"
+                          ? cluster.cancel(id_of(words.at(1)))
+                          : cluster.complete(id_of(words.at(1)), std::stoi(words.at(2)));
+    return done ? 0 : give_up(done.error());
+}
+
+int run(const Words& words)
+{
+    auto cluster = SlurmCluster::open();
+    if (!cluster) {
+        return give_up(cluster.error());
+    }
+    const std::string& verb = words.at(0);
+    if (verb == "start") {
+        return start(**cluster, words);
+    }
+    if (verb == "submit") {
+        return submit(**cluster, words);
+    }
+    if (verb == "own") {
+        return own(**cluster, words);
+    }
+    return verb == "past" ? past(words) : act(**cluster, words);
+}
+
+} // namespace
+} // namespace gpuq
+
+int main(int argc, char** argv)
+{
+    return gpuq::run(gpuq::Words(argv + 1, argv + argc));
+}

@@ -1,0 +1,476 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What happens to a run when its client, its terminal or its login dies, stops or leaves."""
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+
+from clusters import environment_of, is_running, run, wait_for
+from runs import (PYTHON, all_gpus_taken, digest, is_waiting, nothing_left, processes_of, records,
+                  sruns, terminal, the_run, wait_for_handover)
+
+CLUSTER = dict(nodes=2, gpus=4, model="k80", lines=["KillWait=2"])
+
+#: How long a client is stopped for; `contrib/soak.sh` takes 60.
+STOP_SECONDS = float(os.environ.get("GPUQ_TEST_STOP_SECONDS", "10"))
+
+#: Says that it began, goes on when the file `go` is there, says something on stderr, exits with 7.
+GATED = ("sh", "-c", "echo begin; while [ ! -e go ]; do sleep 0.05; done; "
+                     "seq 1 20000; echo warned >&2; exit 7")
+GATED_OUT = b"begin\n" + b"".join(b"%d\n" % n for n in range(1, 20001))
+
+
+@pytest.fixture(autouse=True)
+def clean(person):
+    yield
+    nothing_left(person)
+
+
+def go(person):
+    (person.home / "go").touch()
+
+
+def check_whole(person, status=7, out=GATED_OUT, err=b"warned\n"):
+    """The run has ended as it would have without any fault, and everybody who asks is told so."""
+    record = the_run(person)
+    assert record.wait_for_end()["status"] == status, record.ended
+    assert record.log("out") == out
+    assert record.log("err") == err
+    followed = person.gpuq("-Q", "logs", "-f", "last", text=False)
+    assert (followed.returncode, followed.stdout, followed.stderr) == (status, out, err)
+    assert listed(person) == [(record.key, "ended", status)]
+
+
+def listed(person):
+    """What gpuq ls says: (key, state, exit status), newest first."""
+    answer = json.loads(person.gpuq("ls", "--json").stdout)
+    return [(one["key"], one["state"], one["exit"]) for one in answer["runs"]]
+
+
+def begun(client):
+    """The program's first line has come out of a client with pipes."""
+    assert client.stdout.readline() == b"begin\n"
+
+
+def rest_of(client):
+    """Exit status and stdout of a client whose first line has been read."""
+    out, _ = client.communicate(timeout=30)
+    return client.returncode, b"begin\n" + out
+
+
+# SIGKILL
+
+def test_killed_at_any_moment_of_the_start(person):
+    """Whatever the moment: the run never was, or it goes on to its end."""
+    go(person)
+    for moment in range(20):
+        with person.start("run", "-Q", *GATED) as client:
+            time.sleep(moment * 0.005)
+            client.kill()
+    def over():
+        jobs = person.cluster.squeue()
+        return not jobs and all(record.ended for record in records(person) if record.job)
+    wait_for(over, 60, "the end of the runs whose clients were killed")
+    for record in records(person):
+        if record.ended:
+            assert (record.ended["status"], record.log("out")) == (7, GATED_OUT)
+    assert any(record.ended for record in records(person)), "no client came so far"
+    assert all(state in ("ended", "submitting") for _, state, _ in listed(person))
+
+
+def test_killed_while_it_waits(person):
+    with all_gpus_taken(person.cluster):
+        with person.start("run", *GATED) as client:
+            wait_for(lambda: is_waiting(person.cluster), 10, "the run in the queue")
+            wait_for(lambda: the_run(person).job, 10, "the record of its job")
+            client.kill()
+        assert [state for _, state, _ in listed(person)] == ["waiting"]
+        assert is_waiting(person.cluster)
+        go(person)
+    check_whole(person)
+
+
+@pytest.mark.parametrize("moment", ["before the hand-over", "after it"])
+def test_killed_while_output_streams(person, moment):
+    with person.start("run", *GATED) as client:
+        begun(client)
+        if moment == "after it":
+            wait_for_handover(person)
+        client.kill()
+    assert [state for _, state, _ in listed(person)] == ["running"]
+    go(person)
+    check_whole(person)
+
+
+def test_piped_input_that_breaks_off_is_never_an_end_of_file(person):
+    program = ("import sys\nprint('begin', flush=True)\n"
+               "for line in sys.stdin: print('got', line, end='', flush=True)\n"
+               "print('end of input', flush=True)")
+    with person.start("run", PYTHON, "-c", program, stdin=subprocess.PIPE) as client:
+        begun(client)
+        client.stdin.write(b"half of it\n")
+        client.stdin.flush()
+        assert client.stdout.readline() == b"got half of it\n"
+        client.kill()
+    record = the_run(person)
+    ended = record.wait_for_end(40)
+    assert ended["cause"] == "input_lost"
+    assert ended["status"] != 0
+    assert record.log() == b"begin\ngot half of it\n"
+
+
+# HUP, TERM
+
+@pytest.mark.parametrize("moment", ["before the hand-over", "after it"])
+def test_the_terminal_is_closed(person, moment):
+    with terminal(person, "run", *GATED) as screen:
+        screen.wait_for("begin")
+        client = screen.client()
+        if moment == "after it":
+            wait_for_handover(person)
+        screen.hang_up()
+        wait_for(lambda: not is_running(client), 10, "the client's end")
+    go(person)
+    check_whole(person)
+
+
+@pytest.mark.parametrize("moment", ["before the hand-over", "after it"])
+def test_a_closed_terminal_is_no_end_of_input(person, moment):
+    program = "echo begin; cat; echo end of input; exit 7"
+    with terminal(person, "run", "sh", "-c", program) as screen:
+        screen.wait_for("begin")
+        client = screen.client()
+        if moment == "after it":
+            wait_for_handover(person)
+        screen.hang_up()
+        wait_for(lambda: not is_running(client), 10, "the client's end")
+    record = the_run(person)
+    stopped = person.gpuq("stop", str(record.job))
+    assert stopped.returncode == 0, stopped.stderr
+    assert record.wait_for_end()["status"] == 123
+    assert record.log() == b"begin\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+def test_on_a_terminal_HUP_and_TERM_detach(person, number):
+    with terminal(person, "run", *GATED) as screen:
+        screen.wait_for("begin")
+        os.kill(screen.client(), number)
+        assert screen.status() == 129
+        assert f"gpuq logs -f {the_run(person).job}" in screen.screen.decode()
+    assert not sruns(person, "run"), "an srun that somebody could kill is left"
+    go(person)
+    check_whole(person)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("moment", ["before the hand-over", "after it"])
+def test_without_a_terminal_INT_and_TERM_are_the_programs(person, number, moment):
+    program = ("import signal, sys\n"
+               f"signal.signal({int(number)}, lambda *_: (print('caught'), sys.exit(42)))\n"
+               "print('begin', flush=True)\nwhile True: signal.pause()")
+    with person.start("run", PYTHON, "-c", program) as client:
+        begun(client)
+        if moment == "after it":
+            wait_for_handover(person)
+        client.send_signal(number)
+        assert client.wait(20) == 42
+        assert client.stdout.read() == b"caught\n"
+    check_whole(person, 42, b"begin\ncaught\n", b"")
+
+
+def test_nohup_is_respected(person):
+    with terminal(person, "run", *GATED, before="trap '' HUP;") as screen:
+        screen.wait_for("begin")
+        client = screen.client()
+        os.kill(client, signal.SIGHUP)
+        go(person)
+        screen.wait_for("20000")
+        assert screen.status() == 7
+    check_whole(person)
+
+
+# Ctrl-C
+
+def test_ctrl_c_once_detaches(person):
+    with terminal(person, "run", *GATED) as screen:
+        screen.wait_for("begin")
+        pressed = time.monotonic()
+        screen.type("\x03")
+        screen.wait_for("again to stop the run; else detaching")
+        assert screen.status() == 130
+        assert time.monotonic() - pressed >= 2
+    go(person)
+    check_whole(person)
+
+
+@pytest.mark.parametrize("moment", ["before the hand-over", "after it"])
+def test_ctrl_c_twice_stops_the_run(person, moment):
+    with terminal(person, "run", *GATED) as screen:
+        screen.wait_for("begin")
+        if moment == "after it":
+            wait_for_handover(person)
+        screen.type("\x03")
+        screen.wait_for("again to stop")
+        screen.type("\x03")
+        assert screen.status() == 123
+        assert "stopped by" in screen.screen.decode()
+    check_whole(person, 123, b"begin\n", b"")
+
+
+def test_ctrl_c_while_waiting_withdraws(person):
+    with all_gpus_taken(person.cluster):
+        with terminal(person, "run", *GATED) as screen:
+            screen.wait_for("waiting")
+            screen.type("\x03")
+            assert screen.status() == 130
+            screen.wait_for("withdrawn")
+        wait_for(lambda: not is_waiting(person.cluster), 10, "the withdrawal")
+        ((_, state, status),) = listed(person)
+        assert (state, status) == ("ended", 130)
+
+
+# STOP
+
+def test_a_client_that_is_stopped_for_long_loses_nothing(person):
+    """The program does not wait for it, and ends; the client then shows all of it."""
+    size = 100_000_000
+    program = ("import os, sys\nfor n in range(%d // 100): os.write(1, b'%%099d\\n' %% n)\n"
+               "sys.exit(7)" % size)
+    expected = digest(b"".join(b"%099d\n" % n for n in range(size // 100)))
+    with open(person.home / "shown", "wb") as shown:
+        with person.start("run", PYTHON, "-c", program, stdout=shown) as client:
+            wait_for(lambda: os.fstat(shown.fileno()).st_size > 0, 20, "the first output")
+            client.send_signal(signal.SIGSTOP)
+            stopped = time.monotonic()
+            the_run(person).wait_for_end(60)
+            wait_for(lambda: time.monotonic() - stopped > STOP_SECONDS, STOP_SECONDS + 1)
+            wait_for(lambda: not person.cluster.squeue(), 20, "a free GPU despite the client")
+            client.send_signal(signal.SIGCONT)
+            assert client.wait(60) == 7, client.stderr.read()
+    assert digest((person.home / "shown").read_bytes()) == expected
+    assert digest(the_run(person).log()) == expected
+
+
+@pytest.mark.parametrize("moment", ["before the hand-over", "after it"])
+def test_a_pager_that_is_not_read_on_keeps_no_gpu(person, moment):
+    wait = "while [ ! -e go ]; do sleep 0.05; done;" if moment == "after it" else ""
+    program = f"echo begin; {wait} seq 1 2000000; exit 7"
+    with person.start("run", "sh", "-c", program) as client:
+        begun(client)
+        if wait:
+            wait_for_handover(person)
+            go(person)
+        the_run(person).wait_for_end()
+        wait_for(lambda: not person.cluster.squeue(), 20, "a free GPU despite the pager")
+        out, _ = client.communicate(timeout=30)
+        assert client.returncode == 7
+        assert out == b"".join(b"%d\n" % n for n in range(1, 2000001))
+
+
+def test_a_client_that_is_stopped_while_the_program_goes_on_catches_up(person):
+    program = ("import os, time\nn = 0\nwhile not os.path.exists('go'):\n"
+               "    os.write(1, b'%099d\\n' % n); n += 1\nos._exit(7)")
+    with open(person.home / "shown", "wb") as shown:
+        with person.start("run", PYTHON, "-c", program, stdout=shown) as client:
+            wait_for(lambda: os.fstat(shown.fileno()).st_size > 0, 20, "the first output")
+            wait_for_handover(person)
+            client.send_signal(signal.SIGSTOP)
+            before = len(the_run(person).log())
+            wait_for(lambda: len(the_run(person).log()) > before + (32 << 20), 30,
+                     "a program that does not wait for its client")
+            client.send_signal(signal.SIGCONT)
+            go(person)
+            assert client.wait(60) == 7, client.stderr.read()
+    shown = (person.home / "shown").read_bytes()
+    assert len(shown) > 32 << 20
+    assert digest(the_run(person).log()) == digest(shown)
+
+
+# The login
+
+def of_the_login(screen):
+    """What a hang-up, a logout or a kill by session or terminal reaches."""
+    def facts(pid):
+        words = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return int(words[1]), int(words[3]), int(words[4])  # parent, session, tty
+    found, grown = {screen.leader}, True
+    while grown:
+        grown = False
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                parent, session, its_tty = facts(int(name))
+                is_one = parent in found or session == screen.leader or its_tty == screen.tty
+                if is_one and int(name) not in found:
+                    found.add(int(name))
+                    grown = True
+    return found
+
+
+def with_all_that_was_reparented(screen):
+    """What systemd kills with KillUserProcesses: all that began in the login, wherever it is now;
+    the processes of a job began in slurmd."""
+    def in_a_job(pid):
+        return "SLURM_PROCID" in environment_of(pid)
+    return {pid for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
+            if environment_of(pid).get("LOGIN") == str(screen.login) and not in_a_job(pid)}
+
+
+def end_login(screen, of_it):
+    """TERM to all, KILL to what is left a moment later, as systemd does."""
+    victims = of_it(screen)
+    for number, patience in ((signal.SIGTERM, 3), (signal.SIGKILL, 10)):
+        victims |= of_it(screen)
+        for pid in victims:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+        end = time.monotonic() + patience
+        while any(is_running(pid) for pid in victims) and time.monotonic() < end:
+            screen.read(0.02)
+    assert not any(is_running(pid) for pid in victims)
+
+
+@pytest.mark.parametrize("moment", ["before the hand-over", "after it"])
+def test_all_processes_of_the_login_die(person, moment):
+    with terminal(person, "run", *GATED) as screen:
+        screen.wait_for("begin")
+        if moment == "after it":
+            wait_for_handover(person)
+        end_login(screen, of_the_login)
+    go(person)
+    check_whole(person)
+
+
+def test_everything_that_began_in_the_login_dies(person):
+    with terminal(person, "run", *GATED) as screen:
+        screen.wait_for("begin")
+        wait_for_handover(person)
+        assert sruns(person, "relay")[0] in with_all_that_was_reparented(screen)
+        end_login(screen, with_all_that_was_reparented)
+    go(person)
+    check_whole(person)
+
+
+def test_everything_that_began_in_the_login_dies_in_the_first_two_seconds(person):
+    """The step's own srun takes its step with it (facts: srun alive and sent TERM): the run may be
+    lost, but is then said to be, and no GPU stays taken."""
+    with terminal(person, "run", *GATED) as screen:
+        screen.wait_for("begin")
+        end_login(screen, with_all_that_was_reparented)
+    go(person)
+    # Either the client was in time, or whoever looks next frees what is left.
+    def over():
+        ((_, state, status),) = listed(person)
+        return state == "ended" and status
+    status = wait_for(over, 60, "an end that gpuq ls knows")
+    assert status == 7 or the_run(person).ended["cause"] == "lost"
+
+
+# Output that goes nowhere
+
+def test_a_closed_pipe_ends_the_client_not_the_run(person):
+    done = through_shell(person, '"$gpuq" run "$@" | head -1', *GATED)
+    assert done.stdout == "begin\n"
+    assert all("queue" in line for line in done.stderr.splitlines()), "it leaves quietly"
+    check_whole(person)
+
+
+def test_a_full_device_ends_the_client_not_the_run(person):
+    done = through_shell(person, '"$gpuq" run "$@" >/dev/full', *GATED)
+    assert done.returncode == 125
+    assert "No space left on device" in done.stderr
+    check_whole(person)
+
+
+def through_shell(person, line, *words):
+    """A line for sh, in which "$gpuq" is the program; `go` appears while it runs."""
+    with contextlib.ExitStack() as stack:
+        child = stack.enter_context(subprocess.Popen(
+            ["sh", "-c", line, "sh", *words], env={**person.env, "gpuq": person.cluster.binary},
+            cwd=person.home, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True))
+        wait_for(lambda: records(person) and the_run(person).log() == b"begin\n", 20, "the start")
+        go(person)
+        out, err = child.communicate(timeout=30)
+        return subprocess.CompletedProcess(line, child.returncode, out, err)
+
+
+# Connections
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_the_relay_is_killed_while_output_streams(person, number):
+    program = ("import os, time\nn = 0\nwhile not os.path.exists('go'):\n"
+               "    os.write(1, b'%d\\n' % n); n += 1; time.sleep(0.0002)\nos._exit(7)")
+    with open(person.home / "shown", "wb") as shown:
+        with person.start("run", PYTHON, "-c", program, stdout=shown) as client:
+            for _ in range(3):
+                wait_for(lambda: sruns(person, "relay") and not sruns(person, "run"), 20, "a relay")
+                relays = sruns(person, "relay")
+                before = os.fstat(shown.fileno()).st_size
+                for pid in relays:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, number)
+                wait_for(lambda: not set(relays) & set(sruns(person, "relay")), 10)
+                wait_for(lambda: os.fstat(shown.fileno()).st_size > before + 1000, 20,
+                         "more output on another way")
+            go(person)
+            assert client.wait(30) == 7, client.stderr.read()
+    out = (person.home / "shown").read_bytes()
+    assert out == b"".join(b"%d\n" % n for n in range(out.count(b"\n")))
+    check_whole(person, 7, out, b"")
+
+
+def test_the_first_srun_is_killed_while_output_streams(person):
+    with person.start("run", *GATED) as client:
+        begun(client)
+        for pid in sruns(person, "run"):
+            os.kill(pid, signal.SIGSTOP)
+        for pid in sruns(person, "run"):
+            os.kill(pid, signal.SIGKILL)
+        go(person)
+        assert rest_of(client) == (7, GATED_OUT)
+    check_whole(person)
+
+
+def test_a_second_terminal_follows_the_same_bytes(person):
+    with person.start("run", *GATED) as client:
+        begun(client)
+        with person.start("-Q", "logs", "-f", "last") as follower:
+            begun(follower)
+            go(person)
+            out, err = follower.communicate(timeout=30)
+            assert (follower.returncode, b"begin\n" + out, err) == (7, GATED_OUT, b"warned\n")
+        assert rest_of(client) == (7, GATED_OUT)
+    check_whole(person)
+
+
+# Terminals
+
+def test_what_is_typed_reaches_the_program(person):
+    with terminal(person, "run", "-Q", "sh", "-c", "while read line; do echo \"got $line\"; done; "
+                  "echo over; exit 7") as screen:
+        screen.type("hello\n")
+        screen.wait_for("got hello")
+        wait_for_handover(person)
+        screen.type("again\n")
+        screen.wait_for("got again")
+        screen.type("\x04")
+        screen.wait_for("over")
+        assert screen.status() == 7
+    check_whole(person, 7, b"got hello\ngot again\nover\n", b"")
+
+
+def test_in_the_background_of_a_terminal_it_does_not_stop(person):
+    with terminal(person, "run", *GATED, background=True) as screen:
+        screen.wait_for("begin")
+        screen.type("not for it\n")
+        wait_for_handover(person)
+        go(person)
+        screen.wait_for("20000")
+        assert screen.status() == 7
+    check_whole(person)

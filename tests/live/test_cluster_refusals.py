@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What `gpuq cluster up` refuses, in a sentence that helps, and leaves nothing."""
+import os
+
+import pytest
+
+import clusters
+from clusters import Cluster, run, short_folder
+
+root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+
+
+def test_a_daemon_that_dies_at_start_is_quoted_and_nothing_is_left(folder):
+    done = folder.cluster("up", "--gpus", "1", "--slurm-conf", "SchedulerType=sched/nosuch",
+                          check=False)
+    assert done.returncode == 125
+    assert "did not start" in done.stderr
+    assert "nosuch" in done.stderr  # slurmctld's own words
+    assert not folder.daemons()
+    assert not os.path.exists(folder.state_value("run")[0])
+
+
+@pytest.mark.parametrize("words, sentence", [
+    (["--gpus", "-1"], "-1"),
+    (["--gpus", "99999"], "--gpus 99999"),
+    (["--gpus", "four"], "gpus"),
+    (["--gpus", "1", "--nodes", "0"], "--nodes 0"),
+    (["--gpus", "1", "--model", "k80;rm"], "--model"),
+    (["--gpus", "1", "--name", "a b"], "--name"),
+    (["--gpus", "1", "--nosuch"], "nosuch"),
+])
+def test_bad_options_are_refused_before_anything_starts(folder, words, sentence):
+    done = folder.cluster("up", *words, check=False)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert not folder.daemons()
+
+
+def test_no_gpus_here(folder):
+    if os.path.exists("/dev/nvidia0"):
+        pytest.skip("this machine has GPUs")
+    done = folder.cluster("up", check=False)
+    assert done.returncode == 2
+    assert "--gpus 4" in done.stderr
+
+
+def test_a_path_that_slurm_can_not_hold_is_refused():
+    with short_folder() as top:
+        cluster = Cluster(top / "with blank")
+        done = cluster.cluster("up", "--gpus", "1", check=False)
+        assert done.returncode == 2
+        assert "--dir" in done.stderr
+
+
+@root_only
+def test_missing_program_names_its_package(folder):
+    """slurmdbd hidden in a mount namespace of the command's own."""
+    done = run(["unshare", "-m", "sh", "-c",
+                'mount --bind /dev/null /usr/sbin/slurmdbd && exec "$0" cluster up --gpus 1 --dir "$1"',
+                folder.binary, str(folder.dir)], env=folder.env)
+    assert done.returncode == 127
+    assert "apt-get install slurmdbd" in done.stderr
+
+
+@root_only
+def test_full_disk_is_a_sentence():
+    with short_folder() as top:
+        done = run(["unshare", "-m", "sh", "-c",
+                    'mount -t tmpfs -o size=1m none "$1" && exec "$0" cluster up --gpus 1 --dir "$1/c"',
+                    clusters.GPUQ, str(top)], env=clusters.plain_environment())
+        assert done.returncode == 125
+        assert "is full" in done.stderr
+
+
+@root_only
+def test_a_folder_of_somebody_else_is_refused(plain_user):
+    with short_folder() as top:
+        os.chown(top, plain_user.pw_uid, plain_user.pw_gid)
+        done = Cluster(top).cluster("up", "--gpus", "1", check=False)
+        assert done.returncode == 121
+        assert "belongs to another user" in done.stderr
