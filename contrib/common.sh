@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+# What the scripts of this folder share; sourced by them.
+
+me=$(basename "$0")
+doing="starting"
+
+# Says what comes next; a failure names it.
+step() {
+    doing=$1
+    printf '%s: %s\n' "$me" "$1" >&2
+}
+
+fail() {
+    trap - ERR
+    printf '%s: %s\n' "$me" "$1" >&2
+    exit 1
+}
+
+explain_failure() {
+    local status=$1 line=$2
+    printf '%s: failed (status %s, line %s) while %s\n' "$me" "$status" "$line" "$doing" >&2
+}
+trap 'explain_failure $? $LINENO' ERR
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        fail "this needs root, and there is no sudo: run it as root once"
+    fi
+}

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What a reviewer should not have to say: formatting, the short clang-tidy list, shell scripts, SPDX lines.
+# usage: contrib/lint.sh [BUILD_DIR]   (a configured build folder, for its compile_commands.json)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=${1:-build/dev}
+
+mapfile -t sources < <(git ls-files '*.cpp' '*.h')
+mapfile -t units < <(git ls-files 'src/*.cpp')
+mapfile -t scripts < <(git ls-files '*.sh' .ci/run)
+
+missing=$(git ls-files '*.cpp' '*.h' '*.sh' '*.py' '*.cmake' CMakeLists.txt .ci/run |
+    xargs grep -L 'SPDX-License-Identifier: GPL-2.0-or-later' || true)
+if [ -n "$missing" ]; then
+    printf 'lint: no SPDX line: %s\n' "$missing" >&2
+    exit 1
+fi
+
+clang-format --dry-run --Werror "${sources[@]}"
+shellcheck "${scripts[@]}"
+
+if [ ! -e "$build/compile_commands.json" ]; then
+    printf 'lint: %s has no compile_commands.json: cmake --preset dev first\n' "$build" >&2
+    exit 1
+fi
+printf '%s\0' "${units[@]}" | xargs -0 -n 4 -P "$(nproc)" clang-tidy -p "$build" --quiet 2> >(grep -v 'warnings generated' >&2)
+echo "lint: ${#sources[@]} sources, ${#scripts[@]} scripts clean"

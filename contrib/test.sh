@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Everything that has to be true: installs packages, builds preset dev, checks style, runs every
+# test: unit and contract tests, then the live suite on real Slurm clusters of its own.
+# usage: contrib/test.sh [PYTEST-OPTION...]   (for the live suite, e.g. -k stale)
+set -Eeuo pipefail
+cd "$(dirname "$0")/.."
+. contrib/common.sh
+jobs=$(nproc)
+
+step "looking for the Debian packages it needs"
+contrib/install-packages.sh --tests
+
+step "building (preset dev: every warning an error)"
+cmake --preset dev >/dev/null
+cmake --build --preset dev --parallel "$jobs"
+
+step "checking style"
+contrib/lint.sh build/dev
+
+failed=()
+step "running unit and contract tests"
+ctest --preset dev --label-exclude live --parallel "$jobs" || failed+=("unit")
+
+step "running the live suite on real clusters"
+# Most of a live test is waiting: one more than there are cores.
+/usr/bin/python3 -m pytest tests/live -n "$((jobs + 1))" --dist loadfile --timeout 600 --durations 5 -q "$@" ||
+    failed+=("live")
+
+if [ ${#failed[@]} != 0 ]; then
+    fail "failed: ${failed[*]}"
+fi
