@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/application.h"
+#include "cli/config.h"
+#include "cli/say.h"
+#include "cli/verb.h"
+#include "embedded/cluster.h"
+#include "posix/clock.h"
+#include "posix/random.h"
+#include "posix/state_dir.h"
+#include "posix/store.h"
+#include "slurm/cluster.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <pwd.h>
+#include <sstream>
+#include <unistd.h>
+
+namespace gpuq {
+namespace {
+
+constexpr const char* k_supervisor = "gpuq-supervisor";
+constexpr const char* k_local = "local"; ///< --cluster: the one of `gpuq cluster up`
+
+std::optional<std::string> variable_of_process(const std::string& name)
+{
+    const char* const value = std::getenv(name.c_str());
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+bool is_set(const std::string& name)
+{
+    return !variable_of_process(name).value_or("").empty();
+}
+
+Result<std::string> read_file(const std::string& path)
+{
+    errno = 0;
+    std::ifstream stream(path, std::ios::binary);
+    std::ostringstream text;
+    text << stream.rdbuf();
+    if (stream.is_open() && !text.bad()) {
+        return text.str();
+    }
+    const bool missing = errno == ENOENT || errno == ENOTDIR;
+    return fail(missing ? Error::Kind::missing : Error::Kind::io,
+                fmt::format("{}: {}", path, std::strerror(errno)));
+}
+
+/// The Slurm configuration to open; nothing: what libslurm itself would take.
+Result<std::optional<std::string>> configuration(const std::string& cluster)
+{
+    if (cluster == k_local) {
+        TRY_ASSIGN(std::string conf, embedded::find_cluster_conf());
+        return std::optional{std::move(conf)};
+    }
+    if (is_set("SLURM_CONF") || slurm_configuration({})) {
+        return std::optional<std::string>{};
+    }
+    const auto conf = embedded::find_cluster_conf();
+    return conf ? std::optional(*conf) : std::nullopt;
+}
+
+/// The doors of this process, each opened at its first use.
+class DoorsOfThisMachine : public cli::Doors {
+public:
+    Result<Cluster*> cluster() override
+    {
+        if (!m_cluster) {
+            TRY_ASSIGN(const auto chosen, chosen_cluster());
+            TRY_ASSIGN(const auto conf, configuration(chosen));
+            TRY_ASSIGN(auto opened, SlurmCluster::open(conf));
+            TRY(check_name(*opened, chosen));
+            m_cluster = std::move(opened);
+        }
+        return m_cluster.get();
+    }
+
+    Result<Accounting*> accounting() override
+    {
+        if (!m_accounting) {
+            TRY(cluster()); // one configuration for both
+            TRY_ASSIGN(m_accounting, SlurmAccounting::open());
+        }
+        return m_accounting.get();
+    }
+
+    Result<Store*> store() override
+    {
+        if (!m_store) {
+            TRY_ASSIGN(const std::string folder, state_dir());
+            TRY_ASSIGN(m_store, PosixStore::open(folder));
+        }
+        return m_store.get();
+    }
+
+    Clock& clock() override { return m_clock; }
+
+    std::array<unsigned char, 8> random() override { return random_bytes(); }
+
+    std::optional<std::string> variable(const std::string& name) override
+    {
+        return variable_of_process(name);
+    }
+
+    std::vector<std::string> environment() override
+    {
+        std::vector<std::string> variables;
+        for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+            variables.emplace_back(*entry);
+        }
+        return variables;
+    }
+
+    /// $GPUQ_SUPERVISOR; beside gpuq, as in a build tree; ../libexec/gpuq, as installed.
+    Result<std::string> supervisor() override
+    {
+        if (is_set("GPUQ_SUPERVISOR")) {
+            return *variable_of_process("GPUQ_SUPERVISOR");
+        }
+        std::error_code error;
+        const auto folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+        for (const auto& path :
+             {folder / k_supervisor, folder.parent_path() / "libexec" / "gpuq" / k_supervisor}) {
+            if (::access(path.c_str(), X_OK) == 0) {
+                return path.string();
+            }
+        }
+        return fail(Error::Kind::io,
+                    fmt::format("no {} in {} or beside it in libexec/gpuq: install gpuq whole, or "
+                                "set GPUQ_SUPERVISOR",
+                                k_supervisor, folder.string()));
+    }
+
+    Result<cli::Settings> settings() override
+    {
+        if (!m_settings) {
+            TRY_ASSIGN(m_settings, cli::load_settings({variable_of_process, read_file}));
+        }
+        return *m_settings;
+    }
+
+    void choose_cluster(const std::string& name) override { m_chosen = name; }
+
+private:
+    Result<std::string> chosen_cluster()
+    {
+        if (m_chosen) {
+            return *m_chosen;
+        }
+        TRY_ASSIGN(const cli::Settings set, settings());
+        return set.cluster.value_or("");
+    }
+
+    static Result<void> check_name(Cluster& cluster, const std::string& chosen)
+    {
+        TRY_ASSIGN(const std::string name, cluster.name());
+        if (!chosen.empty() && chosen != k_local && chosen != name) {
+            return fail(
+                Error::Kind::missing,
+                fmt::format("no cluster '{}' here: this machine belongs to '{}'", chosen, name));
+        }
+        return {};
+    }
+
+    Result<std::string> state_dir()
+    {
+        TRY_ASSIGN(const cli::Settings set, settings());
+        const passwd* const entry = ::getpwuid(::getuid());
+        StateDirWords words;
+        words.config = set.state_dir;
+        words.state_home = variable_of_process("XDG_STATE_HOME");
+        words.home = is_set("HOME")     ? *variable_of_process("HOME")
+                     : entry == nullptr ? ""
+                                        : entry->pw_dir;
+        words.user = entry == nullptr ? fmt::format("{}", ::getuid()) : entry->pw_name;
+        return choose_state_dir(words);
+    }
+
+    std::optional<std::string> m_chosen;
+    std::optional<cli::Settings> m_settings;
+    std::unique_ptr<Cluster> m_cluster;
+    std::unique_ptr<Accounting> m_accounting;
+    std::unique_ptr<Store> m_store;
+    SystemClock m_clock;
+};
+
+/// Started with a standard stream closed (`<&-`), the next descriptor would take its place, and the
+/// program would read it as its input. /dev/null instead, as for setuid programs (glibc).
+void fill_standard_streams()
+{
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+        if (::fcntl(stream, F_GETFD) < 0) {
+            (void)::open("/dev/null", O_RDWR); // the lowest free number: this one
+        }
+    }
+}
+
+} // namespace
+} // namespace gpuq
+
+int main(int argc, char** argv)
+{
+    gpuq::fill_standard_streams();
+    std::signal(SIGPIPE, SIG_IGN); // a closed pipe is an error of the write that meets it
+    try {
+        gpuq::DoorsOfThisMachine doors;
+        return gpuq::cli::run_application(argc, argv, doors);
+    } catch (const std::exception& exception) {
+        gpuq::cli::say(fmt::format("a defect of gpuq: {}", exception.what()));
+    } catch (...) {
+        gpuq::cli::say("a defect of gpuq: an exception of no known kind");
+    }
+    return static_cast<int>(gpuq::ExitStatus::internal);
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "posix/clock.h"
+#include "runs/environment.h"
+#include "slurm/cluster.h"
+#include "supervisor/command_line.h"
+#include "supervisor/deadline.h"
+#include "supervisor/relay.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <sstream>
+#include <unistd.h>
+
+namespace {
+
+using namespace gpuq;
+
+std::optional<std::string> variable(const char* name)
+{
+    const char* value = std::getenv(name);
+    return value ? std::optional<std::string>(value) : std::nullopt;
+}
+
+std::string host_name()
+{
+    char name[256] = "";
+    ::gethostname(name, sizeof name - 1);
+    return name;
+}
+
+std::chrono::seconds kill_wait()
+{
+    const auto path = slurm_configuration({});
+    std::stringstream text;
+    if (path) {
+        text << std::ifstream(*path).rdbuf();
+    }
+    return supervisor::kill_wait_in(text.str());
+}
+
+Result<int> perform(const std::vector<std::string>& words)
+{
+    TRY_ASSIGN(supervisor::CommandLine line,
+               supervisor::parse_command_line(words, variable, ::geteuid(), host_name()));
+    SystemClock clock;
+    supervisor::Doors doors{clock,
+                            []() -> Result<std::unique_ptr<Cluster>> {
+                                TRY_ASSIGN(std::unique_ptr<Cluster> cluster, SlurmCluster::open());
+                                return cluster;
+                            },
+                            program_argv, kill_wait};
+    switch (line.task) {
+    case supervisor::Task::relay:
+        return supervisor::relay(line.options);
+    case supervisor::Task::guard:
+        return supervisor::guard(doors, line.options);
+    case supervisor::Task::run:
+        break;
+    }
+    return supervisor::supervise(doors, line.options);
+}
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    try {
+        const auto status = perform({argv + 1, argv + argc});
+        if (!status) {
+            std::fprintf(stderr, "gpuq-supervisor: %s\n", status.error().text.c_str());
+        }
+        return status ? *status : static_cast<int>(exit_status_of(status.error().kind));
+    } catch (const std::exception& problem) {
+        std::fprintf(stderr, "gpuq-supervisor: %s\n", problem.what());
+        return static_cast<int>(ExitStatus::internal);
+    }
+}
