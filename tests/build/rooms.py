@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Holds every #include under src/ against the table in src/README.md."""
+import pathlib
+import re
+import sys
+
+# Headers of third-party libraries, by the word used in the table's `library` column.
+LIBRARIES = {
+    "fmt/": "fmt",
+    "nlohmann/": "nlohmann",
+    "yaml-cpp/": "yaml-cpp",
+    "CLI/": "CLI11",
+    "slurm/": "slurm",
+    "spdlog/": "spdlog",
+    "ncurses": "ncurses",
+    "libssh/": "libssh",
+}
+
+
+def table(readme):
+    rooms = {}
+    for line in readme.read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if line.startswith("|") and len(cells) == 5 and re.fullmatch(r"[a-z]+", cells[0]) and cells[0] != "room":
+            rooms[cells[0]] = (set(cells[2].split()), set(cells[3].split()))
+    return rooms
+
+
+def main(root):
+    source = root / "src"
+    rooms = table(source / "README.md")
+    problems = []
+    seen = set()
+    for path in sorted(source.rglob("*.[ch]*")):
+        parts = path.relative_to(source).parts
+        room = parts[0] if len(parts) > 1 else "main"
+        seen.add(room)
+        if room not in rooms:
+            problems.append(f"{path}: room '{room}' is not in src/README.md")
+            continue
+        allowed, libraries = rooms[room]
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            found = re.match(r'\s*#\s*include\s*(["<])([^">]+)', line)
+            if not found:
+                continue
+            quote, header = found.groups()
+            where = f"{path.relative_to(root)}:{number}"
+            if quote == '"':
+                other = header.split("/")[0]
+                if other != room and other not in allowed:
+                    problems.append(f"{where}: room '{room}' may not include '{header}'")
+                if not (source / header).exists():
+                    problems.append(f"{where}: no such header in src: '{header}'")
+            for prefix, library in LIBRARIES.items():
+                # "slurm/cluster.h" is our room, <slurm/slurm.h> the library.
+                if quote == "<" and header.startswith(prefix) and library not in libraries:
+                    problems.append(f"{where}: room '{room}' may not use library '{library}'")
+    for room in rooms.keys() - seen:
+        problems.append(f"src/README.md: room '{room}' has no file")
+    for room, (allowed, _) in rooms.items():
+        for other in allowed - rooms.keys():
+            problems.append(f"src/README.md: room '{room}' may include unknown room '{other}'")
+    print("\n".join(problems) or f"{len(seen)} rooms, every include as in src/README.md")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(pathlib.Path(sys.argv[1])))
