@@ -10,6 +10,7 @@
 #include "core/layout.h"
 #include "report/json.h"
 #include "runs/find.h"
+#include "runs/patience.h"
 #include "runs/plan.h"
 #include "runs/queues.h"
 #include "runs/record.h"
@@ -53,7 +54,13 @@ public:
             return show(plan);
         }
         TRY_ASSIGN(m_store, m_doors.store());
-        TRY_ASSIGN(Queues queues, find_queues(*m_store, *m_cluster, m_doors.clock()));
+        auto found = ask_patiently(m_doors.clock(), patience(), [this] {
+            return find_queues(*m_store, *m_cluster, m_doors.clock());
+        });
+        if (!found && m_interrupted) {
+            return 128 + *m_interrupted;
+        }
+        TRY_ASSIGN(Queues queues, std::move(found));
         auto status = run_in(queues);
         if (!status && !m_submitted && queues.from_disk && may_be_outdated(status.error())) {
             TRY_ASSIGN(queues, ask_for_queues(*m_cluster));
@@ -133,6 +140,12 @@ private:
         submission.script = batch_script({supervisor, m_store->root(), run.key, LinkNumber{1}},
                                          run.request, plan.spec);
         submission.try_now = !m_options.detach && !run.request.after && !run.request.slurm_options;
+        return submit_run(*m_store, *m_cluster, m_doors.clock(), submission, patience());
+    }
+
+    /// With a Slurm that does not answer. A signal ends it.
+    Patience patience()
+    {
         Patience patience;
         patience.notice = [this](const std::string& text) {
             tell(fmt::format("{}; trying again, Ctrl-C gives up", text));
@@ -143,7 +156,7 @@ private:
             m_interrupted = m_signals.next();
             return !m_interrupted;
         };
-        return submit_run(*m_store, *m_cluster, m_doors.clock(), submission, patience);
+        return patience;
     }
 
     Result<int> give_up(const Run& run, const Error& error)

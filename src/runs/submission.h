@@ -5,8 +5,8 @@
 #include "ports/clock.h"
 #include "ports/cluster.h"
 #include "ports/store.h"
+#include "runs/patience.h"
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,15 +36,6 @@ struct Submitted {
     std::optional<StepProcess> process;
     /// Why it does not start at once, in Slurm's words; empty otherwise.
     std::string not_now;
-};
-
-/// How long to keep asking when Slurm does not answer, and what to do in between.
-struct Patience {
-    std::chrono::seconds limit{60};
-    /// Told once when the first answer fails to come.
-    std::function<void(const std::string&)> notice;
-    /// Sleeps; false when the person has lost patience.
-    std::function<bool(std::chrono::milliseconds)> pause;
 };
 
 /// Starts the run now when there are GPUs, else queues it. Never twice: when an answer is lost, the

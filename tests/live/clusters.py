@@ -207,12 +207,16 @@ class Cluster:
         return processes(lambda pid: environment_of(pid).get("SLURM_CONF") == str(self.conf))
 
     def wait_until_idle(self, seconds=60):
-        """No allocation and no process of a job is left, and every GPU is free."""
+        """No allocation and no process of a job is left, and every GPU is free. A restarted slurmctld
+        counts a node's GPUs right again only when the node has registered with it."""
         def idle():
-            return not self.squeue() and not self.job_processes()
+            return not self.squeue() and not self.job_processes() and not self.used_gpus()
         wait_for(idle, seconds, "an idle cluster")
-        used = self.slurm("sinfo", "-h", "-N", "-O", "GresUsed:100")
-        assert not re.search(r"gpu(:\w+)?:[1-9]", used), used
+
+    def used_gpus(self):
+        """What sinfo says is in use, a text for each node where it is not 0."""
+        used = self.slurm("sinfo", "-h", "-N", "-O", "GresUsed:100").split()
+        return [text for text in used if re.search(r"gpu(:\w+)?:[1-9]", text)]
 
 
 def plain_environment():

@@ -162,5 +162,67 @@ TEST(Submission, ForgetsARefusedRunWithoutATrace)
     EXPECT_TRUE(login.store.files.empty());
 }
 
+/// Somebody who waits for an answer, and what they were told.
+struct Asker {
+    fakes::FakeClock clock;
+    int pauses_allowed = 1000;
+    int notices = 0;
+    int questions = 0;
+
+    Result<int> ask(int answers_at)
+    {
+        Patience patience;
+        patience.notice = [this](const std::string&) { ++notices; };
+        patience.pause = [this](std::chrono::milliseconds time) {
+            clock.advance(time);
+            return --pauses_allowed >= 0;
+        };
+        return ask_patiently(clock, patience, [&]() -> Result<int> {
+            if (++questions < answers_at) {
+                return fail(Error::Kind::unreachable, "no answer");
+            }
+            return questions;
+        });
+    }
+};
+
+TEST(Patience, AsksUntilThereIsAnAnswerAndTellsOnce)
+{
+    Asker asker;
+    EXPECT_EQ(*asker.ask(5), 5);
+    EXPECT_EQ(asker.notices, 1);
+}
+
+TEST(Patience, EndsAfterItsLimit)
+{
+    Asker asker;
+    const auto answer = asker.ask(1'000'000);
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().kind, Error::Kind::unreachable);
+    EXPECT_EQ(asker.questions, 61);
+}
+
+TEST(Patience, EndsWithThePersons)
+{
+    Asker asker;
+    asker.pauses_allowed = 2;
+    EXPECT_FALSE(asker.ask(1'000'000));
+    EXPECT_EQ(asker.questions, 3);
+}
+
+TEST(Patience, IsNotSpentOnARefusal)
+{
+    Asker asker;
+    Patience patience;
+    patience.notice = [&](const std::string&) { ++asker.notices; };
+    const auto answer = ask_patiently(asker.clock, patience, [&]() -> Result<int> {
+        ++asker.questions;
+        return fail(Error::Kind::denied, "no");
+    });
+    EXPECT_FALSE(answer);
+    EXPECT_EQ(asker.questions, 1);
+    EXPECT_EQ(asker.notices, 0);
+}
+
 } // namespace
 } // namespace gpuq
