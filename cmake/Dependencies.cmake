@@ -1,9 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 find_package(fmt REQUIRED)
+set(gpuq_fmt fmt::fmt)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(yaml-cpp REQUIRED)
+set(gpuq_yaml_cpp yaml-cpp)
 find_package(Threads REQUIRED)
+
+# What a site installs carries its C++ libraries inside: looking for their symbols takes half a
+# millisecond of every start, and neither program then depends on a node's libstdc++.
+if(GPUQ_SELF_CONTAINED)
+  set(gpuq_fmt fmt::fmt-header-only)
+  find_library(YAML_CPP_ARCHIVE libyaml-cpp.a REQUIRED)
+  set(gpuq_yaml_cpp ${YAML_CPP_ARCHIVE})
+  set(CMAKE_EXE_LINKER_FLAGS "${CMAKE_EXE_LINKER_FLAGS} -static-libstdc++ -static-libgcc")
+  # Lines for backtraces, but not the variables: halves what the compiler has to write.
+  set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
+endif()
 
 # Slurm ships no package file: a header and a library, perhaps under SLURM_ROOT.
 if(SLURM_ROOT)
