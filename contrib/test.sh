@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Everything that has to be true: installs packages, builds preset dev, checks style, runs every
-# test: unit and contract tests, then the live suite on real Slurm clusters of its own.
+# test: unit and contract tests, then the examples and the live suite on real Slurm clusters of its own.
+# The full lengths and counts are in contrib/soak.sh.
 # usage: contrib/test.sh [PYTEST-OPTION...]   (for the live suite, e.g. -k stale)
 set -Eeuo pipefail
 cd "$(dirname "$0")/.."
@@ -24,7 +25,7 @@ ctest --preset dev --label-exclude live --parallel "$jobs" || failed+=("unit")
 
 step "running the live suite on real clusters"
 # Most of a live test is waiting: one more than there are cores.
-/usr/bin/python3 -m pytest tests/live -n "$((jobs + 1))" --dist loadfile --timeout 600 --durations 5 -q "$@" ||
+/usr/bin/python3 -m pytest tests/live tests/examples -n "$((jobs + 1))" --dist loadfile --timeout 600 --durations 5 -q "$@" ||
     failed+=("live")
 
 if [ ${#failed[@]} != 0 ]; then

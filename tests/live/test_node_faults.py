@@ -8,7 +8,7 @@ import time
 import pytest
 
 from conftest import is_running, wait_for
-from faults import (SOAK, Run, assert_counted, assert_nothing_left, counting, kill, parent_of,
+from faults import (Run, assert_counted, assert_nothing_left, counting, kill, parent_of,
                     read_available)
 
 CLUSTER = dict(nodes=1, gpus=8, lines=["KillWait=5"])
@@ -102,8 +102,6 @@ def test_a_killed_guardian(age, person):
 
 
 def test_supervisor_and_guardian_killed_at_once(age, person):
-    if age == "young" and not SOAK:
-        pytest.skip("open: before the hand-over no guard stands, and not all was gone in time")
     with Watched(age, person, *FOR_EVER) as watched:
         pids = [watched.run.guardian, watched.run.supervisor]
         program = watched.run.program

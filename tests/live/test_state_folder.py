@@ -10,7 +10,7 @@ import pytest
 
 from clusters import Person
 from conftest import processes, short_folder, wait_for
-from faults import (SOAK, Run, assert_counted, assert_nothing_left, counting, read_available)
+from faults import (Run, assert_counted, assert_nothing_left, counting, read_available)
 
 CLUSTER = dict(nodes=1, gpus=8, lines=["KillWait=5"])
 
@@ -175,8 +175,6 @@ def test_read_only_while_running(age, failing):
 
 
 def test_read_only_before_the_job_starts(small):
-    if not SOAK:
-        pytest.skip("open: the folder can not be remounted here, somebody holds a file open")
     """Slurm itself can not write the log of the batch script, and never starts it."""
     cluster = small.cluster
     with small.start("run", "-g", 8, "--", "sleep", "1000") as holder:
@@ -184,10 +182,13 @@ def test_read_only_before_the_job_starts(small):
         held.event("program_started")
         with small.start("run", "--", "echo", "never") as client:
             wait_for(lambda: b"waiting" in read_available(client.stderr), 20, "the wait")
+            # Else the job begins, and its script writes, before the folder is read-only.
+            cluster.scontrol("update", "nodename=n0", "state=drain", "reason=test")
             holder.kill()
             cluster.slurm("scancel", held.job)
             wait_for(lambda: not writers(small.state), 20, "a folder without writers")
             mount("-o", "remount,ro", small.state)
+            cluster.scontrol("update", "nodename=n0", "state=resume")
             out, said = client.communicate(timeout=60)
             mount("-o", "remount,rw", small.state)
     assert client.returncode == 125, said

@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What has no room in CI: the live suite with the full lengths and counts (a minute of outage, 1 GiB of
+# output, two hundred runs at once), the unit suite under the sanitizers, and every bench. Before a release,
+# on a machine with nothing else to do: an hour and a half on two cores.
+# usage: contrib/soak.sh [-n ROUNDS] [PART...]     parts: live sanitizers bench (default: all three)
+# ROUNDS repeats the live suite, to find what fails once in a while. Ends with a line for each part.
+set -Eeuo pipefail
+cd "$(dirname "$0")/.."
+. contrib/common.sh
+jobs=$(nproc)
+
+rounds=1
+while getopts n: option; do
+    case $option in
+    n) rounds=$OPTARG ;;
+    *) fail "usage: contrib/soak.sh [-n ROUNDS] [PART...]" ;;
+    esac
+done
+shift $((OPTIND - 1))
+parts=("$@")
+[ ${#parts[@]} != 0 ] || parts=(live sanitizers bench)
+
+results=()
+failed=0
+# Runs one part of the soak; its failure does not keep the others from running.
+# shellcheck disable=SC2317 # builds are called through it
+attempt() {
+    local what=$1 begin=$SECONDS outcome=passed
+    shift
+    step "$what"
+    "$@" || { outcome=FAILED && failed=1; }
+    results+=("$(printf '%-30s %-6s %5s s' "$what" "$outcome" $((SECONDS - begin)))")
+}
+
+# shellcheck disable=SC2317
+build() {
+    cmake --preset "$@" >/dev/null && cmake --build --preset "$1" --parallel "$jobs"
+}
+
+live() {
+    local round
+    attempt "build: dev" build dev
+    for ((round = 1; round <= rounds; round++)); do
+        attempt "live suite, round $round" env GPUQ_SOAK=1 GPUQ_TEST_STOP_SECONDS=60 \
+            /usr/bin/python3 -m pytest tests/live tests/examples -n "$((jobs + 1))" --dist loadfile \
+            --timeout 1800 --durations 5 -q
+    done
+}
+
+sanitizers() {
+    local preset
+    for preset in asan tsan; do
+        attempt "build: $preset" build "$preset"
+        attempt "unit suite: $preset" ctest --preset "$preset" --parallel "$jobs"
+    done
+}
+
+bench() {
+    local subject
+    attempt "build: release" build release -DGPUQ_TESTS=OFF
+    for subject in tests/bench/*; do
+        if [ -x "$subject" ]; then
+            attempt "bench: ${subject##*/}" "$subject"
+        fi
+    done
+}
+
+contrib/install-packages.sh --tests
+for part in "${parts[@]}"; do
+    case $part in
+    live) live ;;
+    sanitizers) sanitizers ;;
+    bench) bench ;;
+    *) fail "no part named '$part': live, sanitizers, bench" ;;
+    esac
+done
+printf '\n'
+printf 'soak.sh: %s\n' "${results[@]}"
+exit "$failed"
