@@ -230,10 +230,25 @@ Result<int> print_env(const Invocation& invocation, const std::string& dir)
     return 0;
 }
 
+/// An option that belongs to another action would be silently without effect.
+Result<void> check_options(const Options& options, const std::string& action)
+{
+    for (const Option& option : k_options) {
+        const std::string_view owner = option.help.substr(0, option.help.find(": "));
+        const bool everywhere = owner.size() == option.help.size();
+        if (!everywhere && owner != action && options.has(option.name)) {
+            return fail(Error::Kind::usage,
+                        fmt::format("--{} is an option of gpuq cluster {}", option.name, owner));
+        }
+    }
+    return {};
+}
+
 Result<int> run(Invocation& invocation)
 {
     const auto& words = invocation.words;
     const std::string action = words.size() == 1 ? words[0] : "";
+    TRY(check_options(invocation.options, action));
     TRY_ASSIGN(const std::string dir, folder(invocation));
     if (action == "up") {
         return up(invocation, dir);

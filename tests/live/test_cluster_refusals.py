@@ -10,6 +10,14 @@ from clusters import Cluster, run, short_folder
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
 
+def test_an_option_of_another_action():
+    with short_folder() as folder:
+        for words in (["down", "--gpus", "2"], ["status", "--purge"], ["env", "--model", "k80"]):
+            done = Cluster(folder / "c").cluster(*words, check=False)
+            assert done.returncode == 2
+            assert f"{words[1]} is an option of gpuq cluster" in done.stderr
+
+
 def test_a_daemon_that_dies_at_start_is_quoted_and_nothing_is_left(folder):
     done = folder.cluster("up", "--gpus", "1", "--slurm-conf", "SchedulerType=sched/nosuch",
                           check=False)
