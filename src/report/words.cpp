@@ -33,7 +33,11 @@ std::tm local(Time at)
 
 std::string with_detail(std::string sentence, const Ending& ending)
 {
-    return ending.detail.empty() ? sentence : fmt::format("{}: {}", sentence, ending.detail);
+    if (ending.detail.empty()) {
+        return sentence;
+    }
+    const bool goes_on = ending.detail.starts_with("by "); // was stopped by ada@login1
+    return fmt::format("{}{}{}", sentence, goes_on ? " " : ": ", ending.detail);
 }
 
 /// The command that helps after an ending, if one does.

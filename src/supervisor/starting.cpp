@@ -117,8 +117,7 @@ std::optional<NotStarted> Supervisor::start_program(const Run& run)
 {
     if (const auto stop_json = m_log->stop_request_now()) {
         m_stop_asked = who_asked(stop_json);
-        m_observed.killing =
-            Killing{Cause::stopped, "stopped by " + *m_stop_asked + " before it began"};
+        m_observed.killing = Killing{Cause::stopped, "by " + *m_stop_asked + " before it began"};
         m_phase = Phase::leftovers;
         return std::nullopt;
     }

@@ -41,7 +41,7 @@ void Supervisor::stop(const std::string& by)
     if (!m_stop_asked) {
         m_stop_asked = by;
         journal(Event::Kind::stop_asked, by);
-        kill_for({Cause::stopped, "stopped by " + by}, m_options.patience.stop);
+        kill_for({Cause::stopped, "by " + by}, m_options.patience.stop);
     }
 }
 
@@ -97,7 +97,7 @@ void Supervisor::judge_term()
 {
     if (m_stop_asked) {
         // Its request may have been read after the program had died of the same TERM.
-        conclude_term(Killing{Cause::stopped, "stopped by " + *m_stop_asked});
+        conclude_term(Killing{Cause::stopped, "by " + *m_stop_asked});
         return;
     }
     if (m_deadline && m_doors.clock.now() >= m_deadline->at() - k_limit_tolerance) {

@@ -60,6 +60,16 @@ TEST(Words, NameTheSignalOfACrash)
               "run 42 (train) was killed by signal 11 (SIGSEGV)");
 }
 
+TEST(Words, NameWhoStoppedIt)
+{
+    Ending stopped = ending(123, Cause::stopped);
+    EXPECT_EQ(ending_in_words(stopped, {}), "was stopped");
+    stopped.detail = "by ada@login1";
+    EXPECT_EQ(ending_in_words(stopped, {}), "was stopped by ada@login1");
+    stopped.detail = "withdrawn: Ctrl-C";
+    EXPECT_EQ(ending_in_words(stopped, {}), "was stopped: withdrawn: Ctrl-C");
+}
+
 TEST(Words, HaveNoLogToShowForAProgramThatNeverStarted)
 {
     Ending missing = ending(127, Cause::not_started);

@@ -27,7 +27,7 @@ TEST(Stop, FromAClientEndsTheProgram)
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_EQ(client.ended->ending.status, 123);
     EXPECT_EQ(client.ended->ending.cause, Cause::stopped);
-    EXPECT_EQ(client.ended->ending.detail, "stopped by ada@login1");
+    EXPECT_EQ(client.ended->ending.detail, "by ada@login1");
     client.close_all();
     EXPECT_EQ(stage.wait(), 123);
     EXPECT_EQ(stage.awaited(Event::Kind::stop_asked).detail, "ada@login1");
@@ -42,7 +42,7 @@ TEST(Stop, FromTheInboxIsSeenWithinASecondOrTwo)
     const auto before = std::chrono::steady_clock::now();
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_LT(std::chrono::steady_clock::now() - before, 3s);
-    EXPECT_EQ(client.ended->ending.detail, "stopped by ada@login1");
+    EXPECT_EQ(client.ended->ending.detail, "by ada@login1");
 }
 
 TEST(Stop, FromTheInboxCountsAlsoWhenSlurmsTermIsFaster)
@@ -55,7 +55,7 @@ TEST(Stop, FromTheInboxCountsAlsoWhenSlurmsTermIsFaster)
     ::kill(stage.supervisor(), SIGTERM);
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_EQ(client.ended->ending.status, 123);
-    EXPECT_EQ(client.ended->ending.detail, "stopped by ada@login1");
+    EXPECT_EQ(client.ended->ending.detail, "by ada@login1");
 }
 
 TEST(Stop, AProgramThatIgnoresTermIsKilled)
