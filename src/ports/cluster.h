@@ -20,7 +20,8 @@ struct Partition {
     std::optional<std::chrono::minutes> default_time;
     bool is_default = false;
     bool up = true;
-    std::string nodes; ///< Slurm's host list expression
+    std::string nodes;             ///< Slurm's host list expression
+    std::optional<int> most_nodes; ///< that one job can have; nullopt: not known
 };
 
 /// GPUs of one model on one node.

@@ -85,6 +85,26 @@ Error beyond_this_queue(const Partitions& partitions, const Partition& queue, mi
                             limit_text(queue), other->name, to_text(walltime), other->name));
 }
 
+bool has_nodes(const Partition& queue, int nodes)
+{
+    return !queue.most_nodes || nodes <= *queue.most_nodes;
+}
+
+/// Slurm would let the job wait for nodes that there are not.
+Error too_many_nodes(const Partitions& partitions, const Partition& queue, int nodes)
+{
+    const auto most = std::max_element(
+        partitions.begin(), partitions.end(), [](const Partition& a, const Partition& b) {
+            return a.most_nodes.value_or(0) < b.most_nodes.value_or(0);
+        });
+    const std::string best = has_nodes(*most, nodes)
+                                 ? fmt::format("{0} has them: -p {0}", most->name)
+                                 : fmt::format("no queue has more than {}", *most->most_nodes);
+    return fail(Error::Kind::denied,
+                fmt::format("-N {}: a job in queue {} can have {} node{}; {}", nodes, queue.name,
+                            *queue.most_nodes, *queue.most_nodes == 1 ? "" : "s", best));
+}
+
 Result<const Partition*> queue_named(const Partitions& partitions, const std::string& name)
 {
     std::vector<std::string> names;
@@ -185,8 +205,8 @@ std::string default_name(const std::string& program)
     std::string name = path.substr(path.find_last_of('/') + 1);
     std::replace_if(
         name.begin(), name.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '_');
-    const bool digits = name.find_first_not_of("0123456789") == std::string::npos;
-    return cut(digits ? "run-" + name : name, k_longest_name);
+    const bool taken = name == "last" || name.find_first_not_of("0123456789") == std::string::npos;
+    return cut(taken ? "run-" + name : name, k_longest_name);
 }
 
 Result<std::vector<std::pair<std::string, std::string>>>
@@ -262,6 +282,9 @@ Result<Plan> plan(const AskedFor& asked, const Partitions& partitions,
                   const Surroundings& surroundings)
 {
     TRY_ASSIGN(const Partition* queue, choose_queue(asked, partitions));
+    if (const int nodes = asked.nodes.value_or(1); !has_nodes(*queue, nodes)) {
+        return too_many_nodes(partitions, *queue, nodes);
+    }
     Request request;
     TRY_ASSIGN(request.walltime, choose_walltime(asked, *queue));
     TRY_ASSIGN(request.env, resolved_env(asked, surroundings));

@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int k_version = 1;
+constexpr int k_version = 2;
 
 json minutes_of(const std::optional<std::chrono::minutes>& time)
 {
@@ -30,7 +30,8 @@ json to_json(const Partition& partition)
             {"default_minutes", minutes_of(partition.default_time)},
             {"default", partition.is_default},
             {"up", partition.up},
-            {"nodes", partition.nodes}};
+            {"nodes", partition.nodes},
+            {"most_nodes", partition.most_nodes ? json(*partition.most_nodes) : json()}};
 }
 
 Partition partition_in(const json& value)
@@ -42,6 +43,9 @@ Partition partition_in(const json& value)
     partition.is_default = value.at("default").get<bool>();
     partition.up = value.at("up").get<bool>();
     partition.nodes = value.at("nodes").get<std::string>();
+    if (const json& most = value.at("most_nodes"); !most.is_null()) {
+        partition.most_nodes = most.get<int>();
+    }
     return partition;
 }
 

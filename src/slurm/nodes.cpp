@@ -72,6 +72,8 @@ Partition partition_of(const partition_info_t& info)
     partition.is_default = (info.flags & PART_FLAG_DEFAULT) != 0;
     partition.up = info.state_up == PARTITION_UP;
     partition.nodes = text(info.nodes);
+    // max_nodes is INFINITE when there is no limit.
+    partition.most_nodes = static_cast<int>(std::min(info.total_nodes, info.max_nodes));
     return partition;
 }
 

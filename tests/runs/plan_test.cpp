@@ -71,6 +71,29 @@ TEST(Plan, FillsInEveryDefault)
     EXPECT_FALSE(made.spec.by_sbatch);
 }
 
+TEST(Plan, RefusesMoreNodesThanTheQueueHasAndNamesOneThatHasThem)
+{
+    std::vector<Partition> lab = k_lab;
+    lab[0].most_nodes = 4;
+    lab[1].most_nodes = 1;
+    AskedFor asked = asking_for(1h);
+    asked.nodes = 4;
+    EXPECT_EQ(queue_for(asked, lab), "refused: -N 4: a job in queue calibration can have 1 node; "
+                                     "gpu has them: -p gpu");
+    asked.queue = "gpu";
+    EXPECT_EQ(queue_for(asked, lab), "gpu");
+    asked.nodes = 5;
+    EXPECT_EQ(queue_for(asked, lab),
+              "refused: -N 5: a job in queue gpu can have 4 nodes; no queue has more than 4");
+}
+
+TEST(Plan, LeavesTheNumberOfNodesToSlurmWhereItIsNotKnown)
+{
+    AskedFor asked = asking_for(1h);
+    asked.nodes = 400;
+    EXPECT_EQ(queue_for(asked), "calibration");
+}
+
 TEST(Plan, PassesOnEverythingAskedFor)
 {
     AskedFor asked = asking();
@@ -212,7 +235,8 @@ TEST(Plan, NamesTheRunAfterItsProgram)
     EXPECT_EQ(name_of("/usr/bin/python3"), "python3");
     EXPECT_EQ(name_of("dir/"), "dir");
     EXPECT_EQ(name_of("a\nb\033"), "a_b_");
-    EXPECT_EQ(name_of("42"), "run-42"); // digits alone would be a job id
+    EXPECT_EQ(name_of("42"), "run-42");     // digits alone would be a job id
+    EXPECT_EQ(name_of("last"), "run-last"); // the newest run, whatever it is called
     EXPECT_EQ(name_of("/"), "run-");
     EXPECT_EQ(name_of(std::string(300, 'x')), std::string(200, 'x'));
     EXPECT_EQ(name_of(std::string(199, 'x') + "é"), std::string(199, 'x'));
