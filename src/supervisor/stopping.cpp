@@ -18,6 +18,9 @@ constexpr auto k_limit_tolerance = 5s;
 constexpr auto k_most_grace = 20s;
 /// What the end of a run takes, kept back from Slurm's KillWait.
 constexpr auto k_time_to_end = 2s;
+/// A controller that is busy ending jobs may not answer the first time.
+constexpr auto k_ask_again = 250ms;
+constexpr auto k_most_asking = 5s;
 
 } // namespace
 
@@ -111,6 +114,34 @@ void Supervisor::judge_term()
     }
 }
 
+/// The answer to why there was a TERM, or that there was none.
+void Supervisor::term_explained(const std::optional<JobNews>& news)
+{
+    const auto time = std::clamp<Clock::duration>(m_kill_wait - k_time_to_end, 0ms, k_most_asking);
+    if (news) {
+        conclude_term(why_terminated(news->state));
+    } else if (m_now + k_ask_again < m_term_at + time) {
+        m_ask_again_at = m_now + k_ask_again;
+    } else {
+        conclude_term(Killing{Cause::cancelled, "ended by a signal; Slurm does not say why"});
+    }
+}
+
+void Supervisor::ask_again_when_due()
+{
+    if (!m_ask_again_at) {
+        return;
+    }
+    if (m_now < *m_ask_again_at) {
+        wake_at(*m_ask_again_at);
+        return;
+    }
+    m_ask_again_at.reset();
+    if (!m_slurm.ask(m_now)) {
+        term_explained({});
+    }
+}
+
 void Supervisor::conclude_term(std::optional<Killing> killing)
 {
     m_term = Term::known;
@@ -141,9 +172,7 @@ void Supervisor::slurm_answered()
         // The helper may have hidden the end of the program.
         wake_at(m_now);
         if (m_term == Term::asking_slurm) {
-            conclude_term(
-                news ? why_terminated(news->state)
-                     : Killing{Cause::cancelled, "ended by a signal; Slurm does not say why"});
+            term_explained(news);
         } else if (news && news->ends_at && m_deadline) {
             m_deadline->correct(*news->ends_at);
         }

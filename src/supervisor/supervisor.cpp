@@ -67,6 +67,7 @@ void Supervisor::round()
     m_clients->handle(m_polls, m_now);
     take_news();
     slurm_answered();
+    ask_again_when_due();
     kill_when_due();
     check_input_owner();
     if (m_phase == Phase::running) {

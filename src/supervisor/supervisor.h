@@ -77,6 +77,8 @@ private:
     void kill_when_due();
     void terminated();
     void judge_term();
+    void term_explained(const std::optional<JobNews>& news);
+    void ask_again_when_due();
     void conclude_term(std::optional<Killing> killing);
     void check_input_owner();
     void warn();
@@ -123,7 +125,7 @@ private:
 
     Clock::time_point m_now, m_started_at, m_next_wake;
     Clock::time_point m_look_until, m_term_at, m_program_ended_at, m_last_output_at, m_phase_since;
-    std::optional<Clock::time_point> m_kill_at, m_told_at;
+    std::optional<Clock::time_point> m_kill_at, m_told_at, m_ask_again_at;
 
     struct Polled {
         std::size_t signals = 0, wake = 0, guardian = 0;

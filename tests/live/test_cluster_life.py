@@ -117,6 +117,9 @@ def test_a_dead_daemon_is_started_again_and_jobs_go_on(folder):
     folder.up(gpus=1)
     folder.slurm("sbatch", "-o", "/dev/null", "--gres=gpu:1", "--wrap", "sleep 600")
     wait_for(lambda: folder.squeue("-t", "RUNNING"), 20, "a running job")
+    # A killed slurmctld knows the jobs that it has saved: it saves every five seconds.
+    jobs, begun = folder.dir / "state" / "job_state", time.time()
+    wait_for(lambda: jobs.exists() and jobs.stat().st_mtime > begun, 20, "a saved state")
     for daemon in ("slurmctld", "slurmdbd", "munged", "mariadbd", "slurmd-n0"):
         folder.signal(daemon)
         assert folder.status()["up"] is False

@@ -157,6 +157,31 @@ TEST(Term, OfSlurmIsExplainedBySlurm)
     EXPECT_EQ(terminated(JobState::preempted, dies).cause, Cause::preempted);
 }
 
+TEST(Term, IsAskedAboutAgainWhenSlurmDoesNotAnswer)
+{
+    Stage stage = Stage::shell("echo ready; sleep 1000");
+    Client client = stage.begin();
+    ASSERT_TRUE(client.reads_until([&] { return client.started && client.out == "ready\n"; }));
+    terminate_all(stage, client);
+    ASSERT_TRUE(eventually([&] { return stage.slurm_calls() == "job\n"; }));
+    stage.slurm("state", state_number(JobState::preempted));
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_EQ(client.ended->ending.cause, Cause::preempted);
+}
+
+TEST(Term, ThatNobodyExplainsIsACancel)
+{
+    Stage stage = Stage::shell("echo ready; sleep 1000");
+    stage.kill_wait = 3s;
+    Client client = stage.begin();
+    ASSERT_TRUE(client.reads_until([&] { return client.started && client.out == "ready\n"; }));
+    const auto before = std::chrono::steady_clock::now();
+    terminate_all(stage, client);
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_EQ(client.ended->ending.cause, Cause::cancelled);
+    EXPECT_LT(std::chrono::steady_clock::now() - before, 3s);
+}
+
 TEST(Term, AtTheLimitNeedsNoQuestion)
 {
     const Ending ending = terminated(JobState::cancelled, "echo ready; sleep 1000",
