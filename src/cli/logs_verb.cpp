@@ -6,6 +6,7 @@
 #include "cli/run_table.h"
 #include "cli/say.h"
 #include "core/layout.h"
+#include "core/pending_reason.h"
 #include "report/words.h"
 #include "runs/find.h"
 #include "runs/log_reader.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/run_table.h"
 
+#include "core/pending_reason.h"
 #include "report/words.h"
 #include "runs/find.h"
 
@@ -142,7 +143,9 @@ std::optional<Value> known(const Value& value)
     return value == Value() ? std::nullopt : std::optional(value);
 }
 
-Json json_of(const RunStatus& status, Time now)
+} // namespace
+
+Json run_json(const RunStatus& status, Time now)
 {
     const Request* request = request_of(status);
     const Ending* ending = status.ending ? &*status.ending : nullptr;
@@ -176,8 +179,6 @@ Json json_of(const RunStatus& status, Time now)
     });
 }
 
-} // namespace
-
 report::Table run_table(const std::vector<RunStatus>& runs, Time now)
 {
     using Align = Column::Align;
@@ -200,7 +201,7 @@ report::Json::Members run_list(const Looked& looked, Time now)
 {
     Json::Elements runs;
     for (const RunStatus& status : looked.runs) {
-        runs.push_back(json_of(status, now));
+        runs.push_back(run_json(status, now));
     }
     Json::Elements warnings;
     if (!looked.slurm_silent.empty()) {

@@ -14,6 +14,9 @@ namespace gpuq::cli {
 /// What `ls` lists: columns id, name, state, queue, gpus, time, exit.
 report::Table run_table(const std::vector<RunStatus>& runs, Time now);
 
+/// A run in every document that tells of one.
+report::Json run_json(const RunStatus& status, Time now);
+
 /// The same for --json: `runs` and `warnings`.
 report::Json::Members run_list(const Looked& looked, Time now);
 

@@ -3,6 +3,7 @@
 
 #include "cli/say.h"
 #include "core/layout.h"
+#include "core/pending_reason.h"
 #include "core/sanitise.h"
 #include "report/words.h"
 #include "runs/record.h"

@@ -36,9 +36,11 @@ struct Node {
     std::string name;
     std::vector<NodeGpus> gpus;
     std::vector<std::string> partitions;
-    bool up = true;
+    bool up = true; ///< takes new jobs
     int cpus = 0;
     std::uint64_t memory_mib = 0;
+    bool reserved = false;          ///< in a reservation that has begun: not for everybody
+    std::optional<int> cpus_in_use; ///< unknown when Slurm did not say
 };
 
 enum class JobState {
@@ -61,6 +63,14 @@ enum class JobState {
 /// True when no process of the job is left to run.
 bool is_over(JobState state);
 
+/// GPUs of one model that a job holds on one node.
+struct HeldGpus {
+    std::string node;
+    std::string model; ///< empty when Slurm knows no type
+    int count = 0;
+    bool operator==(const HeldGpus&) const = default;
+};
+
 /// One job as slurmctld knows it.
 struct Job {
     JobId id;
@@ -73,13 +83,28 @@ struct Job {
     std::optional<int> exit_status;  ///< of an ended job, 128+N for signal N
     std::optional<Time> submitted_at;
     std::optional<Time> started_at; ///< of a pending job: the expected start, when Slurm has one
-    std::optional<Time> ends_at;    ///< of a running job: its limit; of an ended one: its end
+    std::optional<Time> ends_at;    ///< of a running job: its limit, if it has one; of an ended
+                                    ///< one: its end
     std::string nodes;              ///< host list, empty while pending
     std::string batch_host;         ///< node of step 0 or of the script
     int gpus = 0;
     bool batch = false; ///< has a batch script; else an allocation that somebody has to end
     std::uint32_t uid = 0;
+    std::optional<std::uint32_t> priority; ///< of a pending job: the highest goes first; 0: held
+    std::vector<HeldGpus> held;            ///< only from Cluster::all_jobs, of a running job
     bool operator==(const Job&) const = default;
+};
+
+/// Queues and nodes at one moment.
+struct Inventory {
+    std::vector<Partition> partitions;
+    std::vector<Node> nodes;
+};
+
+/// The jobs of everybody.
+struct AllJobs {
+    std::vector<Job> jobs;
+    bool complete = true; ///< false: the site hides the jobs of others from the caller
 };
 
 /// What is asked of Slurm. gpuq's comment and `--no-requeue` are part of every job.
@@ -125,10 +150,16 @@ public:
 
     virtual Result<std::vector<Partition>> partitions() = 0;
     virtual Result<std::vector<Node>> nodes() = 0;
+    /// Both. Two RPCs, one for each.
+    virtual Result<Inventory> inventory() = 0;
 
     /// Every job of the calling user that slurmctld still remembers (pending, running, and ended
     /// for less than MinJobAge). One RPC.
     virtual Result<std::vector<Job>> own_jobs() = 0;
+
+    /// Every job that slurmctld still remembers and shows to the calling user, with what the
+    /// running ones hold. One RPC, and a large answer on a busy cluster: only when a person asks.
+    virtual Result<AllJobs> all_jobs() = 0;
 
     /// `missing` when slurmctld, which answered, does not know the job.
     virtual Result<Job> job(JobId id) = 0;

@@ -97,39 +97,6 @@ std::string clock_text(Time at, Time now)
     return same_day ? fmt::format("{:%H:%M}", then) : fmt::format("{:%Y-%m-%d %H:%M}", then);
 }
 
-std::string waiting_in_words(std::string_view slurm_reason)
-{
-    // slurm.conf(5), squeue(1) JOB REASON CODES.
-    static constexpr std::array<std::pair<std::string_view, std::string_view>, 14> words = {{
-        {"None", "just queued"},
-        {"Resources", "no GPU is free"},
-        {"Priority", "others are before you"},
-        {"Dependency", "another run has to end first"},
-        {"DependencyNeverSatisfied", "the run it was to follow did not end well"},
-        {"BeginTime", "its start time has not come"},
-        {"JobHeldUser", "held by you (scontrol release)"},
-        {"JobHeldAdmin", "held by an operator"},
-        {"Reservation", "its reservation has not begun"},
-        {"PartitionDown", "the queue is closed"},
-        {"PartitionInactive", "the queue is closed"},
-        {"PartitionTimeLimit", "it asks for more time than the queue gives"},
-        {"ReqNodeNotAvail", "the nodes it needs are not available"},
-        {"Licenses", "a licence is not free"},
-    }};
-    for (const auto& [reason, text] : words) {
-        if (reason == slurm_reason) {
-            return std::string(text);
-        }
-    }
-    if (slurm_reason.find("PerUser") != std::string_view::npos) {
-        return fmt::format("your limit is reached ({})", slurm_reason);
-    }
-    if (slurm_reason.starts_with("QOS") || slurm_reason.starts_with("Assoc")) {
-        return fmt::format("a limit of your group is reached ({})", slurm_reason);
-    }
-    return slurm_reason.empty() ? "just queued" : std::string(slurm_reason);
-}
-
 std::string ending_in_words(const Ending& ending, const Request& request)
 {
     switch (ending.cause) {

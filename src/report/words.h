@@ -19,9 +19,6 @@ std::string in_words(std::chrono::seconds duration);
 /// `16:40`, with the date when it is not today's. Local time of this machine.
 std::string clock_text(Time at, Time now);
 
-/// Slurm's reason why a job waits, in a person's words; the reason itself when we have none.
-std::string waiting_in_words(std::string_view slurm_reason);
-
 /// Why a run ended, in one sentence without a full stop: `reached its time limit of 2 h`.
 std::string ending_in_words(const Ending& ending, const Request& request);
 

@@ -27,7 +27,9 @@ public:
     Result<std::string> name() override;
     Result<std::vector<Partition>> partitions() override;
     Result<std::vector<Node>> nodes() override;
+    Result<Inventory> inventory() override;
     Result<std::vector<Job>> own_jobs() override;
+    Result<AllJobs> all_jobs() override;
     Result<Job> job(JobId id) override;
     Result<bool> has_first_step(JobId id) override;
     Result<Started> start_now(const JobSpec& spec, const std::vector<std::string>& step,

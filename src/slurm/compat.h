@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <ctime>
+#include <optional>
 #include <string>
 
 /// What differs between Slurm 22.05 and 26.05, in one place. contrib/check-slurm-headers.sh
@@ -66,6 +67,22 @@ inline int load_job(job_info_msg_t** answer, std::uint32_t job, std::uint16_t fl
 #else
     return slurm_load_job(answer, job, flags);
 #endif
+}
+
+/// CPUs that jobs have on a node: a field from 25.05 on, before that behind a question to a plugin.
+template <typename NodeInfo>
+std::optional<int> cpus_in_use(const NodeInfo& info)
+{
+    if constexpr (requires { info.alloc_cpus; }) {
+        return info.alloc_cpus;
+    } else {
+        std::uint16_t count = 0;
+        const int rc = info.select_nodeinfo == nullptr
+                           ? SLURM_ERROR
+                           : slurm_get_select_nodeinfo(info.select_nodeinfo, SELECT_NODEDATA_SUBCNT,
+                                                       NODE_STATE_ALLOCATED, &count);
+        return rc == SLURM_SUCCESS ? std::optional<int>(count) : std::nullopt;
+    }
 }
 
 inline int load_steps(job_step_info_response_msg_t** answer, std::uint32_t job, std::uint16_t flags)

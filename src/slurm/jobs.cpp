@@ -96,7 +96,9 @@ Job job_of(const slurm_job_info_t& info)
     job.gpus = gpus_of(info);
     job.batch = info.batch_flag != 0;
     job.uid = info.user_id;
-    if (job.state != JobState::pending) {
+    if (job.state == JobState::pending) {
+        job.priority = info.priority;
+    } else if (is_over(job.state) || info.time_limit != INFINITE) { // else a year from its start
         job.ends_at = time_of(info.end_time);
     }
     if (job.state == JobState::completing) {
@@ -106,6 +108,41 @@ Job job_of(const slurm_job_info_t& info)
         job.exit_status = exit_status_of_wait(info.exit_code);
     }
     return job;
+}
+
+std::vector<std::string> hosts_in(const char* nodes)
+{
+    std::vector<std::string> names;
+    auto* const list = slurm_hostlist_create(nodes);
+    while (char* const host = slurm_hostlist_shift(list)) {
+        names.emplace_back(host);
+        std::free(host);
+    }
+    slurm_hostlist_destroy(list);
+    return names;
+}
+
+/// From the texts that SHOW_DETAIL adds, one for each node: `gpu:k80:2(IDX:0-1)`.
+std::vector<HeldGpus> held_by(const slurm_job_info_t& info)
+{
+    std::vector<HeldGpus> held;
+    if (info.nodes == nullptr || info.gres_detail_str == nullptr) {
+        return held;
+    }
+    const std::vector<std::string> hosts = hosts_in(info.nodes);
+    for (std::size_t i = 0; i < std::min<std::size_t>(hosts.size(), info.gres_detail_cnt); ++i) {
+        for (const Gres& gres : parse_gres(text(info.gres_detail_str[i]))) {
+            held.push_back({hosts[i], gres.model, gres.count});
+        }
+    }
+    return held;
+}
+
+/// False where others' jobs are nobody's business (PrivateData=jobs), operators apart.
+bool sees_jobs_of_others()
+{
+    return (slurm_conf.private_data & PRIVATE_DATA_JOBS) == 0 || ::getuid() == 0 ||
+           ::getuid() == slurm_conf.slurm_user_id;
 }
 
 /// slurmctld keeps a record of every immediate request that it turned down: never a job.
@@ -219,6 +256,26 @@ Result<std::vector<Job>> SlurmCluster::own_jobs()
 {
     TRY_ASSIGN(const slurm::Jobs jobs, slurm::load_own());
     return slurm::jobs_in(*jobs);
+}
+
+Result<AllJobs> SlurmCluster::all_jobs()
+{
+    const slurm::Words words;
+    job_info_msg_t* answer = nullptr;
+    if (slurm_load_jobs(0, &answer, slurm::k_show | SHOW_DETAIL) != SLURM_SUCCESS) {
+        return slurm::error_of(errno, slurm::Question::other, "can't ask Slurm for its jobs",
+                               words.text());
+    }
+    const slurm::Jobs message(answer);
+    AllJobs all{{}, slurm::sees_jobs_of_others()};
+    for (std::uint32_t i = 0; i < message->record_count; ++i) {
+        const slurm_job_info_t& info = message->job_array[i];
+        if (!slurm::is_refused_request(info)) {
+            all.jobs.push_back(slurm::job_of(info));
+            all.jobs.back().held = slurm::held_by(info);
+        }
+    }
+    return all;
 }
 
 Result<Job> SlurmCluster::job(JobId id)

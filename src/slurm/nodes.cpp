@@ -77,6 +77,15 @@ Partition partition_of(const partition_info_t& info)
     return partition;
 }
 
+std::vector<Partition> partitions_in(const partition_info_msg_t& message)
+{
+    std::vector<Partition> partitions;
+    for (std::uint32_t i = 0; i < message.record_count; ++i) {
+        partitions.push_back(partition_of(message.partition_array[i]));
+    }
+    return partitions;
+}
+
 /// True when the node can be given to new jobs.
 bool is_up(std::uint32_t state)
 {
@@ -134,6 +143,8 @@ Node node_of(const node_info_t& info)
     node.up = is_up(info.node_state);
     node.cpus = info.cpus;
     node.memory_mib = info.real_memory;
+    node.reserved = (info.node_state & NODE_STATE_RES) != 0;
+    node.cpus_in_use = cpus_in_use(info);
     return node;
 }
 
@@ -163,25 +174,27 @@ bool is_a_node_completing(const std::string& partition)
 Result<std::vector<Partition>> SlurmCluster::partitions()
 {
     TRY_ASSIGN(const slurm::Partitions message, slurm::load_partitions());
-    std::vector<Partition> partitions;
-    for (std::uint32_t i = 0; i < message->record_count; ++i) {
-        partitions.push_back(slurm::partition_of(message->partition_array[i]));
-    }
-    return partitions;
+    return slurm::partitions_in(*message);
 }
 
-Result<std::vector<Node>> SlurmCluster::nodes()
+Result<Inventory> SlurmCluster::inventory()
 {
     TRY_ASSIGN(const slurm::Partitions partitions, slurm::load_partitions());
     TRY_ASSIGN(const slurm::Nodes message, slurm::load_nodes(SHOW_DETAIL | SHOW_MIXED));
     slurm_populate_node_partitions(message.get(), partitions.get());
-    std::vector<Node> nodes;
+    Inventory inventory{slurm::partitions_in(*partitions), {}};
     for (std::uint32_t i = 0; i < message->record_count; ++i) {
         if (message->node_array[i].name != nullptr) { // an unused place in the table
-            nodes.push_back(slurm::node_of(message->node_array[i]));
+            inventory.nodes.push_back(slurm::node_of(message->node_array[i]));
         }
     }
-    return nodes;
+    return inventory;
+}
+
+Result<std::vector<Node>> SlurmCluster::nodes()
+{
+    TRY_ASSIGN(Inventory all, inventory());
+    return std::move(all.nodes);
 }
 
 } // namespace gpuq

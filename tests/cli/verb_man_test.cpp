@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/free_table.h"
+#include "cli/free_verb.h"
 #include "cli/logs_verb.h"
 #include "cli/ls_verb.h"
 #include "cli/run_table.h"
 #include "cli/stop_verb.h"
+#include "cli/why_verb.h"
 #include "core/layout.h"
 #include "runs/journal.h"
 
@@ -37,8 +40,11 @@ std::string plain(const std::string& name)
     return std::regex_replace(lines, std::regex("\\\\(?=[-~])"), "");
 }
 
-const std::array<std::pair<std::string, const Verb*>, 3> k_pages = {
-    {{"gpuq-logs.1", &k_logs_verb}, {"gpuq-ls.1", &k_ls_verb}, {"gpuq-stop.1", &k_stop_verb}}};
+const std::array<std::pair<std::string, const Verb*>, 5> k_pages = {{{"gpuq-logs.1", &k_logs_verb},
+                                                                     {"gpuq-ls.1", &k_ls_verb},
+                                                                     {"gpuq-stop.1", &k_stop_verb},
+                                                                     {"gpuq-free.1", &k_free_verb},
+                                                                     {"gpuq-why.1", &k_why_verb}}};
 
 TEST(VerbPages, HaveEveryOption)
 {
@@ -54,6 +60,15 @@ TEST(VerbPages, HaveEveryColumnOfLs)
 {
     for (const report::Column& column : run_table({}, Time()).columns) {
         EXPECT_THAT(page("gpuq-ls.1"), HasSubstr(fmt::format("\n.TP\n.B {}\n", column.name)));
+    }
+}
+
+TEST(VerbPages, HaveEveryColumnOfFree)
+{
+    for (const report::Table& table : {free_table({}), next_table({}, Time())}) {
+        for (const report::Column& column : table.columns) {
+            EXPECT_THAT(plain("gpuq-free.1"), testing::ContainsRegex("\n" + column.name + "[ \n]"));
+        }
     }
 }
 
@@ -105,7 +120,8 @@ TEST(VerbPages, AreCleanTroff)
     if (std::system("command -v man groff >/dev/null") != 0) {
         GTEST_SKIP() << "man is not installed";
     }
-    for (const char* name : {"gpuq-logs.1", "gpuq-ls.1", "gpuq-stop.1", "gpuq-files.5"}) {
+    for (const char* name :
+         {"gpuq-logs.1", "gpuq-ls.1", "gpuq-stop.1", "gpuq-free.1", "gpuq-why.1", "gpuq-files.5"}) {
         const std::string command =
             fmt::format("LC_ALL=C.UTF-8 MANROFFSEQ= MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 "
                         "-Z '{}/{}' 2>&1 >/dev/null",

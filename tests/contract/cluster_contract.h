@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdlib>
@@ -188,6 +189,56 @@ TEST_P(ClusterContract, HasANameAndNodesWithGpus)
     EXPECT_THAT(nodes.front().partitions, ::testing::Contains(m_partition.name));
     EXPECT_GT(gpus_per_node(), 0);
     EXPECT_EQ(gpus_in_use(), 0);
+}
+
+TEST_P(ClusterContract, TheInventoryIsTheQueuesAndTheNodes)
+{
+    const auto inventory = m_cluster.inventory();
+    ASSERT_TRUE(inventory);
+    const auto has_name = [&](const Partition& one) { return one.name == m_partition.name; };
+    EXPECT_THAT(inventory->partitions, ::testing::Contains(::testing::Truly(has_name)));
+    ASSERT_FALSE(inventory->nodes.empty());
+    EXPECT_EQ(inventory->nodes.front().name, m_cluster.nodes().value().front().name);
+    EXPECT_FALSE(inventory->nodes.front().reserved);
+}
+
+TEST_P(ClusterContract, AllJobsTellWhatARunningOneHoldsWhere)
+{
+    const auto started = start(spec(2), {"sh", "-c", "echo; exec sleep 60"});
+    ASSERT_EQ(first_from(started.process.output, 1), "\n");
+    const auto all = m_cluster.all_jobs();
+    ASSERT_TRUE(all);
+    EXPECT_TRUE(all->complete);
+    for (const Job& job : all->jobs) {
+        if (job.id == started.job) {
+            ASSERT_EQ(job.held.size(), 1U);
+            EXPECT_EQ(job.held.front().node, job.batch_host);
+            EXPECT_EQ(job.held.front().count, 2);
+            EXPECT_EQ(job.held.front().model, m_cluster.nodes().value().front().gpus.front().model);
+            EXPECT_EQ(job.priority, std::nullopt);
+        }
+    }
+    EXPECT_EQ(own_jobs_like(spec(2)), 1U);
+    ::close(started.process.output);
+    ::close(started.process.error);
+}
+
+TEST_P(ClusterContract, APendingJobHasAPriority)
+{
+    JobSpec second = spec();
+    const auto first = start(spec(), {"sleep", "60"});
+    ::close(first.process.output);
+    ::close(first.process.error);
+    second.after_ok = first.job;
+    const JobId id = submit(second, "#!/bin/sh\n");
+    const auto all = m_cluster.all_jobs();
+    ASSERT_TRUE(all);
+    const auto mine = std::find_if(all->jobs.begin(), all->jobs.end(),
+                                   [&](const Job& job) { return job.id == id; });
+    ASSERT_NE(mine, all->jobs.end());
+    EXPECT_EQ(mine->state, JobState::pending);
+    EXPECT_GT(mine->priority.value_or(0), 0U);
+    EXPECT_TRUE(mine->held.empty());
 }
 
 TEST_P(ClusterContract, StartsAStepWhoseStreamsComeApart)

@@ -29,12 +29,13 @@ public:
 
     std::set<JobId> stepless; ///< running allocations whose first step is over
 
-    bool silent = false;      ///< no answer to anything that needs slurmctld
-    int silent_for = 0;       ///< no answer to the next N questions
-    int lost_answers = 0;     ///< the next N requests are carried out, their answers lost
-    bool no_gpu_free = false; ///< no immediate start
-    std::string refusal;      ///< start_now and submit are refused with these words
-    bool runs_steps = false;  ///< steps run as local processes
+    bool silent = false;       ///< no answer to anything that needs slurmctld
+    int silent_for = 0;        ///< no answer to the next N questions
+    int lost_answers = 0;      ///< the next N requests are carried out, their answers lost
+    bool no_gpu_free = false;  ///< no immediate start
+    std::string refusal;       ///< start_now and submit are refused with these words
+    bool runs_steps = false;   ///< steps run as local processes
+    bool hides_others = false; ///< PrivateData=jobs
 
     FakeCluster() = default;
     FakeCluster(const FakeCluster&) = delete;
@@ -65,13 +66,25 @@ public:
     Result<std::vector<Node>> nodes() override
     {
         TRY(ask("nodes"));
-        std::vector<Node> now = machines;
-        for (Node& node : now) {
-            for (NodeGpus& gpus : node.gpus) {
-                gpus.in_use = gpus.in_use.value_or(0) + gpus_held_on(node.name);
+        return machines_now();
+    }
+
+    Result<Inventory> inventory() override
+    {
+        TRY(ask("inventory"));
+        return Inventory{queues, machines_now()};
+    }
+
+    Result<AllJobs> all_jobs() override
+    {
+        TRY(ask("all_jobs"));
+        AllJobs all{jobs, !hides_others};
+        for (Job& job : all.jobs) {
+            if (job.held.empty() && job.state == JobState::running && job.gpus > 0) {
+                job.held = {{job.nodes, model_on(job.nodes), job.gpus}};
             }
         }
-        return now;
+        return all;
     }
 
     Result<std::vector<Job>> own_jobs() override
@@ -202,6 +215,30 @@ private:
         return held;
     }
 
+    std::vector<Node> machines_now() const
+    {
+        std::vector<Node> now = machines;
+        for (Node& node : now) {
+            for (NodeGpus& gpus : node.gpus) {
+                const int held = gpus_held_on(node.name);
+                if (gpus.in_use || held > 0) { // else it stays unknown, as a test has put it
+                    gpus.in_use = gpus.in_use.value_or(0) + held;
+                }
+            }
+        }
+        return now;
+    }
+
+    std::string model_on(const std::string& node) const
+    {
+        for (const Node& machine : machines) {
+            if (machine.name == node && !machine.gpus.empty()) {
+                return machine.gpus.front().model;
+            }
+        }
+        return {};
+    }
+
     std::string free_node(const JobSpec& spec) const
     {
         for (const Node& node : machines) {
@@ -236,6 +273,9 @@ private:
         job.state = state;
         job.gpus = spec.gpus_per_node * spec.nodes;
         job.batch = batch;
+        if (state == JobState::pending) {
+            job.priority = 1;
+        }
         jobs.push_back(job);
         return job.id;
     }

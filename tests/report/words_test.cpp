@@ -78,15 +78,5 @@ TEST(Words, HaveNoLogToShowForAProgramThatNeverStarted)
               Lines{"run 42 (train) could not be started: no such program: trian.py"});
 }
 
-TEST(Words, TranslateSlurmsReasons)
-{
-    EXPECT_EQ(waiting_in_words("Resources"), "no GPU is free");
-    EXPECT_EQ(waiting_in_words("QOSMaxJobsPerUserLimit"),
-              "your limit is reached (QOSMaxJobsPerUserLimit)");
-    EXPECT_EQ(waiting_in_words("QOSGrpGRES"), "a limit of your group is reached (QOSGrpGRES)");
-    EXPECT_EQ(waiting_in_words("SomethingNew"), "SomethingNew");
-    EXPECT_EQ(waiting_in_words(""), "just queued");
-}
-
 } // namespace
 } // namespace gpuq

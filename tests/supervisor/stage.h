@@ -122,6 +122,8 @@ public:
     Result<std::string> name() override { return no(); }
     Result<std::vector<Partition>> partitions() override { return no(); }
     Result<std::vector<Node>> nodes() override { return no(); }
+    Result<Inventory> inventory() override { return no(); }
+    Result<AllJobs> all_jobs() override { return no(); }
     Result<std::vector<Job>> own_jobs() override { return no(); }
     Result<bool> has_first_step(JobId) override { return no(); }
     Result<Started> start_now(const JobSpec&, const std::vector<std::string>&, bool) override

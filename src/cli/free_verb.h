@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "cli/verb.h"
+
+namespace gpuq::cli {
+
+/// `gpuq free`: GPUs that are free now, and which come next.
+extern const Verb k_free_verb;
+
+} // namespace gpuq::cli

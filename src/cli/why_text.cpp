@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/why_text.h"
+
+#include "cli/run_table.h"
+#include "core/pending_reason.h"
+#include "report/words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace gpuq::cli {
+namespace {
+
+using report::Json;
+using Lines = std::vector<std::string>;
+
+bool is_ours(const std::string& text, const std::string& word)
+{
+    return word.empty() || text.find(word) != std::string::npos;
+}
+
+/// `others are before you (Priority)`: Slurm's word is what one searches for.
+std::string reason_text(const std::string& word)
+{
+    const std::string text = waiting_in_words(word);
+    return is_ours(text, word) ? text : fmt::format("{} ({})", text, word);
+}
+
+std::string position_line(const Why& why)
+{
+    const std::string queue = why.run.run ? " in queue " + why.run.run->request.queue : "";
+    if (!why.ahead) {
+        return fmt::format("position: {}{}",
+                           is_in_line(why.run.reason) ? "not known" : "not in line yet", queue);
+    }
+    const std::string first = *why.ahead == 0   ? "nobody goes first"
+                              : *why.ahead == 1 ? "1 job goes first"
+                                                : fmt::format("{} jobs go first", *why.ahead);
+    return fmt::format("position: {}{}; {}", *why.ahead + 1, queue, first);
+}
+
+std::string start_line(const RunStatus& run, Time now)
+{
+    const auto basis = basis_of_start(run);
+    if (!basis) {
+        return "expected start: not known; Slurm has made no plan for it yet";
+    }
+    const Time start = *run.expected_start;
+    const std::string in =
+        start > now ? in_words(std::chrono::ceil<std::chrono::seconds>(start - now)) : "a moment";
+    return fmt::format("expected start: {} (in {}), {}", clock_text(start, now), in,
+                       *basis == "backfill" ? "by Slurm's backfill plan, or sooner"
+                                            : "as it was asked for");
+}
+
+void add_advice(Lines& lines, const std::vector<Advice>& advice)
+{
+    if (advice.empty()) {
+        return;
+    }
+    std::size_t width = 0;
+    for (const Advice& one : advice) {
+        width = std::max(width, one.command.size());
+    }
+    lines.emplace_back("what would help:");
+    for (const Advice& one : advice) {
+        lines.push_back(fmt::format("  {:<{}}  {}", one.command, width, one.why));
+    }
+}
+
+Lines waiting_lines(const Why& why, Time now)
+{
+    Lines lines = {fmt::format("run {} waits: {}", run_title(why.run), reason_text(why.run.reason)),
+                   position_line(why), start_line(why.run, now)};
+    add_advice(lines, why.advice);
+    return lines;
+}
+
+Lines running_lines(const RunStatus& run, Time now)
+{
+    const std::string since =
+        run.started_at ? fmt::format(", since {}", clock_text(*run.started_at, now)) : "";
+    const std::string until =
+        run.ends_at ? fmt::format(", until {} at the latest", clock_text(*run.ends_at, now)) : "";
+    return {fmt::format("run {} does not wait: it is running{}{}", run_title(run), since, until),
+            fmt::format("its output: gpuq logs -f {}", run_id(run))};
+}
+
+Lines ended_lines(const RunStatus& run)
+{
+    const std::string how = run.ending && run.run
+                                ? "it " + ending_in_words(*run.ending, run.run->request)
+                                : std::string("it is not known how");
+    return {fmt::format("run {} does not wait: it has ended; {}", run_title(run), how),
+            fmt::format("everything about it: gpuq show {}", run_id(run))};
+}
+
+Json json_of(const Advice& advice)
+{
+    return Json::object({{"code", advice.code},
+                         {"command", advice.command.empty() ? Json() : Json(advice.command)},
+                         {"text", advice.why}});
+}
+
+} // namespace
+
+std::optional<std::string> basis_of_start(const RunStatus& run)
+{
+    if (!run.expected_start) {
+        return std::nullopt;
+    }
+    return kind_of_reason(run.reason) == PendingReason::Kind::later ? "begin_time" : "backfill";
+}
+
+std::vector<std::string> why_lines(const Why& why, Time now)
+{
+    const RunStatus& run = why.run;
+    switch (run.state) {
+    case RunState::waiting:
+        return waiting_lines(why, now);
+    case RunState::running:
+        return running_lines(run, now);
+    case RunState::ended:
+        return ended_lines(run);
+    case RunState::submitting:
+        return {
+            fmt::format("run {} is being submitted: Slurm has not taken it yet", run_title(run)),
+            fmt::format("in a moment: gpuq why {}", run_id(run))};
+    case RunState::unknown:
+        break;
+    }
+    return {fmt::format("run {}: its state is not known: {}", run_title(run), run.why_unknown)};
+}
+
+Json::Members why_document(const Why& why, Time now)
+{
+    const bool waits = why.run.state == RunState::waiting;
+    Json::Elements advice;
+    for (const Advice& one : why.advice) {
+        advice.push_back(json_of(one));
+    }
+    Json::Elements warnings;
+    for (const std::string& text : why.warnings) {
+        warnings.push_back(Json::object({{"code", "slurm_unreachable"}, {"text", text}}));
+    }
+    return {{"run", run_json(why.run, now)},
+            {"waits", why.run.state == RunState::unknown ? Json() : Json(waits)},
+            {"reason_text", waits ? Json(waiting_in_words(why.run.reason)) : Json()},
+            {"ahead", why.ahead},
+            {"position", why.ahead ? Json(*why.ahead + 1) : Json()},
+            {"expected_start_basis", waits ? Json(basis_of_start(why.run)) : Json()},
+            {"advice", Json::array(std::move(advice))},
+            {"warnings", Json::array(std::move(warnings))}};
+}
+
+} // namespace gpuq::cli

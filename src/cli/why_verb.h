@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "cli/verb.h"
+
+namespace gpuq::cli {
+
+/// `gpuq why RUN`: why it waits, until when, and what would help.
+extern const Verb k_why_verb;
+
+} // namespace gpuq::cli

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/free_gpus.h"
+
+#include "core/pending_reason.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+namespace gpuq {
+namespace {
+
+bool is_open(const std::string& queue, const std::vector<Partition>& partitions)
+{
+    return std::any_of(partitions.begin(), partitions.end(),
+                       [&](const Partition& one) { return one.up && one.name == queue; });
+}
+
+bool is_in_open_queue(const Node& node, const std::vector<Partition>& partitions)
+{
+    return std::any_of(node.partitions.begin(), node.partitions.end(),
+                       [&](const std::string& queue) { return is_open(queue, partitions); });
+}
+
+/// How many of a node's idle GPUs a run could have: each needs a core of its own.
+int startable(const Node& node, int idle, const std::vector<Partition>& partitions)
+{
+    if (node.reserved || !is_in_open_queue(node, partitions)) {
+        return 0;
+    }
+    const int cores = node.cpus_in_use ? std::max(0, node.cpus - *node.cpus_in_use) : idle;
+    return std::min(idle, cores);
+}
+
+std::vector<std::string> sorted(std::vector<std::string> names)
+{
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+void add(GpuPool& pool, const Node& node, const NodeGpus& gpus,
+         const std::vector<Partition>& partitions)
+{
+    pool.total += gpus.total;
+    if (!gpus.in_use) {
+        pool.in_use = pool.free = pool.most_on_one_node = std::nullopt;
+        return;
+    }
+    const int idle = std::max(0, gpus.total - *gpus.in_use);
+    const int free = node.up ? startable(node, idle, partitions) : 0;
+    pool.down += node.up ? 0 : idle;
+    pool.blocked += node.up ? idle - free : 0;
+    if (pool.in_use) {
+        *pool.in_use += *gpus.in_use;
+        *pool.free += free;
+        pool.most_on_one_node = std::max(*pool.most_on_one_node, free);
+    }
+}
+
+bool could_start(const Job& job)
+{
+    return job.state == JobState::pending && job.priority != std::uint32_t{0} &&
+           is_in_line(job.reason);
+}
+
+std::vector<std::string_view> names_in(std::string_view list)
+{
+    std::vector<std::string_view> names;
+    while (!list.empty()) {
+        const std::size_t end = std::min(list.find(','), list.size());
+        names.push_back(list.substr(0, end));
+        list.remove_prefix(std::min(end + 1, list.size()));
+    }
+    return names;
+}
+
+/// A pending job may name several queues.
+bool share_a_queue(const Job& one, const Job& other)
+{
+    const auto others = names_in(other.partition);
+    const auto mine = names_in(one.partition);
+    return std::any_of(mine.begin(), mine.end(), [&](std::string_view name) {
+        return std::find(others.begin(), others.end(), name) != others.end();
+    });
+}
+
+} // namespace
+
+std::vector<GpuPool> gpu_pools(const Inventory& inventory)
+{
+    std::map<std::pair<std::vector<std::string>, std::string>, GpuPool> pools;
+    for (const Node& node : inventory.nodes) {
+        const auto queues = sorted(node.partitions);
+        for (const NodeGpus& gpus : node.gpus) {
+            const GpuPool empty{gpus.model, queues, 0, 0, 0, 0, 0, 0};
+            GpuPool& pool = pools.try_emplace({queues, gpus.model}, empty).first->second;
+            add(pool, node, gpus, inventory.partitions);
+        }
+    }
+    std::vector<GpuPool> list;
+    for (auto& [name, pool] : pools) {
+        list.push_back(std::move(pool));
+    }
+    return list;
+}
+
+std::optional<bool> is_one_free(const std::vector<GpuPool>& pools)
+{
+    bool all_known = true;
+    for (const GpuPool& pool : pools) {
+        if (pool.free.value_or(0) > 0) {
+            return true;
+        }
+        all_known = all_known && pool.free;
+    }
+    return all_known ? std::optional(false) : std::nullopt;
+}
+
+std::optional<Partition> best_queue(const GpuPool& pool, const std::vector<Partition>& partitions)
+{
+    const auto rank = [](const Partition& queue) {
+        return std::tuple(!queue.max_time, queue.max_time.value_or(std::chrono::minutes{0}),
+                          !queue.is_default);
+    };
+    std::optional<Partition> best;
+    for (const Partition& queue : partitions) {
+        const bool mine =
+            queue.up && std::binary_search(pool.queues.begin(), pool.queues.end(), queue.name);
+        if (mine && (!best || rank(queue) < rank(*best))) {
+            best = queue;
+        }
+    }
+    return best;
+}
+
+std::vector<NextFree> next_free(const std::vector<Node>& nodes, const std::vector<Job>& jobs)
+{
+    std::vector<NextFree> list;
+    for (const Job& job : jobs) {
+        for (const HeldGpus& held : job.held) {
+            const auto node = std::find_if(nodes.begin(), nodes.end(),
+                                           [&](const Node& one) { return one.name == held.node; });
+            if (held.count > 0 && node != nodes.end() && node->up && !node->reserved) {
+                list.push_back({job.ends_at, held.model, held.count, sorted(node->partitions),
+                                held.node, job.id});
+            }
+        }
+    }
+    std::stable_sort(list.begin(), list.end(), [](const NextFree& one, const NextFree& other) {
+        return std::tuple(!one.at, one.at, one.job) < std::tuple(!other.at, other.at, other.job);
+    });
+    return list;
+}
+
+WaitingLine waiting_line(const std::vector<Job>& jobs)
+{
+    WaitingLine line;
+    for (const Job& job : jobs) {
+        if (could_start(job) && job.gpus > 0) {
+            ++line.jobs;
+            line.gpus += job.gpus;
+        }
+    }
+    return line;
+}
+
+std::optional<int> jobs_ahead(const Job& mine, const AllJobs& all)
+{
+    if (!all.complete || !mine.priority || !could_start(mine)) {
+        return std::nullopt;
+    }
+    const auto goes_first = [&](const Job& other) {
+        return other.id != mine.id && could_start(other) && share_a_queue(mine, other) &&
+               other.priority &&
+               (*other.priority > *mine.priority ||
+                (*other.priority == *mine.priority && other.id < mine.id));
+    };
+    return static_cast<int>(std::count_if(all.jobs.begin(), all.jobs.end(), goes_first));
+}
+
+} // namespace gpuq

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What one looks up: free, why, show, ls and usage on a real Slurm."""
+import json
+
+import pytest
+
+from conftest import wait_for
+from runs import all_gpus_taken, is_waiting, nothing_left
+
+CLUSTER = dict(nodes=2, gpus=4, model="k80", lines=["KillWait=3", "MinJobAge=2"])
+
+
+@pytest.fixture(autouse=True)
+def clean(cluster, person):
+    yield
+    cluster.slurm("scancel", "-u", "root", check=False)
+    nothing_left(person)
+    cluster.wait_until_idle()
+
+
+def document(person, *words):
+    done = person.gpuq(*words, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def rpcs_of(cluster, action):
+    """What `action` made the controller answer, daemons' and sdiag's own questions apart."""
+    before = cluster.rpcs()
+    result = action()
+    after = cluster.rpcs()
+    counts = {name: count - before.get(name, 0) for name, count in after.items()}
+    own = ("REQUEST_STATS_INFO", "REQUEST_PING", "MESSAGE_", "REQUEST_COMPLETE", "REQUEST_STEP",
+           "REQUEST_PERSIST", "ACCOUNTING_")
+    return result, {name: count for name, count in counts.items()
+                    if count and not name.startswith(own)}
+
+
+def waiting_run(cluster, person, *options):
+    """A run that is in the queue, by its job id."""
+    done = person.gpuq("run", "--detach", *options, "sleep", "300")
+    assert done.returncode == 0, done.stderr
+    wait_for(lambda: is_waiting(cluster), 20, "a pending job")
+    return document(person, "ls")["runs"][0]["job"]
+
+
+def test_free_asks_for_queues_and_nodes_once(cluster, person):
+    found, rpcs = rpcs_of(cluster, lambda: document(person, "free"))
+    assert rpcs == {"REQUEST_PARTITION_INFO": 1, "REQUEST_NODE_INFO": 1}
+    assert found["free_now"] is True and found["next"] is None
+    assert found["pools"] == [{"model": "k80", "queues": ["calibration", "gpu"], "total": 8,
+                               "free": 8, "in_use": 0, "down": 0, "blocked": 0,
+                               "most_on_one_node": 4}]
+    first = person.gpuq("free").stdout.splitlines()[0]
+    assert first == "yes: 8 k80 in queue calibration (up to 2 h), at most 4 on one node"
+
+
+def test_free_next_follows_the_limits_of_running_jobs(cluster, person):
+    with all_gpus_taken(cluster) as jobs:
+        cluster.scontrol("update", f"jobid={jobs[1]}", "timelimit=30")
+        waiting = waiting_run(cluster, person, "-g", "2")
+        found, rpcs = rpcs_of(cluster, lambda: document(person, "free", "--next"))
+        assert rpcs == {"REQUEST_PARTITION_INFO": 1, "REQUEST_NODE_INFO": 1,
+                        "REQUEST_JOB_INFO": 1}
+        assert found["free_now"] is False
+        assert [one["job"] for one in found["next"]] == [int(jobs[1]), int(jobs[0])]
+        assert [(one["gpus"], one["model"]) for one in found["next"]] == [(4, "k80")] * 2
+        ends = cluster.job(jobs[1])["EndTime"]
+        assert found["next"][0]["at"].startswith(utc(cluster, ends))
+        assert found["waiting"] == {"jobs": 1, "gpus": 2}
+        text = person.gpuq("free", "--next").stdout
+        assert text.startswith("no: 8 in use; the next: 4 k80 by ")
+        assert person.gpuq("stop", waiting).returncode == 0
+
+
+def utc(cluster, local):
+    """Slurm's local time as gpuq's JSON has it."""
+    return cluster.slurm("date", "-u", "-d", local, "+%Y-%m-%dT%H:%M:%S").strip()
+
+
+def test_free_counts_what_is_down(cluster, person):
+    cluster.scontrol("update", "nodename=n1", "state=drain", "reason=test")
+    try:
+        pool = document(person, "free")["pools"][0]
+        assert (pool["total"], pool["free"], pool["down"]) == (8, 4, 4)
+    finally:
+        cluster.scontrol("update", "nodename=n1", "state=resume")
+
+
+def test_free_says_that_slurm_is_silent(cluster, person):
+    with cluster.stopped("slurmctld"):
+        done = person.gpuq("free")
+    assert done.returncode == 120 and done.stdout == "" and "Slurm" in done.stderr
+
+
+def test_why_tells_the_place_and_what_holds_a_run(cluster, person):
+    with all_gpus_taken(cluster):
+        first = waiting_run(cluster, person, "-g", "4", "-J", "first")
+        second = waiting_run(cluster, person, "-g", "4", "-J", "second")
+        wait_for(lambda: cluster.job(second)["Reason"] == "Priority", 30, "a reason")
+        told, rpcs = rpcs_of(cluster, lambda: document(person, "why", second))
+        assert rpcs == {"REQUEST_JOB_USER_INFO": 1, "REQUEST_JOB_INFO": 1,
+                        "REQUEST_PARTITION_INFO": 1, "REQUEST_NODE_INFO": 1}
+        assert told["run"]["reason"] == "Priority"
+        assert told["reason_text"] == "others are before you"
+        assert (told["ahead"], told["position"]) == (1, 2)
+        assert document(person, "why", first)["position"] == 1
+        cluster.scontrol("uhold", str(first))
+        held = person.gpuq("why", first).stdout
+        assert "held by you" in held and "not in line yet" in held and f"scontrol release {first}" in held
+        # Who is held goes before nobody.
+        assert document(person, "why", second)["position"] == 1
+        for job in (first, second):
+            assert person.gpuq("stop", job).returncode == 0
+
+
+def test_why_has_the_start_of_the_backfill_plan(cluster, person):
+    with all_gpus_taken(cluster):
+        job = waiting_run(cluster, person, "-g", "4", "-t", "10m")
+        planned = wait_for(lambda: document(person, "why", job)["expected_start_basis"], 60,
+                           "a plan of Slurm's")
+        assert planned == "backfill"
+        start = cluster.job(job)["StartTime"]
+        assert document(person, "why", job)["run"]["expected_start"].startswith(utc(cluster, start))
+        assert "by Slurm's backfill plan" in person.gpuq("why", job).stdout
+        assert person.gpuq("stop", job).returncode == 0
+
+
+def test_why_of_a_run_that_does_not_wait(cluster, person):
+    assert person.gpuq("run", "-J", "short", "true").returncode == 0
+    told = person.gpuq("why", "short").stdout
+    assert "does not wait: it has ended" in told
+    assert document(person, "why", "short")["waits"] is False

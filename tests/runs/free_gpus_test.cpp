@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/free_gpus.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace gpuq {
+namespace {
+
+using namespace std::chrono_literals;
+using Queues = std::vector<std::string>;
+
+const Time k_now{std::chrono::hours(480000)};
+
+Node node(const std::string& name, int total, std::optional<int> in_use,
+          const std::string& model = "k80")
+{
+    Node node;
+    node.name = name;
+    node.gpus = {NodeGpus{model, total, in_use}};
+    node.partitions = {"short", "long"};
+    node.cpus = 32;
+    node.cpus_in_use = in_use.value_or(0);
+    return node;
+}
+
+std::vector<Partition> queues()
+{
+    return {Partition{"long", 48h, {}, false, true, ""},
+            Partition{"short", 2h, {}, true, true, ""}};
+}
+
+Job running(std::uint32_t id, const std::string& node, int gpus, std::optional<Time> ends_at)
+{
+    Job job;
+    job.id = JobId{id};
+    job.state = JobState::running;
+    job.ends_at = ends_at;
+    job.held = {HeldGpus{node, "k80", gpus}};
+    return job;
+}
+
+Job pending(std::uint32_t id, std::uint32_t priority, const std::string& reason = "Resources")
+{
+    Job job;
+    job.id = JobId{id};
+    job.state = JobState::pending;
+    job.partition = "short";
+    job.priority = priority;
+    job.reason = reason;
+    job.gpus = 2;
+    return job;
+}
+
+TEST(GpuPools, AddUpPerModelAndQueues)
+{
+    Node down = node("n2", 4, 1);
+    down.up = false;
+    Node other = node("n4", 2, 0);
+    other.partitions = {"long"};
+    const auto pools = gpu_pools(
+        {queues(), {node("n0", 4, 1), node("n1", 4, 4), down, node("n3", 8, 0, "a100"), other}});
+    EXPECT_EQ(pools, (std::vector<GpuPool>{
+                         {"k80", {"long"}, 2, 2, 0, 0, 0, 2},
+                         {"a100", {"long", "short"}, 8, 8, 0, 0, 0, 8},
+                         {"k80", {"long", "short"}, 12, 3, 6, 3, 0, 3},
+                     }));
+}
+
+TEST(GpuPools, DoNotCallFreeWhatNobodyCouldHave)
+{
+    Node reserved = node("n0", 4, 1);
+    reserved.reserved = true;
+    Node without_cores = node("n1", 4, 0);
+    without_cores.cpus_in_use = 30;
+    Node closed = node("n2", 4, 0);
+    closed.partitions = {"closed"};
+    auto partitions = queues();
+    partitions.push_back({"closed", {}, {}, false, /*up=*/false, ""});
+    const auto pools = gpu_pools({partitions, {reserved, without_cores, closed}});
+    EXPECT_EQ(pools, (std::vector<GpuPool>{{"k80", {"closed"}, 4, 0, 0, 0, 4, 0},
+                                           {"k80", {"long", "short"}, 8, 2, 1, 0, 5, 2}}));
+}
+
+TEST(GpuPools, KeepTheUnknownUnknown)
+{
+    const auto pools = gpu_pools({queues(), {node("n0", 4, 4), node("n1", 4, std::nullopt)}});
+    ASSERT_EQ(pools.size(), 1U);
+    EXPECT_EQ(pools[0].total, 8);
+    EXPECT_EQ(pools[0].free, std::nullopt);
+    EXPECT_EQ(pools[0].in_use, std::nullopt);
+    EXPECT_EQ(is_one_free(pools), std::nullopt);
+    EXPECT_EQ(is_one_free(gpu_pools({queues(), {node("n0", 4, 4)}})), false);
+    EXPECT_EQ(is_one_free(gpu_pools({queues(), {node("n0", 4, 3)}})), true);
+}
+
+TEST(BestQueue, IsTheOpenOneWithTheSmallestLimit)
+{
+    const GpuPool pool{"k80", {"long", "short"}, 4, 4, 0, 0, 0, 4};
+    EXPECT_EQ(best_queue(pool, queues())->name, "short");
+    auto partitions = queues();
+    partitions[1].up = false;
+    EXPECT_EQ(best_queue(pool, partitions)->name, "long");
+    EXPECT_EQ(best_queue({"k80", {"other"}, 4, 4, 0, 0, 0, 4}, queues()), std::nullopt);
+}
+
+TEST(NextFree, IsInTheOrderOfTheLimits)
+{
+    Node down = node("n9", 4, 4);
+    down.up = false;
+    const auto next =
+        next_free({node("n0", 4, 4), node("n1", 4, 4), down},
+                  {running(1, "n0", 2, std::nullopt), running(2, "n1", 4, k_now + 2h),
+                   running(3, "n0", 2, k_now + 1h), running(4, "n9", 4, k_now), pending(5, 1)});
+    const Queues both = {"long", "short"};
+    EXPECT_EQ(next, (std::vector<NextFree>{{k_now + 1h, "k80", 2, both, "n0", JobId{3}},
+                                           {k_now + 2h, "k80", 4, both, "n1", JobId{2}},
+                                           {std::nullopt, "k80", 2, both, "n0", JobId{1}}}));
+}
+
+TEST(WaitingLine, IsOfThoseThatCouldStart)
+{
+    EXPECT_EQ(
+        waiting_line({pending(1, 5), pending(2, 0, "JobHeldUser"), pending(3, 5, "Dependency"),
+                      pending(4, 5, "Priority"), running(5, "n0", 1, k_now)}),
+        (WaitingLine{2, 4}));
+}
+
+TEST(JobsAhead, HaveAHigherPriorityOrAreOlder)
+{
+    const Job mine = pending(10, 100);
+    Job elsewhere = pending(1, 900);
+    elsewhere.partition = "long";
+    Job in_both = pending(2, 900);
+    in_both.partition = "long,short";
+    AllJobs all{{mine, elsewhere, in_both, pending(3, 100), pending(11, 100), pending(4, 99),
+                 pending(5, 900, "BeginTime"), running(6, "n0", 1, k_now)},
+                true};
+    EXPECT_EQ(jobs_ahead(mine, all), 2);
+    EXPECT_EQ(jobs_ahead(pending(10, 0, "JobHeldUser"), all), std::nullopt);
+    all.complete = false;
+    EXPECT_EQ(jobs_ahead(mine, all), std::nullopt);
+}
+
+} // namespace
+} // namespace gpuq
