@@ -5,6 +5,7 @@
 #include "cli/verb.h"
 #include "embedded/cluster.h"
 #include "posix/clock.h"
+#include "posix/host.h"
 #include "posix/random.h"
 #include "posix/state_dir.h"
 #include "posix/store.h"
@@ -104,6 +105,22 @@ public:
         return m_store.get();
     }
 
+    Result<std::string> state_dir() override
+    {
+        TRY_ASSIGN(const cli::Settings set, settings());
+        const passwd* const entry = ::getpwuid(::getuid());
+        StateDirWords words;
+        words.config = set.state_dir;
+        words.state_home = variable_of_process("XDG_STATE_HOME");
+        words.home = is_set("HOME")     ? *variable_of_process("HOME")
+                     : entry == nullptr ? ""
+                                        : entry->pw_dir;
+        words.user = entry == nullptr ? fmt::format("{}", ::getuid()) : entry->pw_name;
+        return choose_state_dir(words);
+    }
+
+    Host& host() override { return m_host; }
+
     Clock& clock() override { return m_clock; }
 
     std::array<unsigned char, 8> random() override { return random_bytes(); }
@@ -173,26 +190,13 @@ private:
         return {};
     }
 
-    Result<std::string> state_dir()
-    {
-        TRY_ASSIGN(const cli::Settings set, settings());
-        const passwd* const entry = ::getpwuid(::getuid());
-        StateDirWords words;
-        words.config = set.state_dir;
-        words.state_home = variable_of_process("XDG_STATE_HOME");
-        words.home = is_set("HOME")     ? *variable_of_process("HOME")
-                     : entry == nullptr ? ""
-                                        : entry->pw_dir;
-        words.user = entry == nullptr ? fmt::format("{}", ::getuid()) : entry->pw_name;
-        return choose_state_dir(words);
-    }
-
     std::optional<std::string> m_chosen;
     std::optional<cli::Settings> m_settings;
     std::unique_ptr<Cluster> m_cluster;
     std::unique_ptr<Accounting> m_accounting;
     std::unique_ptr<Store> m_store;
     SystemClock m_clock;
+    PosixHost m_host;
 };
 
 /// Started with a standard stream closed (`<&-`), the next descriptor would take its place, and the

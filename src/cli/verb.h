@@ -6,6 +6,7 @@
 #include "core/result.h"
 #include "ports/clock.h"
 #include "ports/cluster.h"
+#include "ports/host.h"
 #include "ports/store.h"
 
 #include <array>
@@ -25,6 +26,9 @@ public:
     virtual Result<Cluster*> cluster() = 0;
     virtual Result<Accounting*> accounting() = 0;
     virtual Result<Store*> store() = 0;
+    /// Where `store` would open the state folder. Touches no file but the configuration's.
+    virtual Result<std::string> state_dir() = 0;
+    virtual Host& host() = 0;
     virtual Clock& clock() = 0;
     /// Randomness, for a new key.
     virtual std::array<unsigned char, 8> random() = 0;

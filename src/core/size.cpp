@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace gpuq {
 namespace {
@@ -59,6 +60,22 @@ std::string memory_text(std::uint64_t mib)
 {
     const bool whole_gib = mib >= 1024 && mib % 1024 == 0;
     return whole_gib ? fmt::format("{} GiB", mib / 1024) : fmt::format("{} MiB", mib);
+}
+
+std::string bytes_text(std::uint64_t bytes)
+{
+    constexpr std::array k_units = {"KiB", "MiB", "GiB", "TiB", "PiB"};
+    constexpr double k_step = 1024;
+    if (bytes < static_cast<std::uint64_t>(k_step)) {
+        return fmt::format("{} bytes", bytes);
+    }
+    double value = static_cast<double>(bytes) / k_step;
+    std::size_t unit = 0;
+    while (value >= k_step && unit + 1 < k_units.size()) {
+        value /= k_step;
+        ++unit;
+    }
+    return fmt::format("{:.1f} {}", value, k_units[unit]);
 }
 
 } // namespace gpuq

@@ -17,4 +17,7 @@ Result<std::uint64_t> parse_memory_mib(std::string_view text);
 /// For people: `16 GiB`, `500 MiB`.
 std::string memory_text(std::uint64_t mib);
 
+/// An amount of disk in bytes, for people: `512 bytes`, `1.5 GiB`.
+std::string bytes_text(std::uint64_t bytes);
+
 } // namespace gpuq

@@ -22,6 +22,7 @@ struct Partition {
     bool up = true;
     std::string nodes;             ///< Slurm's host list expression
     std::optional<int> most_nodes; ///< that one job can have; nullopt: not known
+    std::string submit_hosts;      ///< AllocNodes, as written: who may submit; empty: any host
 };
 
 /// GPUs of one model on one node.
@@ -85,8 +86,9 @@ struct Job {
     std::optional<Time> started_at; ///< of a pending job: the expected start, when Slurm has one
     std::optional<Time> ends_at;    ///< of a running job: its limit, if it has one; of an ended
                                     ///< one: its end
-    std::string nodes;              ///< host list, empty while pending
-    std::string batch_host;         ///< node of step 0 or of the script
+    std::optional<std::chrono::minutes> walltime; ///< its time limit; unset: none, or not told
+    std::string nodes;                            ///< host list, empty while pending
+    std::string batch_host;                       ///< node of step 0 or of the script
     int gpus = 0;
     bool batch = false; ///< has a batch script; else an allocation that somebody has to end
     std::uint32_t uid = 0;
@@ -137,6 +139,17 @@ struct StepProcess {
     int error = -1; ///< srun's own words as well as the task's stderr
 };
 
+/// What a controller says of itself and of its configuration.
+struct Controller {
+    std::string version;              ///< slurmctld's release: 22.05.8
+    std::string library;              ///< the release of the libslurm that gpuq was built with
+    std::optional<Time> now;          ///< its clock when it answered, to the second
+    std::string scheduler_parameters; ///< SchedulerParameters, as written
+    std::chrono::seconds kill_wait{0};
+    std::chrono::seconds inactive_limit{0}; ///< 0: none
+    bool keeps_accounting = false;
+};
+
 /// Jobs, partitions, nodes and steps of one cluster. Calls block for up to Slurm's MessageTimeout
 /// (10 s by default); one thread at a time.
 ///
@@ -148,6 +161,7 @@ public:
     /// ClusterName. No RPC.
     virtual Result<std::string> name() = 0;
 
+    virtual Result<Controller> controller() = 0;
     virtual Result<std::vector<Partition>> partitions() = 0;
     virtual Result<std::vector<Node>> nodes() = 0;
     /// Both. Two RPCs, one for each.
@@ -196,6 +210,10 @@ public:
 
     /// scancel: TERM, then KILL after KillWait. Success also when it has ended already.
     virtual Result<void> cancel(JobId id) = 0;
+
+    /// Gives a job another time limit, counted from its start. `missing` when slurmctld does not
+    /// know the job, `denied` with its words: a running job's owner may only shorten it.
+    virtual Result<void> set_walltime(JobId id, std::chrono::minutes walltime) = 0;
 
     /// Ends an allocation with an exit status (0..255), from inside or outside of it.
     /// Success also when it has ended already.

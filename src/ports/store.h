@@ -41,8 +41,15 @@ public:
     virtual Result<void> make_dir(const std::string& path) = 0;
     /// Names in a folder, unsorted, without `.` and `..`. `missing` when there is no such folder.
     virtual Result<std::vector<std::string>> list(const std::string& path) = 0;
-    /// Success also when it was not there.
+    /// A file, or a folder that is empty. Success also when it was not there.
     virtual Result<void> remove(const std::string& path) = 0;
+
+    /// The sum of the sizes of all files in a folder and below it. A symbolic link counts nothing.
+    virtual Result<std::uint64_t> tree_size(const std::string& path) = 0;
+    /// A folder with all that is in it; a symbolic link in it goes, what it points to stays. The
+    /// folder vanishes at once for readers; a crash leaves a temporary name, which the next
+    /// removal beside it takes along. Success also when it was not there.
+    virtual Result<void> remove_tree(const std::string& path) = 0;
 };
 
 } // namespace gpuq

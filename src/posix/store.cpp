@@ -3,6 +3,7 @@
 
 #include "posix/fd.h"
 #include "posix/random.h"
+#include "posix/tree.h"
 
 #include <fmt/format.h>
 
@@ -23,6 +24,8 @@ namespace {
 
 constexpr std::size_t k_largest_small_file = 4 << 20;
 constexpr std::string_view k_temporary = ".tmp-";
+/// What a folder is called while it is being removed.
+constexpr std::string_view k_removed = ".tmp-removed-";
 constexpr int k_folder_flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 /// A file that another host replaced between lookup and open: NFS says ESTALE, a new lookup helps.
 constexpr int k_stale_tries = 3;
@@ -250,6 +253,24 @@ private:
     Fd m_file;
     int m_error = 0;
 };
+
+/// Takes along what earlier removals in this folder have left. That may fail: it is for the next.
+void sweep(int folder)
+{
+    DIR* const entries = ::fdopendir(::openat(folder, ".", k_folder_flags));
+    std::vector<std::string> left;
+    while (const dirent* entry = entries == nullptr ? nullptr : ::readdir(entries)) {
+        if (std::string_view(entry->d_name).starts_with(k_removed)) {
+            left.emplace_back(entry->d_name);
+        }
+    }
+    if (entries != nullptr) {
+        ::closedir(entries);
+    }
+    for (const std::string& name : left) {
+        (void)remove_tree_at(folder, name);
+    }
+}
 
 /// Makes `root` with its parents: 0700, as the XDG specification asks.
 bool make_root(const std::string& root)
@@ -485,6 +506,49 @@ Result<void> PosixStore::remove(const std::string& path)
     if (!gone && errno != ENOENT) {
         return trouble("remove", m_root, path, errno);
     }
+    return {};
+}
+
+Result<std::uint64_t> PosixStore::tree_size(const std::string& path)
+{
+    if (!is_safe(path) || path.empty()) {
+        return unsafe(path);
+    }
+    const auto [parent, name] = split_last(path);
+    const Fd folder = open_folder(m_root, parent, Missing::is_error);
+    const auto size = folder ? size_of_tree(folder.get(), std::string(name)) : std::nullopt;
+    if (!size) {
+        return unreadable(m_root, path, errno);
+    }
+    return *size;
+}
+
+Result<void> PosixStore::remove_tree(const std::string& path)
+{
+    if (!is_safe(path) || path.empty()) {
+        return unsafe(path);
+    }
+    const auto [parent, name] = split_last(path);
+    const Fd folder = open_folder(m_root, parent, Missing::is_error);
+    if (!folder) {
+        return errno == ENOENT ? Result<void>() : trouble("remove", m_root, path, errno);
+    }
+    const std::string word(name);
+    struct stat status = {};
+    if (::fstatat(folder.get(), word.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+        !S_ISDIR(status.st_mode)) {
+        return trouble("remove", m_root, path, ENOTDIR);
+    }
+    const std::string doomed = std::string(k_removed) + temporary_name();
+    if (::renameat(folder.get(), word.c_str(), folder.get(), doomed.c_str()) != 0 &&
+        errno != ENOENT) {
+        return trouble("remove", m_root, path, errno);
+    }
+    ::fsync(folder.get()); // a crash must not bring back half of it
+    if (!remove_tree_at(folder.get(), doomed)) {
+        return trouble("remove", m_root, path, errno);
+    }
+    sweep(folder.get());
     return {};
 }
 

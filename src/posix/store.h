@@ -31,6 +31,8 @@ public:
     Result<void> make_dir(const std::string& path) override;
     Result<std::vector<std::string>> list(const std::string& path) override;
     Result<void> remove(const std::string& path) override;
+    Result<std::uint64_t> tree_size(const std::string& path) override;
+    Result<void> remove_tree(const std::string& path) override;
 
 private:
     explicit PosixStore(std::string root)

@@ -25,6 +25,7 @@ public:
     static Result<std::unique_ptr<SlurmCluster>> open(const std::optional<std::string>& path = {});
 
     Result<std::string> name() override;
+    Result<Controller> controller() override;
     Result<std::vector<Partition>> partitions() override;
     Result<std::vector<Node>> nodes() override;
     Result<Inventory> inventory() override;
@@ -40,6 +41,7 @@ public:
                                    bool with_input) override;
     void abandon(const StepProcess& process) override;
     Result<void> cancel(JobId id) override;
+    Result<void> set_walltime(JobId id, std::chrono::minutes walltime) override;
     Result<void> complete(JobId id, int exit_status) override;
 
 private:

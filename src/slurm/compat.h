@@ -50,6 +50,16 @@ std::uint32_t job_id_of(const Message& message)
     }
 }
 
+template <typename Message>
+void set_job_id(Message& message, std::uint32_t job)
+{
+    if constexpr (requires { message.job_id; }) {
+        message.job_id = job;
+    } else {
+        message.step_id.job_id = job;
+    }
+}
+
 /// Names a whole job where a release wants a step id.
 inline slurm_step_id_t whole_job(std::uint32_t job)
 {

@@ -96,6 +96,9 @@ Job job_of(const slurm_job_info_t& info)
     job.gpus = gpus_of(info);
     job.batch = info.batch_flag != 0;
     job.uid = info.user_id;
+    if (info.time_limit != INFINITE && info.time_limit != NO_VAL) {
+        job.walltime = std::chrono::minutes(info.time_limit);
+    }
     if (job.state == JobState::pending) {
         job.priority = info.priority;
     } else if (is_over(job.state) || info.time_limit != INFINITE) { // else a year from its start
@@ -341,6 +344,21 @@ Result<void> SlurmCluster::cancel(JobId id)
     }
     return slurm::error_of(errno, slurm::Question::other,
                            fmt::format("can't cancel job {}", id.value), words.text());
+}
+
+Result<void> SlurmCluster::set_walltime(JobId id, std::chrono::minutes walltime)
+{
+    job_desc_msg_t message;
+    slurm_init_job_desc_msg(&message);
+    slurm::set_job_id(message, id.value);
+    message.time_limit = static_cast<std::uint32_t>(walltime.count());
+    const slurm::Words words;
+    if (slurm_update_job(&message) == SLURM_SUCCESS) {
+        return {};
+    }
+    return slurm::error_of(errno, slurm::Question::other,
+                           fmt::format("can't change the time limit of job {}", id.value),
+                           words.text());
 }
 
 Result<void> SlurmCluster::complete(JobId id, int exit_status)

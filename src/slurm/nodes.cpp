@@ -74,6 +74,7 @@ Partition partition_of(const partition_info_t& info)
     partition.nodes = text(info.nodes);
     // max_nodes is INFINITE when there is no limit.
     partition.most_nodes = static_cast<int>(std::min(info.total_nodes, info.max_nodes));
+    partition.submit_hosts = text(info.allow_alloc_nodes);
     return partition;
 }
 

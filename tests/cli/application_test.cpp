@@ -20,6 +20,8 @@ public:
     Result<Cluster*> cluster() override { std::abort(); }
     Result<Accounting*> accounting() override { std::abort(); }
     Result<Store*> store() override { std::abort(); }
+    Result<std::string> state_dir() override { std::abort(); }
+    Host& host() override { std::abort(); }
     Clock& clock() override { std::abort(); }
     std::array<unsigned char, 8> random() override { std::abort(); }
     Result<Settings> settings() override { std::abort(); }

@@ -4,6 +4,7 @@
 #include "cli/verb.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_cluster.h"
+#include "fakes/fake_host.h"
 #include "fakes/memory_store.h"
 
 #include <gtest/gtest.h>
@@ -22,6 +23,8 @@ public:
     fakes::FakeClock time;
     fakes::FakeCluster slurm;
     fakes::FakeAccounting past;
+    fakes::FakeHost machine;
+    Settings set;
     std::map<std::string, std::string> variables;
     int slurm_opened = 0;
 
@@ -32,6 +35,8 @@ public:
     }
     Result<Accounting*> accounting() override { return &past; }
     Result<Store*> store() override { return folder; }
+    Result<std::string> state_dir() override { return folder->root(); }
+    Host& host() override { return machine; }
     Clock& clock() override { return time; }
     std::optional<std::string> variable(const std::string& name) override
     {
@@ -41,7 +46,7 @@ public:
     std::vector<std::string> environment() override { return {}; }
     Result<std::string> supervisor() override { return std::string("/gpuq-supervisor"); }
     std::array<unsigned char, 8> random() override { return {}; }
-    Result<Settings> settings() override { return Settings{}; }
+    Result<Settings> settings() override { return set; }
     void choose_cluster(const std::string&) override {}
 };
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/doctor_verb.h"
+#include "cli/findings_output.h"
 #include "cli/free_table.h"
 #include "cli/free_verb.h"
 #include "cli/logs_verb.h"
@@ -120,8 +122,8 @@ TEST(VerbPages, AreCleanTroff)
     if (std::system("command -v man groff >/dev/null") != 0) {
         GTEST_SKIP() << "man is not installed";
     }
-    for (const char* name :
-         {"gpuq-logs.1", "gpuq-ls.1", "gpuq-stop.1", "gpuq-free.1", "gpuq-why.1", "gpuq-files.5"}) {
+    for (const char* name : {"gpuq-logs.1", "gpuq-ls.1", "gpuq-stop.1", "gpuq-free.1", "gpuq-why.1",
+                             "gpuq-doctor.1", "gpuq-files.5"}) {
         const std::string command =
             fmt::format("LC_ALL=C.UTF-8 MANROFFSEQ= MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 "
                         "-Z '{}/{}' 2>&1 >/dev/null",
@@ -133,6 +135,22 @@ TEST(VerbPages, AreCleanTroff)
         }
         EXPECT_EQ(pclose(man), 0) << name;
         EXPECT_EQ(complaints, "") << name;
+    }
+}
+
+TEST(VerbPages, HaveEveryColumnAndLevelOfDoctor)
+{
+    const std::string text = page("gpuq-doctor.1");
+    for (const report::Column& column : findings_table({}).columns) {
+        EXPECT_THAT(text, HasSubstr(column.name));
+    }
+    using Level = Finding::Level;
+    for (const Level level : {Level::ok, Level::warning, Level::problem, Level::unknown}) {
+        EXPECT_THAT(text, HasSubstr("\n.BR " + std::string(word(level)))) << word(level);
+    }
+    EXPECT_THAT(text, HasSubstr("\n.TP\n.B \\-\\-nodes\n"));
+    for (const auto& [name, value] : findings_list({})) {
+        EXPECT_THAT(text, HasSubstr(name));
     }
 }
 

@@ -392,4 +392,39 @@ TEST_P(ClusterContract, AnAbandonedStepGoesOn)
     m_cluster.abandon(started.process); // again: it is gone
 }
 
+TEST_P(ClusterContract, TheControllerSaysWhatItIs)
+{
+    const auto controller = m_cluster.controller();
+    ASSERT_TRUE(controller);
+    EXPECT_THAT(controller->version, ::testing::MatchesRegex("[0-9][0-9][.][0-9][0-9].*"));
+    EXPECT_THAT(controller->library, ::testing::MatchesRegex("[0-9][0-9][.][0-9][0-9].*"));
+    EXPECT_GT(controller->kill_wait.count(), 0);
+}
+
+TEST_P(ClusterContract, AWaitingJobTakesAnotherTimeLimit)
+{
+    const auto started = start(spec(), {"sh", "-c", "echo; exec sleep 60"});
+    ASSERT_EQ(first_from(started.process.output, 1), "\n");
+    JobSpec later = spec();
+    later.after_ok = started.job;
+    const JobId id = submit(later, "#!/bin/sh\nexec sleep 60\n");
+    EXPECT_EQ(m_cluster.job(id)->walltime, std::chrono::minutes(5));
+    ASSERT_TRUE(m_cluster.set_walltime(id, std::chrono::minutes(7)));
+    EXPECT_EQ(m_cluster.job(id)->walltime, std::chrono::minutes(7));
+    EXPECT_EQ(m_cluster.job(started.job)->walltime, std::chrono::minutes(5));
+    ::close(started.process.output);
+    ::close(started.process.error);
+}
+
+TEST_P(ClusterContract, NoTimeLimitForAJobThatIsOverOrNeverWas)
+{
+    const JobId id = submit(spec(), "#!/bin/sh\nexec sleep 60\n");
+    ASSERT_TRUE(m_cluster.cancel(id));
+    ASSERT_TRUE(ended(id));
+    EXPECT_EQ(m_cluster.set_walltime(id, std::chrono::minutes(7)).error().kind,
+              Error::Kind::denied);
+    EXPECT_EQ(m_cluster.set_walltime(JobId{4000000}, std::chrono::minutes(7)).error().kind,
+              Error::Kind::missing);
+}
+
 } // namespace gpuq

@@ -143,4 +143,30 @@ TEST_P(StoreContract, LeavesNoWayOutOfTheFolder)
     }
 }
 
+TEST_P(StoreContract, SumsTheSizesInAFolder)
+{
+    ASSERT_TRUE(m_store.write("runs/x/run.json", "12345"));
+    ASSERT_TRUE(m_store.write("runs/x/link-1/out.log", std::string(10'000, 'x')));
+    ASSERT_TRUE(m_store.write("runs/xy/run.json", "not this one"));
+    EXPECT_EQ(m_store.tree_size("runs/x").value(), 10'005U);
+    EXPECT_EQ(kind_of(m_store.tree_size("runs/z")), Error::Kind::missing);
+    EXPECT_EQ(kind_of(m_store.tree_size("runs/x/run.json")), Error::Kind::io);
+    EXPECT_EQ(kind_of(m_store.tree_size("../x")), Error::Kind::internal);
+}
+
+TEST_P(StoreContract, RemovesAFolderWithAllThatIsInIt)
+{
+    ASSERT_TRUE(m_store.write("runs/x/run.json", "{}"));
+    ASSERT_TRUE(m_store.write("runs/x/link-1/out.log", "words"));
+    ASSERT_TRUE(m_store.make_dir("runs/x/inbox"));
+    ASSERT_TRUE(m_store.write("runs/xy/run.json", "not this one"));
+    ASSERT_TRUE(m_store.remove_tree("runs/x"));
+    EXPECT_THAT(m_store.list("runs").value(), UnorderedElementsAre("xy"));
+    EXPECT_EQ(kind_of(m_store.read("runs/x/run.json")), Error::Kind::missing);
+    EXPECT_EQ(m_store.read("runs/xy/run.json").value(), "not this one");
+    EXPECT_TRUE(m_store.remove_tree("runs/x")); // again
+    EXPECT_EQ(kind_of(m_store.remove_tree("runs/xy/run.json")), Error::Kind::io);
+    EXPECT_EQ(kind_of(m_store.remove_tree("runs/..")), Error::Kind::internal);
+}
+
 } // namespace gpuq

@@ -20,6 +20,7 @@ public:
     std::string cluster_name = "lab";
     std::vector<Job> jobs;
     std::vector<std::string> asked; ///< `own_jobs`, `cancel 7`, `complete 7 119`, ...
+    Controller self{"22.05.8", "22.05.8", {}, "", std::chrono::seconds(30), {}, true};
     std::vector<Partition> queues;
     std::vector<Node> machines; ///< when empty, there are GPUs without end
     std::uint32_t next_id = 1;
@@ -29,6 +30,7 @@ public:
 
     std::set<JobId> stepless; ///< running allocations whose first step is over
 
+    bool may_lengthen = false; ///< running jobs too, as an operator may
     bool silent = false;       ///< no answer to anything that needs slurmctld
     int silent_for = 0;        ///< no answer to the next N questions
     int lost_answers = 0;      ///< the next N requests are carried out, their answers lost
@@ -56,6 +58,12 @@ public:
     }
 
     Result<std::string> name() override { return cluster_name; }
+
+    Result<Controller> controller() override
+    {
+        TRY(ask("controller"));
+        return self;
+    }
 
     Result<std::vector<Partition>> partitions() override
     {
@@ -156,6 +164,26 @@ public:
         if (Job* job = find(id); job != nullptr && !is_over(job->state)) {
             job->state = JobState::cancelled;
         }
+        return answer();
+    }
+
+    Result<void> set_walltime(JobId id, std::chrono::minutes walltime) override
+    {
+        TRY(ask("set_walltime " + std::to_string(id.value) + " " +
+                std::to_string(walltime.count())));
+        Job* job = find(id);
+        if (job == nullptr) {
+            return fail(Error::Kind::missing, "Slurm does not know the job");
+        }
+        const bool is_longer = job->walltime && walltime > *job->walltime;
+        if (is_over(job->state) ||
+            (job->state != JobState::pending && is_longer && !may_lengthen)) {
+            return fail(Error::Kind::denied, "Access/permission denied");
+        }
+        if (!refusal.empty()) {
+            return fail(Error::Kind::denied, refusal);
+        }
+        job->walltime = walltime;
         return answer();
     }
 
@@ -275,33 +303,35 @@ private:
         job.batch = batch;
         if (state == JobState::pending) {
             job.priority = 1;
+            if (spec.walltime.count() > 0) {
+                job.walltime = spec.walltime;
+            }
+            jobs.push_back(job);
+            return job.id;
         }
-        jobs.push_back(job);
-        return job.id;
-    }
 
-    std::vector<StepProcess> m_processes;
-};
+        std::vector<StepProcess> m_processes;
+    };
 
-/// Accounting that a test fills.
-class FakeAccounting : public Accounting {
-public:
-    std::map<JobId, PastJob> past;
-    std::vector<JobId> asked;
-    bool silent = false;
+    /// Accounting that a test fills.
+    class FakeAccounting : public Accounting {
+    public:
+        std::map<JobId, PastJob> past;
+        std::vector<JobId> asked;
+        bool silent = false;
 
-    Result<PastJob> past_job(JobId id) override
-    {
-        asked.push_back(id);
-        if (silent) {
-            return fail(Error::Kind::unreachable, "accounting does not answer");
+        Result<PastJob> past_job(JobId id) override
+        {
+            asked.push_back(id);
+            if (silent) {
+                return fail(Error::Kind::unreachable, "accounting does not answer");
+            }
+            const auto found = past.find(id);
+            if (found == past.end()) {
+                return fail(Error::Kind::missing, "no such job in accounting");
+            }
+            return found->second;
         }
-        const auto found = past.find(id);
-        if (found == past.end()) {
-            return fail(Error::Kind::missing, "no such job in accounting");
-        }
-        return found->second;
-    }
-};
+    };
 
 } // namespace gpuq::fakes

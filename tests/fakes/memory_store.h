@@ -128,6 +128,35 @@ public:
         return {};
     }
 
+    Result<std::uint64_t> tree_size(const std::string& path) override
+    {
+        TRY(check_folder(path));
+        std::uint64_t size = 0;
+        for (const auto& [file, content] : files) {
+            size += file.starts_with(path + "/") ? content.size() : 0;
+        }
+        return size;
+    }
+
+    Result<void> remove_tree(const std::string& path) override
+    {
+        if (!is_safe(path)) {
+            return fail(Error::Kind::internal, "not a path in the state folder: " + path);
+        }
+        if (files.contains(path)) {
+            return fail(Error::Kind::io, path + ": Not a directory");
+        }
+        if (read_only) {
+            return fail(Error::Kind::io, path + ": Read-only file system");
+        }
+        std::erase_if(files,
+                      [&](const auto& entry) { return entry.first.starts_with(path + "/"); });
+        std::erase_if(folders, [&](const std::string& folder) {
+            return folder == path || folder.starts_with(path + "/");
+        });
+        return {};
+    }
+
 private:
     static constexpr std::size_t k_largest_small_file = 4 << 20;
 
@@ -165,6 +194,20 @@ private:
             return fail(Error::Kind::io, path + ": No space left on device");
         }
         return {};
+    }
+
+    Result<void> check_folder(const std::string& path)
+    {
+        ++reads;
+        if (!is_safe(path)) {
+            return fail(Error::Kind::internal, "not a path in the state folder: " + path);
+        }
+        if (files.contains(path)) {
+            return fail(Error::Kind::io, path + ": Not a directory");
+        }
+        return folders.contains(path)
+                   ? Result<void>()
+                   : fail(Error::Kind::missing, path + ": No such file or directory");
     }
 
     Result<std::string> visible(const std::string& path)

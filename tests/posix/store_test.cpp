@@ -229,5 +229,41 @@ TEST(PosixStore, LeavesTheOldContentWhenTheNewDoesNotFit)
     EXPECT_THAT(store->list("").value(), UnorderedElementsAre("f"));
 }
 
+TEST(PosixStoreTree, NeitherCountsNorTouchesWhatASymbolicLinkPointsTo)
+{
+    const Folder folder;
+    const auto store = PosixStore::open(folder.path() + "/state").value();
+    const std::string precious = folder.path() + "/precious";
+    fs::create_directory(precious);
+    std::ofstream(precious + "/data") << std::string(1000, 'x');
+    ASSERT_TRUE(store->write("runs/a/run.json", "12345"));
+    const std::string run = store->root() + "/runs/a";
+    fs::create_symlink(precious, run + "/to-folder");
+    fs::create_symlink(precious + "/data", run + "/to-file");
+    fs::create_symlink(precious, store->root() + "/runs/b");
+
+    EXPECT_EQ(store->tree_size("runs/a").value(), 5U);
+    EXPECT_FALSE(store->tree_size("runs/b"));
+    EXPECT_FALSE(store->remove_tree("runs/b"));
+    EXPECT_TRUE(store->remove_tree("runs/a"));
+    EXPECT_FALSE(fs::exists(run));
+    EXPECT_EQ(fs::file_size(precious + "/data"), 1000U);
+
+    fs::create_directory_symlink(precious, store->root() + "/link");
+    EXPECT_FALSE(store->remove_tree("link/sub"));
+}
+
+TEST(PosixStoreTree, WhatAnInterruptedRemovalHasLeftGoesWithTheNext)
+{
+    const Folder folder;
+    const auto store = PosixStore::open(folder.path() + "/state").value();
+    ASSERT_TRUE(store->write("runs/a/run.json", "{}"));
+    const std::string left = store->root() + "/runs/.tmp-removed-.tmp-0123";
+    fs::create_directories(left + "/link-1");
+    EXPECT_THAT(store->list("runs").value(), testing::ElementsAre("a"));
+    ASSERT_TRUE(store->remove_tree("runs/a"));
+    EXPECT_FALSE(fs::exists(left));
+}
+
 } // namespace
 } // namespace gpuq

@@ -120,6 +120,8 @@ public:
         return {};
     }
     Result<std::string> name() override { return no(); }
+    Result<Controller> controller() override { return no(); }
+    Result<void> set_walltime(JobId, std::chrono::minutes) override { return no(); }
     Result<std::vector<Partition>> partitions() override { return no(); }
     Result<std::vector<Node>> nodes() override { return no(); }
     Result<Inventory> inventory() override { return no(); }

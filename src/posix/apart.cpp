@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "posix/fd.h"
+#include "posix/host.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <exception>
+#include <optional>
+#include <string_view>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace gpuq {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+/// Stands between what a worker happened to print on stderr and its answer; in no answer.
+constexpr char k_answer_begins = '\x01';
+/// A killed process is gone in a moment, or hangs in a file system.
+constexpr int k_looks_after_kill = 50;
+constexpr int k_look_milliseconds = 2;
+
+bool write_all(int fd, std::string_view bytes)
+{
+    while (!bytes.empty()) {
+        const ssize_t size = ::write(fd, bytes.data(), bytes.size());
+        if (size < 0 && errno == EINTR) {
+            continue;
+        }
+        if (size < 0) {
+            return false;
+        }
+        bytes.remove_prefix(static_cast<std::size_t>(size));
+    }
+    return true;
+}
+
+[[noreturn]] void work_and_answer(int fd, const std::function<std::string()>& work)
+{
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::dup2(fd, STDERR_FILENO);
+    std::string text;
+    try {
+        text = work();
+    } catch (const std::exception& exception) {
+        (void)write_all(fd, exception.what());
+        ::_exit(1);
+    }
+    ::_exit(write_all(fd, k_answer_begins + text) ? 0 : 1);
+}
+
+class Worker {
+public:
+    explicit Worker(const std::function<std::string()>& work)
+    {
+        std::array<int, 2> ends{};
+        if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+            return;
+        }
+        Fd reader(ends[0]);
+        const Fd writer(ends[1]);
+        m_pid = ::fork();
+        if (m_pid == 0) {
+            work_and_answer(writer.get(), work);
+        }
+        if (m_pid > 0) {
+            m_reader = std::move(reader);
+        }
+    }
+
+    /// -1 when nothing more is to come.
+    int fd() const { return m_reader.get(); }
+
+    void read_some()
+    {
+        std::array<char, 65536> bytes{};
+        const ssize_t size = ::read(m_reader.get(), bytes.data(), bytes.size());
+        if (size > 0) {
+            m_text.append(bytes.data(), static_cast<std::size_t>(size));
+        } else if (size == 0 || errno != EINTR) {
+            m_reader = Fd();
+        }
+    }
+
+    Host::Answer finish()
+    {
+        const bool is_late = m_reader.get() >= 0;
+        const bool is_well = end() && !is_late;
+        if (is_late) {
+            return {Host::Answer::Kind::late, ""};
+        }
+        const std::size_t begin = m_text.rfind(k_answer_begins);
+        if (!is_well || begin == std::string::npos) {
+            return {Host::Answer::Kind::died,
+                    m_pid > 0 ? m_text : "no process can be started: " + m_text};
+        }
+        return {Host::Answer::Kind::done, m_text.substr(begin + 1)};
+    }
+
+private:
+    /// True when it has left by itself, with 0.
+    bool end()
+    {
+        if (m_pid <= 0) {
+            return false;
+        }
+        int status = 0;
+        if (m_reader.get() >= 0) {
+            ::kill(m_pid, SIGKILL);
+        }
+        for (int look = 0; look < k_looks_after_kill; ++look) {
+            const pid_t ended = ::waitpid(m_pid, &status, WNOHANG);
+            if (ended != 0) {
+                return ended == m_pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+            }
+            ::poll(nullptr, 0, k_look_milliseconds);
+        }
+        return false;
+    }
+
+    pid_t m_pid = -1;
+    Fd m_reader;
+    std::string m_text;
+};
+
+/// False when no worker is at work any more, or `end` has come.
+bool wait_for_words(std::vector<Worker>& workers, Steady::time_point end)
+{
+    std::vector<pollfd> waits;
+    for (const Worker& worker : workers) {
+        waits.push_back({worker.fd(), POLLIN, 0}); // poll(2) passes over -1
+    }
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(end - Steady::now()).count();
+    const bool at_work =
+        std::any_of(waits.begin(), waits.end(), [](const pollfd& wait) { return wait.fd >= 0; });
+    if (!at_work || left <= 0) {
+        return false;
+    }
+    if (::poll(waits.data(), waits.size(), static_cast<int>(left)) > 0) {
+        for (std::size_t i = 0; i < workers.size(); ++i) {
+            if (waits[i].revents != 0) {
+                workers[i].read_some();
+            }
+        }
+    }
+    return true;
+}
+
+} // namespace
+
+std::vector<Host::Answer> PosixHost::apart(const std::vector<std::function<std::string()>>& work,
+                                           std::chrono::milliseconds limit)
+{
+    const auto end = Steady::now() + limit;
+    std::vector<Worker> workers;
+    workers.reserve(work.size());
+    for (const auto& piece : work) {
+        workers.emplace_back(piece);
+    }
+    while (wait_for_words(workers, end)) {
+    }
+    std::vector<Answer> answers;
+    for (Worker& worker : workers) {
+        answers.push_back(worker.finish());
+    }
+    return answers;
+}
+
+} // namespace gpuq

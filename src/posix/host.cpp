@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "posix/host.h"
+
+#include "posix/fd.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include <fcntl.h>
+#include <sys/quota.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+namespace gpuq {
+namespace {
+
+using Reach = FolderFacts::Reach;
+
+struct FileSystem {
+    long magic;
+    const char* name;
+    Reach reach;
+};
+
+/// The numbers of statfs(2), linux/magic.h and the vendors' headers.
+constexpr std::array k_file_systems = {
+    FileSystem{0x6969, "nfs", Reach::network},
+    FileSystem{0x0bd00bd0, "lustre", Reach::network},
+    FileSystem{0x47504653, "gpfs", Reach::network},
+    FileSystem{0x19830326, "beegfs", Reach::network},
+    FileSystem{0x00c36400, "ceph", Reach::network},
+    FileSystem{0xff534d42, "cifs", Reach::network},
+    FileSystem{0xfe534d42, "smb2", Reach::network},
+    FileSystem{0x5346414f, "afs", Reach::network},
+    FileSystem{0xaad7aaea, "panfs", Reach::network},
+    FileSystem{0x20030528, "orangefs", Reach::network},
+    FileSystem{0x01161970, "gfs2", Reach::network},
+    FileSystem{0x7461636f, "ocfs2", Reach::network},
+    FileSystem{0x01021997, "9p", Reach::unknown},
+    FileSystem{0x65735546, "fuse", Reach::unknown},
+    FileSystem{0x0187, "autofs", Reach::unknown},
+    FileSystem{0xef53, "ext4", Reach::local},
+    FileSystem{0x58465342, "xfs", Reach::local},
+    FileSystem{0x9123683e, "btrfs", Reach::local},
+    FileSystem{0x2fc12fc1, "zfs", Reach::local},
+    FileSystem{0xf2f52010, "f2fs", Reach::local},
+    FileSystem{0x794c7630, "overlay", Reach::local},
+    FileSystem{0x01021994, "tmpfs", Reach::memory},
+    FileSystem{static_cast<long>(0x858458f6), "ramfs", Reach::memory},
+};
+
+void name_file_system(long magic, FolderFacts& facts)
+{
+    // Some architectures keep the number signed in 32 bits.
+    const long number = static_cast<long>(static_cast<std::uint32_t>(magic));
+    const auto row = std::find_if(k_file_systems.begin(), k_file_systems.end(),
+                                  [&](const FileSystem& one) { return one.magic == number; });
+    if (row == k_file_systems.end()) {
+        facts.file_system = fmt::format("{:#x}", static_cast<std::uint32_t>(magic));
+        return;
+    }
+    facts.file_system = row->name;
+    facts.reach = row->reach;
+}
+
+/// The folder itself or the nearest one above it that is there.
+std::string nearest_there(const std::string& path)
+{
+    std::string there = path;
+    struct stat status = {};
+    while (there.size() > 1 && ::stat(there.c_str(), &status) != 0 && errno == ENOENT) {
+        there.resize(std::max<std::size_t>(there.rfind('/'), 1));
+    }
+    return there;
+}
+
+/// Of this user on a file system whose quota the kernel itself keeps.
+std::optional<FolderFacts::Quota> quota_of(const std::string& path)
+{
+    constexpr long k_quotactl_fd = 443; // in Linux since 5.14, in no older header
+    const Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    dqblk block = {};
+    if (!folder || ::syscall(k_quotactl_fd, folder.get(), QCMD(Q_GETQUOTA, USRQUOTA), ::getuid(),
+                             &block) != 0) {
+        return std::nullopt;
+    }
+    const bool limited = (block.dqb_valid & QIF_BLIMITS) != 0 &&
+                         (block.dqb_bhardlimit > 0 || block.dqb_bsoftlimit > 0);
+    if (!limited) {
+        return std::nullopt;
+    }
+    const std::uint64_t blocks =
+        block.dqb_bsoftlimit > 0 ? block.dqb_bsoftlimit : block.dqb_bhardlimit;
+    return FolderFacts::Quota{block.dqb_curspace, blocks * 1024};
+}
+
+} // namespace
+
+Result<FolderFacts> PosixHost::folder(const std::string& path)
+{
+    if (!path.starts_with('/')) {
+        return fail(Error::Kind::usage, fmt::format("'{}' is not an absolute path", path));
+    }
+    const std::string there = nearest_there(path);
+    struct stat status = {};
+    struct statfs system = {};
+    struct statvfs space = {};
+    if (::stat(there.c_str(), &status) != 0 || ::statfs(there.c_str(), &system) != 0 ||
+        ::statvfs(there.c_str(), &space) != 0) {
+        return fail(Error::Kind::io, fmt::format("{}: {}", there, std::strerror(errno)));
+    }
+    if (!S_ISDIR(status.st_mode)) {
+        return fail(Error::Kind::io, fmt::format("{}: {}", there, std::strerror(ENOTDIR)));
+    }
+    FolderFacts facts;
+    facts.exists = there == path;
+    facts.owner = status.st_uid;
+    facts.mode = status.st_mode & 07777U;
+    facts.writable = ::access(there.c_str(), W_OK | X_OK) == 0;
+    name_file_system(system.f_type, facts);
+    facts.total_bytes = std::uint64_t{space.f_blocks} * space.f_frsize;
+    facts.free_bytes = std::uint64_t{space.f_bavail} * space.f_frsize;
+    if (space.f_files > 0) { // file systems that make inodes as need be say 0
+        facts.free_files = space.f_favail;
+    }
+    facts.quota = quota_of(there);
+    return facts;
+}
+
+std::optional<std::string> PosixHost::program(const std::string& name)
+{
+    const char* const variable = std::getenv("PATH");
+    std::string path = variable == nullptr ? "" : variable;
+    while (!path.empty()) {
+        const std::size_t end = std::min(path.find(':'), path.size());
+        const std::string place = path.substr(0, end) + "/" + name;
+        struct stat status = {};
+        if (end > 0 && ::access(place.c_str(), X_OK) == 0 && ::stat(place.c_str(), &status) == 0 &&
+            S_ISREG(status.st_mode)) {
+            return place;
+        }
+        path.erase(0, end + 1);
+    }
+    return std::nullopt;
+}
+
+} // namespace gpuq

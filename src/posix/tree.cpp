@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "posix/tree.h"
+
+#include "posix/fd.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string_view>
+#include <vector>
+
+namespace gpuq {
+namespace {
+
+/// Deeper than this is no folder of ours; each level holds a descriptor.
+constexpr int k_deepest = 200;
+
+Fd open_at(int parent, const std::string& name)
+{
+    return Fd(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+/// All names, read before anything changes; nothing when errno says why.
+std::optional<std::vector<std::string>> names_in(int folder)
+{
+    Fd again(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    DIR* const entries = again ? ::fdopendir(again.get()) : nullptr;
+    if (entries == nullptr) {
+        return std::nullopt;
+    }
+    again.release(); // closedir closes it
+    std::vector<std::string> names;
+    errno = 0;
+    while (const dirent* entry = ::readdir(entries)) {
+        const std::string_view name = entry->d_name;
+        if (name != "." && name != "..") {
+            names.emplace_back(name);
+        }
+    }
+    const int error = errno;
+    ::closedir(entries);
+    errno = error;
+    return error == 0 ? std::optional(std::move(names)) : std::nullopt;
+}
+
+std::optional<std::uint64_t> size_of(int parent, const std::string& name, int depth)
+{
+    const Fd folder = open_at(parent, name);
+    const auto names = folder ? names_in(folder.get()) : std::nullopt;
+    if (!names) {
+        return std::nullopt;
+    }
+    std::uint64_t sum = 0;
+    for (const std::string& entry : *names) {
+        struct stat status = {};
+        if (::fstatat(folder.get(), entry.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+            continue;
+        }
+        if (S_ISREG(status.st_mode)) {
+            sum += static_cast<std::uint64_t>(status.st_size);
+        } else if (S_ISDIR(status.st_mode) && depth < k_deepest) {
+            sum += size_of(folder.get(), entry, depth + 1).value_or(0);
+        }
+    }
+    return sum;
+}
+
+bool remove_at(int parent, const std::string& name, int depth);
+
+/// A name that is no folder, or a folder.
+bool remove_entry(int parent, const std::string& name, int depth)
+{
+    if (::unlinkat(parent, name.c_str(), 0) == 0 || errno == ENOENT) {
+        return true;
+    }
+    return (errno == EISDIR || errno == EPERM) && remove_at(parent, name, depth);
+}
+
+bool remove_at(int parent, const std::string& name, int depth)
+{
+    if (depth > k_deepest) {
+        errno = ELOOP;
+        return false;
+    }
+    int error = 0;
+    {
+        const Fd folder = open_at(parent, name);
+        const auto names = folder ? names_in(folder.get()) : std::nullopt;
+        if (!names) {
+            return errno == ENOENT;
+        }
+        for (const std::string& entry : *names) {
+            if (!remove_entry(folder.get(), entry, depth + 1)) {
+                error = errno;
+            }
+        }
+    }
+    if (error == 0 && (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT)) {
+        return true;
+    }
+    errno = error != 0 ? error : errno;
+    return false;
+}
+
+} // namespace
+
+std::optional<std::uint64_t> size_of_tree(int parent, const std::string& name)
+{
+    return size_of(parent, name, 0);
+}
+
+bool remove_tree_at(int parent, const std::string& name)
+{
+    return remove_at(parent, name, 0);
+}
+
+} // namespace gpuq

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "ports/host.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace gpuq::fakes {
+
+/// A machine with folders and programs that a test puts there. Work apart is done at once, in this
+/// process, but for the pieces that a test lets hang or die.
+class FakeHost : public Host {
+public:
+    std::map<std::string, FolderFacts> folders;
+    std::map<std::string, std::string> programs;
+    std::set<std::size_t> late;               ///< which pieces of work hang
+    std::map<std::size_t, std::string> dying; ///< which die, with what words
+
+    Result<FolderFacts> folder(const std::string& path) override
+    {
+        const auto found = folders.find(path);
+        if (found == folders.end()) {
+            return fail(Error::Kind::io, path + ": Permission denied");
+        }
+        return found->second;
+    }
+
+    std::optional<std::string> program(const std::string& name) override
+    {
+        const auto found = programs.find(name);
+        return found == programs.end() ? std::nullopt : std::optional(found->second);
+    }
+
+    std::vector<Answer> apart(const std::vector<std::function<std::string()>>& work,
+                              std::chrono::milliseconds) override
+    {
+        std::vector<Answer> answers;
+        for (std::size_t i = 0; i < work.size(); ++i) {
+            if (late.contains(i)) {
+                answers.push_back({Answer::Kind::late, ""});
+            } else if (dying.contains(i)) {
+                answers.push_back({Answer::Kind::died, dying.at(i)});
+            } else {
+                answers.push_back({Answer::Kind::done, work[i]()});
+            }
+        }
+        return answers;
+    }
+};
+
+} // namespace gpuq::fakes

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "posix/host.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
+
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace gpuq {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using Kind = Host::Answer::Kind;
+using testing::HasSubstr;
+
+class HostTest : public testing::Test {
+protected:
+    HostTest()
+    {
+        std::string name = fs::temp_directory_path() / "gpuq-host-XXXXXX";
+        m_folder = ::mkdtemp(name.data());
+    }
+    ~HostTest() override { fs::remove_all(m_folder); }
+
+    PosixHost m_host;
+    std::string m_folder;
+};
+
+TEST_F(HostTest, TellsOfAFolderAndItsFileSystem)
+{
+    ASSERT_EQ(::chmod(m_folder.c_str(), 0750), 0);
+    const FolderFacts facts = m_host.folder(m_folder).value();
+    EXPECT_TRUE(facts.exists);
+    EXPECT_TRUE(facts.writable);
+    EXPECT_EQ(facts.owner, ::geteuid());
+    EXPECT_EQ(facts.mode, 0750U);
+    EXPECT_NE(facts.file_system, "");
+    EXPECT_GT(facts.total_bytes, facts.free_bytes);
+    EXPECT_EQ(m_host.folder("/proc").value().file_system, "0x9fa0"); // no name for this one
+    EXPECT_EQ(m_host.folder("/dev/shm").value().reach, FolderFacts::Reach::memory);
+}
+
+TEST_F(HostTest, TellsOfTheNearestFolderThatIsThere)
+{
+    const FolderFacts facts = m_host.folder(m_folder + "/not/there").value();
+    EXPECT_FALSE(facts.exists);
+    EXPECT_TRUE(facts.writable);
+    EXPECT_FALSE(m_host.folder("relative"));
+    std::fclose(std::fopen((m_folder + "/file").c_str(), "w"));
+    EXPECT_THAT(m_host.folder(m_folder + "/file").error().text, HasSubstr("Not a directory"));
+    EXPECT_THAT(m_host.folder(m_folder + "/file/below").error().text, HasSubstr("Not a directory"));
+}
+
+TEST_F(HostTest, FindsProgramsInPath)
+{
+    const std::string before = std::getenv("PATH");
+    ::setenv("PATH", ("/no/such:" + m_folder + ":/bin").c_str(), 1);
+    EXPECT_EQ(m_host.program("sh"), "/bin/sh");
+    EXPECT_EQ(m_host.program("no-such-program"), std::nullopt);
+    std::fclose(std::fopen((m_folder + "/sh").c_str(), "w"));
+    EXPECT_EQ(m_host.program("sh"), "/bin/sh"); // the other can't be executed
+    fs::create_directory(m_folder + "/ls");
+    EXPECT_EQ(m_host.program("ls"), "/bin/ls"); // nor can a folder
+    ::setenv("PATH", before.c_str(), 1);
+}
+
+TEST_F(HostTest, WorkApartIsDoneSideBySideAndComesBackInOrder)
+{
+    // Each waits for the other: one after the other they would never end.
+    int there[2];
+    int back[2];
+    ASSERT_EQ(::pipe(there) + ::pipe(back), 0);
+    char byte = 'x';
+    const auto answers = m_host.apart({[&] {
+                                           (void)!::write(there[1], &byte, 1);
+                                           (void)!::read(back[0], &byte, 1);
+                                           return std::string(200'000, 'a');
+                                       },
+                                       [&] {
+                                           (void)!::read(there[0], &byte, 1);
+                                           (void)!::write(back[1], &byte, 1);
+                                           return std::string();
+                                       }},
+                                      20s);
+    ASSERT_EQ(answers.size(), 2U);
+    EXPECT_EQ(answers[0].kind, Kind::done);
+    EXPECT_EQ(answers[0].text, std::string(200'000, 'a'));
+    EXPECT_EQ(answers[1].kind, Kind::done);
+    EXPECT_EQ(answers[1].text, "");
+    for (const int fd : {there[0], there[1], back[0], back[1]}) {
+        ::close(fd);
+    }
+}
+
+TEST_F(HostTest, OneThatHangsOrDiesStopsNoOther)
+{
+    const auto begin = std::chrono::steady_clock::now();
+    const auto answers = m_host.apart({[]() -> std::string {
+                                           ::pause();
+                                           return "";
+                                       },
+                                       []() -> std::string {
+                                           (void)!::write(STDERR_FILENO, "last words", 10);
+                                           ::_exit(2);
+                                       },
+                                       []() -> std::string {
+                                           ::raise(SIGKILL);
+                                           return "";
+                                       },
+                                       []() -> std::string { throw std::runtime_error("thrown"); },
+                                       [] {
+                                           (void)!::write(STDERR_FILENO, "chatter", 7);
+                                           return std::string("fine");
+                                       }},
+                                      300ms);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
+    EXPECT_EQ(answers[0].kind, Kind::late);
+    EXPECT_EQ(answers[1].kind, Kind::died);
+    EXPECT_EQ(answers[1].text, "last words");
+    EXPECT_EQ(answers[2].kind, Kind::died);
+    EXPECT_EQ(answers[3].text, "thrown");
+    EXPECT_EQ(answers[4].kind, Kind::done);
+    EXPECT_EQ(answers[4].text, "fine");
+}
+
+} // namespace
+} // namespace gpuq
