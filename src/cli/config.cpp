@@ -9,7 +9,7 @@
 namespace gpuq::cli {
 namespace {
 
-const std::vector<std::string> k_names = {"state_dir", "cluster", "container"};
+const std::vector<std::string> k_names = {"state_dir", "cluster", "container", "keep"};
 
 Result<std::optional<std::string>> text_in(const yaml::Node& root, const std::string& name)
 {
@@ -35,6 +35,20 @@ Result<std::optional<std::vector<std::string>>> words_in(const yaml::Node& root,
     return std::optional<std::vector<std::string>>{std::move(words)};
 }
 
+Result<std::optional<Retention>> retention_in(const yaml::Node& root, const std::string& name)
+{
+    TRY_ASSIGN(const auto text, text_in(root, name));
+    if (!text) {
+        return std::optional<Retention>{};
+    }
+    auto retention = parse_retention(*text);
+    if (!retention) {
+        return yaml::error_at(*root.find(name),
+                              fmt::format("{}: {}", name, retention.error().text));
+    }
+    return std::optional<Retention>{*retention};
+}
+
 /// A variable that is set to something.
 std::optional<std::string> variable(const SettingSources& sources, const std::string& name)
 {
@@ -55,6 +69,13 @@ Result<Settings> settings_of_variables(const SettingSources& sources)
                                     words ? "there are no words in it" : words.error().text));
         }
         settings.container = *std::move(words);
+    }
+    if (const auto text = variable(sources, "GPUQ_KEEP")) {
+        auto retention = parse_retention(*text);
+        if (!retention) {
+            return fail(Error::Kind::usage, "GPUQ_KEEP: " + retention.error().text);
+        }
+        settings.keep = *retention;
     }
     return settings;
 }
@@ -88,6 +109,7 @@ Settings over(Settings upper, const Settings& lower)
     upper.state_dir = upper.state_dir ? upper.state_dir : lower.state_dir;
     upper.cluster = upper.cluster ? upper.cluster : lower.cluster;
     upper.container = upper.container ? upper.container : lower.container;
+    upper.keep = upper.keep ? upper.keep : lower.keep;
     return upper;
 }
 
@@ -101,6 +123,7 @@ Result<Settings> settings_in(std::string_view text, const std::string& file)
     TRY_ASSIGN(settings.state_dir, text_in(root, "state_dir"));
     TRY_ASSIGN(settings.cluster, text_in(root, "cluster"));
     TRY_ASSIGN(settings.container, words_in(root, "container"));
+    TRY_ASSIGN(settings.keep, retention_in(root, "keep"));
     return settings;
 }
 

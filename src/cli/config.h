@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/result.h"
+#include "core/retention.h"
 
 #include <functional>
 #include <optional>
@@ -16,7 +17,8 @@ struct Settings {
     std::optional<std::string> state_dir; ///< `%u` stands for the user
     std::optional<std::string> cluster;   ///< as for --cluster
     std::optional<std::vector<std::string>>
-        container; ///< words before a program, `{image}` in them
+        container;                 ///< words before a program, `{image}` in them
+    std::optional<Retention> keep; ///< what `gpuq clean` leaves of ended runs
 
     bool operator==(const Settings&) const = default;
 };
@@ -31,7 +33,8 @@ struct SettingSources {
     std::function<Result<std::string>(const std::string& path)> file;
 };
 
-/// GPUQ_STATE_DIR, GPUQ_CLUSTER, GPUQ_CONTAINER, then $XDG_CONFIG_HOME/gpuq/config.yaml (or
+/// GPUQ_STATE_DIR, GPUQ_CLUSTER, GPUQ_CONTAINER, GPUQ_KEEP, then $XDG_CONFIG_HOME/gpuq/config.yaml
+/// (or
 /// ~/.config/...), then /etc/gpuq/config.yaml: for each setting the first that has it. Empty
 /// variables do not count. Every file that exists has to be right.
 Result<Settings> load_settings(const SettingSources& sources);

@@ -45,7 +45,7 @@ TEST(Settings, NameTheNearestOneForAMistake)
 {
     EXPECT_EQ(settings_in("state-dir: /x\n", "c.yaml").error().text,
               "c.yaml:1:1: unknown name 'state-dir' (did you mean 'state_dir'?); there are: "
-              "state_dir, cluster, container");
+              "state_dir, cluster, container, keep");
     EXPECT_EQ(settings_in("container: apptainer\n", "c.yaml").error().text,
               "c.yaml:1:12: container has to be a list of words: [a, b]");
     EXPECT_EQ(settings_in("state_dir: ''\n", "c.yaml").error().text,
@@ -63,6 +63,19 @@ TEST(Settings, ComeFromTheFirstPlaceThatHasThem)
     EXPECT_EQ(*load_settings(from({{"GPUQ_STATE_DIR", ""}}, files)),
               (Settings{"/site", "site", Words{"run"}}));
     EXPECT_EQ(*load_settings(from({}, {})), Settings{});
+}
+
+TEST(Settings, KeepIsATimeASizeOrBothInAnyPlace)
+{
+    const Retention both{std::chrono::days(30), 5ULL << 30U};
+    EXPECT_EQ(settings_in("keep: 30d, 5G\n", "c.yaml")->keep, both);
+    EXPECT_EQ(settings_in("keep: 30\n", "c.yaml").error().text,
+              "c.yaml:1:7: keep: '30' does not say what to keep: write it like 30d, 5G");
+    const Texts files = {{k_site_config, "keep: 30d, 5G\n"}};
+    EXPECT_EQ(load_settings(from({}, files))->keep, both);
+    EXPECT_EQ(load_settings(from({{"GPUQ_KEEP", "1d"}}, files))->keep,
+              (Retention{std::chrono::days(1), std::nullopt}));
+    EXPECT_EQ(load_settings(from({{"GPUQ_KEEP", "x"}}, files)).error().kind, Error::Kind::usage);
 }
 
 TEST(Settings, FollowXdgConfigHome)
