@@ -39,6 +39,11 @@ std::string run_json(const RunKey& key)
     return run_dir(key) + "/run.json";
 }
 
+std::string walltime_json(const RunKey& key)
+{
+    return run_dir(key) + "/walltime.json";
+}
+
 std::string inbox(const RunKey& key)
 {
     return run_dir(key) + "/inbox";

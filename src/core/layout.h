@@ -10,6 +10,7 @@
 /// man gpuq, FILES, is the same table in prose.
 ///
 ///     runs/KEY/run.json                  the request; written once, before submission (client)
+///     runs/KEY/walltime.json             the time limit, when it was changed later (client)
 ///     runs/KEY/inbox/NAME                requests to the supervisor, each dropped by rename
 ///     runs/KEY/ended.json                how it ended, as concluded from Slurm, when no supervisor
 ///                                        could say so; written once (client)
@@ -31,6 +32,7 @@ namespace gpuq::layout {
 std::string runs();
 std::string run_dir(const RunKey&);
 std::string run_json(const RunKey&);
+std::string walltime_json(const RunKey&);
 std::string inbox(const RunKey&);
 std::string ended_json(const RunKey&);
 std::string link_dir(const RunKey&, LinkNumber);

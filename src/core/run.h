@@ -22,7 +22,9 @@ enum class Input {
     terminal, ///< what a person types while attached; a lost client is silence, not an end
 };
 
-/// What a person asked for, with every default filled in. Immutable once recorded in run.json.
+/// What a person asked for, with every default filled in. Immutable once recorded in
+/// run.json, but for the walltime: `gpuq extend` keeps a later one in walltime.json, which readers
+/// (runs/evidence.h) put in its place.
 struct Request {
     std::vector<std::string> program; ///< program and arguments, as executed (train.py resolved)
     std::string name;                 ///< never digits alone

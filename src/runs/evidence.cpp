@@ -65,6 +65,15 @@ void find_job(Store& store, Evidence& seen)
     }
 }
 
+/// What `gpuq extend` has made of the request.
+void take_walltime(Store& store, Run& run)
+{
+    if (const auto change =
+            read_as(store, layout::walltime_json(run.key), walltime_change_from_json)) {
+        run.request.walltime = change->walltime;
+    }
+}
+
 Result<std::vector<RunKey>> keys_in(Store& store, const std::string& folder)
 {
     const auto names = store.list(folder);
@@ -92,6 +101,9 @@ Evidence read_evidence(Store& store, const RunKey& key)
     }
     seen.link = newest_link_of(*names);
     seen.run = read_as(store, layout::run_json(key), run_from_json);
+    if (seen.run && contains(*names, "walltime.json")) {
+        take_walltime(store, *seen.run);
+    }
     if (contains(*names, "ended.json")) {
         seen.ended = read_as(store, layout::ended_json(key), ending_from_json);
     }
@@ -131,7 +143,9 @@ Result<std::vector<RunKey>> active_runs(Store& store)
 Result<Run> read_run(Store& store, const RunKey& key)
 {
     TRY_ASSIGN(const std::string text, store.read(layout::run_json(key)));
-    return run_from_json(text);
+    TRY_ASSIGN(Run run, run_from_json(text));
+    take_walltime(store, run);
+    return run;
 }
 
 LinkNumber newest_link(Store& store, const RunKey& key)

@@ -26,7 +26,8 @@ Result<std::vector<RunKey>> all_runs(Store& store);
 /// The keys of the runs that nobody has seen end, newest first.
 Result<std::vector<RunKey>> active_runs(Store& store);
 
-/// run.json of a run; `missing` or what is wrong with it.
+/// run.json of a run, with the time limit of walltime.json if it has one; `missing` or what is
+/// wrong with it.
 Result<Run> read_run(Store& store, const RunKey& key);
 
 /// The newest link that has a folder; 1 when there is none.

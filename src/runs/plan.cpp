@@ -315,4 +315,14 @@ Result<Plan> plan(const AskedFor& asked, const Partitions& partitions,
     return Plan{request, spec, summary_of(asked, spec)};
 }
 
+Result<void> check_walltime(const Partitions& partitions, const std::string& name, minutes walltime)
+{
+    for (const Partition& queue : partitions) {
+        if (queue.name == name && !holds(queue, walltime)) {
+            return beyond_this_queue(partitions, queue, walltime);
+        }
+    }
+    return {};
+}
+
 } // namespace gpuq

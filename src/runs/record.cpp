@@ -412,6 +412,24 @@ Result<Ending> ending_from_json(std::string_view text)
     return ending;
 }
 
+std::string to_json(const WalltimeChange& change)
+{
+    return text_of({{"schema", k_schema},
+                    {"walltime_minutes", change.walltime.count()},
+                    {"by", from_bytes(change.by)},
+                    {"at", to_iso8601(change.at)}});
+}
+
+Result<WalltimeChange> walltime_change_from_json(std::string_view text)
+{
+    TRY_ASSIGN(const json document, parse(text, "walltime.json"));
+    Fields in(document, "walltime.json");
+    WalltimeChange change{std::chrono::minutes(in.number<std::int32_t>("walltime_minutes")),
+                          in.text("by"), in.time("at")};
+    TRY(in.check());
+    return change;
+}
+
 std::string to_json(const StopRequest& request)
 {
     return text_of(

@@ -4,6 +4,7 @@
 #include "core/result.h"
 #include "core/run.h"
 
+#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,16 @@ Result<LinkJob> link_job_from_json(std::string_view text);
 /// runs/KEY/ended.json.
 std::string to_json(const Ending& ending);
 Result<Ending> ending_from_json(std::string_view text);
+
+/// runs/KEY/walltime.json: the limit that Slurm has taken in place of the request's.
+struct WalltimeChange {
+    std::chrono::minutes walltime{0};
+    std::string by; ///< user@host
+    Time at;
+    bool operator==(const WalltimeChange&) const = default;
+};
+std::string to_json(const WalltimeChange& change);
+Result<WalltimeChange> walltime_change_from_json(std::string_view text);
 
 /// runs/KEY/inbox/stop.json.
 struct StopRequest {

@@ -84,6 +84,10 @@ RunStatus blank(const Evidence& seen)
 {
     RunStatus status{seen.key};
     status.run = seen.run;
+    if (const auto* job = std::get_if<Job>(&seen.slurm);
+        status.run && job != nullptr && job->walltime) {
+        status.run->request.walltime = *job->walltime; // somebody may have changed it
+    }
     status.link = seen.link;
     status.job = seen.job;
     status.stop = seen.stop;
@@ -91,8 +95,8 @@ RunStatus blank(const Evidence& seen)
         status.started_at = event->at;
         status.host = event->host.value_or("");
     }
-    if (status.started_at && seen.run && seen.run->request.walltime.count() > 0) {
-        status.ends_at = *status.started_at + seen.run->request.walltime;
+    if (status.started_at && status.run && status.run->request.walltime.count() > 0) {
+        status.ends_at = *status.started_at + status.run->request.walltime;
     }
     return status;
 }

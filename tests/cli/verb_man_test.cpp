@@ -123,7 +123,7 @@ TEST(VerbPages, AreCleanTroff)
         GTEST_SKIP() << "man is not installed";
     }
     for (const char* name : {"gpuq-logs.1", "gpuq-ls.1", "gpuq-stop.1", "gpuq-free.1", "gpuq-why.1",
-                             "gpuq-doctor.1", "gpuq-clean.1", "gpuq-files.5"}) {
+                             "gpuq-doctor.1", "gpuq-clean.1", "gpuq-extend.1", "gpuq-files.5"}) {
         const std::string command =
             fmt::format("LC_ALL=C.UTF-8 MANROFFSEQ= MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 "
                         "-Z '{}/{}' 2>&1 >/dev/null",

@@ -140,5 +140,14 @@ TEST(Record, TheSmallFilesSurvive)
     EXPECT_FALSE(stop_request_from_json(""));
 }
 
+TEST(Record, AChangedWalltimeComesBack)
+{
+    const WalltimeChange change{std::chrono::minutes(210), "ada@login1",
+                                Time(std::chrono::seconds(9))};
+    EXPECT_EQ(walltime_change_from_json(to_json(change)).value(), change);
+    EXPECT_FALSE(walltime_change_from_json("{\"schema\": 1}"));
+    EXPECT_FALSE(walltime_change_from_json(""));
+}
+
 } // namespace
 } // namespace gpuq

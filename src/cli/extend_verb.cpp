@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/extend_verb.h"
+
+#include "cli/look_doors.h"
+#include "cli/run_table.h"
+#include "cli/say.h"
+#include "cli/surroundings.h"
+#include "cli/table_output.h"
+#include "core/layout.h"
+#include "core/walltime.h"
+#include "report/json.h"
+#include "runs/find.h"
+#include "runs/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+namespace gpuq::cli {
+namespace {
+
+using std::chrono::minutes;
+
+/// One use of `gpuq extend`.
+class ExtendVerb {
+public:
+    ExtendVerb(Invocation& invocation, Store& store, Cluster& cluster, minutes more)
+        : m_invocation(invocation)
+        , m_store(store)
+        , m_cluster(cluster)
+        , m_more(more)
+    {
+    }
+
+    Result<int> run(std::string_view word)
+    {
+        TRY_ASSIGN(const RunKey key, find_run(m_store, word));
+        const RunStatus status = look_at(look_doors(m_invocation.doors, m_store), key);
+        TRY(check_state(status));
+        TRY_ASSIGN(const std::string here, m_cluster.name());
+        if (status.job->cluster != here) {
+            return fail(Error::Kind::missing,
+                        fmt::format("run {} belongs to cluster '{}', this is '{}'",
+                                    run_title(status), status.job->cluster, here));
+        }
+        // Slurm's own word: the limit may have been changed without us.
+        TRY_ASSIGN(const Job job, m_cluster.job(status.job->job));
+        if (!job.walltime) {
+            tell(fmt::format("run {} has no time limit", run_title(status)));
+            return 0;
+        }
+        return change(status, job);
+    }
+
+private:
+    static Result<void> check_state(const RunStatus& status)
+    {
+        if (status.state == RunState::ended) {
+            return fail(Error::Kind::denied,
+                        fmt::format("run {} has ended already", run_title(status)));
+        }
+        if (status.state == RunState::unknown) {
+            return fail(Error::Kind::unreachable,
+                        fmt::format("nobody can say what run {} does: {}", run_title(status),
+                                    status.why_unknown));
+        }
+        if (!status.job) {
+            return fail(Error::Kind::busy,
+                        fmt::format("Slurm does not have run {} yet: try again in a moment",
+                                    run_title(status)));
+        }
+        return {};
+    }
+
+    Result<int> change(const RunStatus& status, const Job& job)
+    {
+        const minutes wanted = *job.walltime + m_more;
+        if (job.state == JobState::pending) {
+            TRY_ASSIGN(const auto queues, m_cluster.partitions());
+            TRY(check_walltime(queues, job.partition, wanted));
+        }
+        const auto done = m_cluster.set_walltime(job.id, wanted);
+        if (!done) {
+            return refused(status, job, wanted, done.error());
+        }
+        keep(status, wanted);
+        TRY(report(status, job, wanted));
+        return 0;
+    }
+
+    Error refused(const RunStatus& status, const Job& job, minutes wanted, const Error& error) const
+    {
+        if (error.kind == Error::Kind::unreachable) {
+            return fail(
+                error.kind,
+                fmt::format("{}; whether run {} has more time is not known, gpuq ls says it "
+                            "when Slurm answers",
+                            error.text, run_title(status)));
+        }
+        if (error.kind != Error::Kind::denied || job.state == JobState::pending) {
+            return error;
+        }
+        return fail(Error::Kind::denied,
+                    fmt::format("run {} keeps its limit of {}: Slurm lets nobody lengthen a job of "
+                                "his own that runs. The cluster's operators can: scontrol update "
+                                "JobId={} TimeLimit={}",
+                                run_title(status), to_text(*job.walltime), job.id.value,
+                                slurm_time(wanted)));
+    }
+
+    /// For those who read the disk and ask nobody. Slurm has it in any case.
+    void keep(const RunStatus& status, minutes wanted)
+    {
+        const WalltimeChange change{wanted, fmt::format("{}@{}", user_name(), host_name()),
+                                    m_invocation.doors.clock().now()};
+        if (const auto kept = m_store.write(layout::walltime_json(status.key), to_json(change));
+            !kept) {
+            say(fmt::format("Slurm has changed the limit, but it can't be written down: {}",
+                            kept.error().text));
+        }
+    }
+
+    Result<void> report(const RunStatus& status, const Job& job, minutes wanted) const
+    {
+        if (m_invocation.globals.json) {
+            return print_text(report::json_document(
+                {{"key", status.key.text()},
+                 {"job", job.id},
+                 {"time_limit", std::chrono::seconds(wanted)},
+                 {"time_limit_before", std::chrono::seconds(*job.walltime)}}));
+        }
+        tell(fmt::format("run {} has {}, was {}", run_title(status), to_text(wanted),
+                         to_text(*job.walltime)));
+        return {};
+    }
+
+    void tell(const std::string& text) const
+    {
+        if (!m_invocation.globals.quiet) {
+            say(text);
+        }
+    }
+
+    Invocation& m_invocation;
+    Store& m_store;
+    Cluster& m_cluster;
+    minutes m_more;
+};
+
+Result<int> extend(Invocation& invocation)
+{
+    if (invocation.words.size() != 2) {
+        return fail(Error::Kind::usage,
+                    "extend takes a run and the time to add: gpuq extend last 2h");
+    }
+    std::string_view time = invocation.words[1];
+    time.remove_prefix(time.starts_with('+') ? 1 : 0);
+    TRY_ASSIGN(const minutes more, parse_walltime(time));
+    TRY_ASSIGN(Store* const store, invocation.doors.store());
+    TRY_ASSIGN(Cluster* const cluster, invocation.doors.cluster());
+    return ExtendVerb(invocation, *store, *cluster, more).run(invocation.words[0]);
+}
+
+} // namespace
+
+const Verb k_extend_verb{"extend", "gpuq extend RUN TIME",
+                         "more time for a run that waits: TIME is added to its limit", extend};
+
+} // namespace gpuq::cli

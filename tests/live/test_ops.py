@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""doctor, clean and extend on a real Slurm."""
+import json
+import os
+import re
+import time
+
+from clusters import Person, running_cluster, short_folder, wait_for
+from runs import records, the_run
+
+CLUSTER = dict(nodes=2, gpus=4, model="k80")
+
+
+def checks(done):
+    """check -> level and text, of the last line about it."""
+    return {one["check"]: one for one in json.loads(done.stdout)["checks"]}
+
+
+# doctor
+
+def test_a_cluster_that_is_well(person):
+    done = person.gpuq("doctor", "--json")
+    found = checks(done)
+    assert done.returncode == 0, done.stdout
+    levels = {name: found[name]["level"] for name in
+              ("slurm", "version", "clock", "accounting", "queue", "nodes", "srun", "supervisor",
+               "configuration", "state-folder")}
+    assert set(levels.values()) == {"ok"}, levels
+    assert found["nodes-see-folder"]["level"] is None  # a local disk: nobody has asked a node
+
+
+def test_a_node_is_asked(person, cluster):
+    done = person.gpuq("doctor", "--nodes", "--json")
+    found = checks(done)
+    for name in ("nodes-see-folder", "nodes-see-supervisor", "nodes-submit", "node-clock"):
+        assert found[name]["level"] == "ok", found[name]
+    cluster.wait_until_idle()
+    assert not list((person.state / "gpuq").glob("probe-*"))
+
+
+def test_a_controller_that_hangs_is_said_in_time(person, cluster):
+    with cluster.stopped("slurmctld"):
+        begin = time.monotonic()
+        done = person.gpuq("doctor", "--json", timeout=60)
+        assert time.monotonic() - begin < 30
+    found = checks(done)
+    assert done.returncode == 1
+    assert found["slurm"]["level"] == "problem" and found["slurm"]["remedy"]
+    assert found["queue"]["level"] is None
+    assert found["state-folder"]["level"] == "ok"
+
+
+def test_accounting_that_is_down_is_a_problem(person, cluster):
+    with cluster.stopped("slurmdbd"):
+        done = person.gpuq("doctor", "--json", timeout=60)
+    assert done.returncode == 1
+    assert checks(done)["accounting"]["level"] == "problem"
+
+
+def test_a_configuration_that_slurm_can_not_use_hides_nothing_else(person, tmp_path):
+    conf = tmp_path / "slurm.conf"
+    conf.write_text("NoSuchKey=1\n")
+    done = person.gpuq("doctor", "--json", env={"SLURM_CONF": str(conf)})
+    found = checks(done)
+    assert done.returncode == 1 and done.stderr == ""
+    assert found["slurm"]["level"] == "problem" and "NoSuchKey" in found["slurm"]["text"]
+    assert found["state-folder"]["level"] == "ok"
+
+
+def test_a_wrong_settings_file_is_named_with_its_line(person):
+    config = person.home / "config" / "gpuq" / "config.yaml"
+    config.parent.mkdir(parents=True)
+    config.write_text("keep: 30d\nstate-dir: /x\n")
+    done = person.gpuq("doctor", "--json")
+    assert done.returncode == 1
+    assert "config.yaml:2:1" in checks(done)["configuration"]["text"]
+
+
+# clean
+
+def test_an_active_run_stays_and_an_old_one_goes_with_its_index(person, cluster):
+    assert person.gpuq("run", "-g", "0", "-t", "1", "-Q", "--", "true").returncode == 0
+    old = the_run(person)
+    journal = old.dir / "link-1" / "journal.jsonl"
+    journal.write_text(re.sub(r'("at":")20\d\d', r"\g<1>2001", journal.read_text()))
+    precious = person.home / "precious"
+    precious.write_text("mine")
+    (old.dir / "checkpoints").mkdir(exist_ok=True)
+    (old.dir / "checkpoints" / "link").symlink_to(precious)
+    job = old.job
+    assert person.gpuq("run", "-g", "0", "-t", "1", "--detach", "sleep", "60").returncode == 0
+    active = next(one for one in records(person) if one.key != old.key)
+    done = person.gpuq("clean", "--keep", "1d,1M", "--dry-run")
+    assert str(job) in done.stdout and old.dir.exists()
+    assert person.gpuq("clean", "--keep", "1d").returncode == 2  # nobody to ask
+    done = person.gpuq("clean", "--keep", "1d", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert not old.dir.exists() and active.dir.exists()
+    assert precious.read_text() == "mine"
+    assert not (person.state / "gpuq" / "index" / "jobs" / "local" / str(job)).exists()
+    assert person.gpuq("logs", job).returncode == 2
+    assert person.gpuq("stop").returncode == 0
+    active.wait_for_end()
+    cluster.wait_until_idle()
+
+
+# extend
+
+def test_a_waiting_run_gets_more_time_and_a_running_one_its_words(plain_user):
+    """As an ordinary user, when there is one: whoever runs the controller may do anything."""
+    is_other = plain_user.pw_uid != os.geteuid()
+    with running_cluster(nodes=1, gpus=1, model="k80") as cluster, short_folder() as home:
+        os.chown(home, plain_user.pw_uid, plain_user.pw_gid)
+        person = Person(cluster, home, plain_user)
+        assert person.gpuq("run", "-t", "10", "--detach", "sleep", "60").returncode == 0
+        running = the_run(person)
+        wait_for(lambda: running.event("program_started"), 20)
+        assert person.gpuq("run", "-t", "10", "-J", "later", "--detach", "true").returncode == 0
+        waiting = next(one for one in records(person) if one.key != running.key)
+        before = waiting.dir.joinpath("run.json").read_bytes()
+
+        done = person.gpuq("extend", "later", "20m")
+        assert done.returncode == 0 and "30 min" in done.stderr, done.stderr
+        assert cluster.job(waiting.job)["TimeLimit"] == "00:30:00"
+        assert waiting.dir.joinpath("run.json").read_bytes() == before
+        listed = json.loads(person.gpuq("ls", "--json").stdout)["runs"]
+        assert {one["name"]: one["time_limit"] for one in listed} == {"later": 1800, "sleep": 600}
+
+        done = person.gpuq("extend", "later", "300h")
+        assert done.returncode == 121 and "no queue takes" in done.stderr, done.stderr
+        assert cluster.job(waiting.job)["TimeLimit"] == "00:30:00"
+
+        if is_other:
+            done = person.gpuq("extend", running.job, "20m")
+            assert done.returncode == 121, done.stderr
+            assert f"scontrol update JobId={running.job} TimeLimit=0-00:30:00" in done.stderr
+            assert cluster.job(running.job)["TimeLimit"] == "00:10:00"
+        for one in (waiting, running):
+            assert person.gpuq("stop", one.job).returncode == 0
+        cluster.wait_until_idle()
