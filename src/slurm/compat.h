@@ -115,6 +115,15 @@ inline int complete_job(std::uint32_t job, std::uint32_t wait_status)
 #endif
 }
 
+inline void free_conf(slurm_conf_t* conf)
+{
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(26, 5, 0)
+    slurm_free_conf(conf);
+#else
+    slurm_free_ctl_conf(conf);
+#endif
+}
+
 inline int kill_job(std::uint32_t job, std::uint16_t signal)
 {
     return slurm_kill_job2(std::to_string(job).c_str(), signal, 0, nullptr);

@@ -14,7 +14,7 @@ namespace gpuq {
 namespace {
 
 struct FreeConf {
-    void operator()(slurm_conf_t* conf) const { slurm_free_ctl_conf(conf); }
+    void operator()(slurm_conf_t* conf) const { slurm::free_conf(conf); }
 };
 
 std::string text(const char* value)
