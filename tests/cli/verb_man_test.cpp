@@ -122,8 +122,9 @@ TEST(VerbPages, AreCleanTroff)
     if (std::system("command -v man groff >/dev/null") != 0) {
         GTEST_SKIP() << "man is not installed";
     }
-    for (const char* name : {"gpuq-logs.1", "gpuq-ls.1", "gpuq-stop.1", "gpuq-free.1", "gpuq-why.1",
-                             "gpuq-doctor.1", "gpuq-clean.1", "gpuq-extend.1", "gpuq-files.5"}) {
+    for (const char* name :
+         {"gpuq-logs.1", "gpuq-ls.1", "gpuq-stop.1", "gpuq-free.1", "gpuq-why.1", "gpuq-doctor.1",
+          "gpuq-clean.1", "gpuq-extend.1", "gpuq-report.1", "gpuq-files.5"}) {
         const std::string command =
             fmt::format("LC_ALL=C.UTF-8 MANROFFSEQ= MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 "
                         "-Z '{}/{}' 2>&1 >/dev/null",

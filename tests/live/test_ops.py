@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import tarfile
 import time
 
 from clusters import Person, running_cluster, short_folder, wait_for
@@ -102,6 +103,25 @@ def test_an_active_run_stays_and_an_old_one_goes_with_its_index(person, cluster)
     assert person.gpuq("stop").returncode == 0
     active.wait_for_end()
     cluster.wait_until_idle()
+
+
+# report
+
+def test_a_report_has_no_secret_of_the_run(person):
+    secrets = {"LAB_TOKEN": "planted-by-name", "OTHER": "hf_plantedplantedplanted"}
+    done = person.gpuq("run", "-g", "0", "-t", "1", "-Q", "--", "sh", "-c",
+                       "echo said $LAB_TOKEN; echo $OTHER >&2; exit 3", env=secrets)
+    assert done.returncode == 3 and "planted-by-name" in done.stdout
+    done = person.gpuq("report", "-o", person.home / "r.tar", "last")
+    assert done.returncode == 0, done.stderr
+    with tarfile.open(person.home / "r.tar") as archive:
+        texts = {one.name.split("/", 1)[1]: archive.extractfile(one).read().decode()
+                 for one in archive.getmembers()}
+    assert {"run.json", "slurm.json", "doctor.json", "link-1/out.log"} <= set(texts)
+    assert texts["link-1/out.log"] == "said [removed]\n"
+    assert json.loads(texts["slurm.json"])["job"]["id"] == the_run(person).job
+    # The command line names the variables, and only these.
+    assert not [name for name, text in texts.items() if "planted" in text]
 
 
 # extend
