@@ -54,6 +54,11 @@ std::string ended_json(const RunKey& key)
     return run_dir(key) + "/ended.json";
 }
 
+std::string shown_json(const RunKey& key)
+{
+    return run_dir(key) + "/shown.json";
+}
+
 std::string link_dir(const RunKey& key, LinkNumber link)
 {
     return fmt::format("{}/link-{}", run_dir(key), link.value);

@@ -14,6 +14,7 @@
 ///     runs/KEY/inbox/NAME                requests to the supervisor, each dropped by rename
 ///     runs/KEY/ended.json                how it ended, as concluded from Slurm, when no supervisor
 ///                                        could say so; written once (client)
+///     runs/KEY/shown.json                how far its output has been shown to somebody (client)
 ///     runs/KEY/link-N/job.json           cluster and job id; written once (who submitted link N)
 ///     runs/KEY/link-N/claim              the id of the one job that may run link N (supervisor)
 ///     runs/KEY/link-N/out.log err.log    the program's bytes; a byte's place in the file is its
@@ -35,6 +36,7 @@ std::string run_json(const RunKey&);
 std::string walltime_json(const RunKey&);
 std::string inbox(const RunKey&);
 std::string ended_json(const RunKey&);
+std::string shown_json(const RunKey&);
 std::string link_dir(const RunKey&, LinkNumber);
 std::string job_json(const RunKey&, LinkNumber);
 std::string claim(const RunKey&, LinkNumber);

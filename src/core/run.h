@@ -22,6 +22,20 @@ enum class Input {
     terminal, ///< what a person types while attached; a lost client is silence, not an end
 };
 
+/// Cells of a terminal.
+struct TerminalSize {
+    int rows = 24;
+    int columns = 80;
+    bool operator==(const TerminalSize&) const = default;
+};
+
+/// A program on a terminal of its own: a person types, stdout and stderr are one stream.
+struct Pty {
+    TerminalSize size;  ///< until somebody attaches with another
+    bool shell = false; ///< `gpuq shell`: ends when nobody comes to it, or comes back
+    bool operator==(const Pty&) const = default;
+};
+
 /// What a person asked for, with every default filled in. Immutable once recorded in
 /// run.json, but for the walltime: `gpuq extend` keeps a later one in walltime.json, which readers
 /// (runs/evidence.h) put in its place.
@@ -39,6 +53,7 @@ struct Request {
     std::optional<std::string> qos;
     std::optional<JobId> after; ///< start only when this job has ended well
     Input input = Input::none;
+    std::optional<Pty> pty; ///< set: `input` is `terminal`
 
     // The chosen environment, recorded so that a later link gets the same one.
     std::vector<std::pair<std::string, std::string>> env; ///< --env NAME=VALUE

@@ -28,6 +28,7 @@ struct AskedFor {
     std::optional<std::string> qos;
     std::optional<JobId> after; ///< the caller finds the job that `--after RUN` means
     Input input = Input::none;
+    std::optional<Pty> pty;
     /// `--env NAME=VALUE`, or `--env NAME` for the value it has here.
     std::vector<std::pair<std::string, std::optional<std::string>>> env;
     std::vector<std::string> modules;

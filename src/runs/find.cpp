@@ -188,6 +188,15 @@ Result<RunKey> find_run(Store& store, std::string_view word)
     return matches.unfinished.empty() ? *matches.finished : matches.unfinished.front();
 }
 
+Result<RunKey> find_current_run(Store& store)
+{
+    TRY_ASSIGN(const std::vector<RunKey> active, active_runs(store));
+    const auto current = std::find_if(active.begin(), active.end(), [&](const RunKey& key) {
+        return is_recorded(store, key) && is_unfinished(store, key);
+    });
+    return current == active.end() ? find_run(store, "last") : *current;
+}
+
 std::string short_key(const RunKey& key)
 {
     return std::string(random_part(key).substr(0, k_shortest_key));

@@ -27,6 +27,9 @@ Result<RunMatches> find_runs(Store& store, std::string_view word);
 /// The one run that is meant: the newest unfinished, else the newest.
 Result<RunKey> find_run(Store& store, std::string_view word);
 
+/// The run that is meant when none is named: the newest that goes on, else the newest.
+Result<RunKey> find_current_run(Store& store);
+
 /// How `ls` writes a run that has no job id yet.
 std::string short_key(const RunKey& key);
 

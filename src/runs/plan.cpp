@@ -300,6 +300,7 @@ Result<Plan> plan(const AskedFor& asked, const Partitions& partitions,
     request.qos = asked.qos;
     request.after = asked.after;
     request.input = asked.input;
+    request.pty = asked.pty;
     request.modules = asked.modules;
     request.conda = asked.conda;
     request.container = asked.container;

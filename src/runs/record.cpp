@@ -272,6 +272,14 @@ json json_of(const GpuRequest& gpus)
             {"min_memory_mib", or_null(gpus.min_memory_mib)}};
 }
 
+json json_of(const std::optional<Pty>& pty)
+{
+    return pty ? json{{"rows", pty->size.rows},
+                      {"columns", pty->size.columns},
+                      {"shell", pty->shell}}
+               : json(nullptr);
+}
+
 json json_of(const Request& request)
 {
     json env = json::array();
@@ -291,6 +299,7 @@ json json_of(const Request& request)
             {"qos", or_null(request.qos)},
             {"after", request.after ? json(request.after->value) : json(nullptr)},
             {"input", word_of(request.input)},
+            {"pty", json_of(request.pty)},
             {"env", env},
             {"modules", list_of(request.modules)},
             {"conda", or_null(request.conda)},
@@ -308,6 +317,20 @@ Result<GpuRequest> gpus_from(const json& object)
     gpus.min_memory_mib = in.maybe_number<std::uint64_t>("min_memory_mib");
     TRY(in.check());
     return gpus;
+}
+
+/// Records of before terminals have none.
+Result<std::optional<Pty>> pty_from(const json& object)
+{
+    if (object.is_null()) {
+        return std::optional<Pty>{};
+    }
+    Fields in(object, "run.json: pty");
+    Pty pty;
+    pty.size = {in.number<std::uint16_t>("rows"), in.number<std::uint16_t>("columns")};
+    pty.shell = in.maybe_flag("shell");
+    TRY(in.check());
+    return std::optional{pty};
 }
 
 Result<Request> request_from(const json& object)
@@ -343,6 +366,7 @@ Result<Request> request_from(const json& object)
     }
     TRY(in.check());
     TRY_ASSIGN(request.gpus, gpus_from(in.object("gpus")));
+    TRY_ASSIGN(request.pty, pty_from(in.object("pty")));
     return request;
 }
 
@@ -428,6 +452,20 @@ Result<WalltimeChange> walltime_change_from_json(std::string_view text)
                           in.text("by"), in.time("at")};
     TRY(in.check());
     return change;
+}
+
+std::string to_json(const Shown& shown)
+{
+    return text_of({{"schema", k_schema}, {"out", shown.out}, {"err", shown.err}});
+}
+
+Result<Shown> shown_from_json(std::string_view text)
+{
+    TRY_ASSIGN(const json document, parse(text, "shown.json"));
+    Fields in(document, "shown.json");
+    Shown shown{in.number<std::uint64_t>("out"), in.number<std::uint64_t>("err")};
+    TRY(in.check());
+    return shown;
 }
 
 std::string to_json(const StopRequest& request)

@@ -5,6 +5,7 @@
 #include "core/run.h"
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -40,6 +41,14 @@ struct WalltimeChange {
 };
 std::string to_json(const WalltimeChange& change);
 Result<WalltimeChange> walltime_change_from_json(std::string_view text);
+/// runs/KEY/shown.json: offsets of the first bytes that nobody has been shown, as far as a client
+/// lived to tell.
+struct Shown {
+    std::uint64_t out = 0, err = 0;
+    bool operator==(const Shown&) const = default;
+};
+std::string to_json(const Shown& shown);
+Result<Shown> shown_from_json(std::string_view text);
 
 /// runs/KEY/inbox/stop.json.
 struct StopRequest {

@@ -16,12 +16,16 @@ enum class Type : std::uint8_t {
     stop = 5,
     bye = 6,
     output_taken = 7,
+    terminal = 8,
+    take = 9,
     hello = 65,
     started = 66,
     output = 67,
     stdin_taken = 68,
     note = 69,
     ended = 70,
+    screen = 71,
+    taken = 72,
 };
 
 class Writer {
@@ -149,6 +153,21 @@ std::string bytes_of(const OutputTaken& frame)
     return Writer(Type::output_taken).number(frame.bytes).number(frame.room).frame();
 }
 
+std::string bytes_of(const Terminal& frame)
+{
+    return Writer(Type::terminal)
+        .number(frame.client)
+        .number(static_cast<std::uint16_t>(frame.size.rows))
+        .number(static_cast<std::uint16_t>(frame.size.columns))
+        .number(static_cast<std::uint8_t>(frame.redraw))
+        .frame();
+}
+
+std::string bytes_of(const Take& frame)
+{
+    return Writer(Type::take).text(frame.by).frame();
+}
+
 std::string bytes_of(const Bye&)
 {
     return Writer(Type::bye).frame();
@@ -187,6 +206,16 @@ std::string bytes_of(const StdinTaken& frame)
 std::string bytes_of(const Note& frame)
 {
     return Writer(Type::note).text(frame.text).frame();
+}
+
+std::string bytes_of(const Screen& frame)
+{
+    return Writer(Type::screen).rest(frame.bytes).frame();
+}
+
+std::string bytes_of(const Taken& frame)
+{
+    return Writer(Type::taken).text(frame.by).frame();
 }
 
 std::string bytes_of(const Ended& frame)
@@ -235,6 +264,12 @@ std::optional<Frame> frame_from(Type type, Reader& in)
         return Stop{in.text()};
     case Type::output_taken:
         return OutputTaken{in.number<std::uint64_t>(), in.number<std::uint64_t>()};
+    case Type::terminal:
+        return Terminal{in.number<std::uint64_t>(),
+                        {in.number<std::uint16_t>(), in.number<std::uint16_t>()},
+                        in.number<std::uint8_t>() != 0};
+    case Type::take:
+        return Take{in.text()};
     case Type::bye:
         return Bye{};
     case Type::hello:
@@ -248,6 +283,10 @@ std::optional<Frame> frame_from(Type type, Reader& in)
         return StdinTaken{in.number<std::uint64_t>(), in.number<std::uint64_t>()};
     case Type::note:
         return Note{in.text()};
+    case Type::screen:
+        return Screen{in.rest()};
+    case Type::taken:
+        return Taken{in.text()};
     case Type::ended:
         return ended_from(in);
     }

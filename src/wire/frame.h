@@ -33,6 +33,8 @@ enum class Role : std::uint8_t {
 };
 
 // Client to supervisor.
+/// In the place of an offset: nothing of what was written before now.
+constexpr std::uint64_t k_from_now = ~std::uint64_t{0};
 /// First frame of a client. Output is sent from these offsets on. On the step's own streams no
 /// Attach is needed: it is an owner from offset 0.
 struct Attach {
@@ -70,6 +72,20 @@ struct OutputTaken {
     std::uint64_t bytes = 0;
     std::uint64_t room = 0;
     bool operator==(const OutputTaken&) const = default;
+};
+/// This connection ends in a terminal of that size, and what it sends is typed there. Said after
+/// Attach, and again when the size changes; only where the program has a terminal.
+struct Terminal {
+    std::uint64_t client = 0; ///< the same over all connections of a client: Stdin's offsets
+                              ///< count for each client by itself
+    TerminalSize size;
+    bool redraw = false; ///< a new client: show it the screen
+    bool operator==(const Terminal&) const = default;
+};
+/// All other clients are to leave.
+struct Take {
+    std::string by;
+    bool operator==(const Take&) const = default;
 };
 /// A client leaves on purpose: an owner's silence from here on is not a death.
 struct Bye {
@@ -109,6 +125,17 @@ struct Note {
     std::string text;
     bool operator==(const Note&) const = default;
 };
+/// What a new client's terminal is to be given before anything else: the modes that the program
+/// has set, and the last lines. No part of the output.
+struct Screen {
+    std::string bytes;
+    bool operator==(const Screen&) const = default;
+};
+/// Another client has said Take; nothing more comes.
+struct Taken {
+    std::string by;
+    bool operator==(const Taken&) const = default;
+};
 /// The end: all output has been sent before it.
 struct Ended {
     Ending ending;
@@ -117,8 +144,8 @@ struct Ended {
     bool operator==(const Ended&) const = default;
 };
 
-using Frame = std::variant<Attach, Stdin, StdinEnd, Signal, Stop, OutputTaken, Bye, Hello, Started,
-                           Output, StdinTaken, Note, Ended>;
+using Frame = std::variant<Attach, Stdin, StdinEnd, Signal, Stop, OutputTaken, Terminal, Take, Bye,
+                           Hello, Started, Output, StdinTaken, Note, Screen, Taken, Ended>;
 
 /// The bytes of a frame. Payloads beyond `k_max_payload` are a programming error.
 std::string encode(const Frame& frame);

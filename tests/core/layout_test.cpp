@@ -18,6 +18,7 @@ TEST(Layout, NamesTheFilesOfARun)
     EXPECT_EQ(layout::run_json(k_key), run + "/run.json");
     EXPECT_EQ(layout::inbox(k_key), run + "/inbox");
     EXPECT_EQ(layout::ended_json(k_key), run + "/ended.json");
+    EXPECT_EQ(layout::shown_json(k_key), run + "/shown.json");
     EXPECT_EQ(layout::log(k_key, {1}, Stream::out), run + "/link-1/out.log");
     EXPECT_EQ(layout::log(k_key, {2}, Stream::err), run + "/link-2/err.log");
     EXPECT_EQ(layout::order(k_key, {1}), run + "/link-1/order");

@@ -102,6 +102,18 @@ TEST_F(Find, KnowsAKeyAndWhatLsShowsOfIt)
     EXPECT_EQ(find_run(m_store, "ab0103").error().kind, Error::Kind::missing); // too short
 }
 
+TEST_F(Find, WithoutAWordMeansTheNewestThatGoesOnElseTheNewest)
+{
+    EXPECT_EQ(find_current_run(m_store).error().text, "no run yet; gpuq run PROGRAM starts one");
+    const RunOnDisk oldest = run("a", 30s).ended(m_well);
+    EXPECT_EQ(find_current_run(m_store).value(), oldest.key());
+    const RunOnDisk active = run("b", 20s);
+    run("c", 10s).ended(m_well);
+    EXPECT_EQ(find_current_run(m_store).value(), active.key());
+    const RunOnDisk newer = run("d", 5s);
+    EXPECT_EQ(find_current_run(m_store).value(), newer.key());
+}
+
 TEST_F(Find, NamesWhatIsNear)
 {
     run("train", 10s);

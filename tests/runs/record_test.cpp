@@ -80,6 +80,29 @@ TEST(Record, EveryInputSurvives)
     }
 }
 
+TEST(Record, ATerminalSurvivesAndOlderRunsHaveNone)
+{
+    gpuq::Run run = small_run();
+    run.request.pty = Pty{{50, 132}, /*shell=*/true};
+    const std::string text = to_json(run);
+    EXPECT_EQ(run_from_json(text)->request, run.request);
+    std::string older = to_json(small_run());
+    const std::size_t at = older.find("    \"pty\": null,\n");
+    ASSERT_NE(at, std::string::npos);
+    older.erase(at, older.find('\n', at) + 1 - at);
+    EXPECT_EQ(run_from_json(older)->request.pty, std::nullopt);
+    std::string wrong = text;
+    wrong.replace(wrong.find("132"), 3, "\"x\"");
+    EXPECT_FALSE(run_from_json(wrong));
+}
+
+TEST(Record, WhatWasShownSurvives)
+{
+    const Shown shown{1ULL << 40, 7};
+    EXPECT_EQ(*shown_from_json(to_json(shown)), shown);
+    EXPECT_FALSE(shown_from_json("{}"));
+}
+
 TEST(Record, BytesThatAreNotUtf8AreHex)
 {
     EXPECT_NE(to_json(full_run()).find(R"("hex": "4c4154494e3d636166e9")"), std::string::npos);

@@ -22,6 +22,9 @@ std::vector<Frame> one_of_each()
         Signal{15},
         Stop{"ada@login1"},
         OutputTaken{1ULL << 41, 1 << 20},
+        Terminal{1ULL << 63, {50, 132}, true},
+        Terminal{1, {65535, 1}, false},
+        Take{"ada@login2"},
         Bye{},
         Hello{k_version, "20261120T131158.042Z-0f3a9c1e5b7d2468", 3, 4'000'000'000U, "n1"},
         Started{4242},
@@ -30,6 +33,8 @@ std::vector<Frame> one_of_each()
         Output{Stream::out, 1, std::string(k_piece, 'x')},
         StdinTaken{5, 1 << 20},
         Note{"15 minutes left"},
+        Screen{bytes},
+        Taken{"ada@login2"},
         Ended{ending, 1ULL << 50, 3, "last\nlines\n"},
         Ended{Ending{-1, Cause::lost, "", Time{}}, 0, 0, ""},
     };
