@@ -5,6 +5,7 @@
 #include <limits>
 #include <poll.h>
 #include <type_traits>
+#include <utility>
 
 namespace gpuq::supervisor {
 namespace {
@@ -18,12 +19,13 @@ constexpr auto k_introduction = 10s;
 } // namespace
 
 Clients::Clients(Backlog& backlog, InputBuffer& input, LogWriter& log, wire::Hello hello,
-                 Requests requests)
+                 Requests requests, Typing typing)
     : m_backlog(backlog)
     , m_input(input)
     , m_log(log)
     , m_hello(std::move(hello))
     , m_requests(std::move(requests))
+    , m_typing(typing)
 {
 }
 
@@ -49,7 +51,8 @@ void Clients::add_to(PollSet& polls)
         member.polled_input.reset();
         member.polled_output.reset();
         // An owner that sends more than there is room for waits in its own pipe.
-        const bool may_send = !owns(member) || m_input.room() > 0;
+        const bool sends = owns(member) || member.terminal;
+        const bool may_send = !sends || m_input.room() > 0;
         if (connection.input() >= 0) {
             member.polled_input =
                 polls.add(connection.input(), may_send ? short{POLLIN} : short{0});
@@ -102,6 +105,7 @@ void Clients::read_frames(Member& member, Clock::time_point now)
         return;
     }
     lose_owner(member.connection, now);
+    lose_terminal(member);
     member.dead = member.dead || !member.connection.outlives_input();
 }
 
@@ -121,7 +125,8 @@ void Clients::handle_frame(Member& member, const wire::Frame& frame, Clock::time
             } else if constexpr (std::is_same_v<Kind, wire::Stdin>) {
                 handle_input(member, each);
             } else if constexpr (std::is_same_v<Kind, wire::StdinEnd>) {
-                member.dead = owns(member) && !m_input.end(each.offset);
+                member.dead =
+                    m_typing == Typing::one_owner && owns(member) && !m_input.end(each.offset);
             } else if constexpr (std::is_same_v<Kind, wire::Signal>) {
                 m_requests.signal(each.number);
             } else if constexpr (std::is_same_v<Kind, wire::Stop>) {
@@ -131,6 +136,11 @@ void Clients::handle_frame(Member& member, const wire::Frame& frame, Clock::time
             } else if constexpr (std::is_same_v<Kind, wire::Bye>) {
                 member.connection.leave();
                 lose_owner(member.connection, now);
+                lose_terminal(member);
+            } else if constexpr (std::is_same_v<Kind, wire::Terminal>) {
+                add_terminal(member, each);
+            } else if constexpr (std::is_same_v<Kind, wire::Take>) {
+                take(member, each);
             }
         },
         frame);
@@ -138,8 +148,78 @@ void Clients::handle_frame(Member& member, const wire::Frame& frame, Clock::time
 
 void Clients::handle_input(Member& member, const wire::Stdin& frame)
 {
-    if (owns(member)) {
+    if (m_typing == Typing::terminals) {
+        type(member, frame);
+    } else if (owns(member)) {
         member.dead = !m_input.take(frame.offset, frame.bytes);
+    }
+}
+
+/// Bytes that a client sends again after a change of connection are typed once.
+void Clients::type(Member& member, const wire::Stdin& frame)
+{
+    if (!member.terminal) {
+        return;
+    }
+    std::uint64_t& typed = m_typed[member.terminal->client];
+    if (frame.offset > typed) {
+        member.dead = true;
+        return;
+    }
+    const std::uint64_t known = std::min<std::uint64_t>(typed - frame.offset, frame.bytes.size());
+    const std::string_view news = std::string_view(frame.bytes).substr(known);
+    typed += news.size();
+    m_input.take(m_input.taken(), news);
+}
+
+void Clients::add_terminal(Member& member, const wire::Terminal& frame)
+{
+    if (m_typing != Typing::terminals) {
+        return;
+    }
+    member.terminal = frame;
+    member.turn = ++m_turn;
+    if (frame.redraw) {
+        member.connection.send(wire::Screen{m_requests.screen(frame.size)});
+    }
+    m_requests.resize(frame.size, frame.redraw);
+}
+
+/// The size of whoever came or changed last, of those who are still there.
+void Clients::lose_terminal(Member& member)
+{
+    if (!std::exchange(member.terminal, std::nullopt)) {
+        return;
+    }
+    const Member* latest = nullptr;
+    for (const Member& other : m_members) {
+        if (other.terminal && !other.dead && (!latest || other.turn > latest->turn)) {
+            latest = &other;
+        }
+    }
+    if (latest && latest->turn < member.turn) {
+        m_requests.resize(latest->terminal->size, false);
+    }
+}
+
+bool Clients::has_terminal() const
+{
+    return std::any_of(m_members.begin(), m_members.end(),
+                       [](const Member& member) { return member.terminal.has_value(); });
+}
+
+/// The others leave when they read it. Who feeds the program by a pipe stays: its end would be the
+/// run's.
+void Clients::take(const Member& taker, const wire::Take& frame)
+{
+    for (Member& member : m_members) {
+        const auto role = member.connection.role();
+        const bool feeds =
+            m_typing == Typing::one_owner && owns(member) && !m_input.ended() && !m_input.closed();
+        if (&member != &taker && role && *role != wire::Role::guard && !feeds) {
+            member.connection.send(wire::Taken{frame.by});
+            lose_terminal(member);
+        }
     }
 }
 
@@ -164,7 +244,9 @@ void Clients::own(Connection& connection)
     m_owner = connection.id();
     m_had_owner = true;
     m_without_owner.reset();
-    connection.send(wire::StdinTaken{m_input.taken(), m_input.room()});
+    if (m_typing == Typing::one_owner) {
+        connection.send(wire::StdinTaken{m_input.taken(), m_input.room()});
+    }
 }
 
 void Clients::introduce(Connection& connection)
@@ -190,9 +272,10 @@ void Clients::lose_owner(const Connection& connection, Clock::time_point now)
 
 void Clients::bury(Clock::time_point now)
 {
-    for (const Member& member : m_members) {
+    for (Member& member : m_members) {
         if (member.dead) {
             lose_owner(member.connection, now);
+            lose_terminal(member);
         }
     }
     std::erase_if(m_members, [](const Member& member) { return member.dead; });
@@ -200,14 +283,17 @@ void Clients::bury(Clock::time_point now)
 
 void Clients::tell_input_taken()
 {
-    const wire::StdinTaken taken{m_input.taken(), m_input.room()};
-    if (!m_owner || taken == m_told) {
-        return;
-    }
     for (Member& member : m_members) {
-        if (owns(member)) {
+        const bool counts =
+            m_typing == Typing::terminals ? member.terminal.has_value() : owns(member);
+        if (!counts) {
+            continue;
+        }
+        const wire::StdinTaken taken{
+            member.terminal ? m_typed[member.terminal->client] : m_input.taken(), m_input.room()};
+        if (member.told != taken) {
             member.connection.send(taken);
-            m_told = taken;
+            member.told = taken;
         }
     }
 }

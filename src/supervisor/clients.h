@@ -11,6 +11,7 @@
 #include "supervisor/supervise.h"
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,10 +27,19 @@ public:
     struct Requests {
         std::function<void(int number)> signal;
         std::function<void(const std::string& by)> stop;
+        /// Of the program's terminal; `anew`: it is to draw all it shows.
+        std::function<void(TerminalSize size, bool anew)> resize = {};
+        /// What a terminal that comes now is to be given first.
+        std::function<std::string(TerminalSize size)> screen = {};
+    };
+    /// How the program gets its input.
+    enum class Typing {
+        one_owner, ///< of a pipe: bytes of the owner, by offset
+        terminals, ///< whatever comes from connections that end in a terminal
     };
     /// The references outlive the object.
     Clients(Backlog& backlog, InputBuffer& input, LogWriter& log, wire::Hello hello,
-            Requests requests);
+            Requests requests, Typing typing);
 
     void listen(Server server) { m_server = std::move(server); }
     /// The standard streams, as the first owner.
@@ -53,6 +63,10 @@ public:
     bool had_owner() const { return m_had_owner; }
     void expect_owner(Clock::time_point now) { m_without_owner = now; }
 
+    /// Somebody sits at the program's terminal; somebody once did.
+    bool has_terminal() const;
+    bool had_terminal() const { return m_turn > 0; }
+
     /// The first chunk that somebody who keeps reading still needs.
     std::uint64_t needed(Clock::time_point now, std::chrono::milliseconds stalled) const;
     /// Drops who takes nothing any more. True when all others have been told of the end.
@@ -65,12 +79,19 @@ private:
         Connection connection;
         std::optional<std::size_t> polled_input, polled_output;
         bool dead = false;
+        std::optional<wire::Terminal> terminal;
+        std::uint64_t turn = 0; ///< the highest among the terminals: its size counts
+        std::optional<wire::StdinTaken> told;
     };
     void accept(Clock::time_point now);
     void introduce(Connection& connection);
     void read_frames(Member& member, Clock::time_point now);
     void handle_frame(Member& member, const wire::Frame& frame, Clock::time_point now);
     void handle_input(Member& member, const wire::Stdin& frame);
+    void type(Member& member, const wire::Stdin& frame);
+    void add_terminal(Member& member, const wire::Terminal& frame);
+    void lose_terminal(Member& member);
+    void take(const Member& taker, const wire::Take& frame);
     void attach(Member& member, const wire::Attach& frame);
     void own(Connection& connection);
     bool owns(const Member& member) const { return m_owner == member.connection.id(); }
@@ -83,6 +104,9 @@ private:
     LogWriter& m_log;
     wire::Hello m_hello;
     Requests m_requests;
+    Typing m_typing;
+    std::map<std::uint64_t, std::uint64_t> m_typed; ///< offset in the input of each client
+    std::uint64_t m_turn = 0;
     std::optional<Server> m_server;
     std::optional<std::size_t> m_polled_server;
     std::vector<Member> m_members;
@@ -92,7 +116,6 @@ private:
     std::optional<Clock::time_point> m_without_owner;
     std::optional<int> m_started;
     std::optional<wire::Ended> m_ended;
-    wire::StdinTaken m_told;
 };
 
 } // namespace gpuq::supervisor

@@ -59,7 +59,8 @@ bool Connection::receive()
 void Connection::attach(const wire::Attach& attach, const Backlog& backlog)
 {
     m_role = attach.role;
-    m_bookmark.at = {attach.out, attach.err};
+    m_bookmark.at = {std::min(attach.out, backlog.end()[0]),
+                     std::min(attach.err, backlog.end()[1])};
     m_next = backlog.first();
     m_in_history = attach.role != wire::Role::guard && is_behind(m_bookmark.at, backlog.begin());
 }

@@ -120,6 +120,25 @@ std::vector<pid_t> descendants(const std::vector<pid_t>& spared)
     return found;
 }
 
+std::chrono::milliseconds cpu_time_of(const std::vector<pid_t>& processes)
+{
+    unsigned long long ticks = 0;
+    for (const pid_t pid : processes) {
+        const std::string text = proc_text(pid, "stat");
+        const std::size_t name_end = text.rfind(')');
+        unsigned long long own = 0, system = 0, childrens = 0, system_of_children = 0;
+        // Fields 14 to 17 of proc(5).
+        if (name_end != std::string::npos &&
+            std::sscanf(text.c_str() + name_end + 1,
+                        " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu", &own,
+                        &system, &childrens, &system_of_children) == 4) {
+            ticks += own + system + childrens + system_of_children;
+        }
+    }
+    return std::chrono::milliseconds(ticks * 1000 /
+                                     static_cast<unsigned long long>(::sysconf(_SC_CLK_TCK)));
+}
+
 bool kill_descendants(std::chrono::milliseconds patience)
 {
     const auto until = std::chrono::steady_clock::now() + patience;

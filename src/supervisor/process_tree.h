@@ -15,6 +15,9 @@ void become_subreaper();
 /// below them.
 std::vector<pid_t> descendants(const std::vector<pid_t>& spared = {});
 
+/// Processor time that these and their ended children have used.
+std::chrono::milliseconds cpu_time_of(const std::vector<pid_t>& processes);
+
 /// Kills (SIGKILL) and reaps all that is below the calling process, again and again until nothing
 /// is left or `patience` is over (a process in an uninterruptible sleep, or of another user).
 /// True when nothing is left.

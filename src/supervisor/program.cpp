@@ -8,11 +8,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <termios.h>
 #include <unistd.h>
 
 namespace gpuq::supervisor {
@@ -39,6 +42,14 @@ std::vector<char*> pointers(const std::vector<std::string>& texts)
     return list;
 }
 
+winsize as_winsize(TerminalSize size)
+{
+    winsize cells{};
+    cells.ws_row = static_cast<unsigned short>(size.rows);
+    cells.ws_col = static_cast<unsigned short>(size.columns);
+    return cells;
+}
+
 void reset_signals()
 {
     for (int number = 1; number < NSIG; ++number) {
@@ -62,6 +73,39 @@ void close_others_on_exec()
     }
 }
 
+/// Both sides of a new terminal, in the modes that a login gives it.
+struct Sides {
+    Descriptor ours, programs;
+};
+
+Error no_terminal()
+{
+    return fail(Error::Kind::internal,
+                fmt::format("no terminal for the program on this node: {}", error_text(errno)));
+}
+
+Result<Sides> open_terminal(TerminalSize size)
+{
+    Sides sides;
+    sides.ours.reset(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
+    char name[64] = "";
+    if (!sides.ours || ::grantpt(sides.ours.get()) != 0 || ::unlockpt(sides.ours.get()) != 0 ||
+        ::ptsname_r(sides.ours.get(), name, sizeof name) != 0) {
+        return no_terminal();
+    }
+    sides.programs.reset(::open(name, O_RDWR | O_NOCTTY | O_CLOEXEC));
+    termios modes{};
+    if (!sides.programs || ::tcgetattr(sides.programs.get(), &modes) != 0) {
+        return no_terminal();
+    }
+    modes.c_iflag |= IUTF8; // erasing takes whole characters
+    modes.c_cc[VERASE] = 0x7f;
+    ::tcsetattr(sides.programs.get(), TCSANOW, &modes);
+    const winsize cells = as_winsize(size);
+    ::ioctl(sides.ours.get(), TIOCSWINSZ, &cells);
+    return sides;
+}
+
 [[noreturn]] void become(const Program::Plan& plan, std::array<int, 3> streams, int report,
                          char* const* argv, char** environment)
 {
@@ -75,6 +119,9 @@ void close_others_on_exec()
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (int fd = 0; fd < 3; ++fd) {
         ::dup2(streams[fd], fd);
+    }
+    if (plan.terminal) {
+        ::ioctl(0, TIOCSCTTY, 0);
     }
     close_others_on_exec();
     if (::chdir(plan.work_dir.c_str()) != 0) {
@@ -166,33 +213,25 @@ std::vector<std::string> on_nodes(std::vector<std::string> argv, int nodes, Inpu
 
 Result<Program> Program::start(const Plan& plan)
 {
+    Program program;
     TRY_ASSIGN(Pipe report, make_pipe());
-    TRY_ASSIGN(Pipe out, make_pipe());
-    TRY_ASSIGN(Pipe err, make_pipe());
-    Pipe in;
-    if (plan.with_input) {
-        TRY_ASSIGN(in, make_pipe());
-    } else {
-        in.read.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-    }
+    TRY_ASSIGN(const Streams theirs, plan.terminal ? program.make_terminal(*plan.terminal)
+                                                   : program.make_pipes(plan.with_input));
     const std::vector<char*> argv = pointers(plan.argv);
     std::vector<char*> environment = pointers(plan.environment);
 
-    Program program;
     program.m_pid = ::fork();
     if (program.m_pid < 0) {
         return fail(Error::Kind::internal,
                     fmt::format("no process for the program on this node: {}", error_text(errno)));
     }
     if (program.m_pid == 0) {
-        become(plan, {in.read.get(), out.write.get(), err.write.get()}, report.write.get(),
+        become(plan, {theirs[0].get(), theirs[1].get(), theirs[2].get()}, report.write.get(),
                argv.data(), environment.data());
     }
     program.m_argv = plan.argv;
     program.m_work_dir = plan.work_dir;
     program.m_report = std::move(report.read);
-    program.m_input = std::move(in.write);
-    program.m_output = {std::move(out.read), std::move(err.read)};
     for (const int fd : {program.m_report.get(), program.m_input.get(), program.m_output[0].get(),
                          program.m_output[1].get()}) {
         if (fd >= 0) {
@@ -200,6 +239,34 @@ Result<Program> Program::start(const Plan& plan)
         }
     }
     return program;
+}
+
+Result<Program::Streams> Program::make_pipes(bool with_input)
+{
+    TRY_ASSIGN(Pipe out, make_pipe());
+    TRY_ASSIGN(Pipe err, make_pipe());
+    Pipe in;
+    if (with_input) {
+        TRY_ASSIGN(in, make_pipe());
+    } else {
+        in.read.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    }
+    m_input = std::move(in.write);
+    m_output = {std::move(out.read), std::move(err.read)};
+    return Streams{std::move(in.read), std::move(out.write), std::move(err.write)};
+}
+
+Result<Program::Streams> Program::make_terminal(TerminalSize size)
+{
+    TRY_ASSIGN(Sides sides, open_terminal(size));
+    m_input.reset(::fcntl(sides.ours.get(), F_DUPFD_CLOEXEC, 3));
+    m_output[0] = std::move(sides.ours);
+    Streams theirs;
+    for (Descriptor& stream : theirs) {
+        stream.reset(::fcntl(sides.programs.get(), F_DUPFD_CLOEXEC, 3));
+    }
+    m_terminal = std::move(sides.programs);
+    return theirs;
 }
 
 std::optional<NotStarted> Program::read_report()
@@ -215,6 +282,25 @@ void Program::signal(int number) const
 {
     if (m_pid > 0) {
         ::kill(-m_pid, number);
+    }
+}
+
+void Program::hang_up() const
+{
+    const pid_t foreground = m_output[0] ? ::tcgetpgrp(m_output[0].get()) : -1;
+    for (const pid_t group : {foreground, m_pid}) {
+        if (group > 0) {
+            ::kill(-group, SIGHUP);
+            ::kill(-group, SIGCONT);
+        }
+    }
+}
+
+void Program::resize(TerminalSize size) const
+{
+    if (m_output[0]) {
+        const winsize cells = as_winsize(size);
+        ::ioctl(m_output[0].get(), TIOCSWINSZ, &cells);
     }
 }
 

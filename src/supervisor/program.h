@@ -40,14 +40,16 @@ private:
 std::vector<std::string> on_nodes(std::vector<std::string> argv, int nodes, Input input);
 
 /// The program of a run: a child in a session and process group of its own, its standard streams
-/// on pipes. No other descriptor reaches it, every signal has its default meaning for it.
+/// on pipes, or on a terminal of its own, which it controls: then both streams come as output()[0].
+/// No other descriptor reaches it, every signal has its default meaning for it.
 class Program {
 public:
     struct Plan {
         std::vector<std::string> argv;
         std::vector<std::string> environment;
         std::string work_dir;
-        bool with_input = false; ///< else stdin is /dev/null
+        bool with_input = false;              ///< else stdin is /dev/null
+        std::optional<TerminalSize> terminal; ///< set: on a terminal, with input
     };
     /// Forks. What goes wrong later, in the child, is told by report().
     static Result<Program> start(const Plan& plan);
@@ -64,12 +66,24 @@ public:
 
     /// To its whole process group.
     void signal(int number) const;
+    /// To what runs in the foreground of its terminal as well, as when it is hung up.
+    void hang_up() const;
+
+    /// Tells the foreground of the terminal (SIGWINCH) when that is a change.
+    void resize(TerminalSize size) const;
+    /// Once the program has ended: the terminal ends as soon as nobody else has it open.
+    void let_terminal_go() { m_terminal.reset(); }
 
 private:
+    using Streams = std::array<Descriptor, 3>; ///< the child's 0, 1 and 2
+    Result<Streams> make_pipes(bool with_input);
+    Result<Streams> make_terminal(TerminalSize size);
+
     std::vector<std::string> m_argv;
     std::string m_work_dir;
     pid_t m_pid = -1;
     Descriptor m_report, m_input;
+    Descriptor m_terminal; ///< the program's side, so that the terminal stays while it runs
     std::array<Descriptor, 2> m_output;
 };
 

@@ -25,6 +25,9 @@ Descriptor taken_stream(int fd)
     return stream;
 }
 
+/// For a run whose client had no terminal: what nearly all of them understand.
+constexpr const char* k_terminal_type = "xterm-256color";
+
 std::vector<std::string> own_environment()
 {
     std::vector<std::string> texts;
@@ -81,7 +84,10 @@ void Supervisor::start()
         wire::Hello{wire::k_version, m_options.key.text(), m_options.link.value,
                     m_options.job.value_or(JobId{}).value, m_options.node},
         Clients::Requests{[this](int number) { signal_program(number); },
-                          [this](const std::string& by) { stop(by); }});
+                          [this](const std::string& by) { stop(by); },
+                          [this](TerminalSize size, bool anew) { resize(size, anew); },
+                          [this](TerminalSize size) { return screen(size); }},
+        m_run && m_run->request.pty ? Clients::Typing::terminals : Clients::Typing::one_owner);
     if (m_options.first) {
         m_clients->add_first(taken_stream(STDIN_FILENO), taken_stream(STDOUT_FILENO), m_now);
     }
@@ -126,12 +132,19 @@ std::optional<NotStarted> Supervisor::start_program(const Run& run)
     plan.environment = environment(run);
     plan.work_dir = run.request.work_dir;
     plan.with_input = run.request.input != Input::none;
+    if (run.request.pty) {
+        plan.terminal = run.request.pty->size;
+    }
     auto program = Program::start(plan);
     if (!program) {
         return NotStarted{static_cast<int>(ExitStatus::internal), program.error().text};
     }
     m_program = *std::move(program);
     m_input.open(&m_program->input());
+    if (run.request.pty && run.request.pty->shell) {
+        m_abandonment.emplace(m_now, Abandonment::Limits{m_options.patience.unclaimed_shell,
+                                                         m_options.patience.idle_shell});
+    }
     return std::nullopt;
 }
 
@@ -150,6 +163,11 @@ std::vector<std::string> Supervisor::environment(const Run& run)
     variables.set("GPUQ_STOP_FILE", path(layout::stop_file(run.key, m_options.link)));
     variables.set("GPUQ_SAVE_FILE", path(layout::save_file(run.key, m_options.link)));
     variables.set_default("PYTHONUNBUFFERED", "1");
+    if (run.request.pty) {
+        variables.set_default("TERM", k_terminal_type);
+        variables.unset("COLUMNS"); // of the terminal that the client was started in
+        variables.unset("LINES");
+    }
     for (const auto& [name, value] : run.request.env) {
         variables.set(name, value);
     }

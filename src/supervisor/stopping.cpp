@@ -61,6 +61,9 @@ void Supervisor::kill_for(Killing killing, Clock::duration grace)
     m_kill_at = m_kill_at ? std::min(*m_kill_at, at) : at;
     m_program->signal(SIGTERM);
     m_program->signal(SIGCONT);
+    if (m_run->request.pty) {
+        m_program->hang_up(); // a shell takes no notice of TERM
+    }
 }
 
 void Supervisor::kill_when_due()
@@ -226,7 +229,9 @@ void Supervisor::warn()
     m_asked_for_warning = false;
     if (const auto text = m_deadline->warning(m_doors.clock.now())) {
         journal(Event::Kind::warned, *text);
-        m_clients->note(*text);
+        if (!m_run->request.pty) {
+            m_clients->note(*text); // nothing of ours comes between what a program draws
+        }
     }
 }
 

@@ -43,6 +43,8 @@ struct Patience {
     std::chrono::milliseconds connecting{2'000};    ///< for a supervisor that begins to listen
     std::chrono::milliseconds disk{20'000};         ///< for a hanging disk at the end
     std::chrono::milliseconds log_retry{5'000};     ///< before a broken log is tried again
+    std::chrono::milliseconds unclaimed_shell{600'000}; ///< a shell that nobody comes to
+    std::chrono::milliseconds idle_shell{1'800'000};    ///< one that all have left, without work
     std::chrono::milliseconds first_look{10'000}; ///< from the start to asking Slurm for the limit
 };
 

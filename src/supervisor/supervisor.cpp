@@ -29,6 +29,21 @@ Descriptor open_signals()
     return Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
+/// A terminal gives 4 KiB at a time, however much there is.
+ssize_t read_more(int fd, char* bytes, std::size_t size)
+{
+    constexpr std::size_t k_of_a_terminal = 4096;
+    const ssize_t first = ::read(fd, bytes, size);
+    ssize_t all = first;
+    ssize_t more = first;
+    while (more > 0 && more <= static_cast<ssize_t>(k_of_a_terminal) &&
+           size - static_cast<std::size_t>(all) >= k_of_a_terminal) {
+        more = ::read(fd, bytes + all, size - static_cast<std::size_t>(all));
+        all += std::max<ssize_t>(more, 0);
+    }
+    return all;
+}
+
 } // namespace
 
 Supervisor::Supervisor(Doors& doors, const Options& options, int guardian)
@@ -70,6 +85,8 @@ void Supervisor::round()
     ask_again_when_due();
     kill_when_due();
     check_input_owner();
+    restore_size();
+    check_abandoned();
     if (m_phase == Phase::running) {
         warn();
     } else if (m_phase == Phase::leftovers) {
@@ -173,6 +190,7 @@ void Supervisor::reap()
             m_observed.wait_status = status;
             m_program_ended_at = m_now;
             m_input.give_up();
+            m_program->let_terminal_go();
             m_phase = m_phase == Phase::running ? Phase::leftovers : m_phase;
         }
         child = {};
@@ -198,7 +216,7 @@ void Supervisor::read_output(Stream stream, short ready)
     }
     Descriptor& pipe = m_program->output()[index_of(stream)];
     char bytes[k_read];
-    const ssize_t size = ::read(pipe.get(), bytes, sizeof bytes);
+    const ssize_t size = read_more(pipe.get(), bytes, sizeof bytes);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) {
         return;
     }
@@ -208,6 +226,9 @@ void Supervisor::read_output(Stream stream, short ready)
     }
     const std::string_view text(bytes, static_cast<std::size_t>(size));
     m_last_output_at = m_now;
+    if (m_run->request.pty) {
+        m_modes.feed(text);
+    }
     m_tail.add(stream, text);
     m_backlog.append(stream, text);
     m_log->poke();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "core/terminal_modes.h"
+#include "supervisor/abandonment.h"
 #include "supervisor/backlog.h"
 #include "supervisor/clients.h"
 #include "supervisor/deadline.h"
@@ -84,6 +86,12 @@ private:
     void warn();
     void slurm_answered();
 
+    // The program's terminal: terminal.cpp.
+    std::string screen(TerminalSize size) const;
+    void resize(TerminalSize size, bool anew);
+    void restore_size();
+    void check_abandoned();
+
     // After it: parting.cpp.
     void clear_leftovers();
     std::vector<pid_t> left_behind() const;
@@ -113,6 +121,10 @@ private:
     MemoryEvents m_memory_before;
     std::chrono::seconds m_kill_wait{0};
     std::optional<Deadline> m_deadline;
+    TerminalModes m_modes;
+    TerminalSize m_size;
+    std::optional<Abandonment> m_abandonment;
+    bool m_was_attached = false;
 
     Phase m_phase = Phase::running;
     Observed m_observed;
@@ -125,7 +137,8 @@ private:
 
     Clock::time_point m_now, m_started_at, m_next_wake;
     Clock::time_point m_look_until, m_term_at, m_program_ended_at, m_last_output_at, m_phase_since;
-    std::optional<Clock::time_point> m_kill_at, m_told_at, m_ask_again_at;
+    std::optional<Clock::time_point> m_kill_at, m_told_at, m_ask_again_at, m_restore_size_at;
+    Clock::time_point m_next_look;
 
     struct Polled {
         std::size_t signals = 0, wake = 0, guardian = 0;

@@ -174,6 +174,7 @@ public:
     std::optional<wire::Ended> ended;
     std::optional<wire::StdinTaken> taken;
     std::vector<std::string> notes;
+    std::optional<std::string> screen, taken_by;
     bool closed = false;
     bool overlapped = false; ///< an output frame began before the end of the one before it
     bool keep_output = true;
@@ -263,6 +264,8 @@ private:
     void take(const wire::Started& frame) { started = frame; }
     void take(const wire::Ended& frame) { ended = frame; }
     void take(const wire::StdinTaken& frame) { taken = frame; }
+    void take(const wire::Screen& frame) { screen = frame.bytes; }
+    void take(const wire::Taken& frame) { taken_by = frame.by; }
     void take(const wire::Note& frame) { notes.push_back(frame.text); }
     template <typename Other>
     void take(const Other&)
@@ -278,12 +281,14 @@ private:
 /// One run on its stage.
 class Stage {
 public:
-    explicit Stage(std::vector<std::string> program)
+    explicit Stage(std::vector<std::string> program, std::optional<Pty> pty = std::nullopt)
         : run{RunKey::parse("20261120T131158.042Z-0f3a9c1e5b7d2468").value()}
         , m_root(make_root())
         , options{.state_dir = m_root / "state", .key = run.key}
     {
         run.request.program = std::move(program);
+        run.request.pty = pty;
+        run.request.input = pty ? Input::terminal : run.request.input;
         run.request.name = "test";
         run.request.queue = "gpu";
         run.request.walltime = std::chrono::minutes{60};

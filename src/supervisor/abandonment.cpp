@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/abandonment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace gpuq::supervisor {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto k_look_period = 60s;
+/// Less of a processor than this is no work: a prompt, an editor, a clock.
+constexpr int k_work_percent = 2;
+
+std::string in_minutes(std::chrono::milliseconds time)
+{
+    return fmt::format("{} minutes", std::chrono::round<std::chrono::minutes>(time).count());
+}
+
+} // namespace
+
+std::optional<std::string> Abandonment::look(const Seen& seen)
+{
+    const auto passed = m_looked_at ? seen.now - *m_looked_at : Clock::duration(0);
+    const bool works = (seen.cpu_time - m_cpu_time) * 100 > passed * k_work_percent;
+    m_looked_at = seen.now;
+    m_cpu_time = seen.cpu_time;
+    m_claimed = m_claimed || seen.was_attached;
+    if (seen.attached || m_attached || (m_claimed && works)) {
+        m_since = seen.now;
+    } else if (m_claimed) {
+        m_since = std::max(m_since, seen.last_output);
+    }
+    m_attached = seen.attached;
+    if (seen.now < m_since + limit()) {
+        return std::nullopt;
+    }
+    return m_claimed
+               ? fmt::format("nobody sat at the shell, and it did nothing, for {}",
+                             in_minutes(m_limits.idle))
+               : fmt::format("nobody came to the shell within {}", in_minutes(m_limits.unclaimed));
+}
+
+Abandonment::Clock::time_point Abandonment::next_look(Clock::time_point now) const
+{
+    return std::min<Clock::time_point>(now + k_look_period, m_since + limit());
+}
+
+} // namespace gpuq::supervisor

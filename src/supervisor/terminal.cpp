@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/supervisor.h"
+
+#include "core/plain_lines.h"
+#include "supervisor/process_tree.h"
+
+#include <algorithm>
+
+namespace gpuq::supervisor {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// How long a program sees the other size, so that it does notice: it draws only after a change.
+constexpr auto k_other_size = 60ms;
+/// What is looked through for the lines that a new terminal is shown.
+constexpr std::size_t k_recent = 16 << 10;
+constexpr std::string_view k_leaves_other_screen = "\x1b[?1049l";
+
+/// The end of what is in memory of stdout, from the beginning of a line.
+std::string recent_output(const Backlog& backlog)
+{
+    std::string bytes;
+    for (std::uint64_t i = backlog.last(); i > backlog.first() && bytes.size() < k_recent; --i) {
+        bytes.insert(0, backlog.at(i - 1).bytes);
+    }
+    const bool all = bytes.size() < k_recent && backlog.begin()[0] == 0;
+    bytes.erase(0, all ? 0 : bytes.find('\n') + 1);
+    const std::size_t other = bytes.rfind(k_leaves_other_screen);
+    bytes.erase(0, other == std::string::npos ? 0 : other + k_leaves_other_screen.size());
+    return bytes;
+}
+
+} // namespace
+
+/// A program on the other screen draws it anew; of any other the last lines are shown, and a line
+/// editor draws its own.
+std::string Supervisor::screen(TerminalSize size) const
+{
+    if (m_modes.on_other_screen()) {
+        return m_modes.to_set() + "\x1b[H\x1b[2J";
+    }
+    const auto rows = static_cast<std::size_t>(std::max(size.rows, 2)) - 1;
+    return plain_lines(recent_output(m_backlog), rows) + m_modes.to_set();
+}
+
+void Supervisor::resize(TerminalSize size, bool anew)
+{
+    if (!m_program || m_observed.wait_status) {
+        return;
+    }
+    size.rows = std::max(size.rows, 1);
+    size.columns = std::max(size.columns, 1);
+    m_restore_size_at.reset();
+    if (anew) {
+        m_size = size;
+        m_restore_size_at = m_now + k_other_size;
+        wake_at(*m_restore_size_at);
+        size.rows += size.rows > 1 ? -1 : 1;
+    }
+    m_program->resize(size);
+}
+
+void Supervisor::restore_size()
+{
+    if (!m_restore_size_at) {
+        return;
+    }
+    if (m_now < *m_restore_size_at) {
+        wake_at(*m_restore_size_at);
+        return;
+    }
+    m_restore_size_at.reset();
+    m_program->resize(m_size);
+}
+
+/// A shell that nobody comes to, or comes back to.
+void Supervisor::check_abandoned()
+{
+    if (!m_abandonment || m_phase != Phase::running) {
+        return;
+    }
+    const bool attached = m_clients->has_terminal();
+    if (m_now >= m_next_look || attached != m_was_attached) {
+        m_was_attached = attached;
+        const auto processes = attached ? std::vector<pid_t>{} : left_behind();
+        if (const auto why = m_abandonment->look({m_now, attached, m_clients->had_terminal(),
+                                                  m_last_output_at, cpu_time_of(processes)})) {
+            kill_for({Cause::stopped, *why}, m_options.patience.stop);
+        }
+        m_next_look = m_abandonment->next_look(m_now);
+    }
+    wake_at(m_next_look);
+}
+
+} // namespace gpuq::supervisor
