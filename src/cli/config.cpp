@@ -9,7 +9,8 @@
 namespace gpuq::cli {
 namespace {
 
-const std::vector<std::string> k_names = {"state_dir", "cluster", "container", "keep"};
+const std::vector<std::string> k_names = {"state_dir", "cluster", "container", "keep",
+                                          "detach_key"};
 
 Result<std::optional<std::string>> text_in(const yaml::Node& root, const std::string& name)
 {
@@ -49,6 +50,19 @@ Result<std::optional<Retention>> retention_in(const yaml::Node& root, const std:
     return std::optional<Retention>{*retention};
 }
 
+Result<std::optional<DetachKey>> detach_key_in(const yaml::Node& root)
+{
+    TRY_ASSIGN(const auto text, text_in(root, "detach_key"));
+    if (!text) {
+        return std::optional<DetachKey>{};
+    }
+    const auto key = detach_key_from(*text);
+    if (!key) {
+        return yaml::error_at(*root.find("detach_key"), key.error().text);
+    }
+    return std::optional{*key};
+}
+
 /// A variable that is set to something.
 std::optional<std::string> variable(const SettingSources& sources, const std::string& name)
 {
@@ -76,6 +90,9 @@ Result<Settings> settings_of_variables(const SettingSources& sources)
             return fail(Error::Kind::usage, "GPUQ_KEEP: " + retention.error().text);
         }
         settings.keep = *retention;
+    }
+    if (const auto text = variable(sources, "GPUQ_DETACH_KEY")) {
+        TRY_ASSIGN(settings.detach_key, detach_key_from(*text));
     }
     return settings;
 }
@@ -110,6 +127,7 @@ Settings over(Settings upper, const Settings& lower)
     upper.cluster = upper.cluster ? upper.cluster : lower.cluster;
     upper.container = upper.container ? upper.container : lower.container;
     upper.keep = upper.keep ? upper.keep : lower.keep;
+    upper.detach_key = upper.detach_key ? upper.detach_key : lower.detach_key;
     return upper;
 }
 
@@ -124,6 +142,7 @@ Result<Settings> settings_in(std::string_view text, const std::string& file)
     TRY_ASSIGN(settings.cluster, text_in(root, "cluster"));
     TRY_ASSIGN(settings.container, words_in(root, "container"));
     TRY_ASSIGN(settings.keep, retention_in(root, "keep"));
+    TRY_ASSIGN(settings.detach_key, detach_key_in(root));
     return settings;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "cli/escape_keys.h"
 #include "core/result.h"
 #include "core/retention.h"
 
@@ -19,6 +20,7 @@ struct Settings {
     std::optional<std::vector<std::string>>
         container;                 ///< words before a program, `{image}` in them
     std::optional<Retention> keep; ///< what `gpuq clean` leaves of ended runs
+    std::optional<DetachKey> detach_key;
 
     bool operator==(const Settings&) const = default;
 };
@@ -33,8 +35,8 @@ struct SettingSources {
     std::function<Result<std::string>(const std::string& path)> file;
 };
 
-/// GPUQ_STATE_DIR, GPUQ_CLUSTER, GPUQ_CONTAINER, GPUQ_KEEP, then $XDG_CONFIG_HOME/gpuq/config.yaml
-/// (or
+/// GPUQ_STATE_DIR, GPUQ_CLUSTER, GPUQ_CONTAINER, GPUQ_KEEP, GPUQ_DETACH_KEY, then
+/// $XDG_CONFIG_HOME/gpuq/config.yaml (or
 /// ~/.config/...), then /etc/gpuq/config.yaml: for each setting the first that has it. Empty
 /// variables do not count. Every file that exists has to be right.
 Result<Settings> load_settings(const SettingSources& sources);

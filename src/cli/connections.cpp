@@ -21,12 +21,13 @@ constexpr auto k_step_look = 200ms;
 } // namespace
 
 Connections::Connections(Doors& doors, const Run& run, JobId job,
-                         std::chrono::milliseconds handover, std::function<wire::Attach()> attach)
+                         std::chrono::milliseconds handover,
+                         std::function<std::vector<wire::Frame>()> greeting)
     : m_doors(doors)
     , m_run(run)
     , m_job(job)
     , m_handover(handover)
-    , m_attach(std::move(attach))
+    , m_greeting(std::move(greeting))
 {
 }
 
@@ -160,7 +161,9 @@ void Connections::open_relay()
     m_retry_at.reset();
     m_next = open(Connection::Kind::relay);
     if (m_next) {
-        m_next->send(m_attach());
+        for (const wire::Frame& frame : m_greeting()) {
+            m_next->send(frame);
+        }
         m_next->limit_output();
         m_next->write_some();
     } else {

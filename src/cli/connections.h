@@ -8,6 +8,7 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <vector>
 
 namespace gpuq::cli {
 
@@ -18,9 +19,9 @@ class Connections {
 public:
     using Clock = std::chrono::steady_clock;
 
-    /// `attach`: what a new relay has to say first.
+    /// `greeting`: what a new relay has to say first, Attach in front.
     Connections(Doors& doors, const Run& run, JobId job, std::chrono::milliseconds handover,
-                std::function<wire::Attach()> attach);
+                std::function<std::vector<wire::Frame>()> greeting);
 
     /// With `first`, the streams of the supervisor's own step; without, a relay is opened.
     void begin(std::optional<StepProcess> first);
@@ -71,7 +72,7 @@ private:
     const Run& m_run;
     JobId m_job;
     std::chrono::milliseconds m_handover;
-    std::function<wire::Attach()> m_attach;
+    std::function<std::vector<wire::Frame>()> m_greeting;
 
     std::optional<Connection> m_current; ///< what we listen to
     std::optional<Connection> m_next;    ///< a relay that is still being set up

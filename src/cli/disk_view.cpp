@@ -10,10 +10,11 @@ constexpr auto k_ask_again = 10s;
 
 } // namespace
 
-DiskView::DiskView(Doors& doors, const Run& run, Printer& printer)
+DiskView::DiskView(Doors& doors, const Run& run, Printer& printer, What what)
     : m_doors(doors)
     , m_run(run)
     , m_printer(printer)
+    , m_what(what)
 {
 }
 
@@ -22,7 +23,7 @@ std::optional<wire::Ended> DiskView::look(Store& store)
     if (!m_ending) {
         look_for_end(store);
     }
-    const bool all_read = print(store);
+    const bool all_read = m_what == What::end || print(store);
     return all_read ? m_ending : std::nullopt;
 }
 

@@ -18,7 +18,9 @@ namespace gpuq::cli {
 /// Slurm whether it has ended.
 class DiskView {
 public:
-    DiskView(Doors& doors, const Run& run, Printer& printer);
+    /// `what`: a screen that was joined late can't be made of a log.
+    enum class What { log_and_end, end };
+    DiskView(Doors& doors, const Run& run, Printer& printer, What what);
 
     /// Hands what the log has beyond what was shown to the printer, as far as that takes it. Gives
     /// the end when it is known and all of the log has been read.
@@ -34,6 +36,7 @@ private:
     Doors& m_doors;
     const Run& m_run;
     Printer& m_printer;
+    What m_what;
     Clock::time_point m_ask_at = {};
     std::optional<wire::Ended> m_ending;
     std::optional<LinkLog> m_log;

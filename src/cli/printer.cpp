@@ -24,6 +24,9 @@ std::size_t safe_size(int descriptor)
 std::uint64_t Printer::take(Stream stream, std::uint64_t offset, std::string_view bytes)
 {
     std::uint64_t& wanted = m_wanted[index(stream)];
+    if (wanted == wire::k_from_now) {
+        wanted = offset;
+    }
     const std::uint64_t end = offset + bytes.size();
     if (end <= wanted) {
         return 0;
@@ -36,6 +39,23 @@ std::uint64_t Printer::take(Stream stream, std::uint64_t offset, std::string_vie
     m_waiting += bytes.size();
     m_pieces.push_back(Piece{stream, std::string(bytes)});
     return gap;
+}
+
+void Printer::show(std::string_view bytes)
+{
+    if (!bytes.empty()) {
+        m_waiting += bytes.size();
+        m_pieces.push_back(Piece{Stream::out, std::string(bytes)});
+    }
+}
+
+std::uint64_t Printer::shown(Stream stream) const
+{
+    std::uint64_t offset = wanted(stream);
+    for (const Piece& piece : m_pieces) {
+        offset -= piece.stream == stream ? piece.bytes.size() - piece.written : 0;
+    }
+    return offset;
 }
 
 int Printer::write_some()

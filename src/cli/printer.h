@@ -27,6 +27,13 @@ public:
     /// this piece will never come (a gap in the stream), usually 0.
     std::uint64_t take(Stream stream, std::uint64_t offset, std::string_view bytes);
 
+    /// Nothing before `offset` is wanted; with wire::k_from_now, nothing before what comes first.
+    void begin_at(Stream stream, std::uint64_t offset) { m_wanted[index(stream)] = offset; }
+    /// Bytes for the program's stdout that are no part of it.
+    void show(std::string_view bytes);
+    /// Offset of the first byte that has not been written yet.
+    std::uint64_t shown(Stream stream) const;
+
     /// Offset of the next byte wanted, for an Attach frame.
     std::uint64_t wanted(Stream stream) const { return m_wanted[index(stream)]; }
 

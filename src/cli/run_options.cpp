@@ -36,7 +36,7 @@ constexpr std::array k_table = {
     Option{0, "conda", "ENV", "activate a conda environment (a name or a path) first"},
     Option{0, "container", "IMAGE", "run inside a container of this image"},
     Option{0, "slurm", "OPTIONS", "any other options of sbatch, as one word in quotes"},
-    Option{0, "pty", "", "", State::reserved},
+    Option{0, "pty", "", "on a terminal of its own, which outlives this one; Enter ~ d detaches"},
     Option{0, "max-links", "N", "", State::reserved},
     Option{0, "gpu-hours", "HOURS", "", State::reserved},
     Option{0, "until", "TIME", "", State::reserved},
@@ -243,7 +243,22 @@ Result<RunOptions> run_options(const Options& options, const std::vector<std::st
     TRY_ASSIGN(result.max_wait, through(options, "max-wait", "--max-wait", parse_duration));
     result.detach = options.has("detach");
     result.dry_run = options.has("dry-run");
+    result.pty = options.has("pty");
+    if (result.pty && result.asked.nodes.value_or(1) > 1) {
+        return wrong("--pty", "there is one terminal, and -N starts the program on several nodes");
+    }
     return result;
+}
+
+std::span<const Option> shell_option_table()
+{
+    static const std::vector<Option> k_shell_table = [] {
+        std::vector<Option> table;
+        std::copy_if(k_table.begin(), k_table.end(), std::back_inserter(table),
+                     [](const Option& row) { return row.name != "pty"; });
+        return table;
+    }();
+    return k_shell_table;
 }
 
 } // namespace gpuq::cli

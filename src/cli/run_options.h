@@ -15,6 +15,8 @@ namespace gpuq::cli {
 
 /// The rows of `gpuq run`: help, completion and man gpuq-run are made of them.
 std::span<const Option> run_option_table();
+/// Those of `gpuq shell`: the same, which is always on a terminal.
+std::span<const Option> shell_option_table();
 
 /// What `gpuq run` was told, typed, still without defaults.
 struct RunOptions {
@@ -22,6 +24,7 @@ struct RunOptions {
     std::optional<std::string> after; ///< --after: a job id, a name or `last`
     bool detach = false;
     bool dry_run = false;
+    bool pty = false;
     std::optional<std::chrono::seconds> max_wait; ///< of the client, not of the run
 };
 

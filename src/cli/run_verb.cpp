@@ -20,6 +20,7 @@
 #include <fmt/format.h>
 
 #include <poll.h>
+#include <unistd.h>
 
 namespace gpuq::cli {
 namespace {
@@ -36,18 +37,22 @@ Result<JobId> job_of_run(Store& store, const std::string& word)
 /// One use of `gpuq run`, from the words to the exit status.
 class RunVerb {
 public:
-    RunVerb(Invocation& invocation, RunOptions options)
+    RunVerb(Invocation& invocation, RunOptions options, bool shell)
         : m_doors(invocation.doors)
         , m_globals(invocation.globals)
         , m_options(std::move(options))
+        , m_shell(shell)
         , m_terminal(on_a_terminal())
     {
     }
 
     Result<int> run()
     {
+        TRY(ask_for_terminal());
         TRY_ASSIGN(m_cluster, m_doors.cluster());
-        m_options.asked.input = m_options.detach ? Input::none : kind_of_stdin();
+        m_options.asked.input = m_options.asked.pty ? Input::terminal
+                                : m_options.detach  ? Input::none
+                                                    : kind_of_stdin();
         if (m_options.dry_run) {
             TRY_ASSIGN(const Queues queues, ask_for_queues(*m_cluster));
             TRY_ASSIGN(const Plan plan, make_plan(queues));
@@ -70,6 +75,25 @@ public:
     }
 
 private:
+    /// With a terminal of the program's own: as large as ours, which has to be there.
+    Result<void> ask_for_terminal()
+    {
+        if (!m_options.pty) {
+            return {};
+        }
+        if (!m_options.detach && kind_of_stdin() != Input::terminal) {
+            return fail(
+                Error::Kind::usage,
+                "standard input is no terminal: --detach starts it for a later gpuq attach, "
+                "and gpuq run without --pty needs none");
+        }
+        TRY_ASSIGN(const Settings settings, m_doors.settings());
+        m_detach_key = settings.detach_key.value_or(DetachKey{});
+        const RawTerminal here(STDIN_FILENO, STDOUT_FILENO);
+        m_options.asked.pty = Pty{here.size().value_or(TerminalSize{}), m_shell};
+        return {};
+    }
+
     /// Refused perhaps only because an operator has changed the queues since we asked for them.
     static bool may_be_outdated(const Error& error)
     {
@@ -174,7 +198,8 @@ private:
 
     Result<int> detached(const Run& run, JobId job)
     {
-        tell(fmt::format("its output: gpuq logs -f {}", job.value));
+        tell(run.request.pty ? fmt::format("its terminal: gpuq attach {}", job.value)
+                             : fmt::format("its output: gpuq logs -f {}", job.value));
         if (m_globals.json) {
             const std::string text = report::json_document(
                 {{"key", run.key.text()}, {"job", job}, {"name", run.request.name}});
@@ -186,7 +211,10 @@ private:
     Result<int> follow(const Run& run, const Submitted& submitted)
     {
         if (submitted.batch) {
-            const WaitingOptions waiting{m_terminal, m_globals.quiet, m_options.max_wait};
+            WaitingOptions waiting;
+            waiting.terminal = m_terminal;
+            waiting.quiet = m_globals.quiet;
+            waiting.max_wait = m_options.max_wait;
             TRY_ASSIGN(const Waited waited,
                        wait_for_start(m_doors, m_signals, run, submitted.job, waiting));
             if (waited.leave) {
@@ -196,6 +224,11 @@ private:
         SessionOptions options;
         options.terminal = m_terminal;
         options.quiet = m_globals.quiet;
+        options.detach_key = m_detach_key;
+        if (run.request.pty && !m_detach_key.off) {
+            tell(fmt::format("{} detaches; back to it: gpuq attach {}", keys_text(m_detach_key),
+                             submitted.job.value));
+        }
         return Session(m_doors, m_signals, run, submitted.job, options).run(submitted.process);
     }
 
@@ -209,21 +242,28 @@ private:
     Doors& m_doors;
     const Globals& m_globals;
     RunOptions m_options;
+    bool m_shell;
     bool m_terminal;
     Signals m_signals;
     Store* m_store = nullptr;
     Cluster* m_cluster = nullptr;
     std::optional<int> m_interrupted;
     bool m_submitted = false;
+    DetachKey m_detach_key;
 };
 
 Result<int> run(Invocation& invocation)
 {
     TRY_ASSIGN(RunOptions options, run_options(invocation.options, invocation.words));
-    return RunVerb(invocation, std::move(options)).run();
+    return run_with(invocation, std::move(options), /*shell=*/false);
 }
 
 } // namespace
+
+Result<int> run_with(Invocation& invocation, RunOptions options, bool shell)
+{
+    return RunVerb(invocation, std::move(options), shell).run();
+}
 
 const Verb k_run_verb{"run",
                       "gpuq run [options] [--] PROGRAM [ARG...]",

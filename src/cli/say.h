@@ -5,7 +5,11 @@
 
 namespace gpuq::cli {
 
-enum class Cursor { line_start, middle };
+enum class Cursor {
+    line_start,
+    middle,
+    raw, ///< anywhere on a terminal that does nothing by itself (raw_terminal.h)
+};
 
 /// gpuq's own words: one line on stderr, `gpuq: ` in front, sanitised. On a terminal whose cursor
 /// stands in the middle of the program's line, on a line of its own.

@@ -2,6 +2,7 @@
 #include "cli/session.h"
 
 #include "cli/say.h"
+#include "cli/surroundings.h"
 #include "core/layout.h"
 #include "report/words.h"
 #include "runs/record.h"
@@ -29,6 +30,9 @@ constexpr auto k_read_again = 20ms;
 /// A supervisor that was asked to stop kills after 10 s; later it is Slurm's turn.
 constexpr auto k_stop_patience = 15s;
 constexpr int k_closed_output = 128 + SIGPIPE;
+/// How often it is written down what was shown, for whoever comes after a client that was killed.
+constexpr auto k_remember_again = 10s;
+constexpr std::size_t k_most_notes = 20;
 
 /// True when reading from descriptor 0 is ours to do: not a terminal of which we are in the
 /// background.
@@ -36,6 +40,15 @@ bool may_read_stdin()
 {
     const pid_t foreground = tcgetpgrp(STDIN_FILENO);
     return foreground < 0 || foreground == getpgrp();
+}
+
+std::uint64_t number_of(const std::array<unsigned char, 8>& bytes)
+{
+    std::uint64_t number = 0;
+    for (const unsigned char byte : bytes) {
+        number = number << 8 | byte;
+    }
+    return number;
 }
 
 template <typename Point>
@@ -55,24 +68,70 @@ Session::Session(Doors& doors, Signals& signals, const Run& run, JobId job, Sess
     , m_job(job)
     , m_options(options)
     , m_printer(STDOUT_FILENO, STDERR_FILENO)
-    , m_connections(doors, run, job, options.handover, [this] { return attach(); })
-    , m_disk(doors, run, m_printer)
+    , m_terminal(STDIN_FILENO, STDOUT_FILENO)
+    , m_keys(options.detach_key)
+    , m_client(number_of(doors.random()))
+    , m_connections(doors, run, job, options.handover, [this] { return greeting(); })
+    , m_disk(doors, run, m_printer,
+             options.shown ? DiskView::What::log_and_end : DiskView::What::end)
 {
+    m_printer.begin_at(Stream::out, options.shown ? options.shown->out : wire::k_from_now);
+    m_printer.begin_at(Stream::err, options.shown ? options.shown->err : wire::k_from_now);
     if (run.request.input == Input::none) {
         m_input.close();
     }
 }
 
-wire::Attach Session::attach() const
+std::vector<wire::Frame> Session::greeting() const
 {
-    return {wire::k_version, wire::Role::owner, m_printer.wanted(Stream::out),
-            m_printer.wanted(Stream::err)};
+    const std::uint64_t out = m_printer.wanted(Stream::out);
+    std::vector<wire::Frame> frames{
+        wire::Attach{wire::k_version, is_owner() ? wire::Role::owner : wire::Role::viewer, out,
+                     m_printer.wanted(Stream::err)}};
+    if (const auto size = terminal(out == wire::k_from_now)) {
+        frames.emplace_back(*size);
+    }
+    if (m_options.take && !m_connections.was_connected()) {
+        frames.emplace_back(wire::Take{fmt::format("{}@{}", m_run.user, host_name())});
+    }
+    return frames;
+}
+
+std::optional<wire::Terminal> Session::terminal(bool redraw) const
+{
+    if (!has_terminal()) {
+        return std::nullopt;
+    }
+    return wire::Terminal{m_client, m_terminal.size().value_or(m_run.request.pty->size), redraw};
+}
+
+/// What is typed or piped here goes to the program.
+bool Session::feeds() const
+{
+    return has_terminal() || (is_owner() && m_run.request.input != Input::none);
+}
+
+bool Session::reads_stdin() const
+{
+    if (m_stdin_gone || m_ended || !may_read_stdin()) {
+        return false;
+    }
+    if (has_terminal()) {
+        return m_terminal.is_raw() && m_input.wants_more();
+    }
+    return is_owner() ? m_input.wants_more() : !m_refused_input;
 }
 
 Result<int> Session::run(std::optional<StepProcess> first)
 {
-    m_connections.begin(first);
-    if (!first) {
+    if (m_options.over) {
+        m_look_at = Clock::now();
+    } else {
+        m_connections.begin(first);
+    }
+    if (const auto size = terminal(false); first && size) {
+        current()->send(*size);
+    } else if (!first && !m_options.over) {
         m_look_at = Clock::now() + k_look_again;
     }
     send_input();
@@ -107,8 +166,7 @@ void Session::wait_for_something()
     listen_to(current(), &Session::on_current);
     listen_to(m_connections.next(), &Session::on_next);
     listen_to(m_connections.guard(), &Session::on_guard);
-    listen(m_input.wants_more() && !m_stdin_gone && may_read_stdin() ? STDIN_FILENO : -1, POLLIN,
-           &Session::on_stdin);
+    listen(reads_stdin() ? STDIN_FILENO : -1, POLLIN, &Session::on_stdin);
 
     std::vector<pollfd> waits;
     std::transform(sources.begin(), sources.end(), std::back_inserter(waits),
@@ -128,6 +186,11 @@ void Session::wait_for_something()
 void Session::on_signals()
 {
     while (const std::optional<int> number = m_signals.next()) {
+        if (m_terminal.is_raw() || (!is_owner() && !m_options.terminal)) {
+            const bool interrupt = *number == SIGINT;
+            return leave(
+                static_cast<int>(interrupt ? ExitStatus::interrupted : ExitStatus::detached));
+        }
         if (!m_options.terminal && *number != SIGHUP) {
             m_signals_to_send.push_back(*number);
             forward_signals();
@@ -136,6 +199,17 @@ void Session::on_signals()
         } else if (*number != SIGQUIT) {
             return leave(static_cast<int>(ExitStatus::detached));
         }
+    }
+    if (m_signals.terminal_changed()) {
+        on_terminal_changed();
+    }
+}
+
+void Session::on_terminal_changed()
+{
+    m_terminal.continued();
+    if (const auto size = terminal(false); size && current()) {
+        current()->send(*size);
     }
 }
 
@@ -182,7 +256,9 @@ void Session::on_stdin()
     std::array<char, wire::k_piece> buffer;
     const ssize_t count = ::read(STDIN_FILENO, buffer.data(), buffer.size());
     if (count > 0) {
-        m_input.add({buffer.data(), static_cast<std::size_t>(count)});
+        on_typed({buffer.data(), static_cast<std::size_t>(count)});
+    } else if (!is_owner() && !has_terminal()) {
+        m_refused_input = true;
     } else if (m_run.request.input == Input::terminal && isatty(STDIN_FILENO) != 1) {
         m_stdin_gone = true;
     } else if (count == 0 || (errno != EINTR && errno != EAGAIN && errno != EIO)) {
@@ -191,9 +267,31 @@ void Session::on_stdin()
     send_input();
 }
 
+void Session::on_typed(std::string_view bytes)
+{
+    if (!feeds()) {
+        m_refused_input = true;
+        return say("the program takes input only from where the run was started: what is typed "
+                   "here does not reach it");
+    }
+    if (!has_terminal()) {
+        return m_input.add(bytes);
+    }
+    const EscapeKeys::Found found = m_keys.take(bytes);
+    m_input.add(found.bytes);
+    if (found.help) {
+        say(fmt::format("{} detaches, Enter {} {} types {}", keys_text(m_options.detach_key),
+                        m_options.detach_key.first, m_options.detach_key.first,
+                        m_options.detach_key.first));
+    }
+    if (found.detach) {
+        leave(static_cast<int>(ExitStatus::interrupted));
+    }
+}
+
 void Session::send_input()
 {
-    if (!current() || m_run.request.input == Input::none) {
+    if (!current() || !feeds()) {
         return;
     }
     for (const wire::Frame& frame : m_input.to_send()) {
@@ -214,35 +312,50 @@ void Session::on_current()
         return;
     }
     const bool open = current()->read_some();
-    while (current() && !m_ended) {
+    while (current() && !m_ended && !m_left) {
         auto frame = current()->next();
         if (!frame) {
             break;
         }
         on_frame(*std::move(frame));
     }
-    if (!open && !m_ended) {
+    if (!open && !m_ended && !m_left) {
         on_broken();
     }
+}
+
+void Session::on_taken(const std::string& by)
+{
+    note(fmt::format("{} has taken the run over with gpuq attach --take", by));
+    leave(static_cast<int>(ExitStatus::detached));
 }
 
 void Session::on_frame(wire::Frame frame)
 {
     if (std::holds_alternative<wire::Hello>(frame)) {
         m_connections.greeted();
+        if (has_terminal()) {
+            m_terminal.enter();
+        }
         forward_signals();
     } else if (std::holds_alternative<wire::Started>(frame)) {
         m_connections.started();
     } else if (const auto* output = std::get_if<wire::Output>(&frame)) {
         const std::uint64_t gap = m_printer.take(output->stream, output->offset, output->bytes);
+        m_terminal.watch(output->bytes);
         if (gap > 0) {
-            say(fmt::format("{} bytes of output were lost: the log could not be written", gap));
+            note(fmt::format("{} bytes of output were lost: the log could not be written", gap));
         }
     } else if (const auto* taken = std::get_if<wire::StdinTaken>(&frame)) {
         m_input.taken(*taken);
         send_input();
-    } else if (const auto* note = std::get_if<wire::Note>(&frame)) {
-        say(note->text);
+    } else if (const auto* screen = std::get_if<wire::Screen>(&frame)) {
+        m_terminal.watch(screen->bytes);
+        m_printer.show(screen->bytes);
+    } else if (const auto* words = std::get_if<wire::Note>(&frame)) {
+        note(words->text);
+    } else if (const auto* taken_by = std::get_if<wire::Taken>(&frame)) {
+        on_taken(taken_by->by);
     } else if (auto* ended = std::get_if<wire::Ended>(&frame)) {
         m_ended = std::move(*ended);
         current()->send(wire::Bye{}); // we have all of it: the allocation may go
@@ -316,21 +429,25 @@ void Session::stop()
 void Session::leave(int status)
 {
     m_left = status;
+    m_terminal.leave();
+    remember_shown();
+    say_notes();
     if (m_ended) {
         return;
     }
     if (!m_connections.secure()) {
         return end_as_lost();
     }
-    const bool breaks_off = m_run.request.input == Input::pipe && !m_input.all_taken();
-    if (current() && m_input.all_taken()) {
+    const bool breaks_off =
+        is_owner() && m_run.request.input == Input::pipe && !m_input.all_taken();
+    if (current() && !breaks_off) {
         current()->send(wire::Bye{});
         current()->flush(200ms);
     }
     if (breaks_off) {
         say(fmt::format("left; run {} ends, for its input has broken off", m_job.value));
     } else if (status != k_closed_output) {
-        say(fmt::format("detached; run {} goes on. Back to it: gpuq logs -f {}", m_job.value,
+        say(fmt::format("detached; run {} goes on. Back to it: gpuq attach {}", m_job.value,
                         m_job.value));
     }
 }
@@ -364,6 +481,15 @@ void Session::on_timers()
         m_detach_at.reset();
         leave(static_cast<int>(ExitStatus::interrupted));
     }
+    if (has_terminal() && m_connections.was_connected() && !m_ended && !m_left) {
+        m_terminal.enter(); // we may have been in the background until now
+    }
+    if (!m_remember_at || due(m_remember_at)) {
+        if (m_remember_at) {
+            remember_shown();
+        }
+        m_remember_at = now + k_remember_again;
+    }
     if (due(m_look_at) && !current() && !m_ended) {
         look_at_disk();
     }
@@ -378,7 +504,8 @@ void Session::on_timers()
 Session::Clock::time_point Session::next_timer() const
 {
     std::optional<Clock::time_point> next = Clock::now() + 1s;
-    for (const auto& timer : {m_connections.next_timer(), m_detach_at, m_look_at, m_cancel_at}) {
+    for (const auto& timer :
+         {m_connections.next_timer(), m_detach_at, m_look_at, m_cancel_at, m_remember_at}) {
         earliest(next, timer);
     }
     return *next;
@@ -387,13 +514,59 @@ Session::Clock::time_point Session::next_timer() const
 void Session::say(const std::string& text) const
 {
     if (!m_options.quiet) {
-        cli::say(text, m_printer.at_line_start() ? Cursor::line_start : Cursor::middle);
+        cli::say(text, m_terminal.is_raw()         ? Cursor::raw
+                       : m_printer.at_line_start() ? Cursor::line_start
+                                                   : Cursor::middle);
+    }
+}
+
+/// Nothing but what the person has to know at once comes between what a program draws.
+void Session::note(const std::string& text)
+{
+    if (!m_terminal.is_raw()) {
+        return say(text);
+    }
+    if (m_notes.size() < k_most_notes) {
+        m_notes.push_back(text);
+    }
+}
+
+void Session::say_notes()
+{
+    for (const std::string& text : std::exchange(m_notes, {})) {
+        say(text);
+    }
+}
+
+/// For the next `gpuq attach`. Not of a screen: it is drawn anew. A run of seconds that was watched
+/// to its end is not worth the writing.
+void Session::remember_shown()
+{
+    const Shown shown{m_printer.shown(Stream::out), m_printer.shown(Stream::err)};
+    const bool short_lived = m_ended && is_owner() && Clock::now() - m_begun < k_remember_again;
+    if (has_terminal() || short_lived || shown == m_remembered || !m_options.shown) {
+        return;
+    }
+    const auto store = m_doors.store();
+    if (!store) {
+        return;
+    }
+    const auto text = (*store)->read(layout::shown_json(m_run.key));
+    const auto before = text ? shown_from_json(*text) : Result<Shown>(Shown{});
+    const Shown known = before ? *before : Shown{};
+    if ((*store)->write(
+            layout::shown_json(m_run.key),
+            to_json(Shown{std::max(shown.out, known.out), std::max(shown.err, known.err)}))) {
+        m_remembered = shown;
     }
 }
 
 int Session::finish()
 {
     const Ending& ending = m_ended->ending;
+    m_terminal.leave();
+    remember_shown();
+    say_notes();
     for (const std::string& line : farewell(m_run, m_job, ending, m_ended->last_lines)) {
         say(line);
     }

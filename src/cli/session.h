@@ -3,11 +3,14 @@
 
 #include "cli/connections.h"
 #include "cli/disk_view.h"
+#include "cli/escape_keys.h"
 #include "cli/printer.h"
+#include "cli/raw_terminal.h"
 #include "cli/signals.h"
 #include "cli/verb.h"
 #include "core/run.h"
 #include "runs/input_buffer.h"
+#include "runs/record.h"
 
 #include <chrono>
 #include <optional>
@@ -19,6 +22,13 @@ namespace gpuq::cli {
 struct SessionOptions {
     bool terminal = false; ///< a person sits there: Ctrl-C, HUP and TERM detach
     bool quiet = false;
+    /// Who started the run feeds its stdin and takes its signals; a visitor types only into a
+    /// terminal of the program's.
+    enum class Part { owner, visitor } part = Part::owner;
+    bool take = false;                    ///< all others are to leave
+    bool over = false;                    ///< the run has ended: the disk alone
+    std::optional<Shown> shown = Shown{}; ///< where to go on; unset: from now on
+    DetachKey detach_key;
     /// Age of the run at which the relay takes over and the first srun goes (src/README.md, 4).
     std::chrono::milliseconds handover{2000};
 };
@@ -39,12 +49,20 @@ private:
     using Clock = std::chrono::steady_clock;
 
     std::optional<Connection>& current() { return m_connections.current(); }
-    wire::Attach attach() const;
+    std::vector<wire::Frame> greeting() const;
+    std::optional<wire::Terminal> terminal(bool redraw) const;
+    bool has_terminal() const { return m_run.request.pty.has_value(); }
+    bool is_owner() const { return m_options.part == SessionOptions::Part::owner; }
+    bool feeds() const;
+    bool reads_stdin() const;
     void wait_for_something();
     void on_signals();
     void on_interrupt();
     void on_printer();
     void on_stdin();
+    void on_typed(std::string_view bytes);
+    void on_terminal_changed();
+    void on_taken(const std::string& by);
     void on_current();
     void on_next();
     void on_guard();
@@ -58,6 +76,9 @@ private:
     void end_as_lost();
     void forward_signals();
     void say(const std::string& text) const;
+    void note(const std::string& text);
+    void say_notes();
+    void remember_shown();
     Clock::time_point next_timer() const;
     int finish();
 
@@ -68,6 +89,10 @@ private:
     SessionOptions m_options;
     Printer m_printer;
     InputBuffer m_input;
+    RawTerminal m_terminal;
+    EscapeKeys m_keys;
+    std::uint64_t m_client;           ///< of this process, in Terminal frames
+    std::vector<std::string> m_notes; ///< for when the terminal is ours again
 
     Connections m_connections;
     DiskView m_disk;
@@ -75,6 +100,10 @@ private:
     std::optional<Clock::time_point> m_look_at;   ///< disconnected: when to ask disk and Slurm
     std::optional<Clock::time_point> m_cancel_at; ///< a stop that nobody carried out
     std::vector<int> m_signals_to_send;
+    Clock::time_point m_begun = Clock::now();
+    std::optional<Clock::time_point> m_remember_at;
+    Shown m_remembered;
+    bool m_refused_input = false;
     bool m_stdin_gone = false; ///< its terminal has hung up: silence, not an end
     bool m_stopping = false;
     bool m_said_lost = false;

@@ -24,6 +24,8 @@ Signals::Signals()
             sigaddset(&mask, number);
         }
     }
+    sigaddset(&mask, SIGWINCH);
+    sigaddset(&mask, SIGCONT);
     sigprocmask(SIG_BLOCK, &mask, &m_before);
     // A background read from the terminal is an error to be seen, not a reason to stop.
     std::signal(SIGTTIN, SIG_IGN);
@@ -39,10 +41,14 @@ Signals::~Signals()
 std::optional<int> Signals::next()
 {
     signalfd_siginfo info = {};
-    if (::read(m_descriptor, &info, sizeof info) != sizeof info) {
-        return std::nullopt;
+    while (::read(m_descriptor, &info, sizeof info) == sizeof info) {
+        const int number = static_cast<int>(info.ssi_signo);
+        if (number != SIGWINCH && number != SIGCONT) {
+            return number;
+        }
+        m_terminal_changed = true;
     }
-    return static_cast<int>(info.ssi_signo);
+    return std::nullopt;
 }
 
 } // namespace gpuq::cli

@@ -152,9 +152,9 @@ private:
         if (number == SIGINT && m_options.terminal) {
             return withdraw(static_cast<int>(ExitStatus::interrupted), "Ctrl-C");
         }
-        if (m_options.terminal || number == SIGHUP) {
+        if (m_options.terminal || m_options.visitor || number == SIGHUP) {
             close_line();
-            tell(fmt::format("detached; run {} stays in the queue. Back to it: gpuq logs -f {}",
+            tell(fmt::format("detached; run {} stays in the queue. Back to it: gpuq attach {}",
                              m_job.value, m_job.value));
             return Waited{static_cast<int>(ExitStatus::detached)};
         }

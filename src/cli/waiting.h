@@ -13,6 +13,7 @@ namespace gpuq::cli {
 struct WaitingOptions {
     bool terminal = false;
     bool quiet = false;
+    bool visitor = false; ///< did not ask for the run: no signal but Ctrl-C of a terminal withdraws
     std::optional<std::chrono::seconds> max_wait;
 };
 

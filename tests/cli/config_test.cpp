@@ -45,7 +45,7 @@ TEST(Settings, NameTheNearestOneForAMistake)
 {
     EXPECT_EQ(settings_in("state-dir: /x\n", "c.yaml").error().text,
               "c.yaml:1:1: unknown name 'state-dir' (did you mean 'state_dir'?); there are: "
-              "state_dir, cluster, container, keep");
+              "state_dir, cluster, container, keep, detach_key");
     EXPECT_EQ(settings_in("container: apptainer\n", "c.yaml").error().text,
               "c.yaml:1:12: container has to be a list of words: [a, b]");
     EXPECT_EQ(settings_in("state_dir: ''\n", "c.yaml").error().text,
@@ -76,6 +76,18 @@ TEST(Settings, KeepIsATimeASizeOrBothInAnyPlace)
     EXPECT_EQ(load_settings(from({{"GPUQ_KEEP", "1d"}}, files))->keep,
               (Retention{std::chrono::days(1), std::nullopt}));
     EXPECT_EQ(load_settings(from({{"GPUQ_KEEP", "x"}}, files)).error().kind, Error::Kind::usage);
+}
+
+TEST(Settings, HaveTheKeysThatDetach)
+{
+    const Texts files = {{k_site_config, "detach_key: '%x'\n"}};
+    EXPECT_EQ(load_settings(from({}, files))->detach_key, (DetachKey{'%', 'x'}));
+    EXPECT_EQ(load_settings(from({{"GPUQ_DETACH_KEY", "off"}}, files))->detach_key,
+              (DetachKey{.off = true}));
+    EXPECT_EQ(settings_in("detach_key: ~d\n", "c.yaml")->detach_key, DetachKey{});
+    EXPECT_EQ(settings_in("detach_key: ctrl-p\n", "c.yaml").error().text,
+              "c.yaml:1:13: detach_key: 'ctrl-p' is not two characters that follow Enter, such as "
+              "~d, and not off");
 }
 
 TEST(Settings, FollowXdgConfigHome)

@@ -22,6 +22,8 @@ using testing::HasSubstr;
 
 const std::string k_general = GPUQ_MAN_DIR "/gpuq.1";
 const std::string k_run = GPUQ_MAN_DIR "/gpuq-run.1";
+const std::string k_shell = GPUQ_MAN_DIR "/gpuq-shell.1";
+const std::string k_attach = GPUQ_MAN_DIR "/gpuq-attach.1";
 const std::string k_cluster = GPUQ_MAN_DIR "/gpuq-cluster.1";
 
 std::string text_of(const std::string& path)
@@ -76,11 +78,16 @@ TEST(ManPages, HaveEveryOption)
     const std::string general = text_of(k_general);
     const std::string run = text_of(k_run);
     for (const Verb* verb : verbs()) {
-        const std::string page = verb->name == "run" ? run : section_of(general, *verb);
+        const std::string page = verb->name == "run"     ? run
+                                 : verb->name == "shell" ? text_of(k_shell)
+                                                         : section_of(general, *verb);
         for (const Option& option : verb->options) {
             const bool built = option.state == Option::State::built;
             EXPECT_EQ(documents(page, option), built) << verb->name << " --" << option.name;
         }
+    }
+    for (const Option& option : find_verb("attach")->options) {
+        EXPECT_TRUE(documents(text_of(k_attach), option)) << "--" << option.name;
     }
     for (const Option& option : find_verb("cluster")->options) {
         EXPECT_TRUE(documents(text_of(k_cluster), option)) << "--" << option.name;
@@ -113,7 +120,8 @@ TEST(ManPages, HaveNoOptionThatDoesNotExist)
             }
         }
     }
-    for (const std::string& page : {text_of(k_general), text_of(k_run), text_of(k_cluster)}) {
+    for (const std::string& page :
+         {text_of(k_general), text_of(k_run), text_of(k_shell), text_of(k_cluster)}) {
         const auto names = options_in(page);
         EXPECT_GT(names.size(), 5U);
         for (const std::string& name : names) {
@@ -139,7 +147,7 @@ TEST(ManPages, AreCleanTroff)
     if (std::system("command -v man groff >/dev/null") != 0) {
         GTEST_SKIP() << "man is not installed";
     }
-    for (const std::string& page : {k_general, k_run, k_cluster}) {
+    for (const std::string& page : {k_general, k_run, k_shell, k_attach, k_cluster}) {
         std::FILE* man = popen(("LC_ALL=C.UTF-8 MANROFFSEQ= MANWIDTH=80 man --warnings -E UTF-8 -l "
                                 "-Tutf8 -Z '" +
                                 page + "' 2>&1 >/dev/null")

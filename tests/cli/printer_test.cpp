@@ -68,6 +68,34 @@ TEST(Printer, TellsHowManyBytesWillNeverCome)
     EXPECT_EQ(printer.wanted(Stream::out), 13u);
 }
 
+TEST(Printer, BeginsWhereItIsTold)
+{
+    Streams streams;
+    Printer printer(streams.out[1], streams.err[1]);
+    printer.begin_at(Stream::out, 3);
+    printer.begin_at(Stream::err, wire::k_from_now);
+    EXPECT_EQ(printer.take(Stream::out, 0, "abcdef"), 0u);
+    EXPECT_EQ(printer.take(Stream::err, 1000, "x"), 0u);
+    EXPECT_EQ(printer.take(Stream::err, 1001, "y"), 0u);
+    EXPECT_EQ(printer.shown(Stream::out), 3u);
+    write_all(printer);
+    EXPECT_EQ(Streams::read(streams.out[0]), "def");
+    EXPECT_EQ(Streams::read(streams.err[0]), "xy");
+    EXPECT_EQ(printer.shown(Stream::out), 6u);
+    EXPECT_EQ(printer.shown(Stream::err), 1002u);
+}
+
+TEST(Printer, ShowsWhatIsNoPartOfTheOutput)
+{
+    Streams streams;
+    Printer printer(streams.out[1], streams.err[1]);
+    printer.show("screen");
+    printer.take(Stream::out, 0, "abc");
+    write_all(printer);
+    EXPECT_EQ(Streams::read(streams.out[0]), "screenabc");
+    EXPECT_EQ(printer.shown(Stream::out), 3u);
+}
+
 TEST(Printer, ReportsAReaderThatWentAway)
 {
     std::signal(SIGPIPE, SIG_IGN);

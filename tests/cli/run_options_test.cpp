@@ -139,7 +139,7 @@ TEST(RunOptions, RefuseNamesThatCouldNotBeFoundAgain)
 
 TEST(RunOptions, RefuseWhatIsReserved)
 {
-    for (const Words& words : {Words{"--pty"}, Words{"--max-links", "3"}, Words{"--gpu-hours=5"},
+    for (const Words& words : {Words{"--max-links", "3"}, Words{"--gpu-hours=5"},
                                Words{"--until", "6h"}, Words{"--array", "1-3"}}) {
         EXPECT_THAT(reason(words), HasSubstr("is not in this version")) << words[0];
     }
@@ -164,6 +164,21 @@ TEST(RunOptions, WantAProgram)
 {
     for (const Words& words : {Words{}, Words{"-t", "2h"}, Words{""}, Words{"--"}}) {
         EXPECT_THAT(read(words).error().text, HasSubstr("what is to be run?"));
+    }
+}
+
+TEST(RunOptions, ATerminalIsOfOneNode)
+{
+    EXPECT_TRUE(read({"--pty", "top"})->pty);
+    EXPECT_EQ(reason({"--pty", "-N", "2"}),
+              "--pty: there is one terminal, and -N starts the program on several nodes");
+}
+
+TEST(RunOptions, OfAShellAreTheSameButForTheTerminal)
+{
+    EXPECT_EQ(shell_option_table().size() + 1, run_option_table().size());
+    for (const Option& option : shell_option_table()) {
+        EXPECT_NE(option.name, "pty");
     }
 }
 

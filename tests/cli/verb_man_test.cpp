@@ -98,7 +98,7 @@ TEST(FilesPage, HasEveryFileOfTheLayout)
     const LinkNumber link{1};
     for (std::string path :
          {layout::run_json(key), layout::inbox(key), layout::ended_json(key),
-          layout::job_json(key, link), layout::claim(key, link),
+          layout::shown_json(key), layout::job_json(key, link), layout::claim(key, link),
           layout::log(key, link, Stream::out), layout::log(key, link, Stream::err),
           layout::order(key, link), layout::journal(key, link), layout::heartbeat(key, link),
           layout::active(key), layout::job_index("CLUSTER", JobId{7})}) {

@@ -162,7 +162,7 @@ def test_on_a_terminal_HUP_and_TERM_detach(person, number):
         screen.wait_for("begin")
         os.kill(screen.client(), number)
         assert screen.status() == 129
-        assert f"gpuq logs -f {the_run(person).job}" in screen.screen.decode()
+        assert f"gpuq attach {the_run(person).job}" in screen.screen.decode()
     assert not sruns(person, "run"), "an srun that somebody could kill is left"
     go(person)
     check_whole(person)

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/attach_verb.h"
+
+#include "cli/look_doors.h"
+#include "cli/say.h"
+#include "cli/session.h"
+#include "cli/signals.h"
+#include "cli/surroundings.h"
+#include "cli/waiting.h"
+#include "core/layout.h"
+#include "report/words.h"
+#include "runs/find.h"
+#include "runs/look.h"
+#include "runs/record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace gpuq::cli {
+namespace {
+
+constexpr std::array k_options = {
+    Option{0, "take", "", "everybody else who is attached is to leave"}};
+
+/// Of a run that nobody knows to have been shown, no more than about this much is.
+constexpr std::uint64_t k_most_of_the_past = 64 << 10;
+
+/// One use of `gpuq attach`.
+class AttachVerb {
+public:
+    AttachVerb(Invocation& invocation, Store& store, RunStatus status)
+        : m_doors(invocation.doors)
+        , m_globals(invocation.globals)
+        , m_take(invocation.options.has("take"))
+        , m_store(store)
+        , m_status(std::move(status))
+        , m_terminal(on_a_terminal())
+    {
+    }
+
+    Result<int> run()
+    {
+        const Run& run = *m_status.run;
+        SessionOptions options;
+        TRY_ASSIGN(const Settings settings, m_doors.settings());
+        options.detach_key = settings.detach_key.value_or(DetachKey{});
+        options.terminal = m_terminal;
+        options.quiet = m_globals.quiet;
+        options.part = SessionOptions::Part::visitor;
+        options.take = m_take;
+        options.over = m_status.state == RunState::ended;
+        options.shown = run.request.pty ? std::nullopt : std::optional(first_unshown());
+        if (run.request.pty && !options.over) {
+            TRY(check_stdin());
+        }
+        TRY_ASSIGN(const Waited waited, wait());
+        if (waited.leave) {
+            return *waited.leave;
+        }
+        tell_where(run, options);
+        return Session(m_doors, m_signals, run, m_status.job->job, options).run(std::nullopt);
+    }
+
+private:
+    static Result<void> check_stdin()
+    {
+        if (kind_of_stdin() == Input::terminal) {
+            return {};
+        }
+        return fail(Error::Kind::usage, "the run has a terminal, and standard input is none: gpuq "
+                                        "logs -f prints what it writes");
+    }
+
+    Result<Waited> wait()
+    {
+        if (m_status.state != RunState::waiting) {
+            return Waited{};
+        }
+        WaitingOptions waiting;
+        waiting.terminal = m_terminal;
+        waiting.quiet = m_globals.quiet;
+        waiting.visitor = true;
+        return wait_for_start(m_doors, m_signals, *m_status.run, m_status.job->job, waiting);
+    }
+
+    /// Where the last client left off; else the beginning, or where the end begins of a long log.
+    Shown first_unshown() const
+    {
+        const RunKey& key = m_status.key;
+        const auto text = m_store.read(layout::shown_json(key));
+        if (const auto shown = text ? shown_from_json(*text) : Result<Shown>(text.error())) {
+            return *shown;
+        }
+        return {start_of(layout::log(key, m_status.link, Stream::out)),
+                start_of(layout::log(key, m_status.link, Stream::err))};
+    }
+
+    std::uint64_t start_of(const std::string& log) const
+    {
+        const auto size = m_store.size(log);
+        if (!size || *size <= k_most_of_the_past) {
+            return 0;
+        }
+        const std::uint64_t from = *size - k_most_of_the_past;
+        const auto bytes = m_store.read_at(log, from, k_most_of_the_past);
+        const std::size_t line = bytes ? bytes->find('\n') : std::string::npos;
+        return from + (line == std::string::npos ? 0 : line + 1);
+    }
+
+    void tell_where(const Run& run, const SessionOptions& options) const
+    {
+        const std::uint32_t job = m_status.job->job.value;
+        if (m_globals.quiet || options.over) {
+            return;
+        }
+        if (run.request.pty && !options.detach_key.off) {
+            say(fmt::format("run {} ({}); {} detaches", job, run.request.name,
+                            keys_text(options.detach_key)));
+        } else if (options.shown && options.shown->out + options.shown->err > 0) {
+            say(fmt::format("run {} ({}), from where it was left; all of it: gpuq logs {}", job,
+                            run.request.name, job));
+        }
+    }
+
+    Doors& m_doors;
+    const Globals& m_globals;
+    bool m_take;
+    Store& m_store;
+    RunStatus m_status;
+    bool m_terminal;
+    Signals m_signals;
+};
+
+/// The only run that goes on, or the newest of them, or the newest of all.
+Result<RunKey> run_meant(Store& store, const std::vector<std::string>& words)
+{
+    if (words.size() > 1) {
+        return fail(Error::Kind::usage, "one run at a time: gpuq attach [RUN]");
+    }
+    return words.empty() ? find_current_run(store) : find_run(store, words.front());
+}
+
+Result<int> attach(Invocation& invocation)
+{
+    TRY_ASSIGN(Store* const store, invocation.doors.store());
+    TRY_ASSIGN(const RunKey key, run_meant(*store, invocation.words));
+    RunStatus status = look_at(look_doors(invocation.doors, *store), key);
+    if (!status.run) {
+        return fail(Error::Kind::missing,
+                    fmt::format("run {}: its record can't be read; gpuq ls --all lists yours",
+                                short_key(key)));
+    }
+    if (!status.job) {
+        return fail(Error::Kind::busy,
+                    fmt::format("run {} has no job yet: Slurm has not answered; try again",
+                                short_key(key)));
+    }
+    return AttachVerb(invocation, *store, std::move(status)).run();
+}
+
+} // namespace
+
+const Verb k_attach_verb{"attach", "gpuq attach [--take] [RUN]",
+                         "back to a run, from the first byte not yet shown", attach, k_options};
+
+} // namespace gpuq::cli

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/run.h"
+#include "core/terminal_modes.h"
+
+#include <optional>
+#include <string_view>
+
+namespace gpuq::cli {
+
+/// The person's terminal, handed to a program that has a terminal elsewhere: every key and every
+/// byte passes unchanged. Given back as it was by leave(), by the destructor, and when this process
+/// exits or dies of any signal that can be caught. One at a time.
+class RawTerminal {
+public:
+    /// `keys` and `screen` stay the caller's.
+    RawTerminal(int keys, int screen)
+        : m_keys(keys)
+        , m_screen(screen)
+    {
+    }
+    ~RawTerminal() { leave(); }
+    RawTerminal(const RawTerminal&) = delete;
+    RawTerminal& operator=(const RawTerminal&) = delete;
+
+    /// Does nothing where keys are no terminal, or one of which we are in the background; to be
+    /// called again when that has changed.
+    void enter();
+    /// Also switches off what the program had switched on.
+    void leave();
+    bool is_raw() const { return m_raw; }
+    /// We were stopped and go on: a shell may have changed the modes meanwhile.
+    void continued();
+
+    /// What passes to the screen.
+    void watch(std::string_view bytes) { m_modes.feed(bytes); }
+    /// Of the terminal; nothing when there is none.
+    std::optional<TerminalSize> size() const;
+
+private:
+    bool is_ours() const;
+
+    int m_keys, m_screen;
+    bool m_raw = false;
+    TerminalModes m_modes;
+};
+
+} // namespace gpuq::cli
