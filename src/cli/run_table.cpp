@@ -125,6 +125,24 @@ std::string gpus_text(const Request& request)
                          : fmt::format("{} {}", gpus_of(request), model);
 }
 
+/// When it ended, or, running, will have to.
+std::optional<Time> end_of(const RunStatus& status)
+{
+    return status.ending ? std::optional(status.ending->at) : status.ends_at;
+}
+
+std::string moment(const std::optional<Time>& time, Time now)
+{
+    return time ? clock_text(*time, now) : "-";
+}
+
+std::optional<std::string> cluster_of(const RunStatus& status)
+{
+    return status.job   ? std::optional(status.job->cluster)
+           : status.run ? std::optional(status.run->cluster)
+                        : std::nullopt;
+}
+
 std::vector<Cell> row_of(const RunStatus& status, Time now)
 {
     const Request* request = request_of(status);
@@ -134,7 +152,14 @@ std::vector<Cell> row_of(const RunStatus& status, Time now)
             request ? request->queue : "?",
             request ? gpus_text(*request) : "?",
             time_text(status, now),
-            status.ending ? std::to_string(status.ending->status) : "-"};
+            status.ending ? std::to_string(status.ending->status) : "-",
+            status.ending ? std::string(word(status.ending->cause)) : "-",
+            status.host.empty() ? "-" : status.host,
+            status.run ? clock_text(status.run->submitted_at, now) : "?",
+            moment(status.started_at, now),
+            moment(end_of(status), now),
+            cluster_of(status).value_or("?"),
+            status.key.text()};
 }
 
 template <typename Value>
@@ -152,9 +177,7 @@ Json run_json(const RunStatus& status, Time now)
     return Json::object({
         {"key", status.key.text()},
         {"job", status.job ? Json(status.job->job) : Json()},
-        {"cluster", status.job   ? Json(status.job->cluster)
-                    : status.run ? Json(status.run->cluster)
-                                 : Json()},
+        {"cluster", cluster_of(status)},
         {"name", request ? Json(request->name) : Json()},
         {"state", status.state == RunState::unknown ? Json() : Json(word(status.state))},
         {"reason", known(status.reason)},
@@ -184,13 +207,21 @@ report::Table run_table(const std::vector<RunStatus>& runs, Time now)
     using Align = Column::Align;
     using Shrink = Column::Shrink;
     report::Table table;
+    constexpr auto k_on_request = Column::Show::on_request;
     table.columns = {{"id", "ID", Align::right},
                      {"name", "NAME", Align::left, Shrink::yes},
                      {"state", "STATE", Align::left, Shrink::yes},
-                     {"queue", "QUEUE", Align::left, Shrink::yes},
-                     {"gpus", "GPUS", Align::right},
-                     {"time", "TIME / LIMIT", Align::left},
-                     {"exit", "EXIT", Align::right}};
+                     {"queue", "QUEUE", Align::left, Shrink::yes, 4},
+                     {"gpus", "GPUS", Align::right, Shrink::no, 3},
+                     {"time", "TIME / LIMIT", Align::left, Shrink::no, 2},
+                     {"exit", "EXIT", Align::right, Shrink::no, 1},
+                     {"cause", "CAUSE", Align::left, Shrink::no, 0, k_on_request},
+                     {"node", "NODE", Align::left, Shrink::no, 0, k_on_request},
+                     {"submitted", "SUBMITTED", Align::left, Shrink::no, 0, k_on_request},
+                     {"started", "STARTED", Align::left, Shrink::no, 0, k_on_request},
+                     {"ends", "ENDS", Align::left, Shrink::no, 0, k_on_request},
+                     {"cluster", "CLUSTER", Align::left, Shrink::no, 0, k_on_request},
+                     {"key", "KEY", Align::left, Shrink::no, 0, k_on_request}};
     for (const RunStatus& status : runs) {
         table.rows.push_back(row_of(status, now));
     }

@@ -11,7 +11,8 @@
 /// Runs as people and scripts are shown them. Pure.
 namespace gpuq::cli {
 
-/// What `ls` lists: columns id, name, state, queue, gpus, time, exit.
+/// What `ls` lists: columns id, name, state, queue, gpus, time, exit; on request also cause, node,
+/// submitted, started, ends, cluster, key.
 report::Table run_table(const std::vector<RunStatus>& runs, Time now);
 
 /// A run in every document that tells of one.

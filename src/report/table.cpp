@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <numeric>
+#include <optional>
 
 namespace gpuq::report {
 namespace {
@@ -46,18 +48,54 @@ std::size_t total(const Widths& widths)
     return std::accumulate(widths.begin(), widths.end(), gaps);
 }
 
+std::size_t least_width(const Column& column)
+{
+    return std::max(k_narrowest, cells(column.title));
+}
+
 /// The widest column that may become narrower, or none.
 std::size_t* widest_that_shrinks(const Table& table, Widths& widths)
 {
     std::size_t* widest = nullptr;
     for (std::size_t i = 0; i < widths.size(); ++i) {
-        const std::size_t least = std::max(k_narrowest, cells(table.columns[i].title));
-        if (table.columns[i].shrink == Column::Shrink::yes && widths[i] > least &&
+        if (table.columns[i].shrink == Column::Shrink::yes &&
+            widths[i] > least_width(table.columns[i]) &&
             (widest == nullptr || widths[i] > *widest)) {
             widest = &widths[i];
         }
     }
     return widest;
+}
+
+/// The column that goes first when the table can't be made narrow enough, or none.
+std::optional<std::size_t> to_drop(const Table& table, Widths widths, const Look& look)
+{
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+        if (table.columns[i].shrink == Column::Shrink::yes) {
+            widths[i] = std::min(widths[i], least_width(table.columns[i]));
+        }
+        first = table.columns[i].drop > table.columns[first].drop ? i : first;
+    }
+    const bool too_wide = look.width && total(widths) > *look.width;
+    return too_wide && table.columns[first].drop > 0 ? std::optional(first) : std::nullopt;
+}
+
+void drop(Table& table, std::size_t column)
+{
+    const auto at = static_cast<std::ptrdiff_t>(column);
+    table.columns.erase(table.columns.begin() + at);
+    for (auto& row : table.rows) {
+        row.erase(row.begin() + at);
+    }
+}
+
+Table with_what_fits(Table table, const Look& look)
+{
+    while (const auto column = to_drop(table, natural_widths(table, look), look)) {
+        drop(table, *column);
+    }
+    return table;
 }
 
 Widths fitted(const Table& table, Widths widths, const Look& look)
@@ -149,6 +187,17 @@ std::vector<std::string> split(std::string_view names)
     }
 }
 
+std::vector<std::string> always_shown(const Table& table)
+{
+    std::vector<std::string> names;
+    for (const Column& column : table.columns) {
+        if (column.show == Column::Show::always) {
+            names.push_back(column.name);
+        }
+    }
+    return names;
+}
+
 Error no_such_column(const Table& table, const std::string& name)
 {
     std::string known;
@@ -173,14 +222,12 @@ Result<std::size_t> index_of(const Table& table, const std::string& name)
 
 Result<Table> only(const Table& table, std::string_view names)
 {
-    if (names.empty()) {
-        return table;
-    }
     Table chosen;
     chosen.rows.resize(table.rows.size());
-    for (const std::string& name : split(names)) {
+    for (const std::string& name : names.empty() ? always_shown(table) : split(names)) {
         TRY_ASSIGN(const std::size_t index, index_of(table, name));
         chosen.columns.push_back(table.columns[index]);
+        chosen.columns.back().drop = names.empty() ? table.columns[index].drop : 0;
         for (std::size_t row = 0; row < table.rows.size(); ++row) {
             chosen.rows[row].push_back(table.rows[row][index]);
         }
@@ -190,7 +237,7 @@ Result<Table> only(const Table& table, std::string_view names)
 
 std::string to_text(const Table& table, const Look& look)
 {
-    const Table clean = with_clean_texts(table);
+    const Table clean = with_what_fits(with_clean_texts(table), look);
     const Widths widths = fitted(clean, natural_widths(clean, look), look);
     std::string text = look.header ? header_line(clean, widths, look) : "";
     for (const auto& row : clean.rows) {

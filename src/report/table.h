@@ -14,11 +14,14 @@ namespace gpuq::report {
 struct Column {
     enum class Align { left, right };
     enum class Shrink { no, yes };
+    enum class Show { always, on_request };
 
     std::string name;  ///< what --columns calls it: `job`
     std::string title; ///< what the header says: `JOB`
     Align align = Align::left;
     Shrink shrink = Shrink::no; ///< may be cut on a narrow screen; an id never may
+    int drop = 0; ///< left out on a screen still too narrow, the highest number first; 0: never
+    Show show = Show::always; ///< on_request: only where --columns names it
 };
 
 /// A cell: any text (sanitised when drawn), and what a colour may say about it.
@@ -51,12 +54,14 @@ struct Look {
     std::optional<std::size_t> width; ///< of the terminal, in cells; unset: as wide as need be
 };
 
-/// The table with only the columns named in `names` (`job,name,state`), in that order; all of them
-/// when `names` is empty. `usage` names an unknown column and those that exist.
+/// The table with only the columns named in `names` (`job,name,state`), in that order, none of them
+/// to be dropped; those that are always shown when `names` is empty. `usage` names an unknown
+/// column and those that exist.
 Result<Table> only(const Table& table, std::string_view names);
 
 /// Lines of aligned columns, two blanks between them, no blanks at their ends. On a screen too
-/// narrow, columns that may shrink are cut, the widest first; the others never are.
+/// narrow, columns that may shrink are cut, the widest first; when that is not enough, those that
+/// may be dropped are; the others never are.
 std::string to_text(const Table& table, const Look& look);
 
 } // namespace gpuq::report

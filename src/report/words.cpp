@@ -31,6 +31,11 @@ std::tm local(Time at)
     return parts;
 }
 
+bool is_same_day(const std::tm& one, const std::tm& other)
+{
+    return one.tm_year == other.tm_year && one.tm_yday == other.tm_yday;
+}
+
 std::string with_detail(std::string sentence, const Ending& ending)
 {
     if (ending.detail.empty()) {
@@ -93,8 +98,15 @@ std::string clock_text(Time at, Time now)
 {
     const std::tm then = local(at);
     const std::tm today = local(now);
-    const bool same_day = then.tm_year == today.tm_year && then.tm_yday == today.tm_yday;
-    return same_day ? fmt::format("{:%H:%M}", then) : fmt::format("{:%Y-%m-%d %H:%M}", then);
+    return is_same_day(then, today) ? fmt::format("{:%H:%M}", then)
+                                    : fmt::format("{:%Y-%m-%d %H:%M}", then);
+}
+
+std::string moment_text(Time at, Time now)
+{
+    const std::tm then = local(at);
+    return is_same_day(then, local(now)) ? fmt::format("{:%H:%M:%S}", then)
+                                         : fmt::format("{:%Y-%m-%d %H:%M:%S}", then);
 }
 
 std::string ending_in_words(const Ending& ending, const Request& request)

@@ -19,6 +19,9 @@ std::string in_words(std::chrono::seconds duration);
 /// `16:40`, with the date when it is not today's. Local time of this machine.
 std::string clock_text(Time at, Time now);
 
+/// `16:40:07`, with the date when it is not today's.
+std::string moment_text(Time at, Time now);
+
 /// Why a run ended, in one sentence without a full stop: `reached its time limit of 2 h`.
 std::string ending_in_words(const Ending& ending, const Request& request);
 

@@ -161,6 +161,18 @@ TEST_F(Ls, ShowsOnlyTheColumnsAskedFor)
     EXPECT_THAT(ls({}, globals).err, HasSubstr("name"));
 }
 
+TEST_F(Ls, HasMoreColumnsForThoseWhoAsk)
+{
+    RunOnDisk done = run("prep", 2h).submitted(JobId{5}).started(JobId{5}, now() - 2h);
+    done.ended({1, Cause::crashed, "", now() - 90min});
+    Globals globals;
+    globals.columns = "id,cause,node,submitted,started,ends,cluster,key";
+    EXPECT_EQ("\n" + ls({}, globals).out, R"(
+ID  CAUSE    NODE   SUBMITTED  STARTED  ENDS   CLUSTER  KEY
+ 5  crashed  node1  06:00      06:00    06:30  lab      )" +
+                                              done.key().text() + "\n");
+}
+
 TEST_F(Ls, WritesJsonWithNullForWhatIsNotKnown)
 {
     const RunOnDisk queued = run("queued", 15min).submitted(JobId{8});

@@ -63,6 +63,33 @@ TEST(Columns, AreChosenAndOrderedByName)
     EXPECT_EQ(to_text(*only(k_runs, ""), {}), to_text(k_runs, {}));
 }
 
+TEST(Columns, AreDroppedInTheirOrderWhenNothingElseHelps)
+{
+    Table table{{{"id", "ID"},
+                 {"name", "NAME", Column::Align::left, Column::Shrink::yes},
+                 {"queue", "QUEUE", Column::Align::left, Column::Shrink::no, 2},
+                 {"exit", "EXIT", Column::Align::left, Column::Shrink::no, 1}},
+                {{"1234567", "a-long-name", "gpu", "0"}}};
+    EXPECT_EQ(to_text(table, {.header = false, .width = 40}), "1234567  a-long-name  gpu  0\n");
+    EXPECT_EQ(to_text(table, {.header = false, .width = 24}), "1234567  a-long…  gpu  0\n");
+    EXPECT_EQ(to_text(table, {.width = 22}), "ID       NAME     EXIT\n"
+                                             "1234567  a-long…  0\n");
+    EXPECT_EQ(to_text(table, {.width = 16}), "ID       NAME\n1234567  a-long…\n");
+    EXPECT_EQ(to_text(table, {.width = 3}), "ID       NAME\n1234567  a-lon…\n");
+    // Asked for by name, they stay.
+    EXPECT_EQ(to_text(*only(table, "id,queue"), {.width = 3}), "ID       QUEUE\n1234567  gpu\n");
+}
+
+TEST(Columns, MayBeThereOnlyForThoseWhoAsk)
+{
+    Table table{
+        {{"id", "ID"},
+         {"key", "KEY", Column::Align::left, Column::Shrink::no, 0, Column::Show::on_request}},
+        {{"1", "k"}}};
+    EXPECT_EQ(to_text(*only(table, ""), {}), "ID\n1\n");
+    EXPECT_EQ(to_text(*only(table, "key,id"), {}), "KEY  ID\nk    1\n");
+}
+
 TEST(Columns, NameThoseThatExistWhenOneDoesNot)
 {
     for (const char* names : {"job,nmae", "nmae"}) {

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/show_text.h"
+
+#include "cli/run_table.h"
+#include "core/pending_reason.h"
+#include "core/quote.h"
+#include "core/size.h"
+#include "core/walltime.h"
+#include "report/words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <string_view>
+
+namespace gpuq::cli {
+namespace {
+
+using report::Json;
+using Lines = std::vector<std::string>;
+
+void field(Lines& lines, std::string_view name, const std::string& text)
+{
+    if (!text.empty()) {
+        lines.push_back(fmt::format("  {:<12}{}", name, text));
+    }
+}
+
+/// NAME of each NAME=VALUE.
+std::vector<std::string> names_of(const std::vector<std::string>& environment)
+{
+    std::vector<std::string> names;
+    for (const std::string& variable : environment) {
+        names.push_back(variable.substr(0, variable.find('=')));
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+std::vector<std::string> names_of(const std::vector<std::pair<std::string, std::string>>& variables)
+{
+    std::vector<std::string> names;
+    for (const auto& [name, value] : variables) {
+        names.push_back(name);
+    }
+    return names;
+}
+
+std::string joined(const std::vector<std::string>& words)
+{
+    return fmt::format("{}", fmt::join(words, ", "));
+}
+
+std::string waiting_state(const RunStatus& status, Time now)
+{
+    std::string text = "waiting: " + waiting_in_words(status.reason);
+    if (status.expected_start && *status.expected_start > now) {
+        text += fmt::format("; expected start {}", clock_text(*status.expected_start, now));
+    }
+    return text;
+}
+
+std::string ended_state(const RunStatus& status)
+{
+    if (!status.ending || !status.run) {
+        return "ended; how is not known";
+    }
+    const Ending& ending = *status.ending;
+    const std::string how = ending_in_words(ending, status.run->request);
+    const bool said = ending.cause == Cause::finished || ending.cause == Cause::gpu_memory;
+    return said ? how : fmt::format("{} (exit status {})", how, ending.status);
+}
+
+std::string state_text(const RunStatus& status, Time now)
+{
+    switch (status.state) {
+    case RunState::submitting:
+        return "submitting";
+    case RunState::waiting:
+        return waiting_state(status, now);
+    case RunState::running:
+        return "running";
+    case RunState::ended:
+        return ended_state(status);
+    case RunState::unknown:
+        break;
+    }
+    return fmt::format("unknown: {}", status.why_unknown);
+}
+
+std::string gpus_text(const Request& request)
+{
+    if (request.gpus.count == 0) {
+        return request.nodes == 1 ? "none" : fmt::format("none, {} nodes", request.nodes);
+    }
+    const std::string each = to_text(request.gpus);
+    return request.nodes == 1 ? each : fmt::format("{} on each of {} nodes", each, request.nodes);
+}
+
+std::string share_text(const Request& request)
+{
+    std::vector<std::string> parts;
+    if (request.cpus) {
+        parts.push_back(fmt::format("{} cores", *request.cpus));
+    }
+    if (request.memory_mib) {
+        parts.push_back(memory_text(*request.memory_mib));
+    }
+    return parts.empty() ? "the queue's share" : joined(parts);
+}
+
+std::string environment_text(const Run& run)
+{
+    const Request& request = run.request;
+    std::vector<std::string> parts;
+    if (!request.modules.empty()) {
+        parts.push_back("modules " + joined(request.modules));
+    }
+    if (request.conda) {
+        parts.push_back("conda " + *request.conda);
+    }
+    if (request.container) {
+        parts.push_back("container " + *request.container);
+    }
+    if (!request.env.empty()) {
+        parts.push_back("set: " + joined(names_of(request.env)));
+    }
+    parts.push_back(fmt::format("{} variables of the shell", run.environment.size()));
+    return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+void add_request(Lines& lines, const Run& run, Time now)
+{
+    const Request& request = run.request;
+    field(lines, "program", shell_command(request.program));
+    field(lines, "folder", request.work_dir);
+    field(lines, "queue",
+          request.walltime.count() > 0
+              ? fmt::format("{}, for {} at most", request.queue, to_text(request.walltime))
+              : request.queue);
+    field(lines, "GPUs", gpus_text(request));
+    field(lines, "per node", share_text(request));
+    field(lines, "account", request.account.value_or(""));
+    field(lines, "QOS", request.qos.value_or(""));
+    field(lines, "after", request.after ? fmt::format("job {}", request.after->value) : "");
+    field(lines, "for Slurm", request.slurm_options.value_or(""));
+    field(lines, "environment", environment_text(run));
+    field(lines, "submitted",
+          fmt::format("{} by {} on {}, gpuq {}", moment_text(run.submitted_at, now), run.user,
+                      run.host, run.version));
+}
+
+void add_life(Lines& lines, const RunStatus& status, Time now)
+{
+    field(lines, "job",
+          status.job ? fmt::format("{} on cluster {}", status.job->job.value, status.job->cluster)
+                     : "none yet");
+    field(lines, "node", status.host);
+    field(lines, "started", status.started_at ? moment_text(*status.started_at, now) : "");
+    if (status.state == RunState::running && status.ends_at) {
+        field(lines, "ends",
+              fmt::format("{} at the latest (in {})", moment_text(*status.ends_at, now),
+                          in_words(std::max(
+                              std::chrono::seconds(0),
+                              std::chrono::floor<std::chrono::seconds>(*status.ends_at - now)))));
+    }
+    field(lines, "ended", status.ending ? moment_text(status.ending->at, now) : "");
+    field(lines, "stop",
+          status.stop && status.state != RunState::ended
+              ? fmt::format("asked for by {}", status.stop->by)
+              : "");
+}
+
+std::string bytes_text(const std::optional<std::uint64_t>& bytes)
+{
+    return bytes ? fmt::format("{} bytes", *bytes) : "none yet";
+}
+
+std::string stream_name(const Event& event)
+{
+    return event.stream == Stream::err ? "standard error" : "standard output";
+}
+
+Json json_of(const Event& event, const RunStatus& status)
+{
+    return Json::object({{"at", event.at},
+                         {"text", event_in_words(event, status)},
+                         {"status", event.status},
+                         {"cause", event.cause ? Json(word(*event.cause)) : Json()},
+                         {"detail", event.detail}});
+}
+
+std::string_view input_word(Input input)
+{
+    switch (input) {
+    case Input::none:
+        return "none";
+    case Input::pipe:
+        return "pipe";
+    case Input::terminal:
+        return "terminal";
+    }
+    return "none";
+}
+
+Json request_json(const Run& run)
+{
+    const Request& request = run.request;
+    return Json::object({{"program", Json::array(request.program)},
+                         {"work_dir", request.work_dir},
+                         {"input", input_word(request.input)},
+                         {"gpus_per_node", request.gpus.count},
+                         {"min_gpu_memory_mib", request.gpus.min_memory_mib},
+                         {"cpus_per_node", request.cpus},
+                         {"memory_mib_per_node", request.memory_mib},
+                         {"account", request.account},
+                         {"qos", request.qos},
+                         {"after", request.after},
+                         {"modules", Json::array(request.modules)},
+                         {"conda", request.conda},
+                         {"container", request.container},
+                         {"slurm_options", request.slurm_options},
+                         {"env_names", Json::array(names_of(request.env))},
+                         {"environment_names", Json::array(names_of(run.environment))},
+                         {"user", run.user},
+                         {"host", run.host},
+                         {"version", run.version}});
+}
+
+} // namespace
+
+std::string event_in_words(const Event& event, const RunStatus& status)
+{
+    const std::string detail = event.detail.value_or("");
+    switch (event.kind) {
+    case Event::Kind::supervisor_started:
+        return fmt::format("job {} began on {}", event.job.value_or(0), event.host.value_or("?"));
+    case Event::Kind::program_started:
+        return event.pid ? fmt::format("the program started, process {}", *event.pid)
+                         : std::string("the program started");
+    case Event::Kind::warned:
+        return "the program was told: " + detail;
+    case Event::Kind::signalled:
+        return "got " + detail;
+    case Event::Kind::stop_asked:
+        return "asked to stop " + (detail.starts_with("by ") ? detail : "by " + detail);
+    case Event::Kind::log_lost:
+        return fmt::format("bytes {} to {} of {} could not be written and are lost",
+                           event.from.value_or(0), event.to.value_or(0), stream_name(event));
+    case Event::Kind::ended: {
+        const Ending ending{event.status.value_or(0), event.cause.value_or(Cause::lost), detail,
+                            event.at};
+        return "it " + ending_in_words(ending, status.run ? status.run->request : Request{});
+    }
+    default: // of a later version
+        return detail;
+    }
+}
+
+std::vector<std::string> show_lines(const WholeRun& whole, Time now)
+{
+    const RunStatus& status = whole.status;
+    Lines lines = {fmt::format("run {}", run_title(status))};
+    field(lines, "state", state_text(status, now));
+    add_life(lines, status, now);
+    if (status.run) {
+        add_request(lines, *status.run, now);
+    }
+    field(lines, "output",
+          fmt::format("standard output {}, standard error {}", bytes_text(whole.out_bytes),
+                      bytes_text(whole.err_bytes)));
+    field(lines, "records", whole.folder);
+    if (!whole.journal.empty()) {
+        lines.emplace_back("what happened:");
+    }
+    for (const Event& event : whole.journal) {
+        lines.push_back(
+            fmt::format("  {}  {}", moment_text(event.at, now), event_in_words(event, status)));
+    }
+    return lines;
+}
+
+Json::Members show_document(const WholeRun& whole, Time now)
+{
+    Json::Elements journal;
+    for (const Event& event : whole.journal) {
+        journal.push_back(json_of(event, whole.status));
+    }
+    Json::Elements warnings;
+    for (const std::string& text : whole.warnings) {
+        warnings.push_back(Json::object({{"code", "slurm_unreachable"}, {"text", text}}));
+    }
+    return {{"run", run_json(whole.status, now)},
+            {"request", whole.status.run ? request_json(*whole.status.run) : Json()},
+            {"folder", whole.folder},
+            {"out_bytes", whole.out_bytes},
+            {"err_bytes", whole.err_bytes},
+            {"journal", Json::array(std::move(journal))},
+            {"warnings", Json::array(std::move(warnings))}};
+}
+
+} // namespace gpuq::cli

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/show_verb.h"
+
+#include "cli/look_doors.h"
+#include "cli/say.h"
+#include "cli/show_text.h"
+#include "cli/table_output.h"
+#include "core/layout.h"
+#include "core/sanitise.h"
+#include "runs/evidence.h"
+#include "runs/find.h"
+
+#include <fmt/format.h>
+
+namespace gpuq::cli {
+namespace {
+
+std::optional<std::uint64_t> size_of(Store& store, const std::string& path)
+{
+    const auto size = store.size(path);
+    return size ? std::optional(*size) : std::nullopt;
+}
+
+/// The status first: the look may write down an end that only Slurm knew.
+WholeRun find_out(Doors& doors, Store& store, const RunKey& key)
+{
+    const Looked looked = look(look_doors(doors, store), {key});
+    WholeRun whole{looked.runs.front(), {}, {}, {}, {}, {}};
+    whole.journal = read_evidence(store, key).journal;
+    whole.folder = fmt::format("{}/{}", store.root(), layout::run_dir(key));
+    whole.out_bytes = size_of(store, layout::log(key, whole.status.link, Stream::out));
+    whole.err_bytes = size_of(store, layout::log(key, whole.status.link, Stream::err));
+    if (!looked.slurm_silent.empty()) {
+        whole.warnings.push_back(looked.slurm_silent);
+    }
+    return whole;
+}
+
+Result<int> show(Invocation& invocation)
+{
+    if (invocation.words.size() != 1) {
+        return fail(Error::Kind::usage, "which run? gpuq show RUN; gpuq ls lists them");
+    }
+    TRY_ASSIGN(Store* const store, invocation.doors.store());
+    TRY_ASSIGN(const RunKey key, find_run(*store, invocation.words.front()));
+    const WholeRun whole = find_out(invocation.doors, *store, key);
+    const Time now = invocation.doors.clock().now();
+    if (invocation.globals.json) {
+        TRY(print_text(report::json_document(show_document(whole, now))));
+        return 0;
+    }
+    for (const std::string& warning : whole.warnings) {
+        say(fmt::format("{}; this is what the disk knows", warning));
+    }
+    for (const std::string& line : show_lines(whole, now)) {
+        TRY(print_text(sanitised(line) + "\n"));
+    }
+    return 0;
+}
+
+} // namespace
+
+const Verb k_show_verb{"show", "gpuq show RUN", "everything about one run", show};
+
+} // namespace gpuq::cli

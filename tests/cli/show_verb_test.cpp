@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/show_verb.h"
+
+#include "cli/fake_doors.h"
+#include "cli/show_text.h"
+#include "runs/run_on_disk.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <ctime>
+
+namespace gpuq::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using fakes::RunOnDisk;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+class Show : public testing::Test {
+protected:
+    FakeDoors m_doors;
+
+    Show()
+    {
+        ::setenv("TZ", "UTC", 1);
+        ::tzset();
+    }
+
+    Time now() { return m_doors.time.now(); }
+
+    RunOnDisk run(gpuq::Run record) { return RunOnDisk(m_doors.memory, std::move(record)); }
+
+    gpuq::Run train()
+    {
+        gpuq::Run record = fakes::some_run(now() - 15min, "train");
+        record.version = "1.0";
+        record.request.program = {"/bin/train", "--title", "two words"};
+        record.request.env = {{"TOKEN", "hunter2"}};
+        record.environment = {"PATH=/bin", "SECRET=hunter3"};
+        return record;
+    }
+
+    Use show(const std::vector<std::string>& words, const Globals& globals = {})
+    {
+        return use(k_show_verb, m_doors, words, globals);
+    }
+};
+
+TEST_F(Show, TellsAllOfOneRun)
+{
+    RunOnDisk one = run(train()).submitted(JobId{8}).started(JobId{8}, now() - 10min);
+    Event stop;
+    stop.kind = Event::Kind::stop_asked;
+    stop.at = now() - 2min;
+    stop.detail = "by ada@login1";
+    one.event(stop).ended({123, Cause::stopped, "by ada@login1", now() - 1min});
+    ASSERT_TRUE(m_doors.memory.write(layout::log(one.key(), LinkNumber{1}, Stream::out), "12345"));
+    const Use shown = show({"train"});
+    EXPECT_EQ(shown.err, "");
+    EXPECT_EQ("\n" + shown.out, R"(
+run 8 (train)
+  state       was stopped by ada@login1 (exit status 123)
+  job         8 on cluster lab
+  node        node1
+  started     07:50:00
+  ended       07:59:00
+  program     /bin/train --title 'two words'
+  folder      /home/ada
+  queue       gpu, for 2 h at most
+  GPUs        1
+  per node    the queue's share
+  environment set: TOKEN; 2 variables of the shell
+  submitted   07:45:00 by ada on login1, gpuq 1.0
+  output      standard output 5 bytes, standard error none yet
+  records     )" + m_doors.memory.root() +
+                                    "/" + layout::run_dir(one.key()) + R"(
+what happened:
+  07:50:00  job 8 began on node1
+  07:58:00  asked to stop by ada@login1
+  07:59:00  it was stopped by ada@login1
+)");
+    EXPECT_THAT(m_doors.slurm.asked, IsEmpty());
+}
+
+TEST_F(Show, NeverShowsAValueOfTheEnvironment)
+{
+    run(train()).submitted(JobId{8}).started(JobId{8}, now());
+    Globals globals;
+    globals.json = true;
+    const std::string document = show({"8"}, globals).out;
+    EXPECT_THAT(document, HasSubstr("\"SECRET\""));
+    EXPECT_THAT(document, HasSubstr("\"TOKEN\""));
+    EXPECT_THAT(document, Not(HasSubstr("hunter")));
+    EXPECT_THAT(show({"8"}).out, Not(HasSubstr("hunter")));
+}
+
+TEST_F(Show, KnowsFromAccountingWhatSlurmForgot)
+{
+    run(train()).submitted(JobId{8});
+    PastJob past{JobId{8}};
+    past.state = JobState::timeout;
+    past.started_at = now() - 10min;
+    past.ended_at = now() - 1min;
+    m_doors.past.past[JobId{8}] = past;
+    const Use shown = show({"8"});
+    EXPECT_THAT(shown.out, HasSubstr("reached its time limit of 2 h (exit status 124)"));
+    EXPECT_THAT(shown.out, HasSubstr("ended       07:59:00"));
+}
+
+TEST_F(Show, SaysWhatIsNotKnown)
+{
+    run(train()).submitted(JobId{8});
+    m_doors.slurm.silent = true;
+    const Use shown = show({"8"});
+    EXPECT_EQ(shown.status, 0);
+    EXPECT_EQ(shown.err, "gpuq: Slurm does not answer; this is what the disk knows\n");
+    EXPECT_THAT(shown.out, HasSubstr("state       unknown: Slurm does not answer\n"));
+    EXPECT_EQ(show({}).status, 2);
+    EXPECT_EQ(show({"nothing"}).status, 2);
+}
+
+TEST_F(Show, ShowsHostileTextsHarmlessly)
+{
+    gpuq::Run evil = train();
+    evil.request.name = "evil\x1b[2J";
+    evil.request.program = {"/bin/\x1b[2J\nx"};
+    evil.request.work_dir = "/\x9b";
+    run(evil).submitted(JobId{8}).started(JobId{8}, now());
+    const std::string shown = show({"8"}).out;
+    EXPECT_THAT(shown, Not(HasSubstr("\x1b")));
+    EXPECT_THAT(shown, Not(HasSubstr("\x9b")));
+}
+
+TEST(EventInWords, TellsEveryKind)
+{
+    const RunStatus status{RunKey::make(Time(), {})};
+    for (int kind = 0; kind <= static_cast<int>(Event::Kind::ended); ++kind) {
+        Event event;
+        event.kind = static_cast<Event::Kind>(kind);
+        event.detail = "x";
+        EXPECT_NE(event_in_words(event, status), "") << kind;
+    }
+    Event lost;
+    lost.kind = Event::Kind::log_lost;
+    lost.stream = Stream::err;
+    lost.from = 10;
+    lost.to = 20;
+    EXPECT_EQ(event_in_words(lost, status),
+              "bytes 10 to 20 of standard error could not be written and are lost");
+}
+
+} // namespace
+} // namespace gpuq::cli
