@@ -16,6 +16,7 @@
 #include "cli/shell_verb.h"
 #include "cli/show_verb.h"
 #include "cli/stop_verb.h"
+#include "cli/usage_verb.h"
 #include "cli/why_verb.h"
 #include "core/nearest.h"
 
@@ -28,10 +29,10 @@ namespace gpuq::cli {
 namespace {
 
 constexpr std::array k_verbs = {
-    &k_run_verb,    &k_shell_verb,   &k_attach_verb,     &k_logs_verb,
-    &k_ls_verb,     &k_free_verb,    &k_why_verb,        &k_show_verb,
-    &k_stop_verb,   &k_extend_verb,  &k_clean_verb,      &k_doctor_verb,
-    &k_report_verb, &k_cluster_verb, &k_completion_verb, &k_help_verb,
+    &k_run_verb,        &k_shell_verb, &k_attach_verb, &k_logs_verb,   &k_ls_verb,
+    &k_free_verb,       &k_why_verb,   &k_usage_verb,  &k_show_verb,   &k_stop_verb,
+    &k_extend_verb,     &k_clean_verb, &k_doctor_verb, &k_report_verb, &k_cluster_verb,
+    &k_completion_verb, &k_help_verb,
 };
 
 constexpr std::array k_global_options = {
@@ -45,9 +46,9 @@ constexpr std::array k_global_options = {
     Option{'h', "help", "", "say what the verb does, and leave"},
 };
 
-constexpr std::array<std::string_view, 12> k_reserved_verbs = {
-    "resume",    "rehearse", "usage",    "profile", "top",  "policy",
-    "keepalive", "serve",    "notebook", "reserve", "data", "exempt"};
+constexpr std::array<std::string_view, 11> k_reserved_verbs = {
+    "resume", "rehearse", "profile", "top",  "policy", "keepalive",
+    "serve",  "notebook", "reserve", "data", "exempt"};
 
 } // namespace
 

@@ -231,12 +231,39 @@ struct PastJob {
     std::optional<Time> ended_at;
 };
 
+/// What jobs to count: those that ran between `from` and `to`, of everybody when nobody is named.
+struct UseQuestion {
+    Time from;
+    Time to;
+    std::vector<std::string> users;
+    std::vector<std::string> accounts;
+};
+
+/// What one job had between the two times of a question: a job that was requeued has one for each
+/// time it ran, each task of an array has its own.
+struct JobUse {
+    JobId id;
+    std::string user;
+    std::string account;
+    std::string queue;
+    std::chrono::seconds elapsed{0}; ///< within the span, without the time it was suspended
+    int gpus = 0;                    ///< allocated, of all models together
+    /// Of each model, as far as the site accounts for models (AccountingStorageTRES=gres/gpu:k80).
+    std::vector<std::pair<std::string, int>> models;
+    bool operator==(const JobUse&) const = default;
+};
+
 class Accounting {
 public:
     virtual ~Accounting() = default;
     /// The record of `id`; `missing` when accounting, which answered, has none; `unreachable`
     /// when there is no accounting or it is down.
     virtual Result<PastJob> past_job(JobId id) = 0;
+
+    /// Every job of the cluster that ran in the span, out of its allocated resources. Running ones
+    /// count up to `to` or now. Accounting shows each user what the site lets them see
+    /// (PrivateData). `unreachable` as above.
+    virtual Result<std::vector<JobUse>> use(const UseQuestion& question) = 0;
 };
 
 } // namespace gpuq

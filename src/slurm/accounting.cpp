@@ -5,6 +5,7 @@
 #include "slurm/connection.h"
 #include "slurm/errors.h"
 #include "slurm/jobs.h"
+#include "slurm/list.h"
 
 #include <fmt/format.h>
 
@@ -14,17 +15,13 @@
 #include <memory>
 #include <sstream>
 #include <string>
-#include <type_traits>
 
 namespace gpuq {
 namespace {
 
 constexpr std::chrono::seconds k_patience{10};
 
-struct FreeList {
-    void operator()(std::remove_pointer_t<slurm::List>* list) const { slurm_list_destroy(list); }
-};
-using OwnedList = std::unique_ptr<std::remove_pointer_t<slurm::List>, FreeList>;
+using slurm::OwnedList;
 
 /// The condition "job `id` of this cluster"; points into itself.
 class OneJob {
@@ -127,7 +124,17 @@ PastJob past_job_of(const std::string& answer)
     return job;
 }
 
-Error no_answer(const std::string& answer)
+} // namespace
+
+namespace slurm {
+
+Result<void> needs_accounting()
+{
+    return has_accounting() ? Result<void>()
+                            : fail(Error::Kind::unreachable, "this Slurm keeps no accounting");
+}
+
+Error no_accounting_answer(const std::string& answer)
 {
     const int code = answer.starts_with("error ") ? std::atoi(answer.c_str() + 6) : 0;
     return fail(Error::Kind::unreachable,
@@ -135,7 +142,7 @@ Error no_answer(const std::string& answer)
                             slurm_strerror(code == 0 ? int(ESLURM_DB_CONNECTION) : code)));
 }
 
-} // namespace
+} // namespace slurm
 
 Result<std::unique_ptr<SlurmAccounting>>
 SlurmAccounting::open(const std::optional<std::string>& path)
@@ -146,16 +153,14 @@ SlurmAccounting::open(const std::optional<std::string>& path)
 
 Result<PastJob> SlurmAccounting::past_job(JobId id)
 {
-    if (!slurm::has_accounting()) {
-        return fail(Error::Kind::unreachable, "this Slurm keeps no accounting");
-    }
+    TRY(slurm::needs_accounting());
     // libslurm itself waits up to a minute and a half for a slurmdbd that hangs.
     const auto answer = slurm::in_a_child([id] { return ask_for(id); }, k_patience);
     if (answer && *answer == "missing") {
         return fail(Error::Kind::missing, fmt::format("accounting has no job {}", id.value));
     }
     if (!answer || !answer->starts_with("job ")) {
-        return no_answer(answer.value_or(""));
+        return slurm::no_accounting_answer(answer.value_or(""));
     }
     return past_job_of(*answer);
 }

@@ -56,6 +56,7 @@ public:
     open(const std::optional<std::string>& path = {});
 
     Result<PastJob> past_job(JobId id) override;
+    Result<std::vector<JobUse>> use(const UseQuestion& question) override;
 
 private:
     SlurmAccounting() = default;

@@ -303,35 +303,57 @@ private:
         job.batch = batch;
         if (state == JobState::pending) {
             job.priority = 1;
-            if (spec.walltime.count() > 0) {
-                job.walltime = spec.walltime;
-            }
-            jobs.push_back(job);
-            return job.id;
         }
-
-        std::vector<StepProcess> m_processes;
-    };
-
-    /// Accounting that a test fills.
-    class FakeAccounting : public Accounting {
-    public:
-        std::map<JobId, PastJob> past;
-        std::vector<JobId> asked;
-        bool silent = false;
-
-        Result<PastJob> past_job(JobId id) override
-        {
-            asked.push_back(id);
-            if (silent) {
-                return fail(Error::Kind::unreachable, "accounting does not answer");
-            }
-            const auto found = past.find(id);
-            if (found == past.end()) {
-                return fail(Error::Kind::missing, "no such job in accounting");
-            }
-            return found->second;
+        if (spec.walltime.count() > 0) {
+            job.walltime = spec.walltime;
         }
-    };
+        jobs.push_back(job);
+        return job.id;
+    }
+
+    std::vector<StepProcess> m_processes;
+};
+
+/// Accounting that a test fills.
+class FakeAccounting : public Accounting {
+public:
+    std::map<JobId, PastJob> past;
+    std::vector<JobUse> uses;
+    std::vector<JobId> asked;
+    std::vector<UseQuestion> questions;
+    bool silent = false;
+
+    /// Whatever the span is.
+    Result<std::vector<JobUse>> use(const UseQuestion& question) override
+    {
+        questions.push_back(question);
+        if (silent) {
+            return fail(Error::Kind::unreachable, "accounting does not answer");
+        }
+        const auto has = [](const std::vector<std::string>& names, const std::string& name) {
+            return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
+        };
+        std::vector<JobUse> found;
+        for (const JobUse& one : uses) {
+            if (has(question.users, one.user) && has(question.accounts, one.account)) {
+                found.push_back(one);
+            }
+        }
+        return found;
+    }
+
+    Result<PastJob> past_job(JobId id) override
+    {
+        asked.push_back(id);
+        if (silent) {
+            return fail(Error::Kind::unreachable, "accounting does not answer");
+        }
+        const auto found = past.find(id);
+        if (found == past.end()) {
+            return fail(Error::Kind::missing, "no such job in accounting");
+        }
+        return found->second;
+    }
+};
 
 } // namespace gpuq::fakes

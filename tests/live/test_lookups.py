@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What one looks up: free, why, show, ls and usage on a real Slurm."""
 import json
+import os
+import pwd
+import re
+import time
 
 import pytest
 
 from conftest import wait_for
-from runs import all_gpus_taken, is_waiting, nothing_left
+from runs import all_gpus_taken, is_waiting, nothing_left, terminal
 
 CLUSTER = dict(nodes=2, gpus=4, model="k80", lines=["KillWait=3", "MinJobAge=2"])
 
@@ -131,3 +135,104 @@ def test_why_of_a_run_that_does_not_wait(cluster, person):
     told = person.gpuq("why", "short").stdout
     assert "does not wait: it has ended" in told
     assert document(person, "why", "short")["waits"] is False
+
+
+def test_show_tells_what_happened(cluster, person):
+    assert person.gpuq("run", "-J", "seen", "--env", "TOKEN=hunter2", "sh", "-c",
+                       "echo 12345; exit 3", env={"MY_SECRET": "hunter3"}).returncode == 3
+    told = document(person, "show", "seen")
+    assert (told["run"]["exit"], told["run"]["cause"]) == (3, "finished")
+    assert (told["out_bytes"], told["err_bytes"]) == (6, 0)
+    assert "MY_SECRET" in told["request"]["environment_names"]
+    assert told["request"]["env_names"] == ["TOKEN"]
+    assert told["journal"][-1]["text"] == "it ended with status 3"
+    text = person.gpuq("show", "seen").stdout
+    assert "ended with status 3" in text and "standard output 6 bytes" in text
+    assert "hunter" not in text + json.dumps(told)
+
+
+def test_a_run_that_slurm_forgot_is_known_from_accounting(cluster, person):
+    """Its supervisor could not write: only slurmdbd knows how it ended."""
+    job = None
+    with all_gpus_taken(cluster):
+        job = waiting_run(cluster, person, "-g", "1", "-J", "gone")
+        cluster.slurm("scancel", str(job))
+    cluster.accounted(job)
+    wait_for(lambda: "Invalid job id" in cluster.slurm("scontrol", "show", "job", str(job),
+                                                       check=False) or not cluster.slurm(
+        "scontrol", "-o", "show", "job", str(job), check=False), 60, "Slurm to forget the job")
+    told = document(person, "show", "gone")
+    assert told["run"]["state"] == "ended" and told["run"]["cause"] == "cancelled"
+    assert document(person, "ls")["runs"][0]["cause"] == "cancelled"
+
+
+@pytest.mark.parametrize("width", [40, 80, 300])
+def test_tables_fit_and_ids_stay_whole(cluster, person, width):
+    name = "a-run-with-a-name-that-is-long-" + "x" * 40
+    assert person.gpuq("run", "-J", name, "true").returncode == 0
+    job = document(person, "ls")["runs"][0]["job"]
+    with terminal(person, "ls", before=f"stty cols {width};") as screen:
+        assert screen.status() == 0
+    lines = screen.screen.decode().replace("\r", "").split("\n<status")[0].splitlines()
+    plain = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in lines if line.strip()]
+    assert all(len(line) <= width for line in plain), plain
+    assert plain[-1].split()[0] == str(job)
+    assert "\x1b[" in screen.screen.decode()
+    with terminal(person, "ls", before=f"export NO_COLOR=1; stty cols {width};") as screen:
+        assert screen.status() == 0
+    assert "\x1b[" not in screen.screen.decode()
+
+
+def sreport_gpu_seconds(cluster):
+    """sreport's GPU-seconds of the user, after a roll-up that takes in the hour that has begun."""
+    hour = int(time.time()) // 3600 * 3600
+    stamp = [time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(at))
+             for at in (hour - 3600, hour + 3600)]
+    cluster.slurm("sacctmgr", "-i", "rollup", *stamp, timeout=60)
+    text = cluster.slurm("sreport", "-n", "-P", "-t", "seconds", "-T", "gres/gpu", "cluster",
+                         "AccountUtilizationByUser", f"start={stamp[0]}", f"end={stamp[1]}",
+                         "format=account,login,used")
+    return {(account, login): int(used) for account, login, used in
+            (line.split("|") for line in text.splitlines()) if login}
+
+
+def test_usage_is_what_sreport_says(cluster, person):
+    """Several jobs, shared nodes, an array, a requeued job."""
+    def sbatch(*words):
+        return cluster.slurm("sbatch", "--parsable", "-o", "/dev/null", *words).strip()
+
+    jobs = [sbatch("--gres=gpu:1", "--wrap", "sleep 6"), sbatch("--gres=gpu:k80:3", "--wrap", "sleep 4"),
+            sbatch("--array=1-3", "--gres=gpu:1", "--wrap", "sleep 3"),
+            sbatch("-p", "gpu", "--gres=gpu:2", "-N2", "--wrap", "sleep 3")]
+    again = sbatch("--requeue", "--gres=gpu:1", "--wrap", "sleep 3")
+    wait_for(lambda: cluster.job(again)["JobState"] == "RUNNING", 60, "the job to requeue")
+    time.sleep(2)
+    cluster.scontrol("requeue", again)
+    # A requeued job waits for two minutes by itself.
+    wait_for(lambda: cluster.job(again)["JobState"] == "PENDING", 30, "the requeued job")
+    cluster.scontrol("update", f"jobid={again}", "StartTime=now")
+    cluster.wait_until_idle(180)
+
+    def all_are_accounted():
+        # Both attempts of the requeued job, three tasks of the array, three jobs.
+        ends = [row["End"] for row in cluster.sacct("-D", "-j", ",".join([*jobs, again]),
+                                                    fields=("JobIDRaw", "End"))]
+        return len(ends) == 8 and "Unknown" not in ends
+    wait_for(all_are_accounted, 30, "slurmdbd to have it all")
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    expected = sum(seconds for (_, login), seconds in sreport_gpu_seconds(cluster).items()
+                   if login == user)
+    told = document(person, "usage", "--from", "2h", "--user", user, "--by", "user,queue")
+    assert told["total"]["gpu_seconds"] >= 6 + 12 + 9 + 12 + 3
+    assert abs(told["total"]["gpu_seconds"] - expected) <= expected * 0.001, told
+    assert {row["queue"] for row in told["rows"]} == {"calibration", "gpu"}
+    assert sum(row["gpu_seconds"] for row in told["rows"]) == told["total"]["gpu_seconds"]
+    csv = person.gpuq("usage", "--from", "2h", "--csv").stdout.splitlines()
+    assert csv[0] == "user,jobs,gpu_seconds"
+    assert csv[1].split(",")[2] == str(told["total"]["gpu_seconds"])
+
+
+def test_usage_without_slurmdbd_says_so(cluster, person):
+    with cluster.stopped("slurmdbd"):
+        done = person.gpuq("usage", timeout=90)
+    assert done.returncode == 120 and "accounting" in done.stderr

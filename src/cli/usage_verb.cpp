@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/usage_verb.h"
+
+#include "cli/surroundings.h"
+#include "cli/table_output.h"
+#include "cli/usage_text.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace gpuq::cli {
+namespace {
+
+constexpr std::array k_options = {
+    Option{0, "from", "TIME", "from when; otherwise since this month began"},
+    Option{0, "to", "TIME", "until when; otherwise now"},
+    Option{0, "by", "LIST", "rows by user, account, queue, model; otherwise by user"},
+    Option{0, "user", "NAME", "jobs of this user; may be repeated; otherwise your own"},
+    Option{'A', "account", "NAME", "jobs of this account, of whomever; may be repeated"},
+    Option{'a', "all", "", "jobs of everybody"},
+    Option{0, "csv", "", "print comma-separated values"}};
+
+Result<UseQuestion> question_of(const Options& options, Time now)
+{
+    UseQuestion question;
+    question.from = begin_of_month(now);
+    question.to = now;
+    if (const auto from = options.value("from")) {
+        TRY_ASSIGN(question.from, parse_moment(*from, now));
+    }
+    if (const auto to = options.value("to")) {
+        TRY_ASSIGN(question.to, parse_moment(*to, now));
+    }
+    if (question.from >= question.to) {
+        return fail(Error::Kind::usage, "--from has to be before --to");
+    }
+    question.users = options.values("user");
+    question.accounts = options.values("account");
+    const bool everybody = options.has("all");
+    if (everybody && (!question.users.empty() || !question.accounts.empty())) {
+        return fail(Error::Kind::usage, "--all is everybody: leave out --user and --account");
+    }
+    if (!everybody && question.users.empty() && question.accounts.empty()) {
+        question.users = {user_name()};
+    }
+    return question;
+}
+
+Result<GpuUse> find_use(Invocation& invocation)
+{
+    const Options& options = invocation.options;
+    TRY_ASSIGN(const UseQuestion question, question_of(options, invocation.doors.clock().now()));
+    TRY_ASSIGN(auto by, parse_use_by(options.value("by").value_or("user")));
+    TRY_ASSIGN(Accounting* const accounting, invocation.doors.accounting());
+    TRY_ASSIGN(const std::vector<JobUse> uses, accounting->use(question));
+    GpuUse use{question.from, question.to, std::move(by), {}, {}};
+    use.rows = gpu_hours(uses, use.by);
+    for (const UseRow& sum : gpu_hours(uses, {})) {
+        use.total = sum;
+    }
+    return use;
+}
+
+Result<int> usage(Invocation& invocation)
+{
+    if (!invocation.words.empty()) {
+        return fail(Error::Kind::usage,
+                    fmt::format("usage takes no words, not '{}'", invocation.words.front()));
+    }
+    TRY_ASSIGN(const GpuUse use, find_use(invocation));
+    if (invocation.globals.json) {
+        TRY(print_text(report::json_document(usage_document(use))));
+    } else if (invocation.options.has("csv")) {
+        TRY(print_text(usage_csv(use)));
+    } else {
+        TRY(print_table(usage_table(use), invocation.globals, invocation.doors));
+    }
+    return 0;
+}
+
+} // namespace
+
+const Verb k_usage_verb{"usage", "gpuq usage [options]",
+                        "GPU-hours by user, account, queue or model, from Slurm's accounting",
+                        usage, k_options};
+
+} // namespace gpuq::cli

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "slurm/use.h"
+
+#include "slurm/bounded.h"
+#include "slurm/cluster.h"
+#include "slurm/compat.h"
+#include "slurm/connection.h"
+#include "slurm/errors.h"
+#include "slurm/jobs.h"
+#include "slurm/list.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <sstream>
+
+#include <pwd.h>
+
+namespace gpuq {
+namespace slurm {
+namespace {
+
+/// A busy cluster has a hundred thousand jobs a month; slurmdbd sends a few thousand a second.
+constexpr std::chrono::seconds k_patience{60};
+constexpr std::string_view k_gpus = "gres/gpu";
+
+std::string text(const char* value)
+{
+    return value == nullptr ? std::string() : std::string(value);
+}
+
+std::int64_t seconds_of(Time time)
+{
+    return std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count();
+}
+
+/// Names as slurmdbd wants them, and a list that points at them.
+class NameList {
+public:
+    explicit NameList(std::vector<std::string> names)
+        : m_names(std::move(names))
+        , m_list(slurm_list_create(nullptr))
+    {
+        for (std::string& name : m_names) {
+            slurm_list_append(m_list.get(), name.data());
+        }
+    }
+    List get_or_null() const { return m_names.empty() ? nullptr : m_list.get(); }
+
+private:
+    std::vector<std::string> m_names;
+    OwnedList m_list;
+};
+
+/// slurmdbd knows users of jobs by their numbers.
+std::vector<std::string> uids_of(const std::vector<std::string>& users)
+{
+    std::vector<std::string> uids;
+    for (const std::string& user : users) {
+        const passwd* const entry = ::getpwnam(user.c_str());
+        uids.push_back(entry == nullptr ? user : std::to_string(entry->pw_uid));
+    }
+    return uids;
+}
+
+template <typename Record, typename Visit>
+void for_each(List list, const Visit& visit)
+{
+    auto* const iterator = slurm_list_iterator_create(list);
+    while (const void* item = slurm_list_next(iterator)) {
+        visit(*static_cast<const Record*>(item));
+    }
+    slurm_list_iterator_destroy(iterator);
+}
+
+TresNames tres_names(void* connection)
+{
+    slurmdb_tres_cond_t condition{};
+    const OwnedList list(slurmdb_tres_get(connection, &condition));
+    TresNames names;
+    if (list) {
+        for_each<slurmdb_tres_rec_t>(list.get(), [&](const slurmdb_tres_rec_t& record) {
+            const std::string type = text(record.type);
+            const std::string name = text(record.name);
+            names[record.id] = name.empty() ? type : type + "/" + name;
+        });
+    }
+    return names;
+}
+
+JobUse use_of(const slurmdb_job_rec_t& record, const TresNames& names)
+{
+    JobUse use;
+    use.id = JobId{record.jobid};
+    use.user = text(record.user);
+    use.account = text(record.account);
+    use.queue = text(record.partition);
+    use.elapsed = std::chrono::seconds(record.elapsed);
+    add_gpus(use, text(record.tres_alloc_str), names);
+    return use;
+}
+
+/// In the child: `ok` and a line for each job that had GPUs, or `error CODE`.
+std::string ask_for_use(const UseQuestion& question)
+{
+    const Words words;
+    std::uint16_t flags = 0;
+    void* connection = slurmdb_connection_get(&flags);
+    if (connection == nullptr) {
+        return fmt::format("error {}", errno);
+    }
+    const NameList clusters({cluster_name()});
+    const NameList users(uids_of(question.users));
+    const NameList accounts(question.accounts);
+    slurmdb_job_cond_t condition{};
+    condition.cluster_list = clusters.get_or_null();
+    condition.userid_list = users.get_or_null();
+    condition.acct_list = accounts.get_or_null();
+    condition.usage_start = seconds_of(question.from);
+    condition.usage_end = seconds_of(question.to);
+    // Truncated to the span; each attempt of a job that was requeued by itself.
+    condition.flags = JOBCOND_FLAG_NO_STEP | JOBCOND_FLAG_DUP;
+    condition.db_flags = NO_VAL;
+    const TresNames names = tres_names(connection);
+    errno = 0;
+    const OwnedList list(slurmdb_jobs_get(connection, &condition));
+    if (!list || names.empty()) {
+        return fmt::format("error {}", errno);
+    }
+    std::string answer = "ok\n";
+    for_each<slurmdb_job_rec_t>(list.get(), [&](const slurmdb_job_rec_t& record) {
+        const JobUse use = use_of(record, names);
+        if (use.gpus > 0 && use.elapsed.count() > 0) {
+            answer += to_line(use);
+        }
+    });
+    slurmdb_connection_close(&connection);
+    return answer;
+}
+
+} // namespace
+
+void add_gpus(JobUse& use, std::string_view allocation, const TresNames& names)
+{
+    while (!allocation.empty()) {
+        const std::string_view item = allocation.substr(0, allocation.find(','));
+        allocation.remove_prefix(std::min(item.size() + 1, allocation.size()));
+        std::uint32_t id = 0;
+        int count = 0;
+        const char* const end = item.data() + item.size();
+        const auto [rest, error] = std::from_chars(item.data(), end, id);
+        if (error != std::errc() || rest == end || *rest != '=' ||
+            std::from_chars(rest + 1, end, count).ec != std::errc()) {
+            continue;
+        }
+        const auto name = names.find(id);
+        if (name == names.end() || !name->second.starts_with(k_gpus)) {
+            continue;
+        }
+        if (name->second == k_gpus) {
+            use.gpus = count;
+        } else if (name->second[k_gpus.size()] == ':') {
+            use.models.emplace_back(name->second.substr(k_gpus.size() + 1), count);
+        }
+    }
+}
+
+std::string to_line(const JobUse& use)
+{
+    std::string line = fmt::format("{}\t{}\t{}\t{}\t{}\t{}", use.id.value, use.elapsed.count(),
+                                   use.gpus, use.user, use.account, use.queue);
+    for (const auto& [model, count] : use.models) {
+        line += fmt::format("\t{}\t{}", count, model);
+    }
+    return line + "\n";
+}
+
+JobUse use_of_line(const std::string& line)
+{
+    std::istringstream stream(line);
+    const auto next = [&] {
+        std::string word;
+        std::getline(stream, word, '\t');
+        return word;
+    };
+    const auto number = [&] { return std::atoll(next().c_str()); };
+    JobUse use;
+    use.id = JobId{static_cast<std::uint32_t>(number())};
+    use.elapsed = std::chrono::seconds(number());
+    use.gpus = static_cast<int>(number());
+    use.user = next();
+    use.account = next();
+    use.queue = next();
+    while (stream) {
+        const int count = static_cast<int>(number());
+        std::string model = next();
+        if (!model.empty()) {
+            use.models.emplace_back(std::move(model), count);
+        }
+    }
+    return use;
+}
+
+} // namespace slurm
+
+Result<std::vector<JobUse>> SlurmAccounting::use(const UseQuestion& question)
+{
+    TRY(slurm::needs_accounting());
+    const auto answer =
+        slurm::in_a_child([&] { return slurm::ask_for_use(question); }, slurm::k_patience);
+    if (!answer || !answer->starts_with("ok\n")) {
+        return slurm::no_accounting_answer(answer.value_or(""));
+    }
+    std::vector<JobUse> list;
+    std::istringstream lines(answer->substr(3));
+    for (std::string line; std::getline(lines, line);) {
+        list.push_back(slurm::use_of_line(line));
+    }
+    return list;
+}
+
+} // namespace gpuq

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/usage_verb.h"
+
+#include "cli/fake_doors.h"
+#include "cli/usage_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <ctime>
+
+namespace gpuq::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using Names = std::vector<std::string>;
+
+class Usage : public testing::Test {
+protected:
+    FakeDoors m_doors;
+
+    Usage()
+    {
+        ::setenv("TZ", "UTC", 1);
+        ::tzset();
+        m_doors.past.uses = {
+            {JobId{1}, "ada", "physics", "short", 1h, 2, {{"k80", 2}}},
+            {JobId{2}, "bob", "a,\"b\"", "long", 30min, 1, {}},
+        };
+    }
+
+    Use usage(const Names& words, const Globals& globals = {})
+    {
+        return use(k_usage_verb, m_doors, words, globals);
+    }
+};
+
+TEST_F(Usage, AddsUpAndEndsWithTheSum)
+{
+    EXPECT_EQ("\n" + usage({"--all", "--by", "user,model"}).out, R"(
+USER  MODEL  JOBS  GPU-HOURS
+ada   k80       1       2.00
+bob   any       1       0.50
+all             2       2.50
+)");
+}
+
+TEST_F(Usage, IsOnesOwnSinceTheMonthBegan)
+{
+    const Time now = m_doors.time.now();
+    usage({});
+    ASSERT_EQ(m_doors.past.questions.size(), 1U);
+    EXPECT_EQ(m_doors.past.questions[0].users.size(), 1U);
+    EXPECT_EQ(m_doors.past.questions[0].to, now);
+    EXPECT_EQ(m_doors.past.questions[0].from, *parse_moment("2027-01-01", now));
+    usage({"--account", "physics", "--from", "7d", "--to", "today"});
+    EXPECT_EQ(m_doors.past.questions[1].users, Names{});
+    EXPECT_EQ(m_doors.past.questions[1].accounts, Names{"physics"});
+    EXPECT_EQ(m_doors.past.questions[1].from, now - 168h);
+    EXPECT_EQ(m_doors.past.questions[1].to, *parse_moment("2027-01-15T00:00", now));
+}
+
+TEST_F(Usage, WritesCsv)
+{
+    EXPECT_EQ(usage({"--all", "--csv", "--by", "account"}).out,
+              "account,jobs,gpu_seconds\r\nphysics,1,7200\r\n\"a,\"\"b\"\"\",1,1800\r\n");
+}
+
+TEST_F(Usage, WritesItsDocument)
+{
+    Globals globals;
+    globals.json = true;
+    EXPECT_EQ("\n" + usage({"--user", "bob", "--by", "model"}, globals).out, R"(
+{
+  "schema": 1,
+  "from": "2027-01-01T00:00:00.000000Z",
+  "to": "2027-01-15T08:00:00.000000Z",
+  "by": [
+    "model"
+  ],
+  "rows": [
+    {
+      "model": null,
+      "jobs": 1,
+      "gpu_seconds": 1800,
+      "gpu_hours": 0.5
+    }
+  ],
+  "total": {
+    "jobs": 1,
+    "gpu_seconds": 1800,
+    "gpu_hours": 0.5
+  }
+}
+)");
+}
+
+TEST_F(Usage, RefusesWhatItCanNotRead)
+{
+    for (const Names& words :
+         {Names{"word"}, Names{"--by", "node"}, Names{"--from", "soon"},
+          Names{"--from", "today", "--to", "7d"}, Names{"--all", "--user", "ada"}}) {
+        EXPECT_EQ(usage(words).status, 2) << words.front();
+    }
+    m_doors.past.silent = true;
+    EXPECT_EQ(usage({}).status, 120);
+}
+
+TEST_F(Usage, HasAnEmptySumWhenThereIsNothing)
+{
+    m_doors.past.uses.clear();
+    EXPECT_EQ(usage({"--all"}).out, "USER  JOBS  GPU-HOURS\nall      0       0.00\n");
+}
+
+TEST(Moment, IsReadAsPeopleTypeIt)
+{
+    ::setenv("TZ", "Europe/Berlin", 1);
+    ::tzset();
+    const Time now{std::chrono::seconds(1800000000)}; // 2027-01-15 08:00 UTC
+    EXPECT_EQ(*parse_moment("2027-01-15T09:00", now), now);
+    EXPECT_EQ(*parse_moment("2027-01-15T09:00:00", now), now);
+    EXPECT_EQ(*parse_moment("today", now), now - 9h);
+    EXPECT_EQ(*parse_moment("12h", now), now - 12h);
+    EXPECT_EQ(*parse_moment("now", now), now);
+    // In summer the same wall clock is an hour earlier.
+    EXPECT_EQ(*parse_moment("2026-07-01T12:00", now) - *parse_moment("2026-07-01T00:00", now), 12h);
+    EXPECT_FALSE(parse_moment("2027-13-01", now));
+    EXPECT_FALSE(parse_moment("", now));
+    ::setenv("TZ", "UTC", 1);
+    ::tzset();
+}
+
+} // namespace
+} // namespace gpuq::cli

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "slurm/use.h"
+
+#include <gtest/gtest.h>
+
+namespace gpuq::slurm {
+namespace {
+
+const TresNames k_names = {
+    {1, "cpu"}, {1001, "gres/gpu"}, {1002, "gres/gpu:k80"}, {1003, "gres/gpumem"}};
+
+TEST(Use, TakesTheGpusOutOfAnAllocation)
+{
+    JobUse use;
+    add_gpus(use, "1=4,2=16384,1001=3,1002=2,1003=9,4=1", k_names);
+    EXPECT_EQ(use.gpus, 3);
+    EXPECT_EQ(use.models, (std::vector<std::pair<std::string, int>>{{"k80", 2}}));
+    JobUse none;
+    add_gpus(none, "1=4,,x=1,1001=", k_names);
+    add_gpus(none, "", k_names);
+    EXPECT_EQ(none, JobUse());
+}
+
+TEST(Use, ComesBackFromItsLine)
+{
+    const JobUse use{JobId{7},
+                     "ada",
+                     "physics",
+                     "short",
+                     std::chrono::seconds(90),
+                     3,
+                     {{"k80", 2}, {"a100", 1}}};
+    const std::string line = to_line(use);
+    EXPECT_EQ(line.back(), '\n');
+    EXPECT_EQ(use_of_line(line.substr(0, line.size() - 1)), use);
+    JobUse nameless = use;
+    nameless.user = nameless.account = "";
+    nameless.models.clear();
+    const std::string bare = to_line(nameless);
+    EXPECT_EQ(use_of_line(bare.substr(0, bare.size() - 1)), nameless);
+}
+
+} // namespace
+} // namespace gpuq::slurm
