@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The contract of Cluster held against the Slurm of SLURM_CONF: tests/live/test_slurm.py runs it.
+// The contracts of Cluster and Accounting held against the Slurm of SLURM_CONF:
+// tests/live/test_slurm.py runs it.
+#include "contract/accounting_contract.h"
 #include "contract/cluster_contract.h"
 #include "slurm/cluster.h"
 
@@ -15,6 +17,39 @@ std::shared_ptr<Cluster> open_slurm()
     }
     return std::move(*cluster);
 }
+
+/// The job of the first call serves all: slurmdbd takes a moment to hear of an end.
+AccountingMaker::Made open_accounting()
+{
+    static AccountingMaker::Made made;
+    if (made.accounting) {
+        return made;
+    }
+    const auto cluster = open_slurm();
+    auto accounting = SlurmAccounting::open();
+    if (!cluster || !accounting) {
+        ADD_FAILURE() << "no Slurm";
+        return {};
+    }
+    JobSpec spec;
+    spec.name = "contract";
+    spec.work_dir = "/tmp";
+    spec.gpus_per_node = 2;
+    const auto partitions = cluster->partitions().value();
+    for (const Partition& partition : partitions) {
+        spec.partition = partition.is_default ? partition.name : spec.partition;
+    }
+    const auto job = cluster->submit(spec, "#!/bin/sh\nsleep 1.2\n", {"PATH=/usr/bin:/bin"});
+    made = {std::move(*accounting), job.value(), spec.partition};
+    wait_for([&] {
+        const auto past = made.accounting->past_job(made.job);
+        return past && is_over(past->state);
+    });
+    return made;
+}
+
+INSTANTIATE_TEST_SUITE_P(Slurm, AccountingContract,
+                         ::testing::Values(AccountingMaker{"slurm", open_accounting}));
 
 INSTANTIATE_TEST_SUITE_P(Slurm, ClusterContract,
                          ::testing::Values(ClusterMaker{"slurm", open_slurm}));

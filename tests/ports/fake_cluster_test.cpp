@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The fake is held to the contract that the real Slurm keeps.
+#include "contract/accounting_contract.h"
 #include "contract/cluster_contract.h"
 #include "fakes/fake_cluster.h"
 
@@ -22,6 +23,20 @@ std::shared_ptr<Cluster> two_nodes()
 }
 
 INSTANTIATE_TEST_SUITE_P(Fake, ClusterContract, ::testing::Values(ClusterMaker{"fake", two_nodes}));
+
+AccountingMaker::Made with_a_past_job()
+{
+    auto accounting = std::make_shared<fakes::FakeAccounting>();
+    PastJob past{JobId{7}};
+    past.state = JobState::completed;
+    accounting->past[past.id] = past;
+    accounting->uses = {
+        {past.id, "ada", "physics", "calibration", std::chrono::seconds(5), 2, {{"k80", 2}}}};
+    return {accounting, past.id, "calibration"};
+}
+
+INSTANTIATE_TEST_SUITE_P(Fake, AccountingContract,
+                         ::testing::Values(AccountingMaker{"fake", with_a_past_job}));
 
 TEST(FakeCluster, ALostAnswerMakesTheJobAllTheSame)
 {

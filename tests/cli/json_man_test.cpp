@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/free_table.h"
+#include "cli/run_table.h"
+#include "cli/show_text.h"
+#include "cli/usage_text.h"
+#include "cli/why_text.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+#include <variant>
+
+/// gpuq-json(5) and the documents hold the same members, both ways.
+namespace gpuq::cli {
+namespace {
+
+using report::Json;
+using Names = std::set<std::string>;
+
+/// Names of members at any depth; what stands below one of `apart` is told in a section of its own.
+void collect(const Json::Members& members, const Names& apart, Names& names);
+
+void collect(const Json& json, const Names& apart, Names& names)
+{
+    if (const auto* members = std::get_if<Json::Members>(&json.value())) {
+        collect(*members, apart, names);
+    } else if (const auto* elements = std::get_if<Json::Elements>(&json.value())) {
+        for (const Json& element : *elements) {
+            collect(element, apart, names);
+        }
+    }
+}
+
+void collect(const Json::Members& members, const Names& apart, Names& names)
+{
+    for (const auto& [name, member] : members) {
+        names.insert(name);
+        if (!apart.contains(name)) {
+            collect(member, apart, names);
+        }
+    }
+}
+
+Names members_of(const Json::Members& document, const Names& apart = {})
+{
+    Names names;
+    collect(document, apart, names);
+    return names;
+}
+
+Names told_of(const std::string& section)
+{
+    std::ifstream stream(GPUQ_MAN_DIR "/gpuq-json.5");
+    const std::string page{std::istreambuf_iterator<char>(stream), {}};
+    const std::size_t begin = page.find("\n.SS " + section + "\n") + 1;
+    const std::size_t end = std::min(page.find("\n.SS ", begin), page.find("\n.SH ", begin));
+    const std::string text = page.substr(begin, end - begin);
+    Names names;
+    const std::string tag = "\n.TP\n.B ";
+    for (std::size_t at = text.find(tag); at != std::string::npos; at = text.find(tag, at + 1)) {
+        const std::size_t name = at + tag.size();
+        names.insert(text.substr(name, text.find('\n', name) - name));
+    }
+    return names;
+}
+
+RunStatus some_status()
+{
+    RunStatus status{RunKey::make(Time(), {1, 2, 3, 4, 5, 6, 7, 8})};
+    status.run = Run{status.key};
+    return status;
+}
+
+TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
+{
+    Looked looked;
+    looked.runs.push_back(some_status());
+    EXPECT_EQ(told_of("gpuq ls"), members_of(run_list(looked, Time()), {"runs", "warnings"}));
+    Names run;
+    collect(run_json(some_status(), Time()), {}, run);
+    EXPECT_EQ(told_of("A run"), run);
+
+    FreeGpus free;
+    free.partitions.resize(1);
+    free.pools.resize(1);
+    free.next.emplace(1);
+    free.waiting.emplace();
+    EXPECT_EQ(told_of("gpuq free"), members_of(free_document(free)));
+
+    const Why why{some_status(), {}, {Advice{}}, {"silent"}};
+    EXPECT_EQ(told_of("gpuq why"), members_of(why_document(why, Time()), {"run"}));
+
+    WholeRun whole{some_status(), {Event{}}, {}, {}, {}, {}};
+    EXPECT_EQ(told_of("gpuq show"), members_of(show_document(whole, Time()), {"run"}));
+
+    const GpuUse use{Time(),
+                     Time(),
+                     {UseBy::user, UseBy::account, UseBy::queue, UseBy::model},
+                     {UseRow{{"a", "b", "c", "d"}, 1, 1}},
+                     {}};
+    EXPECT_EQ(told_of("gpuq usage"), members_of(usage_document(use)));
+}
+
+} // namespace
+} // namespace gpuq::cli

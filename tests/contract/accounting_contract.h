@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "ports/cluster.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+
+/// What every Accounting does, run on the real one and on the fake.
+namespace gpuq {
+
+/// Makes one, in which a job of two GPUs has ended a moment ago.
+struct AccountingMaker {
+    struct Made {
+        std::shared_ptr<Accounting> accounting;
+        JobId job;
+        std::string queue;
+    };
+    std::string name;
+    std::function<Made()> make;
+};
+
+inline void PrintTo(const AccountingMaker& maker, std::ostream* out)
+{
+    *out << maker.name;
+}
+
+class AccountingContract : public ::testing::TestWithParam<AccountingMaker> {
+protected:
+    static UseQuestion last_hour()
+    {
+        const Time now =
+            std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now());
+        return {now - std::chrono::hours(1), now + std::chrono::minutes(1), {}, {}};
+    }
+
+    AccountingMaker::Made m_made = GetParam().make();
+    Accounting& m_accounting = *m_made.accounting;
+};
+
+TEST_P(AccountingContract, TellsWhatAJobHad)
+{
+    const auto uses = m_accounting.use(last_hour());
+    ASSERT_TRUE(uses) << uses.error().text;
+    const auto mine = std::find_if(uses->begin(), uses->end(),
+                                   [&](const JobUse& one) { return one.id == m_made.job; });
+    ASSERT_NE(mine, uses->end());
+    EXPECT_EQ(mine->gpus, 2);
+    EXPECT_GE(mine->elapsed.count(), 1);
+    EXPECT_EQ(mine->queue, m_made.queue);
+    EXPECT_NE(mine->user, "");
+}
+
+TEST_P(AccountingContract, CountsOnlyThoseWhoAreNamed)
+{
+    UseQuestion question = last_hour();
+    question.users = {"nobody-of-this-name"};
+    EXPECT_TRUE(m_accounting.use(question)->empty());
+    question.users.clear();
+    question.accounts = {"no-such-account"};
+    EXPECT_TRUE(m_accounting.use(question)->empty());
+}
+
+TEST_P(AccountingContract, KnowsAPastJobAndSaysMissingForOneThatNeverWas)
+{
+    EXPECT_EQ(m_accounting.past_job(m_made.job).value().state, JobState::completed);
+    EXPECT_EQ(m_accounting.past_job(JobId{4000000}).error().kind, Error::Kind::missing);
+}
+
+} // namespace gpuq
