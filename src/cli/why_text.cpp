@@ -85,7 +85,9 @@ Lines running_lines(const RunStatus& run, Time now)
     const std::string until =
         run.ends_at ? fmt::format(", until {} at the latest", clock_text(*run.ends_at, now)) : "";
     return {fmt::format("run {} does not wait: it is running{}{}", run_title(run), since, until),
-            fmt::format("its output: gpuq logs -f {}", run_id(run))};
+            run.run && run.run->request.pty
+                ? fmt::format("back to it: gpuq attach {}", run_id(run))
+                : fmt::format("its output: gpuq logs -f {}", run_id(run))};
 }
 
 Lines ended_lines(const RunStatus& run)
