@@ -26,6 +26,7 @@ using namespace std::chrono_literals;
 
 constexpr auto k_second_interrupt = 2s;
 constexpr auto k_look_again = 1s;
+constexpr auto k_connecting_patience = 10s;
 constexpr auto k_read_again = 20ms;
 /// A supervisor that was asked to stop kills after 10 s; later it is Slurm's turn.
 constexpr auto k_stop_patience = 15s;
@@ -119,7 +120,7 @@ bool Session::reads_stdin() const
     if (has_terminal()) {
         return m_terminal.is_raw() && m_input.wants_more();
     }
-    return is_owner() ? m_input.wants_more() : !m_refused_input;
+    return !is_owner() || m_input.wants_more();
 }
 
 Result<int> Session::run(std::optional<StepProcess> first)
@@ -251,6 +252,18 @@ void Session::on_printer()
     }
 }
 
+/// What has just come is shown without another turn of the loop.
+void Session::print_what_fits()
+{
+    while (!m_printer.empty() && !m_left) {
+        pollfd room{m_printer.next_descriptor(), POLLOUT, 0};
+        if (::poll(&room, 1, 0) <= 0 || (room.revents & POLLOUT) == 0) {
+            return;
+        }
+        on_printer();
+    }
+}
+
 void Session::on_stdin()
 {
     std::array<char, wire::k_piece> buffer;
@@ -258,7 +271,7 @@ void Session::on_stdin()
     if (count > 0) {
         on_typed({buffer.data(), static_cast<std::size_t>(count)});
     } else if (!is_owner() && !has_terminal()) {
-        m_refused_input = true;
+        m_stdin_gone = true;
     } else if (m_run.request.input == Input::terminal && isatty(STDIN_FILENO) != 1) {
         m_stdin_gone = true;
     } else if (count == 0 || (errno != EINTR && errno != EAGAIN && errno != EIO)) {
@@ -269,8 +282,10 @@ void Session::on_stdin()
 
 void Session::on_typed(std::string_view bytes)
 {
-    if (!feeds()) {
-        m_refused_input = true;
+    if (!feeds()) { // taken all the same: else it would be our shell's, later
+        if (std::exchange(m_refused_input, true)) {
+            return;
+        }
         return say("the program takes input only from where the run was started: what is typed "
                    "here does not reach it");
     }
@@ -297,6 +312,9 @@ void Session::send_input()
     for (const wire::Frame& frame : m_input.to_send()) {
         current()->send(frame);
     }
+    if (current()->wants_to_write() >= 0) {
+        current()->write_some(); // a key goes out without another turn of the loop
+    }
 }
 
 void Session::on_current()
@@ -319,6 +337,7 @@ void Session::on_current()
         }
         on_frame(*std::move(frame));
     }
+    print_what_fits();
     if (!open && !m_ended && !m_left) {
         on_broken();
     }
@@ -366,6 +385,9 @@ void Session::on_frame(wire::Frame frame)
 void Session::on_next()
 {
     if (m_connections.on_next()) {
+        if (has_terminal()) {
+            m_terminal.enter(); // before anything of the program's is shown
+        }
         m_said_lost = false;
         m_look_at.reset();
         m_input.restart();
@@ -407,6 +429,9 @@ void Session::look_at_disk()
     } else if (m_connections.was_connected() && !m_said_lost) {
         m_said_lost = true;
         say("the connection to the run is lost; the run goes on, trying again");
+    } else if (!m_said_lost && Clock::now() - m_begun > k_connecting_patience) {
+        m_said_lost = true;
+        say("the run can't be reached yet; trying again, gpuq logs shows what is on disk");
     }
 }
 

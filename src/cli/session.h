@@ -59,6 +59,7 @@ private:
     void on_signals();
     void on_interrupt();
     void on_printer();
+    void print_what_fits();
     void on_stdin();
     void on_typed(std::string_view bytes);
     void on_terminal_changed();

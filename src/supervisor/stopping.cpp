@@ -61,8 +61,8 @@ void Supervisor::kill_for(Killing killing, Clock::duration grace)
     m_kill_at = m_kill_at ? std::min(*m_kill_at, at) : at;
     m_program->signal(SIGTERM);
     m_program->signal(SIGCONT);
-    if (m_run->request.pty) {
-        m_program->hang_up(); // a shell takes no notice of TERM
+    if (m_run->request.pty && m_run->request.pty->shell) {
+        m_program->hang_up(); // it takes no notice of TERM
     }
 }
 

@@ -53,7 +53,7 @@ TEST(Terminal, TakesKeysFromWhoeverSitsAtOne)
     again.say(wire::Stdin{4, "three\r"});
     ASSERT_TRUE(again.reads_to_the_end());
     EXPECT_TRUE(again.out.ends_with("one two three\r\n")) << again.out;
-    EXPECT_EQ(again.taken->offset, 10U);
+    EXPECT_GE(again.taken->offset, 4U); // it is told of much, not of each key
 }
 
 TEST(Terminal, DoesNotTakeKeysFromALooker)
@@ -197,7 +197,7 @@ TEST(Terminal, APasteOf100KilobytesIsWhole)
 
 TEST(Terminal, ThatIsStoppedEndsAShellThatIgnoresTerm)
 {
-    Stage stage = on_a_terminal({"/bin/bash", "--norc", "-i"});
+    Stage stage({"/bin/bash", "--norc", "-i"}, Pty{k_size, /*shell=*/true});
     Client client = stage.begin();
     client.say(wire::Terminal{1, k_size, false});
     ASSERT_TRUE(client.reads_until(
@@ -206,6 +206,17 @@ TEST(Terminal, ThatIsStoppedEndsAShellThatIgnoresTerm)
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_EQ(client.ended->ending.cause, Cause::stopped);
     EXPECT_EQ(stage.wait(), 123);
+}
+
+TEST(Terminal, ThatIsStoppedLeavesAProgramTheTimeToSave)
+{
+    Stage stage = on_a_terminal(
+        {"/bin/sh", "-c", "trap 'echo saved; exit 0' TERM; echo up; while :; do sleep 0.05; done"});
+    Client client = stage.begin();
+    ASSERT_TRUE(client.reads_until([&] { return client.out.ends_with("up\r\n"); }));
+    client.say(wire::Stop{"ada@login1"});
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_TRUE(client.out.ends_with("saved\r\n")) << client.out;
 }
 
 TEST(Terminal, HasNoWarningsBetweenWhatIsDrawn)
