@@ -7,6 +7,7 @@
 #include "posix/clock.h"
 #include "posix/host.h"
 #include "posix/random.h"
+#include "posix/ssh_keygen.h"
 #include "posix/state_dir.h"
 #include "posix/store.h"
 #include "slurm/cluster.h"
@@ -158,6 +159,16 @@ public:
                                 "set GPUQ_SUPERVISOR",
                                 k_supervisor, folder.string()));
     }
+
+    Result<std::string> program() override
+    {
+        std::error_code error;
+        auto path = std::filesystem::read_symlink("/proc/self/exe", error);
+        return error ? Result<std::string>(fail(Error::Kind::io, "/proc/self/exe can't be read"))
+                     : path.string();
+    }
+
+    Result<SshKeyPair> new_ssh_key() override { return make_ssh_key(); }
 
     Result<cli::Settings> settings() override
     {

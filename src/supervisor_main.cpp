@@ -5,6 +5,7 @@
 #include "supervisor/command_line.h"
 #include "supervisor/deadline.h"
 #include "supervisor/relay.h"
+#include "supervisor/ssh_server.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -56,6 +57,8 @@ Result<int> perform(const std::vector<std::string>& words)
         return supervisor::relay(line.options);
     case supervisor::Task::guard:
         return supervisor::guard(doors, line.options);
+    case supervisor::Task::connect:
+        return supervisor::serve_ssh(line.options);
     case supervisor::Task::run:
         break;
     }

@@ -5,6 +5,7 @@
 #include "cli/surroundings.h"
 #include "core/layout.h"
 #include "report/words.h"
+#include "runs/connect_keys.h"
 #include "runs/record.h"
 
 #include <fmt/format.h>
@@ -490,7 +491,7 @@ void Session::end_as_lost()
     const auto store = m_doors.store();
     if (cluster && (*cluster)->complete(m_job, ending.status) && store) {
         (void)(*store)->write_once(layout::ended_json(m_run.key), to_json(ending));
-        (void)(*store)->remove(layout::active(m_run.key));
+        forget_active(**store, m_run.key);
     }
     for (const std::string& line : farewell(m_run, m_job, ending, "")) {
         say(line);

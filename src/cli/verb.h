@@ -4,6 +4,7 @@
 #include "cli/config.h"
 #include "cli/options.h"
 #include "core/result.h"
+#include "core/ssh_key.h"
 #include "ports/clock.h"
 #include "ports/cluster.h"
 #include "ports/host.h"
@@ -38,6 +39,10 @@ public:
     virtual std::vector<std::string> environment() = 0;
     /// Absolute path of gpuq-supervisor, as the nodes see it.
     virtual Result<std::string> supervisor() = 0;
+    /// Absolute path of this program, for a command line that somebody else executes.
+    virtual Result<std::string> program() = 0;
+    /// A new key pair without a passphrase.
+    virtual Result<SshKeyPair> new_ssh_key() = 0;
     /// Variables and configuration files (config.h).
     virtual Result<Settings> settings() = 0;
     /// --cluster NAME: the cluster that `cluster` and `accounting` are to open.

@@ -5,6 +5,7 @@
 #include "cli/clean_verb.h"
 #include "cli/cluster_verb.h"
 #include "cli/completion_verb.h"
+#include "cli/connect_verb.h"
 #include "cli/doctor_verb.h"
 #include "cli/extend_verb.h"
 #include "cli/free_verb.h"
@@ -29,10 +30,10 @@ namespace gpuq::cli {
 namespace {
 
 constexpr std::array k_verbs = {
-    &k_run_verb,        &k_shell_verb, &k_attach_verb, &k_logs_verb,   &k_ls_verb,
-    &k_free_verb,       &k_why_verb,   &k_usage_verb,  &k_show_verb,   &k_stop_verb,
-    &k_extend_verb,     &k_clean_verb, &k_doctor_verb, &k_report_verb, &k_cluster_verb,
-    &k_completion_verb, &k_help_verb,
+    &k_run_verb,     &k_shell_verb,      &k_attach_verb,  &k_logs_verb,   &k_ls_verb,
+    &k_free_verb,    &k_why_verb,        &k_show_verb,    &k_usage_verb,  &k_stop_verb,
+    &k_extend_verb,  &k_clean_verb,      &k_connect_verb, &k_doctor_verb, &k_report_verb,
+    &k_cluster_verb, &k_completion_verb, &k_help_verb,
 };
 
 constexpr std::array k_global_options = {

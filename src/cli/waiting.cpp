@@ -6,6 +6,7 @@
 #include "core/pending_reason.h"
 #include "core/sanitise.h"
 #include "report/words.h"
+#include "runs/connect_keys.h"
 #include "runs/record.h"
 
 #include <fmt/format.h>
@@ -177,7 +178,7 @@ private:
         }
         const Ending ending{status, Cause::stopped, fmt::format("withdrawn: {}", why), now};
         (void)m_store->write_once(layout::ended_json(m_run.key), to_json(ending));
-        (void)m_store->remove(layout::active(m_run.key));
+        forget_active(*m_store, m_run.key);
         tell(fmt::format("run {} withdrawn ({})", m_job.value, why));
         return Waited{status};
     }

@@ -25,6 +25,9 @@ enum class ExitStatus : int {
 constexpr int k_status_continue_me = 85;
 constexpr int k_status_do_not_continue = 93;
 
+/// `gpuq-supervisor connect`: there is no sshd on this node.
+constexpr int k_status_no_sshd = 4;
+
 /// `gpuq-supervisor relay` and `guard`: no supervisor listens on this node.
 constexpr int k_status_no_supervisor = 3;
 

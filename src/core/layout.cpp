@@ -109,6 +109,16 @@ std::string checkpoints(const RunKey& key)
     return run_dir(key) + "/checkpoints";
 }
 
+std::string connect_dir(const RunKey& key)
+{
+    return run_dir(key) + "/connect";
+}
+
+std::string connect_file(const RunKey& key, std::string_view name)
+{
+    return fmt::format("{}/{}", connect_dir(key), name);
+}
+
 std::string active()
 {
     return "index/active";

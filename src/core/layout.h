@@ -5,6 +5,7 @@
 #include "core/key.h"
 
 #include <string>
+#include <string_view>
 
 /// Every file name below the state folder, made in this one place. Paths are relative to it.
 /// man gpuq, FILES, is the same table in prose.
@@ -25,6 +26,9 @@
 ///     runs/KEY/link-N/reserve            room for the journal on a full disk (supervisor)
 ///     runs/KEY/link-N/stop save          requests to the program: GPUQ_STOP_FILE, GPUQ_SAVE_FILE
 ///     runs/KEY/checkpoints/              the program's own: GPUQ_CHECKPOINT_DIR
+///     runs/KEY/connect/NAME              keys of `gpuq connect`, gone when the run is (client),
+///     and
+///                                        an sshd's settings while it runs (supervisor's connect)
 ///     index/jobs/CLUSTER/JOBID           holds the key (who submitted)
 ///     cache/queues/CLUSTER               an answer of Slurm, used again for a minute (client)
 ///     index/active/KEY                   present until the run is known to have ended (client)
@@ -47,6 +51,8 @@ std::string heartbeat(const RunKey&, LinkNumber);
 std::string stop_file(const RunKey&, LinkNumber);
 std::string save_file(const RunKey&, LinkNumber);
 std::string checkpoints(const RunKey&);
+std::string connect_dir(const RunKey&);
+std::string connect_file(const RunKey&, std::string_view name);
 std::string active();
 std::string active(const RunKey&);
 /// `cluster` is any text from outside: bytes a file name can't have are percent-encoded.
@@ -59,6 +65,13 @@ std::string job_index_in(const std::string& folder, JobId);
 
 /// Names inside an inbox.
 constexpr const char* k_stop_request = "stop.json";
+
+/// Names inside the folder connect.
+constexpr const char* k_connect_keys = "keys.json";
+constexpr const char* k_connect_identity = "identity";
+constexpr const char* k_connect_known_hosts = "known_hosts";
+constexpr const char* k_connect_host_key = "host_key";
+constexpr const char* k_connect_authorized = "authorized_keys";
 
 /// Where the supervisor of a link listens, on the node: an absolute path inside a 0700 folder
 /// of the user, short enough for sun_path.

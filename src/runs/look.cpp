@@ -2,6 +2,7 @@
 #include "runs/look.h"
 
 #include "core/layout.h"
+#include "runs/connect_keys.h"
 #include "runs/evidence.h"
 
 #include <fmt/format.h>
@@ -215,7 +216,7 @@ private:
         const bool is_active =
             std::binary_search(m_active.begin(), m_active.end(), status.key, std::greater<>());
         if (is_active && status.state == RunState::ended && status.ending) {
-            (void)m_doors.store.remove(layout::active(status.key));
+            forget_active(m_doors.store, status.key);
         }
         return status;
     }

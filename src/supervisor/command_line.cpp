@@ -10,10 +10,10 @@ namespace gpuq::supervisor {
 namespace {
 
 constexpr const char* k_usage =
-    "usage: gpuq-supervisor run|relay|guard STATE_DIR KEY LINK [--first]";
+    "usage: gpuq-supervisor run|relay|guard|connect STATE_DIR KEY LINK [--first]";
 
 constexpr std::pair<std::string_view, Task> k_tasks[] = {
-    {"run", Task::run}, {"relay", Task::relay}, {"guard", Task::guard}};
+    {"run", Task::run}, {"relay", Task::relay}, {"guard", Task::guard}, {"connect", Task::connect}};
 
 std::optional<Task> task_of(std::string_view word)
 {

@@ -12,7 +12,7 @@
 namespace gpuq::supervisor {
 
 /// What gpuq-supervisor was started for.
-enum class Task { run, relay, guard };
+enum class Task { run, relay, guard, connect };
 
 struct CommandLine {
     Task task = Task::run;
@@ -22,8 +22,8 @@ struct CommandLine {
 /// A variable of the environment, or nothing.
 using Variables = std::function<std::optional<std::string>(const char* name)>;
 
-/// `run|relay|guard STATE_DIR KEY LINK [--first]`; job and node are in Slurm's variables. `usage`
-/// for anything else.
+/// `run|relay|guard|connect STATE_DIR KEY LINK [--first]`; job and node are in Slurm's variables.
+/// `usage` for anything else.
 Result<CommandLine> parse_command_line(const std::vector<std::string>& words,
                                        const Variables& variables, unsigned uid,
                                        const std::string& host);

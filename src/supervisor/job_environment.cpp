@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/job_environment.h"
 
+#include "core/layout.h"
+
 #include <fmt/format.h>
 
 #include <array>
@@ -57,6 +59,22 @@ void describe_job(Environment& variables, const Run& run)
     }
     for (const char* name : k_of_the_step) {
         variables.unset(name);
+    }
+}
+
+void describe_run(Environment& variables, const Run& run, LinkNumber link,
+                  const std::string& state_dir)
+{
+    const auto path = [&](const std::string& name) { return state_dir + "/" + name; };
+    variables.set("GPUQ_RUN_ID", run.key.text());
+    variables.set("GPUQ_LINK", std::to_string(link.value));
+    variables.set("GPUQ_CHECKPOINT_DIR", path(layout::checkpoints(run.key)));
+    variables.set("GPUQ_CAUSE", "first");
+    variables.set("GPUQ_STOP_FILE", path(layout::stop_file(run.key, link)));
+    variables.set("GPUQ_SAVE_FILE", path(layout::save_file(run.key, link)));
+    variables.set_default("PYTHONUNBUFFERED", "1");
+    for (const auto& [name, value] : run.request.env) {
+        variables.set(name, value);
     }
 }
 

@@ -11,4 +11,9 @@ namespace gpuq::supervisor {
 /// Does nothing in a batch job.
 void describe_job(Environment& variables, const Run& run);
 
+/// Sets the GPUQ_ variables that say which run this is and where its files are, and what the user
+/// set with --env. The deadline is the supervisor's to know.
+void describe_run(Environment& variables, const Run& run, LinkNumber link,
+                  const std::string& state_dir);
+
 } // namespace gpuq::supervisor

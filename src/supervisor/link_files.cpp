@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <dirent.h>
 #include <fcntl.h>
+#include <memory>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +17,7 @@ namespace gpuq::supervisor {
 namespace {
 
 constexpr const char* k_claim = "claim";
+constexpr const char* k_connect = "connect";
 constexpr std::size_t k_max_file = 4 << 20;
 constexpr int k_folder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 constexpr int k_written = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
@@ -116,6 +119,28 @@ Result<bool> RunFolder::claim(LinkNumber link, JobId job) const
     }
     TRY_ASSIGN(const std::string owner, read_file(folder.get(), k_claim));
     return owner == text;
+}
+
+Result<Descriptor> RunFolder::connect() const
+{
+    Descriptor folder(::openat(m_folder.get(), k_connect, k_folder));
+    if (!folder) {
+        return open_error(k_connect);
+    }
+    return folder;
+}
+
+void RunFolder::forget_keys() const
+{
+    const auto folder = connect();
+    if (!folder) {
+        return;
+    }
+    const std::unique_ptr<DIR, int (*)(DIR*)> list(::fdopendir(::dup(folder->get())), ::closedir);
+    while (const dirent* entry = list ? ::readdir(list.get()) : nullptr) {
+        ::unlinkat(folder->get(), entry->d_name, 0);
+    }
+    ::unlinkat(m_folder.get(), k_connect, AT_REMOVEDIR);
 }
 
 void RunFolder::make(const char* name) const

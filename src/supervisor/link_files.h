@@ -30,6 +30,10 @@ public:
     /// Takes the link for `job`, for good: of several jobs that were made for one run, one may run
     /// it. The same job may ask again. False: it is another's. `io` when nobody can tell.
     Result<bool> claim(LinkNumber link, JobId job) const;
+    /// runs/KEY/connect. `missing` when nobody has asked to connect, or the run has ended.
+    Result<Descriptor> connect() const;
+    /// Removes the keys of `gpuq connect`: a run that has ended lets nobody in.
+    void forget_keys() const;
     /// Makes runs/KEY/NAME; an error is for later: the program meets it where it writes.
     void make(const char* name) const;
 

@@ -437,6 +437,9 @@ void LogWriter::write_end(const Event& ended)
     beat();
     ::unlinkat(m_setup.files.folder.get(), k_reserve_name, 0);
     m_reserve = false;
+    if (m_setup.folder) {
+        m_setup.folder->forget_keys();
+    }
     if (!local) {
         ::fsync(m_setup.files.journal.get());
         ::fsync(m_setup.files.heartbeat.get());

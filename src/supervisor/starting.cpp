@@ -151,26 +151,16 @@ std::optional<NotStarted> Supervisor::start_program(const Run& run)
 std::vector<std::string> Supervisor::environment(const Run& run)
 {
     using namespace std::chrono;
-    const auto path = [&](const std::string& name) { return m_options.state_dir + "/" + name; };
     Environment variables(own_environment());
     describe_job(variables, run);
-    variables.set("GPUQ_RUN_ID", run.key.text());
-    variables.set("GPUQ_LINK", std::to_string(m_options.link.value));
     variables.set("GPUQ_DEADLINE",
                   std::to_string(floor<seconds>(m_deadline->at()).time_since_epoch().count()));
-    variables.set("GPUQ_CHECKPOINT_DIR", path(layout::checkpoints(run.key)));
-    variables.set("GPUQ_CAUSE", "first");
-    variables.set("GPUQ_STOP_FILE", path(layout::stop_file(run.key, m_options.link)));
-    variables.set("GPUQ_SAVE_FILE", path(layout::save_file(run.key, m_options.link)));
-    variables.set_default("PYTHONUNBUFFERED", "1");
     if (run.request.pty) {
         variables.set_default("TERM", k_terminal_type);
         variables.unset("COLUMNS"); // of the terminal that the client was started in
         variables.unset("LINES");
     }
-    for (const auto& [name, value] : run.request.env) {
-        variables.set(name, value);
-    }
+    describe_run(variables, run, m_options.link, m_options.state_dir);
     return variables.texts();
 }
 

@@ -28,6 +28,8 @@ public:
     std::optional<std::string> variable(const std::string&) override { return std::nullopt; }
     std::vector<std::string> environment() override { return {}; }
     Result<std::string> supervisor() override { std::abort(); }
+    Result<std::string> program() override { std::abort(); }
+    Result<SshKeyPair> new_ssh_key() override { std::abort(); }
     void choose_cluster(const std::string& name) override { chosen = name; }
 
     std::string chosen;

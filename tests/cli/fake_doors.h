@@ -27,6 +27,7 @@ public:
     Settings set;
     std::map<std::string, std::string> variables;
     int slurm_opened = 0;
+    int ssh_keys_made = 0;
 
     Result<Cluster*> cluster() override
     {
@@ -45,6 +46,13 @@ public:
     }
     std::vector<std::string> environment() override { return {}; }
     Result<std::string> supervisor() override { return std::string("/gpuq-supervisor"); }
+    Result<std::string> program() override { return std::string("/usr/bin/gpuq"); }
+    Result<SshKeyPair> new_ssh_key() override
+    {
+        ++ssh_keys_made;
+        return SshKeyPair{"SECRET" + std::to_string(ssh_keys_made) + "\n",
+                          "ssh-ed25519 AAAA" + std::to_string(ssh_keys_made)};
+    }
     std::array<unsigned char, 8> random() override { return {}; }
     Result<Settings> settings() override { return set; }
     void choose_cluster(const std::string&) override {}

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/connect_verb.h"
 #include "cli/doctor_verb.h"
 #include "cli/findings_output.h"
 #include "cli/free_table.h"
@@ -18,6 +19,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <regex>
@@ -42,18 +44,26 @@ std::string plain(const std::string& name)
     return std::regex_replace(lines, std::regex("\\\\(?=[-~])"), "");
 }
 
-const std::array<std::pair<std::string, const Verb*>, 5> k_pages = {{{"gpuq-logs.1", &k_logs_verb},
-                                                                     {"gpuq-ls.1", &k_ls_verb},
-                                                                     {"gpuq-stop.1", &k_stop_verb},
-                                                                     {"gpuq-free.1", &k_free_verb},
-                                                                     {"gpuq-why.1", &k_why_verb}}};
+const std::array<std::pair<std::string, const Verb*>, 6> k_pages = {
+    {{"gpuq-logs.1", &k_logs_verb},
+     {"gpuq-ls.1", &k_ls_verb},
+     {"gpuq-stop.1", &k_stop_verb},
+     {"gpuq-free.1", &k_free_verb},
+     {"gpuq-why.1", &k_why_verb},
+     {"gpuq-connect.1", &k_connect_verb}}};
+
+std::string tag_of(const Option& option)
+{
+    return option.letter == 0
+               ? fmt::format("\n.TP\n.B \\-\\-{}\n", option.name)
+               : fmt::format("\n.TP\n.BR \\-{} \", \" \\-\\-{}\n", option.letter, option.name);
+}
 
 TEST(VerbPages, HaveEveryOption)
 {
     for (const auto& [name, verb] : k_pages) {
         for (const Option& option : verb->options) {
-            EXPECT_THAT(page(name), HasSubstr(fmt::format("\n.TP\n.BR \\-{} \", \" \\-\\-{}\n",
-                                                          option.letter, option.name)));
+            EXPECT_THAT(page(name), HasSubstr(tag_of(option)));
         }
     }
 }
@@ -101,13 +111,17 @@ TEST(FilesPage, HasEveryFileOfTheLayout)
           layout::shown_json(key), layout::job_json(key, link), layout::claim(key, link),
           layout::log(key, link, Stream::out), layout::log(key, link, Stream::err),
           layout::order(key, link), layout::journal(key, link), layout::heartbeat(key, link),
-          layout::active(key), layout::job_index("CLUSTER", JobId{7})}) {
+          layout::connect_dir(key), layout::active(key), layout::job_index("CLUSTER", JobId{7})}) {
         path = std::regex_replace(path, std::regex(key.text()), "KEY");
         path = std::regex_replace(path, std::regex("link-1"), "link-N");
         path = std::regex_replace(path, std::regex("/7$"), "/JOBID");
         EXPECT_THAT(text, HasSubstr(path));
     }
-    EXPECT_THAT(text, HasSubstr(layout::k_stop_request));
+    for (const char* name : {layout::k_stop_request, layout::k_connect_keys,
+                             layout::k_connect_identity, layout::k_connect_known_hosts,
+                             layout::k_connect_host_key, layout::k_connect_authorized}) {
+        EXPECT_THAT(text, HasSubstr(name));
+    }
 }
 
 TEST(FilesPage, HasEveryCause)
@@ -122,9 +136,10 @@ TEST(VerbPages, AreCleanTroff)
     if (std::system("command -v man groff >/dev/null") != 0) {
         GTEST_SKIP() << "man is not installed";
     }
-    for (const char* name :
-         {"gpuq-logs.1", "gpuq-ls.1", "gpuq-stop.1", "gpuq-free.1", "gpuq-why.1", "gpuq-doctor.1",
-          "gpuq-clean.1", "gpuq-extend.1", "gpuq-report.1", "gpuq-files.5"}) {
+    int pages = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(GPUQ_MAN_DIR)) {
+        const std::string name = entry.path().filename();
+        ++pages;
         const std::string command =
             fmt::format("LC_ALL=C.UTF-8 MANROFFSEQ= MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 "
                         "-Z '{}/{}' 2>&1 >/dev/null",
@@ -137,6 +152,7 @@ TEST(VerbPages, AreCleanTroff)
         EXPECT_EQ(pclose(man), 0) << name;
         EXPECT_EQ(complaints, "") << name;
     }
+    EXPECT_GT(pages, 7);
 }
 
 TEST(VerbPages, HaveEveryColumnAndLevelOfDoctor)

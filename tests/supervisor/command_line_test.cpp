@@ -49,6 +49,15 @@ TEST(CommandLine, OutsideOfSlurmItKnowsLess)
     EXPECT_EQ(line->options.node, "host");
 }
 
+TEST(CommandLine, HasATaskForEachWord)
+{
+    for (const auto& [word, task] :
+         {std::pair("run", Task::run), std::pair("relay", Task::relay),
+          std::pair("guard", Task::guard), std::pair("connect", Task::connect)}) {
+        EXPECT_EQ(parsed({word, "/state", k_key, "1"})->task, task);
+    }
+}
+
 TEST(CommandLine, AnythingElseIsUsage)
 {
     for (const std::vector<std::string>& words :

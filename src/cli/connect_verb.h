@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "cli/verb.h"
+
+namespace gpuq::cli {
+
+/// `gpuq connect`: the way of ssh into a run.
+extern const Verb k_connect_verb;
+
+} // namespace gpuq::cli

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/ssh_config.h"
+
+#include "core/layout.h"
+#include "core/quote.h"
+#include "core/sanitise.h"
+#include "runs/connect_keys.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace gpuq::cli {
+namespace {
+
+bool is_host_name(std::string_view word)
+{
+    return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '.' || c == '_' || c == '-';
+    });
+}
+
+std::string names_of(const SshHost& host)
+{
+    std::vector<std::string> names;
+    for (const std::string& word : host.called) {
+        std::string name = "gpuq-" + word;
+        if (is_host_name(word) && std::find(names.begin(), names.end(), name) == names.end()) {
+            names.push_back(std::move(name));
+        }
+    }
+    return fmt::format("{}", fmt::join(names, " "));
+}
+
+/// ssh replaces `%h` and the like.
+std::string without_tokens(std::string_view text)
+{
+    std::string result;
+    for (const char c : text) {
+        result += c == '%' ? "%%" : std::string(1, c);
+    }
+    return result;
+}
+
+} // namespace
+
+Result<std::string> ssh_config(const SshHost& host)
+{
+    if (host.state_dir.find_first_of("\"\n\\") != std::string::npos) {
+        return fail(Error::Kind::usage,
+                    fmt::format("ssh_config can not hold the name of the state folder, {}",
+                                host.state_dir));
+    }
+    const auto file = [&](const char* name) {
+        return without_tokens(
+            fmt::format("\"{}/{}\"", host.state_dir, layout::connect_file(host.key, name)));
+    };
+    return fmt::format(R"(# gpuq: run {}; of use while it runs
+Host {}
+    User {}
+    ProxyCommand {}
+    IdentityFile {}
+    IdentitiesOnly yes
+    HostKeyAlias {}
+    UserKnownHostsFile {}
+    StrictHostKeyChecking yes
+    UpdateHostKeys no
+)",
+                       sanitised(host.title), names_of(host), host.user,
+                       without_tokens(shell_command(host.command)),
+                       file(layout::k_connect_identity), host_key_alias(host.key),
+                       file(layout::k_connect_known_hosts));
+}
+
+} // namespace gpuq::cli

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/key.h"
+#include "core/result.h"
+
+#include <string>
+#include <vector>
+
+namespace gpuq::cli {
+
+/// A run as a host of ssh.
+struct SshHost {
+    RunKey key;
+    std::string title;               ///< for people
+    std::vector<std::string> called; ///< what people call the run; what is no host name is left out
+    std::string user;
+    std::vector<std::string> command; ///< ProxyCommand
+    std::string state_dir;
+};
+
+/// The block for ssh_config: what ssh, scp, rsync and editors need to get into the run as the host
+/// `gpuq-CALLED`. `usage` for a state folder whose name ssh_config can not hold.
+Result<std::string> ssh_config(const SshHost& host);
+
+} // namespace gpuq::cli

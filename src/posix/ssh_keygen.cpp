@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "posix/ssh_keygen.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <fstream>
+#include <spawn.h>
+#include <sstream>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+namespace gpuq {
+namespace {
+
+/// A folder of ours alone for the two files that ssh-keygen writes.
+class KeyFolder {
+public:
+    KeyFolder()
+        : m_made(::mkdtemp(m_path.data()) != nullptr)
+    {
+    }
+    ~KeyFolder()
+    {
+        if (m_made) {
+            ::unlink(secret().c_str());
+            ::unlink((secret() + ".pub").c_str());
+            ::rmdir(m_path.c_str());
+        }
+    }
+    KeyFolder(const KeyFolder&) = delete;
+    KeyFolder& operator=(const KeyFolder&) = delete;
+
+    explicit operator bool() const { return m_made; }
+    std::string secret() const { return m_path + "/key"; }
+
+private:
+    std::string m_path = "/tmp/gpuq-key-XXXXXX";
+    bool m_made;
+};
+
+std::string text_of(const std::string& path)
+{
+    std::ostringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+    return text.str();
+}
+
+/// Type and key of a public key file: the comment would tell user and host.
+std::string without_comment(const std::string& line)
+{
+    std::istringstream words(line);
+    std::string type;
+    std::string key;
+    words >> type >> key;
+    return fmt::format("{} {}", type, key);
+}
+
+/// Runs it in silence; its exit status, 127 when there is none.
+int run_quietly(std::vector<std::string> words)
+{
+    std::vector<char*> arguments;
+    for (std::string& word : words) {
+        arguments.push_back(word.data());
+    }
+    arguments.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+        ::posix_spawn_file_actions_addopen(&actions, stream, "/dev/null", O_RDWR, 0);
+    }
+    pid_t pid = -1;
+    const int error =
+        ::posix_spawnp(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
+    ::posix_spawn_file_actions_destroy(&actions);
+    int status = 0;
+    while (error == 0 && ::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    return error == 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 127;
+}
+
+} // namespace
+
+Result<SshKeyPair> make_ssh_key()
+{
+    const KeyFolder folder;
+    if (!folder) {
+        return fail(Error::Kind::io, fmt::format("no folder in /tmp: {}", std::strerror(errno)));
+    }
+    int status = 0;
+    for (const char* type : {"ed25519", "ecdsa"}) {
+        status = run_quietly(
+            {"ssh-keygen", "-q", "-t", type, "-N", "", "-C", "", "-f", folder.secret()});
+        if (status == 0) {
+            return SshKeyPair{text_of(folder.secret()),
+                              without_comment(text_of(folder.secret() + ".pub"))};
+        }
+    }
+    return status == 127
+               ? fail(Error::Kind::not_found,
+                      "no ssh-keygen in PATH: install OpenSSH's client on this machine")
+               : fail(Error::Kind::io, fmt::format("ssh-keygen left with status {}", status));
+}
+
+} // namespace gpuq
