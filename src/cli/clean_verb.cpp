@@ -20,7 +20,6 @@
 namespace gpuq::cli {
 namespace {
 
-using report::Cell;
 using report::Column;
 using report::Json;
 
