@@ -16,6 +16,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <sstream>
+#include <utility>
 
 #include <pwd.h>
 
@@ -55,13 +56,14 @@ private:
     OwnedList m_list;
 };
 
-/// slurmdbd knows users of jobs by their numbers.
+/// slurmdbd knows users of jobs by their numbers; in its SQL a name would be 0, which is root.
 std::vector<std::string> uids_of(const std::vector<std::string>& users)
 {
     std::vector<std::string> uids;
     for (const std::string& user : users) {
-        const passwd* const entry = ::getpwnam(user.c_str());
-        uids.push_back(entry == nullptr ? user : std::to_string(entry->pw_uid));
+        if (const passwd* const entry = ::getpwnam(user.c_str())) {
+            uids.push_back(std::to_string(entry->pw_uid));
+        }
     }
     return uids;
 }
@@ -107,13 +109,17 @@ JobUse use_of(const slurmdb_job_rec_t& record, const TresNames& names)
 std::string ask_for_use(const UseQuestion& question)
 {
     const Words words;
+    std::vector<std::string> uids = uids_of(question.users);
+    if (uids.empty() && !question.users.empty()) {
+        return "ok\n"; // without a list slurmdbd would count everybody
+    }
     std::uint16_t flags = 0;
     void* connection = slurmdb_connection_get(&flags);
     if (connection == nullptr) {
         return fmt::format("error {}", errno);
     }
     const NameList clusters({cluster_name()});
-    const NameList users(uids_of(question.users));
+    const NameList users(std::move(uids));
     const NameList accounts(question.accounts);
     slurmdb_job_cond_t condition{};
     condition.cluster_list = clusters.get_or_null();
