@@ -262,7 +262,8 @@ public:
 
     /// Every job of the cluster that ran in the span, out of its allocated resources. Running ones
     /// count up to `to` or now. Accounting shows each user what the site lets them see
-    /// (PrivateData). `unreachable` as above.
+    /// (PrivateData). `missing` names a user or an account that is not known, for nothing is not 0;
+    /// `unreachable` as above.
     virtual Result<std::vector<JobUse>> use(const UseQuestion& question) = 0;
 };
 

@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -57,13 +58,16 @@ private:
 };
 
 /// slurmdbd knows users of jobs by their numbers; in its SQL a name would be 0, which is root.
-std::vector<std::string> uids_of(const std::vector<std::string>& users)
+/// `missing` names the first user that this host does not know.
+Result<std::vector<std::string>> uids_of(const std::vector<std::string>& users)
 {
     std::vector<std::string> uids;
     for (const std::string& user : users) {
-        if (const passwd* const entry = ::getpwnam(user.c_str())) {
-            uids.push_back(std::to_string(entry->pw_uid));
+        const passwd* const entry = ::getpwnam(user.c_str());
+        if (entry == nullptr) {
+            return fail(Error::Kind::missing, fmt::format("this host knows no user '{}'", user));
         }
+        uids.push_back(std::to_string(entry->pw_uid));
     }
     return uids;
 }
@@ -105,21 +109,46 @@ JobUse use_of(const slurmdb_job_rec_t& record, const TresNames& names)
     return use;
 }
 
-/// In the child: `ok` and a line for each job that had GPUs, or `error CODE`.
-std::string ask_for_use(const UseQuestion& question)
+/// The first of `accounts` that slurmdbd has never known; nothing when it knows them all, or did.
+std::optional<std::string> unknown_account(void* connection,
+                                           const std::vector<std::string>& accounts)
+{
+    const NameList names(accounts);
+    slurmdb_assoc_cond_t associations{};
+    associations.acct_list = names.get_or_null();
+    slurmdb_account_cond_t condition{};
+    condition.assoc_cond = &associations;
+    condition.with_deleted = 1;
+    const OwnedList list(slurmdb_accounts_get(connection, &condition));
+    if (!list) {
+        return std::nullopt; // the question for the jobs will fail and say why
+    }
+    std::set<std::string> known;
+    for_each<slurmdb_account_rec_t>(list.get(), [&](const slurmdb_account_rec_t& record) {
+        known.insert(text(record.name));
+    });
+    const auto found = std::find_if(accounts.begin(), accounts.end(), [&](const std::string& name) {
+        return !known.contains(name);
+    });
+    return found == accounts.end() ? std::nullopt : std::optional(*found);
+}
+
+/// In the child: `ok` and a line for each job that had GPUs, `missing ACCOUNT`, or `error CODE`.
+std::string ask_for_use(const UseQuestion& question, const std::vector<std::string>& uids)
 {
     const Words words;
-    std::vector<std::string> uids = uids_of(question.users);
-    if (uids.empty() && !question.users.empty()) {
-        return "ok\n"; // without a list slurmdbd would count everybody
-    }
     std::uint16_t flags = 0;
     void* connection = slurmdb_connection_get(&flags);
     if (connection == nullptr) {
         return fmt::format("error {}", errno);
     }
+    if (!question.accounts.empty()) {
+        if (const auto unknown = unknown_account(connection, question.accounts)) {
+            return "missing " + *unknown;
+        }
+    }
     const NameList clusters({cluster_name()});
-    const NameList users(std::move(uids));
+    const NameList users(uids);
     const NameList accounts(question.accounts);
     slurmdb_job_cond_t condition{};
     condition.cluster_list = clusters.get_or_null();
@@ -215,8 +244,13 @@ JobUse use_of_line(const std::string& line)
 Result<std::vector<JobUse>> SlurmAccounting::use(const UseQuestion& question)
 {
     TRY(slurm::needs_accounting());
+    TRY_ASSIGN(const auto uids, slurm::uids_of(question.users));
     const auto answer =
-        slurm::in_a_child([&] { return slurm::ask_for_use(question); }, slurm::k_patience);
+        slurm::in_a_child([&] { return slurm::ask_for_use(question, uids); }, slurm::k_patience);
+    if (answer && answer->starts_with("missing ")) {
+        return fail(Error::Kind::missing,
+                    fmt::format("Slurm's accounting knows no account '{}'", answer->substr(8)));
+    }
     if (!answer || !answer->starts_with("ok\n")) {
         return slurm::no_accounting_answer(answer.value_or(""));
     }

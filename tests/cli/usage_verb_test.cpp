@@ -62,6 +62,14 @@ TEST_F(Usage, IsOnesOwnSinceTheMonthBegan)
     EXPECT_EQ(m_doors.past.questions[1].to, *parse_moment("2027-01-15T00:00", now));
 }
 
+TEST_F(Usage, RefusesAUserThatNobodyKnows)
+{
+    const Use done = usage({"--user", "adda"});
+    EXPECT_NE(done.status, 0);
+    EXPECT_EQ(done.out, "");
+    EXPECT_THAT(done.err, HasSubstr("adda"));
+}
+
 TEST_F(Usage, WritesCsv)
 {
     EXPECT_EQ(usage({"--all", "--csv", "--by", "account"}).out,

@@ -58,14 +58,29 @@ TEST_P(AccountingContract, TellsWhatAJobHad)
     EXPECT_NE(mine->user, "");
 }
 
+TEST_P(AccountingContract, RefusesNamesThatNobodyKnows)
+{
+    UseQuestion question = last_hour();
+    question.users = {m_accounting.use(question)->front().user, "nobody-of-this-name"};
+    EXPECT_EQ(m_accounting.use(question).error().kind, Error::Kind::missing);
+    question.users.pop_back();
+    question.accounts = {"no-such-account"};
+    EXPECT_EQ(m_accounting.use(question).error().kind, Error::Kind::missing);
+}
+
 TEST_P(AccountingContract, CountsOnlyThoseWhoAreNamed)
 {
     UseQuestion question = last_hour();
-    question.users = {"nobody-of-this-name"};
-    EXPECT_TRUE(m_accounting.use(question)->empty());
-    question.users.clear();
-    question.accounts = {"no-such-account"};
-    EXPECT_TRUE(m_accounting.use(question)->empty());
+    const auto is_mine = [&](const JobUse& one) { return one.id == m_made.job; };
+    const auto everybody = m_accounting.use(question).value();
+    const auto mine = std::find_if(everybody.begin(), everybody.end(), is_mine);
+    ASSERT_NE(mine, everybody.end());
+    question.users = {mine->user};
+    question.accounts = {mine->account};
+    const auto named = m_accounting.use(question).value();
+    EXPECT_TRUE(std::any_of(named.begin(), named.end(), is_mine));
+    EXPECT_TRUE(std::all_of(named.begin(), named.end(),
+                            [&](const JobUse& one) { return one.user == mine->user; }));
 }
 
 TEST_P(AccountingContract, KnowsAPastJobAndSaysMissingForOneThatNeverWas)

@@ -319,6 +319,7 @@ class FakeAccounting : public Accounting {
 public:
     std::map<JobId, PastJob> past;
     std::vector<JobUse> uses;
+    std::vector<std::string> known; ///< users and accounts beside those of `uses`
     std::vector<JobId> asked;
     std::vector<UseQuestion> questions;
     bool silent = false;
@@ -333,6 +334,16 @@ public:
         const auto has = [](const std::vector<std::string>& names, const std::string& name) {
             return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
         };
+        for (const auto* const names : {&question.users, &question.accounts}) {
+            for (const std::string& name : *names) {
+                const bool is_used = std::any_of(uses.begin(), uses.end(), [&](const JobUse& one) {
+                    return name == one.user || name == one.account;
+                });
+                if (!is_used && std::find(known.begin(), known.end(), name) == known.end()) {
+                    return fail(Error::Kind::missing, "nobody knows " + name);
+                }
+            }
+        }
         std::vector<JobUse> found;
         for (const JobUse& one : uses) {
             if (has(question.users, one.user) && has(question.accounts, one.account)) {

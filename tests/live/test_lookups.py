@@ -244,6 +244,13 @@ def test_usage_is_what_sreport_says(cluster, person):
     assert csv[1].split(",")[2] == str(told["total"]["gpu_seconds"])
 
 
+@pytest.mark.parametrize("words", [("--user", "nosuch"), ("--account", "nosuch")])
+def test_usage_of_nobody_is_refused(cluster, person, words):
+    done = person.gpuq("usage", *words)
+    assert done.returncode not in (0, 120) and not done.stdout
+    assert "nosuch" in done.stderr
+
+
 def test_usage_without_slurmdbd_says_so(cluster, person):
     with cluster.stopped("slurmdbd"):
         done = person.gpuq("usage", timeout=90)
