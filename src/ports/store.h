@@ -17,6 +17,12 @@ namespace gpuq {
 /// Errors: `missing` for what is not there, `io` for the rest, with path and reason.
 class Store {
 public:
+    struct NewFile {
+        std::string path;
+        std::string content;
+        bool once = false; ///< as write_once
+    };
+
     virtual ~Store() = default;
 
     /// Absolute path of the folder, for people and for the supervisor's command line.
@@ -35,6 +41,10 @@ public:
     virtual Result<void> write(const std::string& path, std::string_view content) = 0;
     /// The same, but the first writer wins: `busy` when the file is there already.
     virtual Result<void> write_once(const std::string& path, std::string_view content) = 0;
+    /// Several files in this order, each as by a write of its own, for little more than the time of
+    /// one: the disk is waited for once. After a failure those before the file that it names may be
+    /// there.
+    virtual Result<void> write_together(const std::vector<NewFile>& files) = 0;
 
     /// For what comes later: unlike the folders that a write makes, it may be gone after a crash of
     /// the machine.

@@ -73,10 +73,12 @@ bool is_safe(std::string_view path)
     return true;
 }
 
-enum class Missing { is_error, is_made, is_made_durable };
+enum class Missing { is_error, is_made };
 
 /// Opens the folder `path` word by word, never through a symbolic link. On failure errno says why.
-Fd open_folder(const std::string& root, std::string_view path, Missing missing)
+/// Folders in which it made one are appended to `changed`, if given.
+Fd open_folder(const std::string& root, std::string_view path, Missing missing,
+               std::vector<Fd>* changed = nullptr)
 {
     Fd folder(::open(root.c_str(), k_folder_flags));
     while (folder && !path.empty()) {
@@ -86,10 +88,10 @@ Fd open_folder(const std::string& root, std::string_view path, Missing missing)
             if (::mkdirat(folder.get(), word.c_str(), 0700) != 0 && errno != EEXIST) {
                 return Fd();
             }
-            if (missing == Missing::is_made_durable) {
-                ::fsync(folder.get());
-            }
             next = Fd(::openat(folder.get(), word.c_str(), k_folder_flags | O_NOFOLLOW));
+            if (changed != nullptr) {
+                changed->push_back(std::move(folder));
+            }
         }
         folder = std::move(next);
     }
@@ -173,7 +175,7 @@ std::string temporary_name()
     return name;
 }
 
-/// A synced file under a temporary name in `folder`; the name goes when this does.
+/// A file under a temporary name in `folder`; the name goes when this does.
 class Temporary {
 public:
     Temporary(int folder, std::string_view content)
@@ -184,7 +186,7 @@ public:
         if (!m_file) {
             m_name.clear();
             m_error = errno;
-        } else if (!write_all(m_file.get(), content) || !synced(content)) {
+        } else if (!write_all(m_file.get(), content)) {
             m_error = errno;
         }
     }
@@ -199,6 +201,8 @@ public:
 
     /// 0, or why the file could not be written.
     int error() const { return m_error; }
+
+    bool sync() { return ::fsync(m_file.get()) == 0; }
 
     bool replace(const std::string& name)
     {
@@ -227,12 +231,6 @@ public:
     }
 
 private:
-    /// An empty file has no bytes that could be missing.
-    bool synced(std::string_view content) const
-    {
-        return content.empty() || ::fsync(m_file.get()) == 0;
-    }
-
     bool has_two_names() const
     {
         struct stat status = {};
@@ -410,45 +408,51 @@ Result<std::uint64_t> PosixStore::size(const std::string& path)
 
 Result<void> PosixStore::write(const std::string& path, std::string_view content)
 {
-    if (!is_safe(path)) {
-        return unsafe(path);
-    }
-    const auto [parent, name] = split_last(path);
-    const Fd folder = open_folder(m_root, parent, Missing::is_made_durable);
-    if (!folder) {
-        return trouble("write", m_root, path, errno);
-    }
-    Temporary file(folder.get(), content);
-    if (file.error() != 0) {
-        return trouble("write", m_root, path, file.error());
-    }
-    if (!file.replace(std::string(name)) || ::fsync(folder.get()) != 0) {
-        return trouble("write", m_root, path, errno);
-    }
-    return {};
+    return write_together({{path, std::string(content), false}});
 }
 
 Result<void> PosixStore::write_once(const std::string& path, std::string_view content)
 {
-    if (!is_safe(path)) {
-        return unsafe(path);
+    return write_together({{path, std::string(content), true}});
+}
+
+Result<void> PosixStore::write_together(const std::vector<NewFile>& files)
+{
+    std::vector<Fd> changed; // closed after the temporary names in them have gone
+    std::vector<std::unique_ptr<Temporary>> written;
+    for (const NewFile& file : files) {
+        if (!is_safe(file.path)) {
+            return unsafe(file.path);
+        }
+        Fd folder = open_folder(m_root, split_last(file.path).first, Missing::is_made, &changed);
+        if (!folder) {
+            return trouble("write", m_root, file.path, errno);
+        }
+        written.push_back(std::make_unique<Temporary>(folder.get(), file.content));
+        changed.push_back(std::move(folder));
+        if (const int error = written.back()->error(); error != 0) {
+            return trouble("write", m_root, file.path, error);
+        }
     }
-    const auto [parent, name] = split_last(path);
-    const Fd folder = open_folder(m_root, parent, Missing::is_made_durable);
-    if (!folder) {
-        return trouble("write", m_root, path, errno);
+    // A name must not be there before its bytes; an empty file has none that could be missing.
+    for (std::size_t i = 0; i < files.size(); ++i) {
+        if (!files[i].content.empty() && !written[i]->sync()) {
+            return trouble("write", m_root, files[i].path, errno);
+        }
     }
-    Temporary file(folder.get(), content);
-    if (file.error() != 0) {
-        return trouble("write", m_root, path, file.error());
+    for (std::size_t i = 0; i < files.size(); ++i) {
+        const std::string name(split_last(files[i].path).second);
+        if (files[i].once ? !written[i]->claim(name) : !written[i]->replace(name)) {
+            return files[i].once && errno == EEXIST
+                       ? fail(Error::Kind::busy,
+                              fmt::format("{}/{} is there already", m_root, files[i].path))
+                       : trouble("write", m_root, files[i].path, errno);
+        }
     }
-    if (!file.claim(std::string(name))) {
-        return errno == EEXIST
-                   ? fail(Error::Kind::busy, fmt::format("{}/{} is there already", m_root, path))
-                   : trouble("write", m_root, path, errno);
-    }
-    if (::fsync(folder.get()) != 0) {
-        return trouble("write", m_root, path, errno);
+    for (const Fd& folder : changed) {
+        if (::fsync(folder.get()) != 0) {
+            return trouble("write", m_root, files.front().path, errno);
+        }
     }
     return {};
 }

@@ -28,6 +28,7 @@ public:
     Result<std::uint64_t> size(const std::string& path) override;
     Result<void> write(const std::string& path, std::string_view content) override;
     Result<void> write_once(const std::string& path, std::string_view content) override;
+    Result<void> write_together(const std::vector<NewFile>& files) override;
     Result<void> make_dir(const std::string& path) override;
     Result<std::vector<std::string>> list(const std::string& path) override;
     Result<void> remove(const std::string& path) override;

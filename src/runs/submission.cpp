@@ -142,10 +142,10 @@ void leave_a_stop_request(Store& store, const Run& run, Time now)
 
 Result<void> record_run(Store& store, const Run& run)
 {
-    TRY(store.write_once(layout::run_json(run.key), to_json(run)));
+    TRY(store.write_together(
+        {{layout::run_json(run.key), to_json(run), true}, {layout::active(run.key), "", false}}));
     TRY(store.make_dir(layout::inbox(run.key)));
-    TRY(store.make_dir(layout::link_dir(run.key, k_first)));
-    return store.write(layout::active(run.key), "");
+    return store.make_dir(layout::link_dir(run.key, k_first));
 }
 
 void forget_run(Store& store, const RunKey& key)

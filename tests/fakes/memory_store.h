@@ -78,6 +78,14 @@ public:
         return write(path, content);
     }
 
+    Result<void> write_together(const std::vector<NewFile>& together) override
+    {
+        for (const NewFile& file : together) {
+            TRY(file.once ? write_once(file.path, file.content) : write(file.path, file.content));
+        }
+        return {};
+    }
+
     Result<void> make_dir(const std::string& path) override
     {
         if (folders.contains(path)) {
