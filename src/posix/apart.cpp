@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "posix/fd.h"
+#include "core/descriptor.h"
 #include "posix/host.h"
 
 #include <algorithm>
@@ -64,8 +64,8 @@ public:
         if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
             return;
         }
-        Fd reader(ends[0]);
-        const Fd writer(ends[1]);
+        Descriptor reader(ends[0]);
+        const Descriptor writer(ends[1]);
         m_pid = ::fork();
         if (m_pid == 0) {
             work_and_answer(writer.get(), work);
@@ -85,7 +85,7 @@ public:
         if (size > 0) {
             m_text.append(bytes.data(), static_cast<std::size_t>(size));
         } else if (size == 0 || errno != EINTR) {
-            m_reader = Fd();
+            m_reader = Descriptor();
         }
     }
 
@@ -126,7 +126,7 @@ private:
     }
 
     pid_t m_pid = -1;
-    Fd m_reader;
+    Descriptor m_reader;
     std::string m_text;
 };
 

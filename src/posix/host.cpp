@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "posix/host.h"
 
-#include "posix/fd.h"
+#include "core/descriptor.h"
 
 #include <fmt/format.h>
 
@@ -86,7 +86,7 @@ std::string nearest_there(const std::string& path)
 std::optional<FolderFacts::Quota> quota_of(const std::string& path)
 {
     constexpr long k_quotactl_fd = 443; // in Linux since 5.14, in no older header
-    const Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     dqblk block = {};
     if (!folder || ::syscall(k_quotactl_fd, folder.get(), QCMD(Q_GETQUOTA, USRQUOTA), ::getuid(),
                              &block) != 0) {

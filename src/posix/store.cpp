@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "posix/store.h"
 
-#include "posix/fd.h"
+#include "core/descriptor.h"
 #include "posix/random.h"
 #include "posix/tree.h"
 
@@ -77,18 +77,18 @@ enum class Missing { is_error, is_made };
 
 /// Opens the folder `path` word by word, never through a symbolic link. On failure errno says why.
 /// Folders in which it made one are appended to `changed`, if given.
-Fd open_folder(const std::string& root, std::string_view path, Missing missing,
-               std::vector<Fd>* changed = nullptr)
+Descriptor open_folder(const std::string& root, std::string_view path, Missing missing,
+                       std::vector<Descriptor>* changed = nullptr)
 {
-    Fd folder(::open(root.c_str(), k_folder_flags));
+    Descriptor folder(::open(root.c_str(), k_folder_flags));
     while (folder && !path.empty()) {
         const std::string word = next_word(path);
-        Fd next(::openat(folder.get(), word.c_str(), k_folder_flags | O_NOFOLLOW));
+        Descriptor next(::openat(folder.get(), word.c_str(), k_folder_flags | O_NOFOLLOW));
         if (!next && errno == ENOENT && missing != Missing::is_error) {
             if (::mkdirat(folder.get(), word.c_str(), 0700) != 0 && errno != EEXIST) {
-                return Fd();
+                return Descriptor();
             }
-            next = Fd(::openat(folder.get(), word.c_str(), k_folder_flags | O_NOFOLLOW));
+            next = Descriptor(::openat(folder.get(), word.c_str(), k_folder_flags | O_NOFOLLOW));
             if (changed != nullptr) {
                 changed->push_back(std::move(folder));
             }
@@ -99,21 +99,21 @@ Fd open_folder(const std::string& root, std::string_view path, Missing missing,
 }
 
 /// A regular file opened for reading. O_NONBLOCK: a fifo that somebody left here can't hang us.
-Fd open_file(const std::string& root, std::string_view path, struct stat& status)
+Descriptor open_file(const std::string& root, std::string_view path, struct stat& status)
 {
     const auto [parent, name] = split_last(path);
-    const Fd folder = open_folder(root, parent, Missing::is_error);
+    const Descriptor folder = open_folder(root, parent, Missing::is_error);
     if (!folder) {
-        return Fd();
+        return Descriptor();
     }
-    Fd file(::openat(folder.get(), std::string(name).c_str(),
-                     O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    Descriptor file(::openat(folder.get(), std::string(name).c_str(),
+                             O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (!file || ::fstat(file.get(), &status) != 0) {
-        return Fd();
+        return Descriptor();
     }
     if (!S_ISREG(status.st_mode)) {
         errno = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
-        return Fd();
+        return Descriptor();
     }
     return file;
 }
@@ -248,7 +248,7 @@ private:
 
     int m_folder;
     std::string m_name;
-    Fd m_file;
+    Descriptor m_file;
     int m_error = 0;
 };
 
@@ -340,13 +340,13 @@ Result<std::unique_ptr<PosixStore>> PosixStore::open(const std::string& given_ro
         return fail(Error::Kind::usage,
                     fmt::format("the state folder '{}' is not an absolute path", root));
     }
-    Fd folder(::open(root.c_str(), k_folder_flags));
+    Descriptor folder(::open(root.c_str(), k_folder_flags));
     if (!folder && errno == ENOENT) {
         if (!make_root(root)) {
             return fail(Error::Kind::io, fmt::format("can't make the state folder {}: {}", root,
                                                      std::strerror(errno)));
         }
-        folder = Fd(::open(root.c_str(), k_folder_flags));
+        folder = Descriptor(::open(root.c_str(), k_folder_flags));
     }
     struct stat status = {};
     if (!folder || ::fstat(folder.get(), &status) != 0) {
@@ -364,7 +364,7 @@ Result<std::string> PosixStore::read(const std::string& path)
     }
     struct stat status = {};
     auto bytes = fresh([&]() -> std::optional<std::string> {
-        const Fd file = open_file(m_root, path, status);
+        const Descriptor file = open_file(m_root, path, status);
         return file ? read_whole(file.get(), static_cast<std::size_t>(status.st_size))
                     : std::nullopt;
     });
@@ -385,7 +385,7 @@ Result<std::string> PosixStore::read_at(const std::string& path, std::uint64_t o
     }
     struct stat status = {};
     auto bytes = fresh([&]() -> std::optional<std::string> {
-        const Fd file = open_file(m_root, path, status);
+        const Descriptor file = open_file(m_root, path, status);
         return file ? read_range(file.get(), offset, size) : std::nullopt;
     });
     if (!bytes) {
@@ -418,13 +418,14 @@ Result<void> PosixStore::write_once(const std::string& path, std::string_view co
 
 Result<void> PosixStore::write_together(const std::vector<NewFile>& files)
 {
-    std::vector<Fd> changed; // closed after the temporary names in them have gone
+    std::vector<Descriptor> changed; // closed after the temporary names in them have gone
     std::vector<std::unique_ptr<Temporary>> written;
     for (const NewFile& file : files) {
         if (!is_safe(file.path)) {
             return unsafe(file.path);
         }
-        Fd folder = open_folder(m_root, split_last(file.path).first, Missing::is_made, &changed);
+        Descriptor folder =
+            open_folder(m_root, split_last(file.path).first, Missing::is_made, &changed);
         if (!folder) {
             return trouble("write", m_root, file.path, errno);
         }
@@ -449,7 +450,7 @@ Result<void> PosixStore::write_together(const std::vector<NewFile>& files)
                        : trouble("write", m_root, files[i].path, errno);
         }
     }
-    for (const Fd& folder : changed) {
+    for (const Descriptor& folder : changed) {
         if (::fsync(folder.get()) != 0) {
             return trouble("write", m_root, files.front().path, errno);
         }
@@ -473,7 +474,7 @@ Result<std::vector<std::string>> PosixStore::list(const std::string& path)
     if (!is_safe(path)) {
         return unsafe(path);
     }
-    Fd folder = open_folder(m_root, path, Missing::is_error);
+    Descriptor folder = open_folder(m_root, path, Missing::is_error);
     DIR* entries = folder ? ::fdopendir(folder.get()) : nullptr;
     if (entries == nullptr) {
         return unreadable(m_root, path, errno);
@@ -501,7 +502,7 @@ Result<void> PosixStore::remove(const std::string& path)
         return unsafe(path);
     }
     const auto [parent, name] = split_last(path);
-    const Fd folder = open_folder(m_root, parent, Missing::is_error);
+    const Descriptor folder = open_folder(m_root, parent, Missing::is_error);
     const std::string word(name);
     bool gone = folder && ::unlinkat(folder.get(), word.c_str(), 0) == 0;
     if (folder && !gone && (errno == EISDIR || errno == EPERM)) {
@@ -519,7 +520,7 @@ Result<std::uint64_t> PosixStore::tree_size(const std::string& path)
         return unsafe(path);
     }
     const auto [parent, name] = split_last(path);
-    const Fd folder = open_folder(m_root, parent, Missing::is_error);
+    const Descriptor folder = open_folder(m_root, parent, Missing::is_error);
     const auto size = folder ? size_of_tree(folder.get(), std::string(name)) : std::nullopt;
     if (!size) {
         return unreadable(m_root, path, errno);
@@ -533,7 +534,7 @@ Result<void> PosixStore::remove_tree(const std::string& path)
         return unsafe(path);
     }
     const auto [parent, name] = split_last(path);
-    const Fd folder = open_folder(m_root, parent, Missing::is_error);
+    const Descriptor folder = open_folder(m_root, parent, Missing::is_error);
     if (!folder) {
         return errno == ENOENT ? Result<void>() : trouble("remove", m_root, path, errno);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "posix/tree.h"
 
-#include "posix/fd.h"
+#include "core/descriptor.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -18,15 +18,16 @@ namespace {
 /// Deeper than this is no folder of ours; each level holds a descriptor.
 constexpr int k_deepest = 200;
 
-Fd open_at(int parent, const std::string& name)
+Descriptor open_at(int parent, const std::string& name)
 {
-    return Fd(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    return Descriptor(
+        ::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
 /// All names, read before anything changes; nothing when errno says why.
 std::optional<std::vector<std::string>> names_in(int folder)
 {
-    Fd again(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    Descriptor again(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     DIR* const entries = again ? ::fdopendir(again.get()) : nullptr;
     if (entries == nullptr) {
         return std::nullopt;
@@ -48,7 +49,7 @@ std::optional<std::vector<std::string>> names_in(int folder)
 
 std::optional<std::uint64_t> size_of(int parent, const std::string& name, int depth)
 {
-    const Fd folder = open_at(parent, name);
+    const Descriptor folder = open_at(parent, name);
     const auto names = folder ? names_in(folder.get()) : std::nullopt;
     if (!names) {
         return std::nullopt;
@@ -87,7 +88,7 @@ bool remove_at(int parent, const std::string& name, int depth)
     }
     int error = 0;
     {
-        const Fd folder = open_at(parent, name);
+        const Descriptor folder = open_at(parent, name);
         const auto names = folder ? names_in(folder.get()) : std::nullopt;
         if (!names) {
             return errno == ENOENT;

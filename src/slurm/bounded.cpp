@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "slurm/bounded.h"
 
+#include "core/descriptor.h"
 #include "slurm/connection.h"
-#include "slurm/descriptor.h"
 
 #include <array>
 #include <cerrno>
@@ -67,7 +67,7 @@ std::optional<std::string> in_a_child(const std::function<std::string()>& work,
     if (child == 0) {
         answer(writer.get(), work);
     }
-    writer.close();
+    writer.reset();
     auto text = child > 0 ? read_until(reader.get(), Clock::now() + limit) : std::nullopt;
     if (child > 0) {
         ::kill(child, SIGKILL);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "slurm/launch.h"
 
+#include "core/descriptor.h"
 #include "slurm/cluster.h"
 #include "slurm/connection.h"
-#include "slurm/descriptor.h"
 #include "slurm/job_request.h"
 #include "slurm/process.h"
 
@@ -295,7 +295,7 @@ Result<Launched> launch(const std::function<Result<JobId>()>& job,
     TRY_ASSIGN(Pipe report, make_pipe());
     Starter starter(streams, report.write.get());
     const bool begun = in_a_grandchild([&] { starter.run(srun, job, give_up, step, with_input); });
-    report.write.close();
+    report.write.reset();
     if (!begun) {
         return fail(Error::Kind::io,
                     fmt::format("can't start a process: {}", std::strerror(errno)));

@@ -75,7 +75,7 @@ HeldProcess::HeldProcess(int pid, std::uint64_t born)
     // Looked at after the hold was taken: from then on the number can't change hands.
     const auto facts = m_pidfd.get() >= 0 ? facts_of(pid) : std::nullopt;
     if (!facts || facts->born != born) {
-        m_pidfd.close();
+        m_pidfd.reset();
     }
 }
 

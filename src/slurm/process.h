@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
-#include "slurm/descriptor.h"
+#include "core/descriptor.h"
 
 #include <cstdint>
 #include <optional>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "slurm/sbatch.h"
 
-#include "slurm/descriptor.h"
+#include "core/descriptor.h"
 #include "slurm/errors.h"
 #include "slurm/job_request.h"
 
@@ -167,7 +167,7 @@ Result<JobId> submit_by_sbatch(const JobSpec& spec, const std::string& script,
     pid_t child = 0;
     const int refused = ::posix_spawnp(&child, "sbatch", actions.get(), nullptr,
                                        pointers(words).data(), pointers(variables).data());
-    output.close();
+    output.reset();
     if (refused != 0) {
         return fail(Error::Kind::usage, fmt::format("can't execute sbatch, which --slurm needs: {}",
                                                     std::strerror(refused)));

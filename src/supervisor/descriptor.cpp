@@ -11,14 +11,6 @@
 
 namespace gpuq::supervisor {
 
-void Descriptor::reset(int fd)
-{
-    if (m_fd >= 0) {
-        ::close(m_fd);
-    }
-    m_fd = fd;
-}
-
 Result<Pipe> make_pipe()
 {
     int ends[2];

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
-#include <utility>
-
 #include <unistd.h>
 
-namespace gpuq::slurm {
+#include <utility>
 
-/// Owns a file descriptor.
+namespace gpuq {
+
+/// Owns a file descriptor and closes it; -1 is none. What close() answers is nobody's to use:
+/// whose bytes must be on disk syncs first.
 class Descriptor {
 public:
     Descriptor() = default;
@@ -16,27 +17,31 @@ public:
     {
     }
     Descriptor(Descriptor&& other) noexcept
-        : m_fd(std::exchange(other.m_fd, -1))
+        : m_fd(other.release())
     {
     }
     Descriptor& operator=(Descriptor&& other) noexcept
     {
-        std::swap(m_fd, other.m_fd);
+        reset(other.release());
         return *this;
     }
-    ~Descriptor() { close(); }
+    ~Descriptor() { reset(); }
 
     int get() const { return m_fd; }
+    explicit operator bool() const { return m_fd >= 0; }
+    /// Gives the descriptor away.
     int release() { return std::exchange(m_fd, -1); }
-    void close()
+    /// Closes it and takes another, or none.
+    void reset(int fd = -1)
     {
         if (m_fd >= 0) {
-            ::close(std::exchange(m_fd, -1));
+            ::close(m_fd);
         }
+        m_fd = fd;
     }
 
 private:
     int m_fd = -1;
 };
 
-} // namespace gpuq::slurm
+} // namespace gpuq
