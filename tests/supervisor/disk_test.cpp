@@ -6,6 +6,9 @@
 namespace gpuq::supervisor {
 namespace {
 
+/// A client of ours that reads may be kept from it for so long by a machine that is busy.
+constexpr std::chrono::seconds k_busy_machine{10};
+
 /// A small file system over the state folder; skips where nobody may mount one.
 class Mounted {
 public:
@@ -43,6 +46,7 @@ private:
 TEST(FullDisk, TheRunGoesOnAndTheJournalSaysWhatIsLost)
 {
     Stage stage = Stage::shell("head -c 3000000 /dev/zero; echo err >&2; exit 9");
+    stage.options.patience.stalled = k_busy_machine;
     MOUNT_OR_SKIP(mounted, stage, "size=1m");
     Client client = stage.begin();
     ASSERT_TRUE(client.reads_to_the_end());
@@ -70,9 +74,11 @@ TEST(FullDisk, ThatGetsRoomAgainLeavesAHoleAndTrueOffsets)
     Stage stage = Stage::shell("head -c 2000000 /dev/zero | tr '\\0' x; read line; echo tail");
     stage.run.request.input = Input::terminal;
     stage.options.patience.log_retry = 50ms;
+    stage.options.patience.stalled = k_busy_machine;
     MOUNT_OR_SKIP(mounted, stage, "size=1m");
     Client client = stage.begin();
-    ASSERT_TRUE(client.reads_until([&] { return client.out.size() == 2'000'000; }));
+    ASSERT_TRUE(client.reads_until(
+        [&] { return client.out.size() == 2'000'000 && !client.notes.empty(); }));
     ASSERT_TRUE(mounted.remount(0, "size=16m"));
     ::poll(nullptr, 0, 100);
     client.say(wire::Stdin{0, "\n"});
@@ -81,25 +87,30 @@ TEST(FullDisk, ThatGetsRoomAgainLeavesAHoleAndTrueOffsets)
     EXPECT_EQ(stage.wait(), 0);
     const auto lost = stage.event(Event::Kind::log_lost);
     ASSERT_TRUE(lost);
-    EXPECT_EQ(lost->to, 2'000'000U);
+    EXPECT_LE(lost->to, 2'000'000U) << "what came after the disk had room again is there";
     const std::string log = contents(stage.link_file("out.log"));
     EXPECT_EQ(log.size(), 2'000'005U);
     EXPECT_EQ(log.substr(2'000'000), "tail\n");
-    EXPECT_EQ(log.substr(*lost->from, 10), std::string(10, '\0'));
+    EXPECT_EQ(log.substr(*lost->from, *lost->to - *lost->from),
+              std::string(*lost->to - *lost->from, '\0'));
+    EXPECT_EQ(log.substr(*lost->to, 2'000'000 - *lost->to),
+              std::string(2'000'000 - *lost->to, 'x'));
     EXPECT_EQ(log.substr(0, *lost->from), std::string(*lost->from, 'x'));
     EXPECT_FALSE(std::filesystem::exists(stage.link_file("reserve")));
 }
 
 TEST(FullDisk, AClientThatComesLateSeesTheGapByOffset)
 {
-    Stage stage = Stage::shell("head -c 3000000 /dev/zero; read line");
+    // More than the supervisor keeps in memory of what it could not write.
+    Stage stage = Stage::shell("head -c 40000000 /dev/zero; read line");
     stage.run.request.input = Input::terminal;
+    stage.options.patience.stalled = k_busy_machine;
     MOUNT_OR_SKIP(mounted, stage, "size=1m");
     Client client = stage.begin();
-    ASSERT_TRUE(client.reads_until([&] { return client.out.size() == 3'000'000; }));
+    ASSERT_TRUE(client.reads_until([&] { return client.out.size() == 40'000'000; }));
     Client late = stage.attach();
-    ASSERT_TRUE(late.reads_until([&] { return late.out_at == 3'000'000; }));
-    EXPECT_LT(late.out.size(), 3'000'000U);
+    ASSERT_TRUE(late.reads_until([&] { return late.out_at == 40'000'000; }));
+    EXPECT_LT(late.out.size(), 40'000'000U);
     EXPECT_FALSE(late.overlapped);
     client.say(wire::Stdin{0, "\n"});
     EXPECT_TRUE(late.reads_to_the_end());
@@ -108,6 +119,7 @@ TEST(FullDisk, AClientThatComesLateSeesTheGapByOffset)
 TEST(ReadOnlyDisk, StreamsToTheClientAllTheSame)
 {
     Stage stage = Stage::shell("head -c 9000000 /dev/zero; exit 4");
+    stage.options.patience.stalled = k_busy_machine;
     MOUNT_OR_SKIP(mounted, stage, "size=1m");
     put(stage.state(layout::run_json(stage.run.key)), to_json(stage.run));
     ASSERT_TRUE(mounted.remount(MS_RDONLY, ""));
