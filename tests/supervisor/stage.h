@@ -11,6 +11,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -19,6 +21,7 @@
 #include <fstream>
 #include <functional>
 #include <poll.h>
+#include <random>
 #include <sstream>
 #include <string>
 #include <sys/prctl.h>
@@ -278,11 +281,23 @@ private:
     char m_last = 0;
 };
 
+/// Of its own for each stage: a guard kills whatever on this machine carries its run's key, and
+/// tests run side by side.
+inline RunKey new_key()
+{
+    std::random_device device;
+    std::array<unsigned char, 8> random;
+    std::generate(random.begin(), random.end(),
+                  [&] { return static_cast<unsigned char>(device()); });
+    return RunKey::make(
+        std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now()), random);
+}
+
 /// One run on its stage.
 class Stage {
 public:
     explicit Stage(std::vector<std::string> program, std::optional<Pty> pty = std::nullopt)
-        : run{RunKey::parse("20261120T131158.042Z-0f3a9c1e5b7d2468").value()}
+        : run{new_key()}
         , m_root(make_root())
         , options{.state_dir = m_root / "state", .key = run.key}
     {

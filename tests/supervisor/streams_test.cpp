@@ -31,10 +31,14 @@ TEST(Streams, KeepTheProgramsOrderAlsoOnDisk)
 {
     // Each stream waits for the other to have been read: the order is the program's.
     Stage stage({"/usr/bin/python3", "-c",
-                 "import sys,time\n"
+                 "import array, fcntl, os, termios, time\n"
+                 "def say(fd, text):\n"
+                 "    os.write(fd, text.encode())\n"
+                 "    left = array.array('i', [1])\n"
+                 "    while left[0]:\n"
+                 "        time.sleep(0.001); fcntl.ioctl(fd, termios.FIONREAD, left)\n"
                  "for i in range(20):\n"
-                 "    sys.stdout.write('o%d\\n' % i); sys.stdout.flush(); time.sleep(0.01)\n"
-                 "    sys.stderr.write('e%d\\n' % i); sys.stderr.flush(); time.sleep(0.01)\n"});
+                 "    say(1, 'o%d\\n' % i); say(2, 'e%d\\n' % i)\n"});
     Client client = stage.begin();
     ASSERT_TRUE(client.reads_to_the_end());
     std::string wanted, order;
