@@ -11,12 +11,20 @@ side by side (pytest -n 3 --dist loadfile).
 import contextlib
 import os
 import pwd
+import signal
 import subprocess
 
 import pytest
 
 from clusters import *  # noqa: F401,F403  (tests may import from either)
 from clusters import TEST_USER, Cluster, Person, running_cluster, short_folder
+
+
+# Started by nohup or in the background of a script, the suite would give what they ignore to every
+# gpuq, which respects it.
+for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="module")
