@@ -65,9 +65,13 @@ bool Connections::on_next()
         m_next->write_some();
     }
     const bool open = m_next->read_some();
-    if (auto frame = m_next->next(); frame && std::holds_alternative<wire::Hello>(*frame)) {
+    const auto frame = m_next->next();
+    if (frame && std::holds_alternative<wire::Hello>(*frame)) {
         finish_handover();
         return true;
+    }
+    if (const auto* refused = frame ? std::get_if<wire::Refused>(&*frame) : nullptr) {
+        m_refused = refused->why;
     }
     if (!open) {
         m_next.reset();

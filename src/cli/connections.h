@@ -35,6 +35,8 @@ public:
     void greeted();
     void started();
     bool was_connected() const { return m_was_connected; }
+    /// Why the supervisor has let nobody in, if it ever said so.
+    const std::optional<std::string>& refused() const { return m_refused; }
 
     /// The relay that is being set up has something to say. True when it has become the current
     /// one; what it sends after its greeting is still to be read.
@@ -80,6 +82,7 @@ private:
     std::optional<StepProcess> m_first; ///< the supervisor's own srun: whoever ends it ends the run
     bool m_guarded = true;              ///< the run needs no process on this host any more
     bool m_was_connected = false;
+    std::optional<std::string> m_refused;
 
     std::optional<Clock::time_point> m_handover_at;
     std::optional<Clock::time_point> m_retry_at;

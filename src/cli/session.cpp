@@ -137,9 +137,15 @@ Result<int> Session::run(std::optional<StepProcess> first)
         m_look_at = Clock::now() + k_look_again;
     }
     send_input();
-    while (!m_left && !(m_ended && m_printer.empty())) {
+    while (!m_left && !m_turned_away && !(m_ended && m_printer.empty())) {
         wait_for_something();
         on_timers();
+    }
+    if (m_turned_away) {
+        return fail(Error::Kind::busy,
+                    fmt::format("run {} lets nobody more in: {}. Try again when somebody has "
+                                "detached; gpuq logs -f {} shows its output",
+                                m_job.value, *m_connections.refused(), m_job.value));
     }
     return m_left ? *m_left : finish();
 }
@@ -396,6 +402,8 @@ void Session::on_next()
         forward_signals();
         on_current();
     }
+    const auto& refused = m_connections.refused();
+    m_turned_away = refused && !is_owner() && !m_connections.was_connected();
 }
 
 void Session::on_guard()

@@ -108,6 +108,7 @@ private:
     bool m_stdin_gone = false; ///< its terminal has hung up: silence, not an end
     bool m_stopping = false;
     bool m_said_lost = false;
+    bool m_turned_away = false; ///< a visitor whom the supervisor has not let in
     std::optional<wire::Ended> m_ended;
     std::optional<int> m_left;
 };

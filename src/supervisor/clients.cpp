@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/clients.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <poll.h>
@@ -20,6 +22,11 @@ constexpr auto k_introduction = 10s;
 /// acknowledgement: 40 ms in TCP. A client keeps what it was not told of, and is far from its
 /// limit.
 constexpr std::uint64_t k_typed_untold = 16 << 10;
+
+std::string refusal(std::string why)
+{
+    return wire::encode(wire::Refused{std::move(why)}).append(wire::k_flush);
+}
 
 bool is_news(const std::optional<wire::StdinTaken>& told, const wire::StdinTaken& now)
 {
@@ -55,7 +62,7 @@ void Clients::add_first(Descriptor input, Descriptor output, Clock::time_point n
 void Clients::add_to(PollSet& polls)
 {
     m_polled_server.reset();
-    if (m_server && m_members.size() < k_most) {
+    if (m_server) {
         m_polled_server = polls.add(m_server->fd(), POLLIN);
     }
     for (Member& member : m_members) {
@@ -94,7 +101,12 @@ void Clients::handle(const PollSet& polls, Clock::time_point now)
 
 void Clients::accept(Clock::time_point now)
 {
-    if (Descriptor socket = m_server->accept()) {
+    if (m_members.size() >= k_most) {
+        return m_server->turn_away(refusal(fmt::format("{} are connected already", k_most)));
+    }
+    const std::string none_left = refusal(
+        fmt::format("its supervisor on {} has no file descriptor left (ulimit -n)", m_hello.host));
+    if (Descriptor socket = m_server->accept(none_left)) {
         m_members.push_back({Connection(m_next_id++, std::move(socket), now)});
         m_members.back().connection.send(m_hello);
     }
@@ -148,6 +160,7 @@ void Clients::handle_frame(Member& member, const wire::Frame& frame, Clock::time
             } else if constexpr (std::is_same_v<Kind, wire::Bye>) {
                 member.connection.leave();
                 lose_owner(member.connection, now);
+                forget_typed(member);
                 lose_terminal(member);
             } else if constexpr (std::is_same_v<Kind, wire::Terminal>) {
                 add_terminal(member, each);
@@ -182,6 +195,14 @@ void Clients::type(Member& member, const wire::Stdin& frame)
     const std::string_view news = std::string_view(frame.bytes).substr(known);
     typed += news.size();
     m_input.take(m_input.taken(), news);
+}
+
+/// Of a client that does not come again.
+void Clients::forget_typed(const Member& member)
+{
+    if (member.terminal) {
+        m_typed.erase(member.terminal->client);
+    }
 }
 
 void Clients::add_terminal(Member& member, const wire::Terminal& frame)

@@ -89,6 +89,7 @@ private:
     void handle_frame(Member& member, const wire::Frame& frame, Clock::time_point now);
     void handle_input(Member& member, const wire::Stdin& frame);
     void type(Member& member, const wire::Stdin& frame);
+    void forget_typed(const Member& member);
     void add_terminal(Member& member, const wire::Terminal& frame);
     void lose_terminal(Member& member);
     void take(const Member& taker, const wire::Take& frame);

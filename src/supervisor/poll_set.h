@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <optional>
@@ -24,15 +25,30 @@ public:
     }
     void wait(std::chrono::milliseconds timeout)
     {
-        if (::poll(m_fds.data(), m_fds.size(), static_cast<int>(timeout.count())) < 0) {
-            for (pollfd& each : m_fds) {
-                each.revents = 0;
-            }
+        if (::poll(m_fds.data(), m_fds.size(), static_cast<int>(timeout.count())) >= 0) {
+            return;
+        }
+        const bool too_many = errno == EINVAL;
+        for (pollfd& each : m_fds) {
+            each.revents = 0;
+        }
+        if (too_many) {
+            look_one_by_one();
         }
     }
     void clear() { m_fds.clear(); }
 
 private:
+    /// poll() takes no more than RLIMIT_NOFILE, and somebody may have lowered that.
+    void look_one_by_one()
+    {
+        constexpr int k_pause_ms = 10;
+        ::poll(nullptr, 0, k_pause_ms);
+        for (pollfd& each : m_fds) {
+            ::poll(&each, 1, 0);
+        }
+    }
+
     std::vector<pollfd> m_fds;
 };
 

@@ -59,12 +59,16 @@ bool copy(int from, int to)
     return size > 0 && write_all(to, std::string_view(piece, static_cast<std::size_t>(size)));
 }
 
-/// The status in the Ended frame; nothing when the connection broke without one.
-std::optional<int> wait_for_the_end(int socket)
+struct Watched {
+    std::optional<int> status; ///< in the Ended frame; nothing when the connection broke without
+    bool let_in = false;
+};
+
+Watched wait_for_the_end(int socket)
 {
     write_all(socket, wire::encode(wire::Attach{wire::k_version, wire::Role::guard, 0, 0}));
     wire::Decoder decoder;
-    std::optional<int> status;
+    Watched watched;
     char piece[4096];
     ssize_t size = 0;
     while ((size = ::read(socket, piece, sizeof piece)) > 0 || (size < 0 && errno == EINTR)) {
@@ -72,14 +76,15 @@ std::optional<int> wait_for_the_end(int socket)
         auto frame = decoder.next();
         for (; frame && *frame; frame = decoder.next()) {
             if (const auto* ended = std::get_if<wire::Ended>(&**frame)) {
-                status = ended->ending.status;
+                watched.status = ended->ending.status;
             } else if (std::holds_alternative<wire::Hello>(**frame)) {
                 // The client may let go of this step: it stands.
+                watched.let_in = true;
                 write_all(STDOUT_FILENO, wire::encode(**frame).append(wire::k_flush));
             }
         }
     }
-    return status;
+    return watched;
 }
 
 } // namespace
@@ -113,7 +118,11 @@ int guard(Doors& doors, const Options& options)
     if (!socket) {
         return no_supervisor(socket.error());
     }
-    const auto status = wait_for_the_end(socket->get());
+    const auto [status, let_in] = wait_for_the_end(socket->get());
+    if (!let_in) {
+        return no_supervisor(
+            fail(Error::Kind::busy, "the one that listens has not let the guard in"));
+    }
     if (status) {
         // The guardian ends the job, and Slurm then this process: only when that fails is it our
         // turn.

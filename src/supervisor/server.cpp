@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -15,6 +16,8 @@ namespace gpuq::supervisor {
 namespace {
 
 constexpr int k_waiting_clients = 64;
+/// After nobody could be let in: what waits would keep the loop spinning.
+constexpr int k_pause_ms = 20;
 
 Result<sockaddr_un> address_of(const std::string& path)
 {
@@ -86,20 +89,34 @@ Result<Server> Server::listen(const std::string& folder, const std::string& path
     return Server(std::move(socket), path);
 }
 
-Descriptor Server::accept()
+Descriptor Server::accept(std::string_view refusal)
 {
-    Descriptor client(::accept4(m_socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!client && (errno == EMFILE || errno == ENFILE) && m_spare) {
-        // Left waiting it would keep the loop spinning.
-        m_spare.reset();
-        Descriptor(::accept(m_socket.get(), nullptr, nullptr)).reset();
-        m_spare = spare();
+    Descriptor client = next();
+    if (!client && (errno == EMFILE || errno == ENFILE)) {
+        turn_away(refusal);
         return {};
     }
     if (client && !is_same_user(client.get())) {
         client.reset();
     }
     return client;
+}
+
+void Server::turn_away(std::string_view refusal)
+{
+    m_spare.reset();
+    if (const Descriptor client = next(); !client) {
+        // The writer of the log may have been faster.
+        ::poll(nullptr, 0, k_pause_ms);
+    } else if (is_same_user(client.get())) {
+        (void)::send(client.get(), refusal.data(), refusal.size(), MSG_NOSIGNAL);
+    }
+    m_spare = spare();
+}
+
+Descriptor Server::next()
+{
+    return Descriptor(::accept4(m_socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
 }
 
 Result<Descriptor> connect_to(const std::string& folder, const std::string& path)

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace gpuq::supervisor {
 
@@ -20,11 +21,15 @@ public:
     Server& operator=(Server&&) noexcept = default;
 
     int fd() const { return m_socket.get(); }
-    /// A client, non-blocking; nothing when there is none, or it was turned away.
-    Descriptor accept();
+    /// A client, non-blocking; nothing when there is none. One for whom there is no descriptor
+    /// is given those bytes, and is gone.
+    Descriptor accept(std::string_view refusal);
+    /// The next client is given those bytes, and is gone.
+    void turn_away(std::string_view refusal);
 
 private:
     Server(Descriptor socket, std::string path);
+    Descriptor next();
     Descriptor m_socket;
     Descriptor m_spare; ///< given up to turn a client away when there are no descriptors left
     std::string m_path;

@@ -26,6 +26,7 @@ enum class Type : std::uint8_t {
     ended = 70,
     screen = 71,
     taken = 72,
+    refused = 73,
 };
 
 class Writer {
@@ -218,6 +219,11 @@ std::string bytes_of(const Taken& frame)
     return Writer(Type::taken).text(frame.by).frame();
 }
 
+std::string bytes_of(const Refused& frame)
+{
+    return Writer(Type::refused).text(frame.why).frame();
+}
+
 std::string bytes_of(const Ended& frame)
 {
     return Writer(Type::ended)
@@ -287,6 +293,8 @@ std::optional<Frame> frame_from(Type type, Reader& in)
         return Screen{in.rest()};
     case Type::taken:
         return Taken{in.text()};
+    case Type::refused:
+        return Refused{in.text()};
     case Type::ended:
         return ended_from(in);
     }

@@ -136,6 +136,11 @@ struct Taken {
     std::string by;
     bool operator==(const Taken&) const = default;
 };
+/// In the place of Hello: nobody more can be let in. Why, in a sentence; the connection ends.
+struct Refused {
+    std::string why;
+    bool operator==(const Refused&) const = default;
+};
 /// The end: all output has been sent before it.
 struct Ended {
     Ending ending;
@@ -145,7 +150,7 @@ struct Ended {
 };
 
 using Frame = std::variant<Attach, Stdin, StdinEnd, Signal, Stop, OutputTaken, Terminal, Take, Bye,
-                           Hello, Started, Output, StdinTaken, Note, Screen, Taken, Ended>;
+                           Hello, Started, Output, StdinTaken, Note, Screen, Taken, Refused, Ended>;
 
 /// The bytes of a frame. Payloads beyond `k_max_payload` are a programming error.
 std::string encode(const Frame& frame);

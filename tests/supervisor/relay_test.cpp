@@ -180,6 +180,22 @@ TEST(Guard, DoesNotDelayTheEnd)
     EXPECT_EQ(stage.slurm_calls(), "complete 42 2\n");
 }
 
+TEST(Guard, ThatIsNotLetInEndsNoRun)
+{
+    Stage stage = Stage::shell("echo ready; read line; exit 2");
+    stage.run.request.input = Input::terminal;
+    Client client = stage.begin();
+    ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\n"; }));
+    {
+        const NoneLeft none(stage.supervisor());
+        EXPECT_EQ(Side(stage, as_guard).wait(), k_status_no_supervisor);
+    }
+    EXPECT_EQ(stage.slurm_calls(), "");
+    client.say(wire::Stdin{0, "\n"});
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_EQ(client.ended->ending.status, 2);
+}
+
 TEST(Socket, OfSomebodyElseIsNotUsed)
 {
     Stage stage = Stage::shell("echo hi");

@@ -25,6 +25,7 @@
 #include <sstream>
 #include <string>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -177,7 +178,7 @@ public:
     std::optional<wire::Ended> ended;
     std::optional<wire::StdinTaken> taken;
     std::vector<std::string> notes;
-    std::optional<std::string> screen, taken_by;
+    std::optional<std::string> screen, taken_by, refused;
     bool closed = false;
     bool overlapped = false; ///< an output frame began before the end of the one before it
     bool keep_output = true;
@@ -269,6 +270,7 @@ private:
     void take(const wire::StdinTaken& frame) { taken = frame; }
     void take(const wire::Screen& frame) { screen = frame.bytes; }
     void take(const wire::Taken& frame) { taken_by = frame.by; }
+    void take(const wire::Refused& frame) { refused = frame.why; }
     void take(const wire::Note& frame) { notes.push_back(frame.text); }
     template <typename Other>
     void take(const Other&)
@@ -498,6 +500,38 @@ private:
         return supervise(doors, options);
     }
     pid_t m_guardian = -1;
+};
+
+/// A supervisor that has as many descriptors as it is allowed, as long as this lives.
+class NoneLeft {
+public:
+    explicit NoneLeft(pid_t supervisor)
+        : m_supervisor(supervisor)
+    {
+        ::prlimit(m_supervisor, RLIMIT_NOFILE, nullptr, &m_before);
+        allow(first_unused());
+    }
+    NoneLeft(NoneLeft&&) = delete;
+    ~NoneLeft() { allow(m_before.rlim_cur); }
+
+    void allow(rlim_t count) const
+    {
+        const rlimit limit{count, m_before.rlim_max};
+        EXPECT_EQ(::prlimit(m_supervisor, RLIMIT_NOFILE, &limit, nullptr), 0);
+    }
+
+private:
+    rlim_t first_unused() const
+    {
+        const std::filesystem::path folder = "/proc/" + std::to_string(m_supervisor) + "/fd";
+        rlim_t number = 0;
+        while (std::filesystem::is_symlink(folder / std::to_string(number))) {
+            ++number;
+        }
+        return number;
+    }
+    pid_t m_supervisor;
+    rlimit m_before{};
 };
 
 } // namespace gpuq::supervisor
