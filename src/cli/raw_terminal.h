@@ -35,6 +35,8 @@ public:
 
     /// What passes to the screen.
     void watch(std::string_view bytes) { m_modes.feed(bytes); }
+    /// A full-screen program has drawn it.
+    bool on_other_screen() const { return m_modes.on_other_screen(); }
     /// Of the terminal; nothing when there is none.
     std::optional<TerminalSize> size() const;
 

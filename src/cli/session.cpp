@@ -90,7 +90,9 @@ std::vector<wire::Frame> Session::greeting() const
     std::vector<wire::Frame> frames{
         wire::Attach{wire::k_version, is_owner() ? wire::Role::owner : wire::Role::viewer, out,
                      m_printer.wanted(Stream::err)}};
-    if (const auto size = terminal(out == wire::k_from_now)) {
+    // Words of ours may stand in the middle of what a full-screen program has drawn.
+    const bool spoiled = m_said_lost && m_terminal.on_other_screen();
+    if (const auto size = terminal(out == wire::k_from_now || spoiled)) {
         frames.emplace_back(*size);
     }
     if (m_options.take && !m_connections.was_connected()) {

@@ -1,73 +1,34 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Programs on a terminal of their own, and coming back to runs: gpuq shell, run --pty, attach."""
 import contextlib
-import fcntl
 import os
 import re
 import signal
-import struct
 import subprocess
-import termios
-import time
 
 import pytest
 
 from clusters import wait_for
-from runs import (PYTHON, all_gpus_taken, digest, is_waiting, nothing_left, processes_of, records,
-                  sruns, terminal, the_run, wait_for_handover)
+from runs import (PYTHON, all_gpus_taken, digest, is_waiting, nothing_left, records, terminal, the_run,
+                  wait_for_handover)
+from terminals import (BASH, COOKED, Tmux, a_shell, answer, attached, give_rc, in_front, leave, local_flags,
+                       resize, same_page, says, whole_page)
 
 CLUSTER = dict(nodes=2, gpus=4, model="k80", lines=["KillWait=2"])
-
-BASH = ("bash", "--rcfile", "rc", "-i")
-COOKED = termios.ICANON | termios.ECHO | termios.ISIG
 
 
 @pytest.fixture(autouse=True)
 def clean(person):
-    (person.home / "rc").write_text("PS1='ready> '\n")
+    give_rc(person)
     yield
     if any(record.ended is None for record in records(person)):
         person.gpuq("stop", "last")
     nothing_left(person)
 
 
-def resize(screen, rows, columns):
-    fcntl.ioctl(screen.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-
-
-def local_flags(screen):
-    return termios.tcgetattr(screen.master)[3] & COOKED
-
-
-def says(screen, command, answer, seconds=20):
-    """Types a command; waits for its answer, which the command's own echo must not hold."""
-    screen.screen = b""
-    screen.type(command + "\r")
-    screen.wait_for(answer, seconds)
-
-
-def leave(screen):
-    screen.type("\r")
-    time.sleep(0.05)
-    screen.type("~")
-    time.sleep(0.05)
-    screen.type("d")
-    assert screen.status() == 130
-    assert local_flags(screen) == COOKED
-
-
-@contextlib.contextmanager
-def attached(person, *words):
-    """At a prompt: `ready> ` has been drawn."""
-    with terminal(person, "attach", *words) as screen:
-        screen.wait_for("ready> ")
-        yield screen
-
-
 @pytest.fixture
 def shell(person):
-    with terminal(person, "run", "--pty", *BASH) as screen:
-        screen.wait_for("ready> ")
+    with a_shell(person) as screen:
         yield screen
 
 
@@ -89,13 +50,13 @@ def test_size_keys_and_job_control(person, shell):
     assert local_flags(shell) == 0
     resize(shell, 50, 132)
     says(shell, "stty size", "50 132")
-    says(shell, "sleep 300", "sleep 300")
-    time.sleep(0.3)  # a key: the program has to be there
+    shell.type("sleep 300\r")
+    in_front(person, "sleep")
     shell.type("\x1a")
     shell.wait_for("Stopped")
     says(shell, "kill %1; wait; echo gone-$?", "gone-")
     shell.type("sleep 300\r")
-    time.sleep(0.3)
+    in_front(person, "sleep")
     shell.type("\x03")
     says(shell, "echo status-$?", "status-130")
     says(shell, "printf 'gr\\xc3\\xb6\\xc3\\x9fe-%d\\n' 5", "größe-5")
@@ -145,49 +106,15 @@ def test_full_screen_programs_are_drawn_anew(person, folder_of_tmux, program):
     tmux.wait_for("line 5")
     tmux.keys("100G" if "vim" in program else "100g")
     tmux.wait_for("line 99 größe")
-    time.sleep(0.5)  # the status line is drawn last
-    before = tmux.screen()
+    before = wait_for(lambda: whole_page(tmux.screen()), 10, "a page that has been drawn")
     os.kill(tmux.client(person), signal.SIGKILL)
     tmux.stop()
     tmux.start(person, "attach")
     tmux.wait_for("line 99 größe")
-    assert wait_for(lambda: tmux.screen()[:-1] == before[:-1], 5, "the same screen"), tmux.screen()
+    same_page(tmux, before)
     tmux.keys(":q!" if "vim" in program else "q", "Enter")
     the_run(person).wait_for_end()
     tmux.wait_for("left with 0")
-
-
-class Tmux:
-    """A real terminal emulator: what is on its screen is what a person sees."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.words = []
-
-    def start(self, person, *words):
-        self.words = ["tmux", "-S", str(self.folder / f"tmux-{len(os.listdir(self.folder))}"), "-f", "/dev/null"]
-        script = '"$@"; echo left with $?; sleep 60'
-        subprocess.run([*self.words, "new-session", "-d", "-x", "80", "-y", "24", "bash", "-c", script, "bash",
-                        person.cluster.binary, *words], check=True, cwd=person.home,
-                       env={**person.env, "TERM": "xterm", "LC_ALL": "C.UTF-8"})
-
-    def stop(self):
-        if self.words:
-            subprocess.run([*self.words, "kill-server"], check=False, capture_output=True)
-
-    def keys(self, *keys):
-        subprocess.run([*self.words, "send-keys", *keys], check=True)
-
-    def screen(self):
-        done = subprocess.run([*self.words, "capture-pane", "-p"], check=True, capture_output=True, text=True,
-                              env={**os.environ, "LC_ALL": "C.UTF-8"})
-        return done.stdout.splitlines()
-
-    def wait_for(self, text):
-        wait_for(lambda: text in "\n".join(self.screen()), 20, f"{text} on the screen: {self.screen()}")
-
-    def client(self, person):
-        return next(pid for pid in processes_of(person) if os.readlink(f"/proc/{pid}/exe") == person.cluster.binary)
 
 
 @pytest.fixture
@@ -227,21 +154,6 @@ def test_a_paste_of_100_kilobytes(person):
         assert screen.status() == 0
 
 
-def test_fifty_times_there_and_away(person, shell):
-    wait_for_handover(person)
-    leave(shell)
-    for number in range(50):
-        with attached(person) as screen:
-            says(screen, f"echo turn-$(({number}+1000))", f"turn-{number + 1000}")
-            leave(screen)
-    wait_for(lambda: not sruns(person, "relay"), 20, "no relay")
-    pid = the_run(person).event("supervisor_started")["pid"]
-    assert len(os.listdir(f"/proc/{pid}/fd")) < 30
-    with attached(person) as screen:
-        screen.type("exit\r")
-        assert screen.status() == 0
-
-
 def test_words_of_gpuq_keep_their_lines(person, shell):
     wait_for_handover(person)
     shell.screen = b""
@@ -261,8 +173,8 @@ def test_a_detached_shell_waits_for_its_owner(person):
     person.gpuq("run", "--pty", "--detach", *BASH)
     wait_for(lambda: the_run(person).event("program_started"), 30, "the shell")
     with attached(person) as screen:
-        time.sleep(0.2)  # a program sees another size for a moment, so that it draws all it shows
-        says(screen, "stty size", "24 80")
+        # A program sees another size for a moment, so that it draws all it shows.
+        wait_for(lambda: b"24 80" in answer(screen, "stty size"), 10, "the size of this terminal")
         screen.type("exit 3\r")
         assert screen.status() == 3
 
@@ -290,11 +202,11 @@ def test_goes_on_at_the_first_byte_not_yet_shown(person):
         more, _ = second.communicate(timeout=20)
         assert second.returncode == 129
     with person.start("attach") as third:
-        time.sleep(0.3)
+        begun = third.stdout.read(1)
         (person.home / "go").touch()
         rest, _ = third.communicate(timeout=20)
         assert third.returncode == 7
-    assert shown + more + rest == the_run(person).log()
+    assert shown + more + begun + rest == the_run(person).log()
 
 
 def test_after_a_client_that_was_killed_nothing_is_missing(person):
