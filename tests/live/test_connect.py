@@ -12,12 +12,17 @@ import subprocess
 
 import pytest
 
-from clusters import (Person, as_kwargs, is_running, processes, run, running_cluster, short_folder,
-                      wait_for)
+from clusters import (Person, as_kwargs, is_running, plain_environment, processes, run, running_cluster,
+                      short_folder, wait_for)
 from runs import nothing_left, the_run, words_of
 
-pytestmark = pytest.mark.skipif(not shutil.which("ssh") or not shutil.which("sshd"),
-                                reason="no OpenSSH here")
+
+@pytest.fixture(scope="module", autouse=True)
+def programs():
+    """All of them stand in contrib/packages.txt."""
+    path = plain_environment()["PATH"]
+    missing = [name for name in ("ssh", "sshd", "scp", "rsync") if not shutil.which(name, path=path)]
+    assert not missing, f"not installed: {missing}; contrib/install-packages.sh installs them"
 
 
 @pytest.fixture(scope="module", params=["self", "ordinary"])
@@ -135,7 +140,6 @@ def test_files_are_copied_both_ways(person):
         assert digest_of(big) == digest_of(there) == digest_of(back)
 
 
-@pytest.mark.skipif(not shutil.which("rsync"), reason="no rsync here")
 def test_rsync_works(person):
     with a_run(person):
         big, there = big_file(person), person.home / "there"
