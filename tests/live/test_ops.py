@@ -6,8 +6,10 @@ import re
 import tarfile
 import time
 
+import pytest
+
 from clusters import Person, running_cluster, short_folder, wait_for
-from runs import records, the_run
+from runs import records, terminal, the_run
 
 CLUSTER = dict(nodes=2, gpus=4, model="k80")
 
@@ -79,11 +81,15 @@ def test_a_wrong_settings_file_is_named_with_its_line(person):
 
 # clean
 
+def make_old(record):
+    journal = record.dir / "link-1" / "journal.jsonl"
+    journal.write_text(re.sub(r'("at":")20\d\d', r"\g<1>2001", journal.read_text()))
+
+
 def test_an_active_run_stays_and_an_old_one_goes_with_its_index(person, cluster):
     assert person.gpuq("run", "-g", "0", "-t", "1", "-Q", "--", "true").returncode == 0
     old = the_run(person)
-    journal = old.dir / "link-1" / "journal.jsonl"
-    journal.write_text(re.sub(r'("at":")20\d\d', r"\g<1>2001", journal.read_text()))
+    make_old(old)
     precious = person.home / "precious"
     precious.write_text("mine")
     (old.dir / "checkpoints").mkdir(exist_ok=True)
@@ -103,6 +109,20 @@ def test_an_active_run_stays_and_an_old_one_goes_with_its_index(person, cluster)
     assert person.gpuq("stop").returncode == 0
     active.wait_for_end()
     cluster.wait_until_idle()
+
+
+@pytest.mark.parametrize("reply, gone", [("y\r", True), ("n\r", False), ("\r", False), ("\x04", False)])
+def test_on_a_terminal_clean_asks_first(person, reply, gone):
+    assert person.gpuq("run", "-g", "0", "-t", "1", "-Q", "--", "true").returncode == 0
+    record = the_run(person)
+    make_old(record)
+    with terminal(person, "clean") as screen:
+        screen.wait_for("remove 1 run")
+        screen.wait_for("? y/n ")
+        assert str(record.job) in screen.screen.decode() and record.dir.exists()
+        screen.type(reply)
+        assert screen.status() == 0
+    assert record.dir.exists() != gone
 
 
 # report
