@@ -79,7 +79,7 @@ std::vector<std::string> values_of(const Option& option)
 
 bool takes_file(const Option& option)
 {
-    return option.value == "IMAGE" || option.value == "DIR";
+    return option.value == "IMAGE" || option.value == "DIR" || option.value == "FILE";
 }
 
 std::vector<std::string> verb_names()

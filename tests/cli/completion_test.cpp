@@ -8,8 +8,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <ostream>
 #include <sstream>
 #include <unistd.h>
 
@@ -30,7 +32,13 @@ public:
     const std::string& path() const { return m_path; }
 
 private:
-    std::string m_path = fmt::format("{}gpuq-completion-test.{}", testing::TempDir(), ::getpid());
+    static int next()
+    {
+        static int number = 0;
+        return ++number;
+    }
+    std::string m_path =
+        fmt::format("{}gpuq-completion-test.{}.{}", testing::TempDir(), ::getpid(), next());
 };
 
 struct Outcome {
@@ -48,6 +56,16 @@ Outcome shell(const std::string& command)
     return {pclose(pipe), out};
 }
 
+Words lines_of(const std::string& text)
+{
+    std::istringstream in(text);
+    Words lines;
+    for (std::string line; std::getline(in, line);) {
+        lines.push_back(line);
+    }
+    return lines;
+}
+
 /// What bash offers after `line`, whose last word is being typed.
 Words offered(const std::string& line)
 {
@@ -59,13 +77,58 @@ gpuq() { echo "$*" >&2; printf '41\n42\n'; }
 _gpuq 2>/dev/null
 printf '%s\n' "${COMPREPLY[@]}"
 )");
-    std::istringstream out(
-        shell("LINE='" + line + "' bash --norc --noprofile " + script.path()).out);
-    Words words;
-    for (std::string word; std::getline(out, word);) {
-        words.push_back(word);
+    return lines_of(shell("LINE='" + line + "' bash --norc --noprofile " + script.path()).out);
+}
+
+/// What fish offers: a word, a tab and its description.
+Words offered_by_fish(const std::string& line)
+{
+    const File script("function gpuq; printf '41\\n42\\n'; end\n" + fish_completion() +
+                      fmt::format("complete -C '{}'\n", line));
+    Words words = lines_of(shell("fish --no-config " + script.path()).out);
+    for (std::string& word : words) {
+        word.erase(std::min(word.find('\t'), word.size()));
     }
     return words;
+}
+
+/// What zsh offers to somebody who presses Tab: its own functions work in nothing but a terminal.
+Words offered_by_zsh(const std::string& line)
+{
+    const File inside(R"(PROMPT=
+autoload -U compinit
+compinit -D -u
+gpuq() { printf '41\n42\n' }
+)" + zsh_completion() +
+                      R"(
+bindkey '^I' complete-word
+zstyle ':completion:*' insert-tab false
+compadd() {
+    case "$*" in *-[OAD]\ *) builtin compadd "$@"; return ;; esac
+    local -a offers
+    builtin compadd -O offers "$@"
+    print -rl -- offer:$^offers
+    builtin compadd "$@"
+}
+finish() { print end-of-offers }
+comppostfuncs=(finish)
+print set-up
+)");
+    const File outside(R"(zmodload zsh/zpty
+zpty z zsh -f -i
+zpty -w z "source $1"
+while zpty -r z line; do [[ $line == *set-up* ]] && break; done
+zpty -w z "$2"$'\t'
+while zpty -r z line; do
+    line=${line%$'\r\n'}
+    [[ $line == *end-of-offers* ]] && break
+    [[ $line == *offer:* ]] && print -r -- ${line##*offer:}
+done
+zpty -d z
+)");
+    return lines_of(
+        shell(fmt::format("timeout 60 zsh -f {} {} '{}'", outside.path(), inside.path(), line))
+            .out);
 }
 
 TEST(BashCompletion, OffersVerbsAndGlobalOptions)
@@ -107,7 +170,7 @@ void expect_good_syntax(const std::string& name, const std::string& command,
                         const std::string& text)
 {
     if (shell("command -v " + name).status != 0) {
-        GTEST_SKIP() << name << " is not installed";
+        FAIL() << name << " is not installed; contrib/install-packages.sh installs it";
     }
     const File script(text);
     const Outcome outcome = shell(command + " " + script.path());
@@ -130,6 +193,40 @@ TEST(FishCompletion, IsGoodFish)
 {
     expect_good_syntax("fish", "fish -n", fish_completion());
 }
+
+struct Typed {
+    std::string line;
+    Words offered;
+};
+
+void PrintTo(const Typed& typed, std::ostream* out)
+{
+    *out << typed.line;
+}
+
+class EveryShell : public testing::TestWithParam<Typed> {};
+
+TEST_P(EveryShell, OffersTheSame)
+{
+    const auto& [line, expected] = GetParam();
+    EXPECT_THAT(offered(line), testing::UnorderedElementsAreArray(expected));
+    EXPECT_THAT(offered_by_zsh(line), testing::UnorderedElementsAreArray(expected));
+    EXPECT_THAT(offered_by_fish(line), testing::UnorderedElementsAreArray(expected));
+}
+
+const Words k_runs = {"41", "42"};
+
+INSTANTIATE_TEST_SUITE_P(
+    Completion, EveryShell,
+    testing::Values(Typed{"gpuq att", {"attach"}}, Typed{"gpuq attach ", k_runs},
+                    Typed{"gpuq attach --ta", {"--take"}}, Typed{"gpuq connect ", k_runs},
+                    Typed{"gpuq connect --conf", {"--config"}},
+                    Typed{"gpuq clean --ke", {"--keep"}}, Typed{"gpuq clean --dr", {"--dry-run"}},
+                    Typed{"gpuq extend ", k_runs}, Typed{"gpuq usage --cs", {"--csv"}},
+                    Typed{"gpuq report ", k_runs}, Typed{"gpuq report --no-l", {"--no-logs"}},
+                    Typed{"gpuq doctor --nod", {"--nodes"}}, Typed{"gpuq free --ne", {"--next"}},
+                    Typed{"gpuq why ", k_runs}, Typed{"gpuq show ", k_runs},
+                    Typed{"gpuq show --js", {"--json"}}));
 
 TEST(Completion, KnowsEveryVerbAndOption)
 {
