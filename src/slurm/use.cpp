@@ -124,12 +124,10 @@ std::optional<std::string> unknown_account(void* connection,
         return std::nullopt; // the question for the jobs will fail and say why
     }
     std::set<std::string> known;
-    for_each<slurmdb_account_rec_t>(list.get(), [&](const slurmdb_account_rec_t& record) {
-        known.insert(text(record.name));
-    });
-    const auto found = std::find_if(accounts.begin(), accounts.end(), [&](const std::string& name) {
-        return !known.contains(name);
-    });
+    for_each<slurmdb_account_rec_t>(
+        list.get(), [&](const slurmdb_account_rec_t& record) { known.insert(text(record.name)); });
+    const auto found = std::find_if(accounts.begin(), accounts.end(),
+                                    [&](const std::string& name) { return !known.contains(name); });
     return found == accounts.end() ? std::nullopt : std::optional(*found);
 }
 
