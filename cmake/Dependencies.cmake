@@ -28,6 +28,8 @@ endif()
 # Slurm ships no package file: a header and a library, perhaps under SLURM_ROOT.
 if(SLURM_ROOT)
   set(slurm_hints NO_DEFAULT_PATH PATHS ${SLURM_ROOT})
+  # The loader does not look there by itself; an installed program must name the folder too.
+  set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 endif()
 find_path(SLURM_INCLUDE_DIR slurm/slurm.h PATH_SUFFIXES include ${slurm_hints} REQUIRED)
 find_library(SLURM_LIBRARY slurm PATH_SUFFIXES lib lib64 lib/slurm lib64/slurm ${slurm_hints} REQUIRED)

@@ -21,17 +21,17 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TEST_USER = "gpuq-test"
+BUILT = pathlib.Path(os.environ.get("GPUQ_BIN", ROOT / "build" / "dev" / "bin")).resolve()
 
 
 def programs():
     """The folder of gpuq and gpuq-supervisor; a copy where other users could not reach it."""
-    built = pathlib.Path(os.environ.get("GPUQ_BIN", ROOT / "build" / "dev" / "bin")).resolve()
-    if os.geteuid() != 0 or all(folder.stat().st_mode & stat.S_IXOTH for folder in built.parents):
-        return built
+    if os.geteuid() != 0 or all(folder.stat().st_mode & stat.S_IXOTH for folder in BUILT.parents):
+        return BUILT
     copy = pathlib.Path(tempfile.mkdtemp(prefix="gq-bin-", dir="/tmp"))
     atexit.register(shutil.rmtree, copy, ignore_errors=True)
     copy.chmod(0o755)
-    for program in built.glob("gpuq*"):
+    for program in BUILT.glob("gpuq*"):
         shutil.copy2(program, copy)
     return copy
 

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Run by cpack on the installed files before it packs them (CPACK_PRE_BUILD_SCRIPTS): what Debian's
+# policy wants otherwise than `cmake --install` does it.
+set(usr ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/usr)
+set(doc ${usr}/share/doc/${CPACK_PACKAGE_NAME})
+find_program(GZIP gzip REQUIRED)
+find_program(STRIP strip REQUIRED)
+
+function(run)
+  execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+file(GLOB pages ${usr}/share/man/man*/*.[1-9])
+run(${GZIP} -9n ${pages})
+
+# Debian's zsh looks in vendor-completions, not in site-functions.
+file(RENAME ${usr}/share/zsh/site-functions ${usr}/share/zsh/vendor-completions)
+
+# Debian has the text of the GPL already: `copyright` says where.
+file(REMOVE ${doc}/LICENSE)
+file(RENAME ${doc}/CHANGELOG.md ${doc}/changelog)
+string(TIMESTAMP now "%a, %d %b %Y %H:%M:%S +0000" UTC) # of SOURCE_DATE_EPOCH, where that is set
+file(WRITE ${doc}/changelog.Debian
+     "${CPACK_PACKAGE_NAME} (${CPACK_PACKAGE_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}) unstable; urgency=medium\n\n"
+     "  * Made by cpack; what is new is in changelog.gz.\n\n"
+     " -- ${CPACK_PACKAGE_CONTACT}  ${now}\n")
+run(${GZIP} -9n ${doc}/changelog ${doc}/changelog.Debian)
+
+file(GLOB programs ${usr}/bin/* ${usr}/libexec/${CPACK_PACKAGE_NAME}/*)
+run(${STRIP} --remove-section=.comment --remove-section=.note ${programs})
+
+file(MAKE_DIRECTORY ${usr}/share/lintian/overrides)
+file(COPY_FILE ${CPACK_GPUQ_PACKAGING}/lintian-overrides ${usr}/share/lintian/overrides/${CPACK_PACKAGE_NAME})
