@@ -45,7 +45,9 @@ public:
     ~FakeCluster() override
     {
         for (const StepProcess& process : m_processes) {
-            ::kill(-process.pid, SIGKILL);
+            if (::kill(-process.pid, SIGKILL) != 0) {
+                ::kill(process.pid, SIGKILL); // has no session of its own yet
+            }
             ::waitpid(process.pid, nullptr, 0);
         }
     }
