@@ -60,7 +60,7 @@ Words module_words(const Words& modules)
     }
     Words first = {fmt::format("{}", modules.size())};
     first.insert(first.end(), modules.begin(), modules.end());
-    return bash(fmt::format(fmt::runtime(k_module_wrapper), k_find_module), first);
+    return bash(fmt::format(k_module_wrapper, k_find_module), first);
 }
 
 Words conda_words(const std::optional<std::string>& conda)
@@ -68,7 +68,7 @@ Words conda_words(const std::optional<std::string>& conda)
     if (!conda) {
         return {};
     }
-    return bash(fmt::format(fmt::runtime(k_conda_wrapper), k_find_conda), {*conda});
+    return bash(fmt::format(k_conda_wrapper, k_find_conda), {*conda});
 }
 
 void append(Words& words, const Words& more)
