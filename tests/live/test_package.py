@@ -96,6 +96,11 @@ def test_the_package_names_the_libraries_it_needs(package):
     assert "libc6 (>=" in needed and "libslurm" in needed
 
 
+def test_package_and_spec_are_of_one_version(package):
+    spec = re.search(r"^Version: *(\S+)", (ROOT / "contrib" / "gpuq.spec").read_text(), re.M)[1]
+    assert done("dpkg-deb", "-f", package, "Version").strip() == f"{spec}-1"
+
+
 @pytest.mark.skipif(not shutil.which("lintian"), reason="lintian is missing")
 def test_lintian_finds_nothing_that_is_not_explained(package, plain_user):
     # As an ordinary user: as root lintian warns of itself.
