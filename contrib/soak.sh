@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What has no room in CI: the live suite with the full lengths and counts (a minute of outage, 1 GiB of
-# output, two hundred runs at once), the unit suite under the sanitizers, and every bench. Before a release,
-# on a machine with nothing else to do: an hour and a half on two cores.
-# usage: contrib/soak.sh [-n ROUNDS] [PART...]     parts: live sanitizers bench (default: all three)
+# output, two hundred runs at once), the unit suite under the sanitizers, every bench, and the package in a
+# Debian of its own. Before a release, on a machine with nothing else to do: two hours on two cores.
+# usage: contrib/soak.sh [-n ROUNDS] [PART...]     parts: live sanitizers bench package (default: all four)
 # ROUNDS repeats the live suite, to find what fails once in a while. Ends with a line for each part.
 set -Eeuo pipefail
 cd "$(dirname "$0")/.."
@@ -19,7 +19,7 @@ while getopts n: option; do
 done
 shift $((OPTIND - 1))
 parts=("$@")
-[ ${#parts[@]} != 0 ] || parts=(live sanitizers bench)
+[ ${#parts[@]} != 0 ] || parts=(live sanitizers bench package)
 
 results=()
 failed=0
@@ -66,13 +66,18 @@ bench() {
     done
 }
 
+package() {
+    attempt "package, in a fresh Debian" contrib/package-test.sh
+}
+
 contrib/install-packages.sh --tests
 for part in "${parts[@]}"; do
     case $part in
     live) live ;;
     sanitizers) sanitizers ;;
     bench) bench ;;
-    *) fail "no part named '$part': live, sanitizers, bench" ;;
+    package) package ;;
+    *) fail "no part named '$part': live, sanitizers, bench, package" ;;
     esac
 done
 printf '\n'
