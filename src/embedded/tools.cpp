@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <string_view>
 #include <utility>
 
@@ -45,18 +46,29 @@ Result<std::string> program(const std::string& name)
     if (auto path = find_program(name, std::getenv("PATH"))) {
         return *std::move(path);
     }
-    return fail(Error::Kind::not_found,
-                fmt::format("{} is not installed here; `sudo apt-get install {}`, or "
-                            "contrib/install-packages.sh for all that a cluster needs",
-                            name, package_of(name)));
+    return fail(
+        Error::Kind::not_found,
+        fmt::format("{} is not installed here; `sudo apt-get install {}`", name, package_of(name)));
 }
 
 Result<void> check_programs()
 {
+    std::vector<std::string> programs;
+    std::vector<std::string> packages;
     for (const Program& one : k_programs) {
-        TRY(program(std::string(one.name)));
+        if (!find_program(std::string(one.name), std::getenv("PATH"))) {
+            programs.emplace_back(one.name);
+            packages.emplace_back(one.package);
+        }
     }
-    return {};
+    if (programs.empty()) {
+        return {};
+    }
+    std::sort(packages.begin(), packages.end());
+    packages.erase(std::unique(packages.begin(), packages.end()), packages.end());
+    return fail(Error::Kind::not_found,
+                fmt::format("not installed here: {}; `sudo apt-get install {}`",
+                            fmt::join(programs, ", "), fmt::join(packages, " ")));
 }
 
 Result<std::string> loopback_library()

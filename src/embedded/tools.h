@@ -14,7 +14,7 @@ namespace gpuq::embedded {
 /// Path of a program by name. `not_found` with the Debian package that brings it.
 Result<std::string> program(const std::string& name);
 
-/// The first of a cluster's programs that this machine lacks, as `program` says it.
+/// `not_found` names all of a cluster's programs that this machine lacks, and their packages.
 Result<void> check_programs();
 
 /// The library that keeps daemons on the loopback interface (preload/loopback.cpp): beside gpuq, or
