@@ -265,6 +265,22 @@ bool own_name_is_loopback()
     return first.sin_addr.s_addr == htonl(INADDR_LOOPBACK);
 }
 
+Result<void> check_addresses()
+{
+    addrinfo wanted{};
+    wanted.ai_family = AF_INET;
+    wanted.ai_socktype = SOCK_STREAM;
+    wanted.ai_flags = AI_ADDRCONFIG;
+    addrinfo* found = nullptr;
+    if (getaddrinfo("127.0.0.1", nullptr, &wanted, &found) != 0) {
+        return fail(Error::Kind::io,
+                    "without a network Slurm does not find 127.0.0.1 either; an address for "
+                    "documentation (RFC 5737) helps: sudo ip address add 192.0.2.1/32 dev lo");
+    }
+    freeaddrinfo(found);
+    return {};
+}
+
 bool is_free(int port)
 {
     return !answers(port) && succeeds(bind, port);

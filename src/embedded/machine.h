@@ -46,6 +46,10 @@ std::string boot_id();
 /// True when this host's own name resolves to 127.0.0.1, to which Slurm's NoInAddrAny would bind.
 bool own_name_is_loopback();
 
+/// Whether Slurm, which asks getaddrinfo(3) with AI_ADDRCONFIG, finds 127.0.0.1 here: it does not
+/// on a machine that has no address but those of the loopback interface. `io` says what helps.
+Result<void> check_addresses();
+
 /// Ports that nothing listens on, on 127.0.0.1, outside of the range of outgoing connections.
 Result<std::vector<int>> free_ports(int count);
 bool is_free(int port);

@@ -200,6 +200,7 @@ Result<UpReport> up(const std::string& dir, const Wishes& wishes)
 {
     const auto begin = std::chrono::steady_clock::now();
     TRY(check_programs());
+    TRY(check_addresses());
     Start start;
     TRY_ASSIGN(start.places.dir, open_dir(dir));
     TRY_ASSIGN(Lock taken, Lock::take(start.places));

@@ -87,3 +87,15 @@ def test_a_folder_of_somebody_else_is_refused(plain_user):
         done = Cluster(top).cluster("up", "--gpus", "1", check=False)
         assert done.returncode == 121
         assert "belongs to another user" in done.stderr
+
+
+@root_only
+def test_without_a_network_it_says_what_helps(folder):
+    alone = 'ip link set lo up; exec "$0" cluster up --gpus 1 --dir "$1"'
+    done = run(["unshare", "-n", "sh", "-c", alone, folder.binary, str(folder.dir)], env=folder.env)
+    assert done.returncode not in (0, 1)
+    assert "sudo ip address add 192.0.2.1/32 dev lo" in done.stderr
+    helped = "ip address add 192.0.2.1/32 dev lo; " + alone.replace("exec", "") + \
+        ' && exec "$0" cluster down --purge --dir "$1"'
+    done = run(["unshare", "-n", "sh", "-c", helped, folder.binary, str(folder.dir)], env=folder.env)
+    assert done.returncode == 0, done.stderr
