@@ -79,20 +79,29 @@ inline int load_job(job_info_msg_t** answer, std::uint32_t job, std::uint16_t fl
 #endif
 }
 
-/// CPUs that jobs have on a node: a field from 25.05 on, before that behind a question to a plugin.
-template <typename NodeInfo>
-std::optional<int> cpus_in_use(const NodeInfo& info)
+/// Asks for accounts that were deleted, too: a number of its own, or a flag from 24.05 on.
+inline void with_deleted(slurmdb_account_cond_t& condition)
 {
-    if constexpr (requires { info.alloc_cpus; }) {
-        return info.alloc_cpus;
-    } else {
-        std::uint16_t count = 0;
-        const int rc = info.select_nodeinfo == nullptr
-                           ? SLURM_ERROR
-                           : slurm_get_select_nodeinfo(info.select_nodeinfo, SELECT_NODEDATA_SUBCNT,
-                                                       NODE_STATE_ALLOCATED, &count);
-        return rc == SLURM_SUCCESS ? std::optional<int>(count) : std::nullopt;
-    }
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(24, 5, 0)
+    condition.flags = static_cast<decltype(condition.flags)>(SLURMDB_ACCT_FLAG_DELETED);
+#else
+    condition.with_deleted = 1;
+#endif
+}
+
+/// CPUs that jobs have on a node: a field from 25.05 on, before that behind a question to a plugin.
+inline std::optional<int> cpus_in_use(const node_info_t& info)
+{
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(25, 5, 0)
+    return info.alloc_cpus;
+#else
+    std::uint16_t count = 0;
+    const int rc = info.select_nodeinfo == nullptr
+                       ? SLURM_ERROR
+                       : slurm_get_select_nodeinfo(info.select_nodeinfo, SELECT_NODEDATA_SUBCNT,
+                                                   NODE_STATE_ALLOCATED, &count);
+    return rc == SLURM_SUCCESS ? std::optional<int>(count) : std::nullopt;
+#endif
 }
 
 inline int load_steps(job_step_info_response_msg_t** answer, std::uint32_t job, std::uint16_t flags)

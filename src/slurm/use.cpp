@@ -118,7 +118,7 @@ std::optional<std::string> unknown_account(void* connection,
     associations.acct_list = names.get_or_null();
     slurmdb_account_cond_t condition{};
     condition.assoc_cond = &associations;
-    condition.with_deleted = 1;
+    with_deleted(condition);
     const OwnedList list(slurmdb_accounts_get(connection, &condition));
     if (!list) {
         return std::nullopt; // the question for the jobs will fail and say why
