@@ -3,6 +3,7 @@
 
 #include "core/sanitise.h"
 #include "core/walltime.h"
+#include "report/csv.h"
 
 #include <fmt/format.h>
 
@@ -70,18 +71,6 @@ Json row_json(const GpuUse& use, const UseRow& row)
     members.emplace_back("gpu_seconds", row.gpu_seconds);
     members.emplace_back("gpu_hours", hours(row));
     return Json::object(std::move(members));
-}
-
-std::string csv_field(const std::string& text)
-{
-    if (text.find_first_of(",\"\r\n") == std::string::npos) {
-        return text;
-    }
-    std::string quoted = "\"";
-    for (const char c : text) {
-        quoted += c == '"' ? "\"\"" : std::string(1, c);
-    }
-    return quoted + "\"";
 }
 
 } // namespace
@@ -153,7 +142,7 @@ std::string usage_csv(const GpuUse& use)
     text += "jobs,gpu_seconds\r\n";
     for (const UseRow& row : use.rows) {
         for (const std::string& name : row.names) {
-            text += csv_field(sanitised(name)) + ",";
+            text += report::csv_field(sanitised(name)) + ",";
         }
         text += fmt::format("{},{}\r\n", row.jobs, row.gpu_seconds);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/usage_verb.h"
 
+#include "cli/grants_text.h"
 #include "cli/surroundings.h"
 #include "cli/table_output.h"
 #include "cli/usage_text.h"
@@ -19,6 +20,7 @@ constexpr std::array k_options = {
     Option{0, "user", "NAME", "jobs of this user; may be repeated; otherwise your own"},
     Option{'A', "account", "NAME", "jobs of this account, of whomever; may be repeated"},
     Option{'a', "all", "", "jobs of everybody"},
+    Option{0, "left", "", "what is left of granted GPU time, in each account of yours"},
     Option{0, "csv", "", "print comma-separated values"}};
 
 Result<UseQuestion> question_of(const Options& options, Time now)
@@ -62,11 +64,46 @@ Result<GpuUse> find_use(Invocation& invocation)
     return use;
 }
 
+Result<GrantsLeft> find_left(Invocation& invocation)
+{
+    const Options& options = invocation.options;
+    for (const char* other : {"from", "to", "by", "account", "all"}) {
+        if (options.has(other)) {
+            return fail(Error::Kind::usage,
+                        fmt::format("--left is of now, and of one user: leave out --{}", other));
+        }
+    }
+    const auto users = options.values("user");
+    if (users.size() > 1) {
+        return fail(Error::Kind::usage, "--left is of one user: --user once");
+    }
+    GrantsLeft left{users.empty() ? user_name() : users.front(), {}};
+    TRY_ASSIGN(Accounting* const accounting, invocation.doors.accounting());
+    TRY_ASSIGN(left.accounts, accounting->grants(left.user));
+    return left;
+}
+
+Result<int> usage_left(Invocation& invocation)
+{
+    TRY_ASSIGN(const GrantsLeft left, find_left(invocation));
+    if (invocation.globals.json) {
+        TRY(print_text(report::json_document(grants_document(left))));
+    } else if (invocation.options.has("csv")) {
+        TRY(print_text(grants_csv(left)));
+    } else {
+        TRY(print_table(grants_table(left), invocation.globals, invocation.doors));
+    }
+    return 0;
+}
+
 Result<int> usage(Invocation& invocation)
 {
     if (!invocation.words.empty()) {
         return fail(Error::Kind::usage,
                     fmt::format("usage takes no words, not '{}'", invocation.words.front()));
+    }
+    if (invocation.options.has("left")) {
+        return usage_left(invocation);
     }
     TRY_ASSIGN(const GpuUse use, find_use(invocation));
     if (invocation.globals.json) {

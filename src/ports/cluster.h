@@ -253,6 +253,22 @@ struct JobUse {
     bool operator==(const JobUse&) const = default;
 };
 
+/// A limit on GPU time that is used up (GrpTRESMins=gres/gpu).
+struct GpuGrant {
+    std::string holder; ///< whose it is: the account, one above it, or `USER in ACCOUNT`
+    std::chrono::minutes granted{0};
+    std::optional<std::chrono::seconds> used; ///< nothing where Slurm does not count
+    bool operator==(const GpuGrant&) const = default;
+};
+
+/// What limits the GPU time of one account of a user; the account is no more than the tightest.
+struct AccountGrants {
+    std::string account;
+    bool complete = true; ///< false: Slurm does not show all accounts above it (PrivateData)
+    std::vector<GpuGrant> limits;
+    bool operator==(const AccountGrants&) const = default;
+};
+
 class Accounting {
 public:
     virtual ~Accounting() = default;
@@ -265,6 +281,10 @@ public:
     /// (PrivateData). `missing` names a user or an account that is not known, for nothing is not 0;
     /// `unreachable` as above.
     virtual Result<std::vector<JobUse>> use(const UseQuestion& question) = 0;
+
+    /// What Slurm lets each account of `user` spend on GPUs, as the controller counts it: one
+    /// question to it. `missing` when it knows no account of `user`; `unreachable` as above.
+    virtual Result<std::vector<AccountGrants>> grants(const std::string& user) = 0;
 };
 
 } // namespace gpuq

@@ -57,6 +57,7 @@ public:
 
     Result<PastJob> past_job(JobId id) override;
     Result<std::vector<JobUse>> use(const UseQuestion& question) override;
+    Result<std::vector<AccountGrants>> grants(const std::string& user) override;
 
 private:
     SlurmAccounting() = default;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/free_table.h"
+#include "cli/grants_text.h"
 #include "cli/run_table.h"
 #include "cli/show_text.h"
 #include "cli/usage_text.h"
@@ -104,6 +105,12 @@ TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
                      {UseRow{{"a", "b", "c", "d"}, 1, 1}},
                      {}};
     EXPECT_EQ(told_of("gpuq usage"), members_of(usage_document(use)));
+}
+
+TEST(JsonMan, TellsWhatUsageLeftHas)
+{
+    const GrantsLeft left{"ada", {{"lab", true, {{"lab", {}, {}}}}}};
+    EXPECT_EQ(told_of("gpuq usage \\-\\-left"), members_of(grants_document(left)));
 }
 
 } // namespace

@@ -70,6 +70,80 @@ TEST_F(Usage, RefusesAUserThatNobodyKnows)
     EXPECT_THAT(done.err, HasSubstr("adda"));
 }
 
+class UsageLeft : public Usage {
+protected:
+    UsageLeft()
+    {
+        m_doors.past.granted["ada"] = {
+            {"lab", true, {{"ada in lab", 60min, 90s}, {"lab", 600min, 36000s + 1h}}},
+            {"mine", true, {}},
+            {"other", false, {{"other", 120min, {}}}},
+        };
+    }
+};
+
+TEST_F(UsageLeft, NeverShowsTheUnknownAsANumber)
+{
+    EXPECT_EQ("\n" + usage({"--left", "--user", "ada"}).out, R"(
+ACCOUNT  LIMIT OF    GRANTED   USED  LEFT
+lab      ada in lab     1.00   0.03  0.97
+lab      lab           10.00  11.00  0.00
+mine     no limit          -      -     -
+other    other          2.00      ?     ?
+other    not shown         -      -     -
+)");
+    EXPECT_EQ(usage({"--left", "--user", "ada", "--csv"}).out,
+              "account,limit,granted_gpu_seconds,used_gpu_seconds,left_gpu_seconds\r\n"
+              "lab,ada in lab,3600,90,3510\r\n"
+              "lab,lab,36000,39600,0\r\n"
+              "mine,no limit,,,\r\n"
+              "other,other,7200,,\r\n"
+              "other,not shown,,,\r\n");
+}
+
+TEST_F(UsageLeft, WritesItsDocument)
+{
+    Globals globals;
+    globals.json = true;
+    m_doors.past.granted["ada"].erase(m_doors.past.granted["ada"].begin());
+    EXPECT_EQ("\n" + usage({"--left", "--user", "ada"}, globals).out, R"(
+{
+  "schema": 1,
+  "user": "ada",
+  "accounts": [
+    {
+      "account": "mine",
+      "complete": true,
+      "limits": []
+    },
+    {
+      "account": "other",
+      "complete": false,
+      "limits": [
+        {
+          "holder": "other",
+          "granted_gpu_hours": 2.0,
+          "used_gpu_hours": null,
+          "left_gpu_hours": null
+        }
+      ]
+    }
+  ]
+}
+)");
+}
+
+TEST_F(UsageLeft, IsOfOneUserAndOfNow)
+{
+    EXPECT_EQ(usage({"--left", "--user", "nobody"}).status, 2);
+    EXPECT_EQ(usage({"--left", "--user", "ada", "--user", "bob"}).status, 2);
+    for (const Names& words : {Names{"--from", "7d"}, Names{"--by", "user"}, Names{"--all"}}) {
+        Names all = {"--left"};
+        all.insert(all.end(), words.begin(), words.end());
+        EXPECT_THAT(usage(all).err, HasSubstr("leave out " + words[0]));
+    }
+}
+
 TEST_F(Usage, WritesCsv)
 {
     EXPECT_EQ(usage({"--all", "--csv", "--by", "account"}).out,

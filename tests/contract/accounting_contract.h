@@ -83,6 +83,17 @@ TEST_P(AccountingContract, CountsOnlyThoseWhoAreNamed)
                             [&](const JobUse& one) { return one.user == mine->user; }));
 }
 
+TEST_P(AccountingContract, TellsTheAccountsOfAUserAndRefusesOneWhomNobodyKnows)
+{
+    const auto uses = m_accounting.use(last_hour()).value();
+    const auto grants = m_accounting.grants(uses.front().user);
+    ASSERT_TRUE(grants) << grants.error().text;
+    EXPECT_TRUE(std::any_of(grants->begin(), grants->end(), [&](const AccountGrants& one) {
+        return one.account == uses.front().account;
+    }));
+    EXPECT_EQ(m_accounting.grants("nobody-of-this-name").error().kind, Error::Kind::missing);
+}
+
 TEST_P(AccountingContract, KnowsAPastJobAndSaysMissingForOneThatNeverWas)
 {
     EXPECT_EQ(m_accounting.past_job(m_made.job).value().state, JobState::completed);

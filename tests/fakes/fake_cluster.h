@@ -324,7 +324,20 @@ public:
     std::vector<std::string> known; ///< users and accounts beside those of `uses`
     std::vector<JobId> asked;
     std::vector<UseQuestion> questions;
+    std::map<std::string, std::vector<AccountGrants>> granted; ///< by user
     bool silent = false;
+
+    Result<std::vector<AccountGrants>> grants(const std::string& user) override
+    {
+        if (silent) {
+            return fail(Error::Kind::unreachable, "the controller does not answer");
+        }
+        const auto found = granted.find(user);
+        if (found == granted.end()) {
+            return fail(Error::Kind::missing, "nobody knows an account of " + user);
+        }
+        return found->second;
+    }
 
     /// Whatever the span is.
     Result<std::vector<JobUse>> use(const UseQuestion& question) override

@@ -32,6 +32,7 @@ AccountingMaker::Made with_a_past_job()
     accounting->past[past.id] = past;
     accounting->uses = {
         {past.id, "ada", "physics", "calibration", std::chrono::seconds(5), 2, {{"k80", 2}}}};
+    accounting->granted["ada"] = {{"physics", true, {}}};
     return {accounting, past.id, "calibration"};
 }
 

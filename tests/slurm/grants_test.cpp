@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "slurm/grants.h"
+
+#include <gtest/gtest.h>
+
+namespace gpuq::slurm {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// root > lab (600 min) > project; ada in project (60 min) and, without any limit, in free.
+std::vector<Association> a_site()
+{
+    return {{"root", "", "", {}, 0s},        {"lab", "", "root", 600min, 90s},
+            {"project", "", "lab", {}, 80s}, {"project", "ada", "", 60min, 70s},
+            {"project", "ada", "", {}, 0s}, // in one partition
+            {"project", "bob", "", {}, 10s}, {"free", "", "root", {}, 0s},
+            {"free", "ada", "", {}, 0s}};
+}
+
+TEST(Grants, AreThoseOfTheUserTheAccountAndAllAboveIt)
+{
+    const std::vector<AccountGrants> expected = {
+        {"free", true, {}},
+        {"project", true, {{"ada in project", 60min, 70s}, {"lab", 600min, 90s}}}};
+    EXPECT_EQ(grants_of("ada", a_site()), expected);
+    EXPECT_EQ(grants_of("eve", a_site()), std::vector<AccountGrants>{});
+}
+
+TEST(Grants, WhatIsNotShownIsNotTakenForNoLimit)
+{
+    const std::vector<Association> shown = {{"project", "ada", "", {}, {}}};
+    EXPECT_EQ(grants_of("ada", shown), (std::vector<AccountGrants>{{"project", false, {}}}));
+}
+
+TEST(Grants, ATreeThatRunsInACircleEnds)
+{
+    const std::vector<Association> broken = {
+        {"a", "ada", "", {}, {}}, {"a", "", "b", {}, {}}, {"b", "", "a", {}, {}}};
+    EXPECT_EQ(grants_of("ada", broken).size(), 1U);
+}
+
+TEST(Grants, SurviveTheWayOutOfTheChild)
+{
+    for (const Association& one : a_site()) {
+        const std::string line = to_line(one);
+        EXPECT_EQ(association_of_line(line.substr(0, line.size() - 1)), one);
+    }
+}
+
+} // namespace
+} // namespace gpuq::slurm
