@@ -4,7 +4,6 @@
 import os
 import re
 import resource
-import shutil
 import subprocess
 import sys
 import time
@@ -128,7 +127,6 @@ def test_killed_after_any_epoch_it_ends_with_the_same_network(example, undisturb
         assert finish(example, folder) == undisturbed
 
 
-@pytest.mark.skipif(not shutil.which("strace"), reason="strace is missing: needed to kill inside the save")
 @pytest.mark.parametrize("call", ["fsync", "rename", "unlink"])
 def test_killed_inside_the_save_it_leaves_no_half_checkpoint(example, undisturbed, tmp_path, call):
     whole = 0

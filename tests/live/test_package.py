@@ -4,7 +4,6 @@ Debian package. contrib/package-test.sh does the same with a release build and a
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 
 import pytest
@@ -101,7 +100,6 @@ def test_package_and_spec_are_of_one_version(package):
     assert done("dpkg-deb", "-f", package, "Version").strip() == f"{spec}-1"
 
 
-@pytest.mark.skipif(not shutil.which("lintian"), reason="lintian is missing")
 def test_lintian_finds_nothing_that_is_not_explained(package, plain_user):
     # As an ordinary user: as root lintian warns of itself.
     answer = run(["lintian", "--fail-on", "error,warning,info", "--suppress-tags",
