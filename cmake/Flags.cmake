@@ -19,7 +19,8 @@ target_compile_options(gpuq_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wconversion
   -Wno-missing-field-initializers -Wno-sign-conversion
   $<$<BOOL:${GPUQ_WERROR}>:-Werror>
-  -fstack-protector-strong)
+  -fstack-protector-strong
+  -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=) # assert() names src/..., not this machine's folders
 target_compile_definitions(gpuq_flags INTERFACE _GLIBCXX_ASSERTIONS GPUQ_VERSION="${PROJECT_VERSION}")
 target_link_options(gpuq_flags INTERFACE -Wl,-z,relro,-z,now -Wl,--as-needed)
 
