@@ -8,20 +8,15 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
-#include <utility>
 
 namespace gpuq::cli {
 namespace {
 
 constexpr std::size_t k_most_errors = 4096;
-constexpr int k_largest_pipe = 1 << 20; ///< for ordinary users (pipe(7), pipe-max-size)
-
-void close_one(int& descriptor)
-{
-    if (descriptor >= 0) {
-        ::close(std::exchange(descriptor, -1));
-    }
-}
+/// More than this within one stretch is a flood: 13 MB/s, which no eye follows.
+constexpr std::size_t k_flood = 128 << 10;
+constexpr auto k_stretch = std::chrono::milliseconds(10);
+constexpr auto k_gathering = std::chrono::milliseconds(1);
 
 void set_nonblocking(int descriptor)
 {
@@ -32,84 +27,43 @@ void set_nonblocking(int descriptor)
 
 } // namespace
 
-Connection::Connection(Kind kind, StepProcess process)
+Connection::Connection(Kind kind, const StepProcess& process)
     : m_kind(kind)
     , m_process(process)
+    , m_input(process.input)
+    , m_output(process.output)
+    , m_error(process.error)
 {
-    set_nonblocking(m_process.input);
-    set_nonblocking(m_process.output);
-    set_nonblocking(m_process.error);
-}
-
-Connection::Connection(Connection&& other) noexcept
-    : greeted(other.greeted)
-    , m_kind(other.m_kind)
-    , m_process(std::exchange(other.m_process, StepProcess{}))
-    , m_decoder(std::move(other.m_decoder))
-    , m_outgoing(std::move(other.m_outgoing))
-    , m_errors(std::move(other.m_errors))
-    , m_broken(other.m_broken)
-    , m_room(other.m_room)
-    , m_taken(other.m_taken)
-    , m_told(other.m_told)
-{
-}
-
-Connection& Connection::operator=(Connection&& other) noexcept
-{
-    if (this != &other) {
-        close_all();
-        greeted = other.greeted;
-        m_kind = other.m_kind;
-        m_process = std::exchange(other.m_process, StepProcess{});
-        m_decoder = std::move(other.m_decoder);
-        m_outgoing = std::move(other.m_outgoing);
-        m_errors = std::move(other.m_errors);
-        m_broken = other.m_broken;
-        m_room = other.m_room;
-        m_taken = other.m_taken;
-        m_told = other.m_told;
-    }
-    return *this;
-}
-
-Connection::~Connection()
-{
-    close_all();
-}
-
-void Connection::close_all()
-{
-    close_one(m_process.input);
-    close_one(m_process.output);
-    close_one(m_process.error);
+    set_nonblocking(process.input);
+    set_nonblocking(process.output);
+    set_nonblocking(process.error);
 }
 
 void Connection::send(const wire::Frame& frame)
 {
-    if (m_process.input >= 0) {
+    if (m_input) {
         m_outgoing += wire::encode(frame);
     }
 }
 
 void Connection::write_some()
 {
-    const ssize_t count = ::write(m_process.input, m_outgoing.data(), m_outgoing.size());
+    const ssize_t count = ::write(m_input.get(), m_outgoing.data(), m_outgoing.size());
     if (count >= 0) {
         m_outgoing.erase(0, static_cast<std::size_t>(count));
     } else if (errno != EAGAIN && errno != EINTR) {
         m_outgoing.clear(); // the end of the connection shows on its output
-        close_one(m_process.input);
+        m_input.reset();
     }
 }
 
 void Connection::flush(std::chrono::milliseconds limit)
 {
     const auto until = std::chrono::steady_clock::now() + limit;
-    while (!m_outgoing.empty() && m_process.input >= 0) {
+    while (!m_outgoing.empty() && m_input) {
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
             until - std::chrono::steady_clock::now());
-        pollfd room{m_process.input, POLLOUT, 0};
+        pollfd room{m_input.get(), POLLOUT, 0};
         if (left.count() <= 0 || ::poll(&room, 1, static_cast<int>(left.count())) <= 0) {
             return;
         }
@@ -117,11 +71,26 @@ void Connection::flush(std::chrono::milliseconds limit)
     }
 }
 
+/// srun writes pieces of 1 KiB: in a flood, a wake-up for each of them costs more than the copying.
+void Connection::let_gather()
+{
+    const auto now = std::chrono::steady_clock::now();
+    if (now - m_stretch_begun > k_stretch) {
+        m_stretch_begun = now;
+        m_in_stretch = 0;
+    }
+    if (m_in_stretch > k_flood) {
+        ::poll(nullptr, 0, k_gathering.count());
+    }
+}
+
 bool Connection::read_some()
 {
+    let_gather();
     std::array<char, 256 << 10> buffer;
-    const ssize_t count = ::read(m_process.output, buffer.data(), buffer.size());
+    const ssize_t count = ::read(m_output.get(), buffer.data(), buffer.size());
     if (count > 0) {
+        m_in_stretch += static_cast<std::size_t>(count);
         m_decoder.feed({buffer.data(), static_cast<std::size_t>(count)});
         return !m_broken;
     }
@@ -131,14 +100,14 @@ bool Connection::read_some()
 void Connection::read_errors()
 {
     std::array<char, 4096> buffer;
-    const ssize_t count = ::read(m_process.error, buffer.data(), buffer.size());
+    const ssize_t count = ::read(m_error.get(), buffer.data(), buffer.size());
     if (count > 0) {
         m_errors.append(buffer.data(), static_cast<std::size_t>(count));
         if (m_errors.size() > k_most_errors) {
             m_errors.erase(0, m_errors.size() - k_most_errors);
         }
     } else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
-        close_one(m_process.error);
+        m_error.reset();
     }
 }
 
@@ -161,16 +130,16 @@ std::optional<wire::Frame> Connection::next()
 
 void Connection::limit_output()
 {
-    fcntl(m_process.output, F_SETPIPE_SZ, k_largest_pipe);
-    const int size = fcntl(m_process.output, F_GETPIPE_SZ);
-    // Short writes may leave half of a pipe's pages empty.
-    m_room = static_cast<std::uint64_t>(std::max(size, 2 * PIPE_BUF)) / 2;
+    fcntl(m_output.get(), F_SETPIPE_SZ, k_largest_pipe);
+    const int size = fcntl(m_output.get(), F_GETPIPE_SZ);
+    // A page takes another write only where all of it fits, and srun's have 1 KiB at most.
+    m_room = static_cast<std::uint64_t>(std::max(size, 4 * PIPE_BUF)) / 4 * 3;
     send(wire::OutputTaken{0, m_room});
 }
 
 void Connection::tell_taken()
 {
-    if (m_room > 0 && m_taken - m_told >= m_room / 4) {
+    if (m_room > 0 && m_taken - m_told >= m_room / 16) {
         m_told = m_taken;
         send(wire::OutputTaken{m_taken, m_room});
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "core/descriptor.h"
 #include "core/result.h"
 #include "ports/cluster.h"
 #include "wire/frame.h"
@@ -16,24 +17,22 @@ namespace gpuq::cli {
 class Connection {
 public:
     enum class Kind { first, relay, guard };
-    Connection(Kind kind, StepProcess process);
-    Connection(Connection&&) noexcept;
-    Connection& operator=(Connection&&) noexcept;
-    ~Connection();
+    Connection(Kind kind, const StepProcess& process);
 
     Kind kind() const { return m_kind; }
     const StepProcess& process() const { return m_process; }
-    int output() const { return m_process.output; }
-    int error() const { return m_process.error; }
+    int output() const { return m_output.get(); }
+    int error() const { return m_error.get(); }
     /// The descriptor to wait on for room, or -1 when nothing waits to be sent.
-    int wants_to_write() const { return m_outgoing.empty() ? -1 : m_process.input; }
+    int wants_to_write() const { return m_outgoing.empty() ? -1 : m_input.get(); }
 
     void send(const wire::Frame& frame);
     void write_some();
     /// Sends what is left, for at most `limit`.
     void flush(std::chrono::milliseconds limit);
 
-    /// Reads what is there. False at the end of the connection or when it speaks nonsense.
+    /// Reads what is there; in a flood of output, what a millisecond brings. False at the end of the
+    /// connection or when it speaks nonsense.
     bool read_some();
     /// Keeps the last words of the step's client (srun's errors) for a message.
     void read_errors();
@@ -48,11 +47,14 @@ public:
     bool greeted = false; ///< its Hello has come
 
 private:
-    void close_all();
+    void let_gather();
     void tell_taken();
 
     Kind m_kind;
-    StepProcess m_process;
+    StepProcess m_process; ///< whose descriptors the next three own
+    Descriptor m_input;
+    Descriptor m_output;
+    Descriptor m_error;
     wire::Decoder m_decoder;
     std::string m_outgoing;
     std::string m_errors;
@@ -60,6 +62,8 @@ private:
     std::uint64_t m_room = 0; ///< 0: no limit was set
     std::uint64_t m_taken = 0;
     std::uint64_t m_told = 0;
+    std::chrono::steady_clock::time_point m_stretch_begun{};
+    std::size_t m_in_stretch = 0;
 };
 
 } // namespace gpuq::cli

@@ -7,6 +7,9 @@
 
 namespace gpuq {
 
+/// What an ordinary user may ask for with F_SETPIPE_SZ (pipe(7), pipe-max-size).
+inline constexpr int k_largest_pipe = 1 << 20;
+
 /// Owns a file descriptor and closes it; -1 is none. What close() answers is nobody's to use:
 /// whose bytes must be on disk syncs first.
 class Descriptor {

@@ -12,6 +12,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <thread>
@@ -106,6 +107,8 @@ int relay(const Options& options)
         // The client is gone, or has said all.
         ::shutdown(fd, SHUT_WR);
     }).detach();
+    // slurmstepd takes 4 KiB at a time, and should not have to wake us for each.
+    ::fcntl(STDOUT_FILENO, F_SETPIPE_SZ, k_largest_pipe);
     while (copy(socket->get(), STDOUT_FILENO)) {
     }
     ::_exit(static_cast<int>(ExitStatus::success));
