@@ -31,8 +31,8 @@ public:
     /// Sends what is left, for at most `limit`.
     void flush(std::chrono::milliseconds limit);
 
-    /// Reads what is there; in a flood of output, what a millisecond brings. False at the end of the
-    /// connection or when it speaks nonsense.
+    /// Reads what is there; in a flood of output, what a millisecond brings. False at the end of
+    /// the connection or when it speaks nonsense.
     bool read_some();
     /// Keeps the last words of the step's client (srun's errors) for a message.
     void read_errors();
