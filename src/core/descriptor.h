@@ -47,4 +47,11 @@ private:
     int m_fd = -1;
 };
 
+/// Closes all descriptors from `first` on, in a process that has just been forked: nothing but
+/// system calls. Of a kernel without close_range(2), those below 65536.
+void close_from(int first);
+
+/// As close_from, but at the next exec.
+void close_on_exec_from(int first);
+
 } // namespace gpuq

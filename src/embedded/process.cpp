@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "embedded/process.h"
 
+#include "core/descriptor.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -58,7 +60,7 @@ void raise_file_limit()
     dup2(nothing, 0);
     dup2(output, 1);
     dup2(output, 2);
-    close_range(3, ~0U, 0);
+    close_from(STDERR_FILENO + 1);
     raise_file_limit();
     execve(words[0], words, environment);
     _exit(errno == ENOENT ? 127 : 126);

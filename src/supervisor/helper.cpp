@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/helper.h"
 
+#include "core/descriptor.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,10 +10,8 @@
 #include <csignal>
 #include <cstdio>
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <poll.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -32,11 +32,7 @@ void be_quiet_and_small(int answer)
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
     ::dup2(answer, 3);
-    if (::syscall(SYS_close_range, 4U, ~0U, 0U) != 0) {
-        for (int fd = 4; fd < 4096; ++fd) {
-            ::close(fd);
-        }
-    }
+    close_from(4);
     // libslurm logs to stderr, which may be the program's.
     const int null = ::open("/dev/null", O_RDWR);
     for (int fd = 0; fd < 3; ++fd) {

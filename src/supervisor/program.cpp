@@ -10,11 +10,9 @@
 #include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -58,19 +56,6 @@ void reset_signals()
     sigset_t none;
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
-}
-
-/// Everything beyond the standard streams is closed at the exec; `report` among them.
-void close_others_on_exec()
-{
-    if (::syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC) == 0) {
-        return;
-    }
-    // A kernel before 5.11.
-    const long limit = ::sysconf(_SC_OPEN_MAX);
-    for (int fd = 3; fd < std::min(limit, 65536L); ++fd) {
-        ::fcntl(fd, F_SETFD, FD_CLOEXEC);
-    }
 }
 
 /// Both sides of a new terminal, in the modes that a login gives it.
@@ -123,7 +108,7 @@ Result<Sides> open_terminal(TerminalSize size)
     if (plan.terminal) {
         ::ioctl(0, TIOCSCTTY, 0);
     }
-    close_others_on_exec();
+    close_on_exec_from(STDERR_FILENO + 1); // `report` among them
     if (::chdir(plan.work_dir.c_str()) != 0) {
         give_up(Report::Step::change_directory);
     }
