@@ -4,10 +4,12 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstring>
 #include <ctime>
+#include <iterator>
 #include <utility>
 
 namespace gpuq {
@@ -17,9 +19,19 @@ using namespace std::chrono_literals;
 
 std::string signal_name(int number)
 {
-    const char* name = sigabbrev_np(number);
-    return name == nullptr ? fmt::format("signal {}", number)
-                           : fmt::format("signal {} (SIG{})", number, name);
+    // sigabbrev_np(3) came with glibc 2.32, Enterprise Linux 8 has 2.28.
+    constexpr std::pair<int, const char*> k_names[] = {
+        {SIGHUP, "HUP"},   {SIGINT, "INT"},   {SIGQUIT, "QUIT"},     {SIGILL, "ILL"},
+        {SIGTRAP, "TRAP"}, {SIGABRT, "ABRT"}, {SIGBUS, "BUS"},       {SIGFPE, "FPE"},
+        {SIGKILL, "KILL"}, {SIGUSR1, "USR1"}, {SIGSEGV, "SEGV"},     {SIGUSR2, "USR2"},
+        {SIGPIPE, "PIPE"}, {SIGALRM, "ALRM"}, {SIGTERM, "TERM"},     {SIGSTKFLT, "STKFLT"},
+        {SIGXCPU, "XCPU"}, {SIGXFSZ, "XFSZ"}, {SIGVTALRM, "VTALRM"}, {SIGPROF, "PROF"},
+        {SIGIO, "POLL"},   {SIGPWR, "PWR"},   {SIGSYS, "SYS"},
+    };
+    const auto* const found = std::find_if(std::begin(k_names), std::end(k_names),
+                                           [&](const auto& name) { return name.first == number; });
+    return found == std::end(k_names) ? fmt::format("signal {}", number)
+                                      : fmt::format("signal {} (SIG{})", number, found->second);
 }
 
 std::tm local(Time at)
