@@ -237,6 +237,10 @@ Result<void> purge_dir(const Places& places)
         }
     }
     fs::remove(places.dir, failed); // stays when something else is in it
+    const fs::path above = fs::path(places.dir).parent_path();
+    if (above.filename() == "gpuq") { // made for it (/var/lib/gpuq), if nothing else is there
+        fs::remove(above, failed);
+    }
     return {};
 }
 
