@@ -247,7 +247,9 @@ Result<std::vector<JobUse>> SlurmAccounting::use(const UseQuestion& question)
         slurm::in_a_child([&] { return slurm::ask_for_use(question, uids); }, slurm::k_patience);
     if (answer && answer->starts_with("missing ")) {
         return fail(Error::Kind::missing,
-                    fmt::format("Slurm's accounting knows no account '{}'", answer->substr(8)));
+                    fmt::format("Slurm's accounting knows no account '{}', or does not show it to "
+                                "you (PrivateData in slurmdbd.conf)",
+                                answer->substr(8)));
     }
     if (!answer || !answer->starts_with("ok\n")) {
         return slurm::no_accounting_answer(answer.value_or(""));
