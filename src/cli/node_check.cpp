@@ -115,7 +115,7 @@ public:
         TRY_ASSIGN(const auto started, m_cluster.start_now(spec(queue->name),
                                                            {"/bin/sh", "-c", k_look, "gpuq-doctor",
                                                             path, m_file, supervisor, queue->name},
-                                                           /*with_input=*/false));
+                                                           /*with_input=*/false, {}));
         m_job = started.job;
         const std::string words = words_of(started.process.output);
         NodeView view = node_view_in(words);

@@ -104,7 +104,6 @@ private:
     {
         TRY_ASSIGN(const Plan plan, make_plan(queues));
         TRY_ASSIGN(const Run run, new_run(plan));
-        TRY(record_run(*m_store, run));
         auto submitted = submit(run, plan);
         if (!submitted) {
             return give_up(run, submitted.error());

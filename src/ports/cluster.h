@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -186,12 +187,17 @@ public:
     /// pipes, in a session of its own that outlives the caller: a SIGKILL of the caller after this
     /// was called can't leave an allocation without its step.
     /// `busy`: no such resources at this moment (ask submit); `denied`: never, with Slurm's words.
+    ///
+    /// `before` (may be empty) is what has to be done before anything is asked of Slurm. It is
+    /// called here, while the process that will ask gets ready; when it fails, its error is the
+    /// answer.
+    using Before = std::function<Result<void>()>;
     struct Started {
         JobId job;
         StepProcess process;
     };
     virtual Result<Started> start_now(const JobSpec& spec, const std::vector<std::string>& step,
-                                      bool with_input) = 0;
+                                      bool with_input, const Before& before) = 0;
 
     /// Queues a batch job; returns when slurmctld has accepted it. `denied` with Slurm's words.
     /// `environment` is NAME=VALUE.

@@ -34,13 +34,23 @@ std::optional<Job> job_with_key(const std::vector<Job>& jobs, const RunKey& key)
     return found == jobs.end() ? std::nullopt : std::optional(*found);
 }
 
+/// The start of runs/KEY: run.json and the mark that the run is active, both on disk when this
+/// returns.
+Result<void> record_run(Store& store, const Run& run)
+{
+    TRY(store.write_together(
+        {{layout::run_json(run.key), to_json(run), true}, {layout::active(run.key), "", false}}));
+    TRY(store.make_dir(layout::inbox(run.key)));
+    return store.make_dir(layout::link_dir(run.key, k_first));
+}
+
 /// Asks once: an immediate start, and a place in the queue when there is none.
-Result<Submitted> ask(Cluster& cluster, const Submission& submission)
+Result<Submitted> ask(Cluster& cluster, const Submission& submission, const Cluster::Before& before)
 {
     Submitted submitted;
     if (submission.try_now) {
         const bool with_input = true; // its end tells the supervisor that the client has all
-        auto started = cluster.start_now(submission.spec, submission.step, with_input);
+        auto started = cluster.start_now(submission.spec, submission.step, with_input, before);
         if (started) {
             submitted.job = started->job;
             submitted.process = started->process;
@@ -51,6 +61,7 @@ Result<Submitted> ask(Cluster& cluster, const Submission& submission)
         }
         submitted.not_now = started.error().text;
     }
+    TRY(before());
     TRY_ASSIGN(submitted.job,
                cluster.submit(submission.spec, submission.script, submission.run.environment));
     submitted.batch = true;
@@ -60,8 +71,10 @@ Result<Submitted> ask(Cluster& cluster, const Submission& submission)
 /// Lost answers: what to do until one comes.
 class Inquiry {
 public:
-    Inquiry(Cluster& cluster, Clock& clock, const Submission& submission, const Patience& patience)
-        : m_cluster(cluster)
+    Inquiry(Store& store, Cluster& cluster, Clock& clock, const Submission& submission,
+            const Patience& patience)
+        : m_store(store)
+        , m_cluster(cluster)
         , m_clock(clock)
         , m_submission(submission)
         , m_patience(patience)
@@ -72,7 +85,7 @@ public:
     Result<Submitted> run()
     {
         while (true) {
-            auto answer = ask(m_cluster, m_submission);
+            auto answer = ask(m_cluster, m_submission, [this] { return record(); });
             if (answer || answer.error().kind != Error::Kind::unreachable) {
                 return answer;
             }
@@ -120,14 +133,26 @@ private:
         TRY(m_cluster.complete(job.id, static_cast<int>(ExitStatus::internal)));
         Submission queued = m_submission;
         queued.try_now = false;
-        return ask(m_cluster, queued);
+        return ask(m_cluster, queued, [this] { return record(); });
     }
 
+    /// Nothing is asked of Slurm before it is on disk what was asked.
+    Result<void> record()
+    {
+        if (!m_recorded) {
+            TRY(record_run(m_store, m_submission.run));
+            m_recorded = true;
+        }
+        return {};
+    }
+
+    Store& m_store;
     Cluster& m_cluster;
     Clock& m_clock;
     const Submission& m_submission;
     const Patience& m_patience;
     std::chrono::steady_clock::time_point m_begin;
+    bool m_recorded = false;
 };
 
 void leave_a_stop_request(Store& store, const Run& run, Time now)
@@ -139,14 +164,6 @@ void leave_a_stop_request(Store& store, const Run& run, Time now)
 }
 
 } // namespace
-
-Result<void> record_run(Store& store, const Run& run)
-{
-    TRY(store.write_together(
-        {{layout::run_json(run.key), to_json(run), true}, {layout::active(run.key), "", false}}));
-    TRY(store.make_dir(layout::inbox(run.key)));
-    return store.make_dir(layout::link_dir(run.key, k_first));
-}
 
 void forget_run(Store& store, const RunKey& key)
 {
@@ -160,7 +177,7 @@ void forget_run(Store& store, const RunKey& key)
 Result<Submitted> submit_run(Store& store, Cluster& cluster, Clock& clock,
                              const Submission& submission, const Patience& patience)
 {
-    auto submitted = Inquiry(cluster, clock, submission, patience).run();
+    auto submitted = Inquiry(store, cluster, clock, submission, patience).run();
     if (!submitted) {
         if (submitted.error().kind == Error::Kind::unreachable) {
             leave_a_stop_request(store, submission.run, clock.now());

@@ -13,11 +13,7 @@
 
 namespace gpuq {
 
-/// The start of runs/KEY: run.json and the mark that the run is active, both on disk when this
-/// returns. Nothing may be asked of Slurm before.
-Result<void> record_run(Store& store, const Run& run);
-
-/// Takes back what record_run wrote, for a run that Slurm refused: bad input leaves no trace.
+/// Takes back what submit_run wrote, for a run that Slurm refused: bad input leaves no trace.
 void forget_run(Store& store, const RunKey& key);
 
 /// What is to be submitted, and how.
@@ -38,7 +34,8 @@ struct Submitted {
     std::string not_now;
 };
 
-/// Starts the run now when there are GPUs, else queues it. Never twice: when an answer is lost, the
+/// Starts the run now when there are GPUs, else queues it. run.json and the mark that the run is
+/// active are on disk before anything is asked of Slurm. Never twice: when an answer is lost, the
 /// key is looked up among the user's jobs before anything is asked again, and a supervisor that
 /// finds the run claimed by another job leaves without starting the program.
 ///

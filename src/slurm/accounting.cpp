@@ -147,7 +147,8 @@ Error no_accounting_answer(const std::string& answer)
 Result<std::unique_ptr<SlurmAccounting>>
 SlurmAccounting::open(const std::optional<std::string>& path)
 {
-    TRY(slurm::initialise(path));
+    TRY(slurm::choose_configuration(path));
+    slurm::load_configuration(); // here, not in the children that ask
     return std::unique_ptr<SlurmAccounting>(new SlurmAccounting);
 }
 

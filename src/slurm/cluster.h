@@ -16,12 +16,13 @@ Result<std::string> slurm_configuration(const std::optional<std::string>& path);
 
 /// A real Slurm through libslurm; steps and their streams through srun, which must be in PATH.
 ///
-/// One cluster per process: libslurm holds its configuration in globals. Opening sets SLURM_CONF in
-/// the environment, so open before starting threads. A configuration that libslurm can't use ends
-/// the process with exit status 2 and libslurm's words: it calls exit() itself.
+/// One cluster per process: libslurm holds its configuration in globals, read (a millisecond) at
+/// the first question. Opening sets SLURM_CONF in the environment, so open before starting threads.
+/// A configuration that libslurm can't use ends the process with exit status 2 and libslurm's words
+/// then: it calls exit() itself.
 class SlurmCluster : public Cluster {
 public:
-    /// Reads the configuration (about a millisecond), asks nobody. `usage` as above.
+    /// Finds the configuration, asks nobody. `usage` as above.
     static Result<std::unique_ptr<SlurmCluster>> open(const std::optional<std::string>& path = {});
 
     Result<std::string> name() override;
@@ -34,7 +35,7 @@ public:
     Result<Job> job(JobId id) override;
     Result<bool> has_first_step(JobId id) override;
     Result<Started> start_now(const JobSpec& spec, const std::vector<std::string>& step,
-                              bool with_input) override;
+                              bool with_input, const Before& before) override;
     Result<JobId> submit(const JobSpec& spec, const std::string& script,
                          const std::vector<std::string>& environment) override;
     Result<StepProcess> start_step(JobId id, const std::vector<std::string>& step,

@@ -8,8 +8,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <string_view>
+#include <utility>
 
 #include <unistd.h>
 
@@ -76,36 +80,66 @@ bool names_a_plugin(const char* type)
     return type != nullptr && *type != '\0' && std::strstr(type, "none") == nullptr;
 }
 
-void load(const std::string& path)
-{
-    const Words words;
-    words_of_init = &words;
-    exit_means = Exit::of_libslurm;
-    std::atexit(at_exit);
-    ::setenv("SLURM_CONF", path.c_str(), 1);
-    slurm_init(path.c_str());
-    exit_means = Exit::ordinary;
-    words_of_init = nullptr;
-}
+std::string chosen;
+bool is_loaded = false;
 
 } // namespace
 
-Result<void> initialise(const std::optional<std::string>& path)
+Result<void> choose_configuration(const std::optional<std::string>& path)
 {
-    static std::string loaded;
-    if (!loaded.empty() && (!path || *path == loaded)) {
+    if (!chosen.empty() && (!path || *path == chosen)) {
         return {};
     }
     TRY_ASSIGN(const std::string found, slurm_configuration(path));
-    if (!loaded.empty() && found != loaded) {
+    if (!chosen.empty() && found != chosen) {
         return fail(Error::Kind::usage,
                     fmt::format("this gpuq talks to the Slurm of {}; it can't also talk to that "
                                 "of {}",
-                                loaded, found));
+                                chosen, found));
     }
-    load(found);
-    loaded = found;
+    ::setenv("SLURM_CONF", found.c_str(), 1);
+    chosen = found;
     return {};
+}
+
+void load_configuration()
+{
+    if (chosen.empty() || std::exchange(is_loaded, true)) {
+        return;
+    }
+    const Words words;
+    words_of_init = &words;
+    const Exit meant = std::exchange(exit_means, Exit::of_libslurm);
+    std::atexit(at_exit);
+    slurm_init(chosen.c_str());
+    exit_means = meant;
+    words_of_init = nullptr;
+}
+
+std::optional<std::string> cluster_name_in(std::istream& conf)
+{
+    constexpr std::string_view k_name = "clustername=";
+    constexpr std::string_view k_include = "include";
+    constexpr std::string_view k_letters = "abcdefghijklmnopqrstuvwxyz0123456789_-";
+    const auto begins_with = [](const std::string& line, std::string_view word) {
+        return ::strncasecmp(line.c_str(), word.data(), word.size()) == 0;
+    };
+    std::optional<std::string> name;
+    for (std::string line; std::getline(conf, line);) {
+        line.erase(0, std::min(line.find_first_not_of(" \t"), line.size()));
+        if (begins_with(line, k_include)) {
+            return std::nullopt; // it may be there, too
+        }
+        if (begins_with(line, k_name)) {
+            const auto end = std::min(line.find_first_of(" \t\r#", k_name.size()), line.size());
+            std::string value = line.substr(k_name.size(), end - k_name.size());
+            if (name || value.empty() || value.find_first_not_of(k_letters) != std::string::npos) {
+                return std::nullopt;
+            }
+            name = std::move(value);
+        }
+    }
+    return name;
 }
 
 void leave_without_handlers()
@@ -115,16 +149,25 @@ void leave_without_handlers()
 
 std::string cluster_name()
 {
+    if (!is_loaded) {
+        std::ifstream conf(chosen);
+        if (auto name = cluster_name_in(conf)) {
+            return *std::move(name);
+        }
+    }
+    load_configuration();
     return slurm_conf.cluster_name == nullptr ? "" : slurm_conf.cluster_name;
 }
 
 bool has_accounting()
 {
+    load_configuration();
     return names_a_plugin(slurm_conf.accounting_storage_type);
 }
 
 bool has_cpu_binding()
 {
+    load_configuration();
     return names_a_plugin(slurm_conf.task_plugin);
 }
 
@@ -132,7 +175,7 @@ bool has_cpu_binding()
 
 Result<std::unique_ptr<SlurmCluster>> SlurmCluster::open(const std::optional<std::string>& path)
 {
-    TRY(slurm::initialise(path));
+    TRY(slurm::choose_configuration(path));
     return std::unique_ptr<SlurmCluster>(new SlurmCluster);
 }
 

@@ -3,20 +3,30 @@
 
 #include "core/result.h"
 
+#include <istream>
 #include <optional>
 #include <string>
 
 namespace gpuq::slurm {
 
-/// Loads libslurm's configuration, once per process. `usage` when there is none, or when another
-/// one was loaded before.
-Result<void> initialise(const std::optional<std::string>& path);
+/// Says which configuration this process is to use. `usage` when there is none, or when another one
+/// was chosen before.
+Result<void> choose_configuration(const std::optional<std::string>& path);
+
+/// Has libslurm read it, the first time that one is chosen; before any question (errors.h, Words,
+/// sees to it). Not from two threads at once.
+void load_configuration();
 
 /// From now on this process is a copy that must not run its parent's exit handlers.
 void leave_without_handlers();
 
-/// ClusterName of the configuration.
+/// ClusterName of the configuration; where its text has that in the plain, libslurm need not read
+/// it.
 std::string cluster_name();
+
+/// ClusterName in the text of a slurm.conf, where one line begins with it and nothing is included:
+/// what libslurm would find, else nothing.
+std::optional<std::string> cluster_name_in(std::istream& conf);
 
 /// False with AccountingStorageType=accounting_storage/none.
 bool has_accounting();

@@ -2,6 +2,7 @@
 #include "slurm/errors.h"
 
 #include "slurm/compat.h"
+#include "slurm/connection.h"
 
 #include <fmt/format.h>
 
@@ -19,6 +20,13 @@ std::mutex& turn()
 {
     static std::mutex mutex;
     return mutex;
+}
+
+/// The turn to ask libslurm, which has read its configuration by then.
+std::mutex& ready_turn()
+{
+    load_configuration();
+    return turn();
 }
 
 /// A file in memory; libslurm wants a stream with a descriptor. Made once per process.
@@ -98,7 +106,7 @@ bool is_of_the_way(int code)
 } // namespace
 
 Words::Words()
-    : m_turn(turn())
+    : m_turn(ready_turn())
     , m_before(stderr)
 {
     std::FILE* const file = notebook();

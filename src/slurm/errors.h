@@ -14,7 +14,8 @@ namespace gpuq::slurm {
 /// reasons for a refusal (job_submit.lua's words among them) in no other way.
 ///
 /// It replaces the variable `stderr`, which glibc allows: only writes through that stream are
-/// caught, other threads' write(2) to descriptor 2 is not. One at a time; a second waits.
+/// caught, other threads' write(2) to descriptor 2 is not. One at a time; a second waits. The first
+/// has libslurm read its configuration (connection.h).
 class Words {
 public:
     Words();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "slurm/job_request.h"
 
+#include "slurm/connection.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -60,6 +62,7 @@ bool is_of_slurm(std::string_view variable)
 JobRequest::JobRequest(const JobSpec& spec)
     : m_spec(spec)
 {
+    load_configuration();
     slurm_init_job_desc_msg(&m_message);
     const auto nodes = static_cast<std::uint32_t>(spec.nodes);
     const auto cpus = static_cast<std::uint32_t>(spec.cpus_per_node.value_or(1));

@@ -19,8 +19,6 @@
 #include <optional>
 
 #include <fcntl.h>
-#include <linux/close_range.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -178,19 +176,25 @@ private:
 /// The new process, from its first instruction to srun's.
 class Starter {
 public:
-    Starter(Streams& streams, int report)
+    /// `permit`: a byte comes when it may ask for the job, its end when it may not.
+    Starter(Streams& streams, Pipe& permit, int report)
         : m_streams(streams)
+        , m_permit(permit)
         , m_report(report)
     {
     }
 
-    [[noreturn]] void run(const std::string& srun, const std::function<Result<JobId>()>& job,
-                          const std::function<void(JobId)>& give_up,
+    [[noreturn]] void run(const std::string& srun, const Launching& what,
                           const std::vector<std::string>& step, bool with_input)
     {
         leave_without_handlers();
         become_independent();
-        const Result<JobId> id = job();
+        load_configuration();
+        m_permit.write.reset(); // the parent's is the last one
+        if (read_all(m_permit.read.get()).empty()) {
+            ::_exit(1);
+        }
+        const Result<JobId> id = what.job();
         if (!id) {
             say(as_report(id.error()));
             ::_exit(1);
@@ -199,7 +203,7 @@ public:
         say(fmt::format("job {} {} {}\n", id->value, ::getpid(), facts ? facts->born : 0));
         become_srun(srun, srun_command(*id, step, with_input));
         const int reason = errno;
-        give_up(*id);
+        what.give_up(*id);
         say(as_report(fail(Error::Kind::internal,
                            fmt::format("can't execute {}: {}", srun, std::strerror(reason)))));
         ::_exit(1);
@@ -219,8 +223,8 @@ private:
         ::dup2(m_streams.input.read.get(), STDIN_FILENO);
         ::dup2(m_streams.output.write.get(), STDOUT_FILENO);
         ::dup2(m_streams.error.write.get(), STDERR_FILENO);
-        (void)::chdir("/"); // else srun keeps the folder busy, and the step needs it to exist
-        (void)::syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
+        (void)!::chdir("/"); // else srun keeps the folder busy, and the step needs it to exist
+        close_on_exec_from(STDERR_FILENO + 1);
     }
 
     static void become_srun(const std::string& srun, std::vector<std::string> words)
@@ -242,6 +246,7 @@ private:
     }
 
     Streams& m_streams;
+    Pipe& m_permit;
     int m_report;
 };
 
@@ -286,20 +291,25 @@ std::vector<std::string> srun_command(JobId id, const std::vector<std::string>& 
     return words;
 }
 
-Result<Launched> launch(const std::function<Result<JobId>()>& job,
-                        const std::function<void(JobId)>& give_up,
-                        const std::vector<std::string>& step, bool with_input)
+Result<Launched> launch(const Launching& what, const std::vector<std::string>& step,
+                        bool with_input)
 {
     TRY_ASSIGN(const std::string srun, find_srun());
     TRY_ASSIGN(Streams streams, make_streams(with_input));
+    TRY_ASSIGN(Pipe permit, make_pipe());
     TRY_ASSIGN(Pipe report, make_pipe());
-    Starter starter(streams, report.write.get());
-    const bool begun = in_a_grandchild([&] { starter.run(srun, job, give_up, step, with_input); });
+    Starter starter(streams, permit, report.write.get());
+    const bool begun = in_a_grandchild([&] { starter.run(srun, what, step, with_input); });
     report.write.reset();
     if (!begun) {
         return fail(Error::Kind::io,
                     fmt::format("can't start a process: {}", std::strerror(errno)));
     }
+    if (what.before) {
+        TRY(what.before()); // else the new process ends: our side of `permit` is gone
+    }
+    (void)!::write(permit.write.get(), "", 1);
+    permit.write.reset();
     TRY_ASSIGN(Launched launched, read_report(read_all(report.read.get())));
     launched.process.input = streams.input.write.release();
     launched.process.output = streams.output.read.release();

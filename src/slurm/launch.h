@@ -14,15 +14,19 @@ struct Launched {
     StepProcess process;
 };
 
-/// Makes a process in a session of its own, not our child, that asks `job` for a job id and then
-/// becomes the srun of `step` on the first node of that job. Returns when it has become srun, or
-/// with the reason why not; `unreachable` when it vanished before it could say.
-///
-/// `job` and `give_up` (called when srun can't be executed) run in that process: our death does
-/// not touch them.
-Result<Launched> launch(const std::function<Result<JobId>()>& job,
-                        const std::function<void(JobId)>& give_up,
-                        const std::vector<std::string>& step, bool with_input);
+/// What a launch does, in this order.
+struct Launching {
+    Cluster::Before before;             ///< in this process; may be empty
+    std::function<Result<JobId>()> job; ///< in the new one: our death does not touch it
+    std::function<void(JobId)> give_up; ///< there, when srun can't be executed
+};
+
+/// Makes a process in a session of its own, not our child, that gets ready while `before` is done
+/// here, asks `job` for a job id and then becomes the srun of `step` on the first node of that job.
+/// Returns when it has become srun, or with the reason why not; `unreachable` when it vanished
+/// before it could say.
+Result<Launched> launch(const Launching& what, const std::vector<std::string>& step,
+                        bool with_input);
 
 /// STOPs an srun and the process that watches it (which cancels the step as soon as it sees srun
 /// die), then KILLs both: the step goes on.

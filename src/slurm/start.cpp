@@ -92,20 +92,23 @@ Result<JobId> allocate(const JobSpec& spec)
 } // namespace
 } // namespace slurm
 
-Result<Cluster::Started>
-SlurmCluster::start_now(const JobSpec& spec, const std::vector<std::string>& step, bool with_input)
+Result<Cluster::Started> SlurmCluster::start_now(const JobSpec& spec,
+                                                 const std::vector<std::string>& step,
+                                                 bool with_input, const Before& before)
 {
     const auto give_up = [](JobId id) { slurm::complete_job(id.value, 126U << 8); };
-    TRY_ASSIGN(const slurm::Launched launched,
-               slurm::launch([&] { return slurm::allocate(spec); }, give_up, step, with_input));
+    TRY_ASSIGN(
+        const slurm::Launched launched,
+        slurm::launch({before, [&] { return slurm::allocate(spec); }, give_up}, step, with_input));
     return Started{launched.job, launched.process};
 }
 
 Result<StepProcess> SlurmCluster::start_step(JobId id, const std::vector<std::string>& step,
                                              bool with_input)
 {
-    TRY_ASSIGN(const slurm::Launched launched,
-               slurm::launch([&] { return Result<JobId>(id); }, [](JobId) {}, step, with_input));
+    TRY_ASSIGN(
+        const slurm::Launched launched,
+        slurm::launch({{}, [&] { return Result<JobId>(id); }, [](JobId) {}}, step, with_input));
     return launched.process;
 }
 

@@ -121,7 +121,7 @@ protected:
     Cluster::Started start(const JobSpec& wanted, const std::vector<std::string>& step,
                            bool with_input = false)
     {
-        auto started = m_cluster.start_now(wanted, step, with_input);
+        auto started = m_cluster.start_now(wanted, step, with_input, {});
         if (!started) {
             ADD_FAILURE() << started.error().text;
             return {};
@@ -315,17 +315,30 @@ TEST_P(ClusterContract, BusyWhenNoGpuIsFreeAndNothingIsLeftWaiting)
     }
     JobSpec one_more = spec();
     one_more.comment += " one more";
-    const auto refused = m_cluster.start_now(one_more, {"echo"}, false);
+    const auto refused = m_cluster.start_now(one_more, {"echo"}, false, {});
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().kind, Error::Kind::busy);
     EXPECT_EQ(own_jobs_like(one_more), 0U);
+}
+
+TEST_P(ClusterContract, AsksForNothingWhenWhatComesBeforeFails)
+{
+    JobSpec wanted = spec();
+    wanted.comment += " never";
+    const auto refused = m_cluster.start_now(wanted, {"echo"}, false, [&]() -> Result<void> {
+        EXPECT_EQ(own_jobs_like(wanted), 0U);
+        return fail(Error::Kind::io, "the disk is full");
+    });
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind, Error::Kind::io);
+    EXPECT_EQ(own_jobs_like(wanted), 0U);
 }
 
 TEST_P(ClusterContract, DeniesWhatCanNeverBe)
 {
     JobSpec impossible = spec();
     impossible.partition = "no-such-partition";
-    const auto started = m_cluster.start_now(impossible, {"echo"}, false);
+    const auto started = m_cluster.start_now(impossible, {"echo"}, false, {});
     ASSERT_FALSE(started);
     EXPECT_EQ(started.error().kind, Error::Kind::denied);
     EXPECT_THAT(started.error().text, ::testing::HasSubstr("partition"));

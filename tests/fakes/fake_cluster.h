@@ -122,8 +122,11 @@ public:
     }
 
     Result<Started> start_now(const JobSpec& spec, const std::vector<std::string>& step,
-                              bool with_input) override
+                              bool with_input, const Before& before) override
     {
+        if (before) {
+            TRY(before());
+        }
         TRY(ask("start_now"));
         TRY(admit(spec));
         const std::string node = free_node(spec);

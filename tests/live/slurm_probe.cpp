@@ -55,7 +55,7 @@ JobId id_of(const std::string& word)
 int start(Cluster& cluster, const Words& words)
 {
     const auto started = cluster.start_now(spec_of(words), Words(words.begin() + 4, words.end()),
-                                           /*with_input=*/false);
+                                           /*with_input=*/false, {});
     if (!started) {
         return give_up(started.error());
     }

@@ -43,9 +43,10 @@ TEST(FakeCluster, ALostAnswerMakesTheJobAllTheSame)
 {
     fakes::FakeCluster cluster;
     cluster.lost_answers = 1;
-    EXPECT_EQ(cluster.start_now({}, {"supervisor"}, false).error().kind, Error::Kind::unreachable);
+    EXPECT_EQ(cluster.start_now({}, {"supervisor"}, false, {}).error().kind,
+              Error::Kind::unreachable);
     EXPECT_EQ(cluster.own_jobs()->size(), 1U);
-    EXPECT_TRUE(cluster.start_now({}, {"supervisor"}, false));
+    EXPECT_TRUE(cluster.start_now({}, {"supervisor"}, false, {}));
 }
 
 TEST(FakeCluster, IsSilentForAsLongAsItIsTold)

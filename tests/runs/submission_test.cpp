@@ -28,7 +28,6 @@ struct Login {
 
     Result<Submitted> submit()
     {
-        EXPECT_TRUE(record_run(store, run));
         Submission submission{run, {}, {"supervisor"}, "#!/bin/sh\n", try_now};
         submission.spec.comment = job_comment(run.key);
         Patience patience;
@@ -68,10 +67,13 @@ TEST(Submission, StartsAtOnceWhenAGpuIsFreeAndRecordsTheJob)
 
 TEST(Submission, HasTheRequestOnDiskBeforeItAsksSlurm)
 {
-    Login login;
-    login.store.full = true;
-    EXPECT_FALSE(record_run(login.store, login.run));
-    EXPECT_TRUE(login.cluster.asked.empty());
+    for (const bool try_now : {true, false}) {
+        Login login;
+        login.try_now = try_now;
+        login.store.full = true;
+        EXPECT_FALSE(login.submit());
+        EXPECT_TRUE(login.cluster.asked.empty());
+    }
 }
 
 TEST(Submission, QueuesWhatCanNotStartNow)
@@ -157,7 +159,9 @@ TEST(Submission, PassesARefusalOn)
 TEST(Submission, ForgetsARefusedRunWithoutATrace)
 {
     Login login;
-    ASSERT_TRUE(record_run(login.store, login.run));
+    login.cluster.refusal = "Invalid account";
+    ASSERT_FALSE(login.submit());
+    ASSERT_FALSE(login.store.files.empty());
     forget_run(login.store, login.run.key);
     EXPECT_TRUE(login.store.files.empty());
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "slurm/cluster.h"
+#include "slurm/connection.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 namespace gpuq {
 namespace {
@@ -71,8 +73,43 @@ TEST_F(Configuration, GivesTheNameOfTheClusterWithoutAskingAnybody)
 TEST_F(Configuration, ThatIsBrokenEndsTheProcessWithSlurmsWords)
 {
     const std::string bad = write("bad.conf", "ClusterName=lab\nNoSuchKey=1\n");
-    EXPECT_EXIT((void)SlurmCluster::open(bad), ::testing::ExitedWithCode(2),
+    EXPECT_EXIT((void)(*SlurmCluster::open(bad))->partitions(), ::testing::ExitedWithCode(2),
                 "gpuq: Slurm's configuration can't be used: .*NoSuchKey");
+}
+
+std::optional<std::string> name_in(const std::string& text)
+{
+    std::istringstream conf(text);
+    return slurm::cluster_name_in(conf);
+}
+
+TEST(ClusterName, IsReadFromTheTextWhereItIsPlain)
+{
+    EXPECT_EQ(name_in("# ours\nClusterName=lab\n"), "lab");
+    EXPECT_EQ(name_in("clustername=lab-2 SlurmctldHost=a\r\n"), "lab-2");
+    EXPECT_EQ(name_in("CLUSTERNAME=lab#comment"), "lab");
+}
+
+TEST(ClusterName, IsLeftToLibslurmWhereItIsNot)
+{
+    for (const std::string text :
+         {"", "# ClusterName=lab", "ClusterName = lab", "ClusterName=\"lab\"", "ClusterName=Lab",
+          "ClusterName=lab\\\n", "SlurmctldHost=a ClusterName=lab",
+          "ClusterName=lab\n  include more.conf\n", "ClusterName=lab\nInclude more.conf\n",
+          "ClusterName=lab\nClusterName=other\n"}) {
+        EXPECT_EQ(name_in(text), std::nullopt) << text;
+    }
+}
+
+TEST_F(Configuration, GivesTheNameThatLibslurmMakesOfItsText)
+{
+    const std::string conf = write(
+        "slurm.conf", "SlurmctldHost=nobody(127.0.0.1)\nAuthType=auth/munge\nClusterName=Lab_2\n");
+    const auto open_and_exit = [&] {
+        const auto cluster = SlurmCluster::open(conf);
+        std::exit(cluster && (*cluster)->name().value() == "lab_2" ? 0 : 1);
+    };
+    EXPECT_EXIT(open_and_exit(), ::testing::ExitedWithCode(0), "");
 }
 
 } // namespace

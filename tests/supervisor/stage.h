@@ -132,7 +132,8 @@ public:
     Result<AllJobs> all_jobs() override { return no(); }
     Result<std::vector<Job>> own_jobs() override { return no(); }
     Result<bool> has_first_step(JobId) override { return no(); }
-    Result<Started> start_now(const JobSpec&, const std::vector<std::string>&, bool) override
+    Result<Started> start_now(const JobSpec&, const std::vector<std::string>&, bool,
+                              const Before&) override
     {
         return no();
     }
