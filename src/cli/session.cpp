@@ -201,6 +201,9 @@ void Session::on_signals()
             return leave(
                 static_cast<int>(interrupt ? ExitStatus::interrupted : ExitStatus::detached));
         }
+        if (!m_options.terminal && m_ended) { // nobody is left to send it to: it is for us
+            return leave(128 + *number);
+        }
         if (!m_options.terminal && *number != SIGHUP) {
             m_signals_to_send.push_back(*number);
             forward_signals();
@@ -235,7 +238,8 @@ void Session::forward_signals()
 
 void Session::on_interrupt()
 {
-    if (m_stopping) {
+    // Without a connection a shell's terminal is not raw yet: Ctrl-C is not for what runs in it.
+    if (m_stopping || has_terminal()) {
         return leave(static_cast<int>(ExitStatus::interrupted));
     }
     if (m_detach_at) {
@@ -283,10 +287,20 @@ void Session::on_stdin()
         m_stdin_gone = true;
     } else if (m_run.request.input == Input::terminal && isatty(STDIN_FILENO) != 1) {
         m_stdin_gone = true;
-    } else if (count == 0 || (errno != EINTR && errno != EAGAIN && errno != EIO)) {
+    } else if (count == 0) {
         m_input.close();
+    } else if (const int error = errno;
+               error != EINTR && error != EAGAIN && !(error == EIO && isatty(STDIN_FILENO) == 1)) {
+        return on_unreadable_stdin(error);
     }
     send_input();
+}
+
+/// The program must not take for a whole input what is a part of it: the run ends.
+void Session::on_unreadable_stdin(int error)
+{
+    say(fmt::format("standard input can't be read: {}", std::strerror(error)));
+    leave(static_cast<int>(ExitStatus::internal));
 }
 
 void Session::on_typed(std::string_view bytes)
@@ -442,7 +456,9 @@ void Session::look_at_disk()
         say("the connection to the run is lost; the run goes on, trying again");
     } else if (!m_said_lost && Clock::now() - m_begun > k_connecting_patience) {
         m_said_lost = true;
-        say("the run can't be reached yet; trying again, gpuq logs shows what is on disk");
+        say(has_terminal()
+                ? "the run can't be reached yet; trying again, Ctrl-C leaves it alone"
+                : "the run can't be reached yet; trying again, gpuq logs shows what is on disk");
     }
 }
 
@@ -471,11 +487,12 @@ void Session::leave(int status)
     if (m_ended) {
         return;
     }
-    if (!m_connections.secure()) {
-        return end_as_lost();
-    }
     const bool breaks_off =
         is_owner() && m_run.request.input == Input::pipe && !m_input.all_taken();
+    // What is to break off must not be made safe: the supervisor would never hear of it.
+    if (!breaks_off && !m_connections.secure()) {
+        return end_as_lost();
+    }
     if (current() && !breaks_off) {
         current()->send(wire::Bye{});
         current()->flush(200ms);
@@ -603,7 +620,8 @@ int Session::finish()
     m_terminal.leave();
     remember_shown();
     say_notes();
-    for (const std::string& line : farewell(m_run, m_job, ending, m_ended->last_lines)) {
+    for (const std::string& line :
+         farewell(m_run, m_job, ending, has_terminal() ? "" : m_ended->last_lines)) {
         say(line);
     }
     return ending.status;

@@ -61,6 +61,7 @@ private:
     void on_printer();
     void print_what_fits();
     void on_stdin();
+    void on_unreadable_stdin(int error);
     void on_typed(std::string_view bytes);
     void on_terminal_changed();
     void on_taken(const std::string& by);

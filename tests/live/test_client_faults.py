@@ -5,6 +5,8 @@ import json
 import os
 import pathlib
 import signal
+import socket
+import struct
 import subprocess
 import time
 
@@ -107,6 +109,59 @@ def test_killed_while_output_streams(person, moment):
     check_whole(person)
 
 
+def reset_by_the_peer():
+    """A socket that gives five bytes and then an error: nobody has said that this was all."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        ours = socket.create_connection(listener.getsockname())
+        peer, _ = listener.accept()
+    peer.sendall(b"hello")
+    peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    return ours, peer
+
+
+@pytest.mark.parametrize("kind", ["reset", "directory"])
+def test_input_that_cannot_be_read_is_never_an_end_of_file(person, tmp_path, kind):
+    seen = tmp_path / "seen"
+    program = ["sh", "-c", f"cat >/dev/null; echo an end >{seen}"]
+    if kind == "directory":
+        done = person.gpuq("run", *program, stdin=os.open("/", os.O_RDONLY))
+    else:
+        ours, peer = reset_by_the_peer()
+        with ours, person.start("run", *program, stdin=ours) as client:
+            wait_for(lambda: records(person) and the_run(person).event("program_started"), 20)
+            peer.close()
+            client.wait(20)
+            done = subprocess.CompletedProcess([], client.returncode,
+                                               stderr=client.stderr.read().decode())
+    assert done.returncode == 125 and "standard input can't be read: " in done.stderr
+    the_run(person).wait_for_end(60)  # another client might have gone on with the input
+    assert the_run(person).ended["cause"] == "input_lost"
+    assert not seen.exists()
+
+
+def test_a_run_whose_client_leaves_in_the_middle_of_its_input_ends(person):
+    with person.start("run", "cat", stdin=subprocess.PIPE) as client:
+        client.stdin.write(b"one\n")
+        assert client.stdout.read(4) == b"one\n"
+        client.stdout.close()
+        client.stdin.write(b"two\n")
+        assert client.wait(20) == 128 + signal.SIGPIPE
+        assert b"ends, for its input has broken off" in client.stderr.read()
+    the_run(person).wait_for_end(60)
+    assert the_run(person).ended["cause"] == "input_lost"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_client_whose_output_nobody_takes_obeys_after_the_end(person, number):
+    with person.start("run", "sh", "-c", "seq 1 100000") as client:
+        wait_for(lambda: records(person) and the_run(person).ended, 20)
+        time.sleep(0.5)  # for the client to hear of it
+        client.send_signal(number)
+        assert client.wait(10) == 128 + number
+
+
 def test_piped_input_that_breaks_off_is_never_an_end_of_file(person):
     program = ("import sys\nprint('begin', flush=True)\n"
                "for line in sys.stdin: print('got', line, end='', flush=True)\n"
@@ -141,8 +196,8 @@ def test_the_terminal_is_closed(person, moment):
 
 @pytest.mark.parametrize("moment", ["before the hand-over", "after it"])
 def test_a_closed_terminal_is_no_end_of_input(person, moment):
-    # The TERM of stop may reach cat before it reaches the shell.
-    program = "echo begin; cat && echo end of input; exit 7"
+    # The TERM of stop may reach cat before it reaches the shell, which must not go on to an end of its own.
+    program = "echo begin; cat && { echo end of input; exit 7; }; sleep 60"
     with terminal(person, "run", "sh", "-c", program) as screen:
         screen.wait_for("begin")
         client = screen.client()
