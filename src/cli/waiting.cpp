@@ -47,10 +47,14 @@ public:
             if (has_started()) {
                 return started();
             }
+            if (has_ended()) {
+                return over();
+            }
             if (Steady::now() >= m_next_question) {
                 m_next_question = Steady::now() + k_slurm_period;
-                if (ask_slurm()) {
-                    return started();
+                const auto state = ask_slurm();
+                if (state && *state != JobState::pending) {
+                    return is_over(*state) ? over() : started();
                 }
             }
             if (m_options.max_wait && Steady::now() - m_begin >= *m_options.max_wait) {
@@ -82,21 +86,26 @@ private:
         return size && *size > 0;
     }
 
-    /// True when the job no longer waits. No answer is no news.
-    bool ask_slurm()
+    /// Somebody has withdrawn it.
+    bool has_ended() const { return m_store->size(layout::ended_json(m_run.key)).has_value(); }
+
+    /// Nothing when there is no answer. A job that is no longer known is over.
+    std::optional<JobState> ask_slurm()
     {
         const auto jobs = m_cluster->own_jobs();
         if (!jobs) {
             show(fmt::format("waiting; {}", jobs.error().text));
-            return false;
+            return std::nullopt;
         }
         const auto job = std::find_if(jobs->begin(), jobs->end(),
                                       [&](const Job& one) { return one.id == m_job; });
-        if (job == jobs->end() || job->state != JobState::pending) {
-            return true; // running, or ended already: the session finds out
+        if (job == jobs->end()) {
+            return JobState::cancelled;
         }
-        show(waiting_text(*job));
-        return false;
+        if (job->state == JobState::pending) {
+            show(waiting_text(*job));
+        }
+        return job->state;
     }
 
     std::string waiting_text(const Job& job) const
@@ -132,6 +141,13 @@ private:
         if (std::exchange(m_line_open, false)) {
             [[maybe_unused]] const auto count = ::write(STDERR_FILENO, "\n", 1);
         }
+    }
+
+    /// It has ended without a start, or so fast that nobody saw it: the session finds out.
+    Waited over()
+    {
+        close_line();
+        return Waited{};
     }
 
     Waited started()
