@@ -3,6 +3,7 @@
 #include "cli/config.h"
 #include "cli/say.h"
 #include "cli/verb.h"
+#include "core/descriptor.h"
 #include "embedded/cluster.h"
 #include "posix/clock.h"
 #include "posix/host.h"
@@ -22,10 +23,9 @@
 #include <exception>
 #include <fcntl.h>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <pwd.h>
-#include <sstream>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace gpuq {
@@ -47,16 +47,24 @@ bool is_set(const std::string& name)
 
 Result<std::string> read_file(const std::string& path)
 {
-    errno = 0;
-    std::ifstream stream(path, std::ios::binary);
-    std::ostringstream text;
-    text << stream.rdbuf();
-    if (stream.is_open() && !text.bad()) {
-        return text.str();
+    // A FIFO without a writer would hold us up for ever.
+    const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    if (!file) {
+        const bool missing = errno == ENOENT || errno == ENOTDIR;
+        return fail(missing ? Error::Kind::missing : Error::Kind::io,
+                    fmt::format("{}: {}", path, std::strerror(errno)));
     }
-    const bool missing = errno == ENOENT || errno == ENOTDIR;
-    return fail(missing ? Error::Kind::missing : Error::Kind::io,
-                fmt::format("{}: {}", path, std::strerror(errno)));
+    struct stat facts {};
+    if (::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) {
+        return fail(Error::Kind::io, fmt::format("{} is not a file", path));
+    }
+    std::string text(static_cast<std::size_t>(facts.st_size), '\0');
+    const ssize_t size = ::pread(file.get(), text.data(), text.size(), 0);
+    if (size < 0) {
+        return fail(Error::Kind::io, fmt::format("{}: {}", path, std::strerror(errno)));
+    }
+    text.resize(static_cast<std::size_t>(size));
+    return text;
 }
 
 /// The Slurm configuration to open; nothing: what libslurm itself would take.
@@ -228,6 +236,7 @@ int main(int argc, char** argv)
 {
     gpuq::fill_standard_streams();
     std::signal(SIGPIPE, SIG_IGN); // a closed pipe is an error of the write that meets it
+    std::signal(SIGXFSZ, SIG_IGN); // and so is a file that may not grow
     try {
         gpuq::DoorsOfThisMachine doors;
         return gpuq::cli::run_application(argc, argv, doors);

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import random
+import resource
 import signal
 import subprocess
 import time
@@ -184,6 +185,17 @@ def test_a_wait_is_withdrawn_by_INT(person):
         assert the_run(person).ended["cause"] == "stopped"
 
 
+def test_a_wait_that_somebody_else_withdraws_ends_soon_and_never_says_started(person):
+    with all_gpus_taken(person.cluster):
+        with person.start("run", "-J", "wd", "true") as client:
+            wait_for(lambda: is_waiting(person.cluster), 10)
+            assert person.gpuq("stop", "wd").returncode == 0
+            assert client.wait(5) == 123
+            words = client.stderr.read()
+            assert b"was stopped by" in words and b"started" not in words
+        wait_for(lambda: len(person.cluster.squeue()) == 2, 10, "the withdrawal")
+
+
 def test_max_wait_gives_up_with_122(person):
     with all_gpus_taken(person.cluster):
         begin = time.monotonic()
@@ -195,6 +207,25 @@ def test_max_wait_gives_up_with_122(person):
 
 
 # By hand
+
+def test_a_settings_file_that_is_no_file_is_said_at_once(person):
+    settings = person.home / "config" / "gpuq" / "config.yaml"
+    settings.parent.mkdir(parents=True)
+    try:
+        os.mkfifo(settings)
+        refused = person.gpuq("run", "true", timeout=10)
+        assert (refused.returncode, refused.stderr) == (125, f"gpuq: {settings} is not a file\n")
+    finally:
+        settings.unlink()
+
+
+def test_a_limit_on_file_sizes_refuses_and_leaves_nothing(person):
+    refused = person.gpuq("run", "true",
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)))
+    assert refused.returncode == 125, refused
+    assert "File too large" in refused.stderr
+    assert not records(person)
+
 
 def test_the_script_of_a_dry_run_does_the_same_by_hand(person):
     words = ["-t", "5m", "-g", "k80:2", "-J", "by hand", "--env", "GREETING=it's $HOME",
