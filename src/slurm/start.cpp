@@ -57,17 +57,21 @@ Answer allocate_once(job_desc_msg_t* message)
     return {SLURM_SUCCESS, JobId{job}, {}};
 }
 
+/// Asks a second time when no node is ending a job any more, and not more often: accounting keeps
+/// every request that was turned down as a failed job.
 Answer allocate_patiently(job_desc_msg_t* message, const std::string& partition)
 {
     Answer answer = allocate_once(message);
+    if (answer.code != ESLURM_NODES_BUSY || !is_a_node_completing(partition)) {
+        return answer;
+    }
     for (const auto pause : k_pauses) {
-        if (answer.code != ESLURM_NODES_BUSY || !is_a_node_completing(partition)) {
+        std::this_thread::sleep_for(pause);
+        if (!is_a_node_completing(partition)) {
             break;
         }
-        std::this_thread::sleep_for(pause);
-        answer = allocate_once(message);
     }
-    return answer;
+    return allocate_once(message);
 }
 
 /// One allocation or the reason why not. The answer may be lost on its way here: then the job, if
