@@ -91,6 +91,11 @@ bool runs_programs(const std::string& dir)
 Result<std::string> open_dir(const std::string& dir)
 {
     std::error_code failed;
+    const fs::path above = fs::path(dir).parent_path();
+    fs::create_directories(above.parent_path(), failed);
+    if (above.filename() == "gpuq" && geteuid() != 0) {
+        mkdir(above.c_str(), 0700); // the state folder: nobody else's business
+    }
     fs::create_directories(dir, failed);
     if (failed) {
         return fail(Error::Kind::io, fmt::format("can not make {}: {}; choose another --dir", dir,
