@@ -113,6 +113,7 @@ _gpuq_program()
             compopt -o default
         fi
     else
+        compopt -o filenames
         mapfile -t COMPREPLY < <(compgen -c -f -- "$current")
     fi
 }
