@@ -133,7 +133,7 @@ void Connection::limit_output()
     fcntl(m_output.get(), F_SETPIPE_SZ, k_largest_pipe);
     const int size = fcntl(m_output.get(), F_GETPIPE_SZ);
     // A page takes another write only where all of it fits, and srun's have 1 KiB at most.
-    m_room = static_cast<std::uint64_t>(std::max(size, 4 * PIPE_BUF)) / 4 * 3;
+    m_room = static_cast<std::uint64_t>(std::max(size, PIPE_BUF)) / 4 * 3;
     send(wire::OutputTaken{0, m_room});
 }
 
