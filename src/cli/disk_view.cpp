@@ -29,16 +29,21 @@ std::optional<wire::Ended> DiskView::look(Store& store)
 
 void DiskView::look_for_end(Store& store)
 {
-    const LookDoors doors{store, m_doors.clock(), [this] { return m_doors.cluster(); },
-                          [this] { return m_doors.accounting(); }};
     const bool may_ask = Clock::now() >= m_ask_at;
     if (may_ask) {
         m_ask_at = Clock::now() + k_ask_again;
     }
-    const RunStatus status = look_at(doors, m_run.key, may_ask ? Ask::if_needed : Ask::never);
-    if (status.state == RunState::ended && status.ending) {
-        m_ending = wire::Ended{*status.ending, 0, 0, status.last_lines};
+    const RunStatus found = status(store, may_ask ? Ask::if_needed : Ask::never);
+    if (found.state == RunState::ended && found.ending) {
+        m_ending = wire::Ended{*found.ending, 0, 0, found.last_lines};
     }
+}
+
+RunStatus DiskView::status(Store& store, Ask ask) const
+{
+    const LookDoors doors{store, m_doors.clock(), [this] { return m_doors.cluster(); },
+                          [this] { return m_doors.accounting(); }};
+    return look_at(doors, m_run.key, ask);
 }
 
 /// True when that is all there will ever be.

@@ -25,11 +25,17 @@ public:
     /// Hands what the log has beyond what was shown to the printer, as far as that takes it. Gives
     /// the end when it is known and all of the log has been read.
     std::optional<wire::Ended> look(Store& store);
+    /// True when the records say that the run has ended; asks nobody.
+    bool has_ended(Store& store) const
+    {
+        return status(store, Ask::never).state == RunState::ended;
+    }
     /// True when the run has ended and only the reading is left.
     bool knows_ending() const { return m_ending.has_value(); }
 
 private:
     using Clock = std::chrono::steady_clock;
+    RunStatus status(Store& store, Ask ask) const;
     void look_for_end(Store& store);
     bool print(Store& store);
 

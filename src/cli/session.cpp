@@ -201,7 +201,7 @@ void Session::on_signals()
             return leave(
                 static_cast<int>(interrupt ? ExitStatus::interrupted : ExitStatus::detached));
         }
-        if (!m_options.terminal && m_ended) { // nobody is left to send it to: it is for us
+        if (!m_options.terminal && is_over()) { // nobody is left to send it to: it is for us
             return leave(128 + *number);
         }
         if (!m_options.terminal && *number != SIGHUP) {
@@ -216,6 +216,16 @@ void Session::on_signals()
     if (m_signals.terminal_changed()) {
         on_terminal_changed();
     }
+}
+
+/// Known here, or only on disk: while nobody takes our output, nothing is read from the connection.
+bool Session::is_over() const
+{
+    if (m_ended) {
+        return true;
+    }
+    const auto store = m_doors.store();
+    return store && m_disk.has_ended(**store);
 }
 
 void Session::on_terminal_changed()

@@ -55,6 +55,7 @@ private:
     bool is_owner() const { return m_options.part == SessionOptions::Part::owner; }
     bool feeds() const;
     bool reads_stdin() const;
+    bool is_over() const;
     void wait_for_something();
     void on_signals();
     void on_interrupt();

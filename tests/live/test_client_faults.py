@@ -154,10 +154,10 @@ def test_a_run_whose_client_leaves_in_the_middle_of_its_input_ends(person):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_client_whose_output_nobody_takes_obeys_after_the_end(person, number):
-    with person.start("run", "sh", "-c", "seq 1 100000") as client:
+@pytest.mark.parametrize("lines", [100_000, 3_000_000])  # the second is more than a client keeps
+def test_a_client_whose_output_nobody_takes_obeys_after_the_end(person, lines, number):
+    with person.start("run", "seq", "1", lines) as client:
         wait_for(lambda: records(person) and the_run(person).ended, 20)
-        time.sleep(0.5)  # for the client to hear of it
         client.send_signal(number)
         assert client.wait(10) == 128 + number
 
