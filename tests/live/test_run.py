@@ -206,7 +206,7 @@ def test_max_wait_gives_up_with_122(person):
         wait_for(lambda: len(person.cluster.squeue()) == 2, 10, "the withdrawal")
 
 
-# By hand
+# What is wrong here
 
 def test_a_settings_file_that_is_no_file_is_said_at_once(person):
     settings = person.home / "config" / "gpuq" / "config.yaml"
@@ -226,6 +226,8 @@ def test_a_limit_on_file_sizes_refuses_and_leaves_nothing(person):
     assert "File too large" in refused.stderr
     assert not records(person)
 
+
+# By hand
 
 def test_the_script_of_a_dry_run_does_the_same_by_hand(person):
     words = ["-t", "5m", "-g", "k80:2", "-J", "by hand", "--env", "GREETING=it's $HOME",
