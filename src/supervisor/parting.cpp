@@ -34,14 +34,14 @@ bool Supervisor::nothing_left() const
     return childless || left_behind().empty();
 }
 
-/// The program died of TERM, and ours may be on its way: then the job is being ended.
+/// The program died of TERM or left on it, and ours may be on its way: then the job is being ended.
 bool Supervisor::may_still_be_terminated() const
 {
     const bool died_of_term = m_observed.wait_status && WIFSIGNALED(*m_observed.wait_status) &&
                               WTERMSIG(*m_observed.wait_status) == SIGTERM;
     const bool expected = m_observed.killing || m_observed.asked_signals.test(SIGTERM);
     return m_term == Term::looking_for_stop || m_term == Term::asking_slurm ||
-           (died_of_term && !expected && m_term == Term::none &&
+           ((died_of_term || m_program_caught_term) && !expected && m_term == Term::none &&
             m_now < m_program_ended_at + k_term_spread);
 }
 

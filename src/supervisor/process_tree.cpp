@@ -139,6 +139,16 @@ std::chrono::milliseconds cpu_time_of(const std::vector<pid_t>& processes)
                                      static_cast<unsigned long long>(::sysconf(_SC_CLK_TCK)));
 }
 
+bool catches(pid_t pid, int signal)
+{
+    const std::string text = proc_text(pid, "status");
+    const std::size_t at = text.find("\nSigCgt:");
+    unsigned long long caught = 0;
+    return at != std::string::npos &&
+           std::sscanf(text.c_str() + at, " SigCgt: %llx", &caught) == 1 &&
+           (caught >> (signal - 1) & 1) != 0;
+}
+
 bool kill_descendants(std::chrono::milliseconds patience)
 {
     const auto until = std::chrono::steady_clock::now() + patience;

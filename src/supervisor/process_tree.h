@@ -18,6 +18,10 @@ std::vector<pid_t> descendants(const std::vector<pid_t>& spared = {});
 /// Processor time that these and their ended children have used.
 std::chrono::milliseconds cpu_time_of(const std::vector<pid_t>& processes);
 
+/// That a process has a handler for a signal, or had one when it ended and is not reaped yet
+/// (SigCgt of proc(5)). False where it can not be seen.
+bool catches(pid_t pid, int signal);
+
 /// Kills (SIGKILL) and reaps all that is below the calling process, again and again until nothing
 /// is left or `patience` is over (a process in an uninterruptible sleep, or of another user).
 /// True when nothing is left.

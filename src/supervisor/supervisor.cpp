@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/supervisor.h"
 
+#include "supervisor/process_tree.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
@@ -184,9 +186,16 @@ void Supervisor::reap()
         if (m_slurm.pid() == child.si_pid) {
             return;
         }
+        const bool of_program =
+            m_program && child.si_pid == m_program->pid() && !m_observed.wait_status;
+        if (of_program) {
+            // An interactive shell catches it, and stays.
+            m_program_caught_term = !(m_run->request.pty && m_run->request.pty->shell) &&
+                                    catches(child.si_pid, SIGTERM);
+        }
         int status = 0;
         ::waitpid(child.si_pid, &status, 0);
-        if (m_program && child.si_pid == m_program->pid() && !m_observed.wait_status) {
+        if (of_program) {
             m_observed.wait_status = status;
             m_program_ended_at = m_now;
             m_input.give_up();

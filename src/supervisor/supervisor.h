@@ -132,6 +132,7 @@ private:
     bool m_guardian_gone = false;
     std::optional<std::string> m_stop_asked; ///< by whom
     Term m_term = Term::none;
+    bool m_program_caught_term = false;
     bool m_written = false, m_synced = false;
     bool m_looked_at_limit = false, m_asked_for_warning = false;
 

@@ -206,6 +206,21 @@ TEST(Term, AProgramThatLeavesByItselfAtTheLimitKeepsItsStatus)
     EXPECT_EQ(ending.cause, Cause::time_limit);
 }
 
+TEST(Term, ThatComesAfterAProgramHasLeftOnItIsStillTheReason)
+{
+    Stage stage = Stage::shell("trap 'exit 85' TERM; echo ready; while :; do sleep 0.02; done");
+    stage.slurm("state", state_number(JobState::timeout));
+    Client client = stage.begin();
+    ASSERT_TRUE(client.reads_until([&] { return client.started && client.out == "ready\n"; }));
+    // On a busy node the program may be gone before Slurm comes to us.
+    ::kill(client.started->pid, SIGTERM);
+    ASSERT_TRUE(eventually([&] { return ::kill(client.started->pid, 0) != 0; }));
+    ::kill(stage.supervisor(), SIGTERM);
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_EQ(client.ended->ending.cause, Cause::time_limit);
+    EXPECT_EQ(client.ended->ending.status, 85);
+}
+
 TEST(Term, SentByAPersonToARunningJobIsTheProgramsAffair)
 {
     Stage stage = Stage::shell("trap 'echo saved' TERM; echo ready; read line; read line; exit 3");
