@@ -18,6 +18,12 @@ constexpr std::size_t k_most = 200;
 /// A client of the socket that does not say who it is.
 constexpr auto k_introduction = 10s;
 
+/// slurmstepd's small packets wait for srun's acknowledgement of the one before, 40 ms in TCP. So
+/// the greeting goes together with the program's first output, and that with its end, when they
+/// come this soon. Nobody waits for the end at a terminal.
+constexpr auto k_greeting_waits = 15ms;
+constexpr auto k_output_waits = 4ms;
+
 /// A word for each key would be a packet in front of its echo, which then waits for that packet's
 /// acknowledgement: 40 ms in TCP. A client keeps what it was not told of, and is far from its
 /// limit.
@@ -57,6 +63,8 @@ void Clients::add_first(Descriptor input, Descriptor output, Clock::time_point n
     first.send(m_hello);
     own(first);
     introduce(first);
+    first.hold(now + k_greeting_waits,
+               m_typing == Typing::terminals ? Clock::duration{} : k_output_waits);
 }
 
 void Clients::add_to(PollSet& polls)
@@ -340,8 +348,9 @@ void Clients::history_came(LogWriter::Answer answer)
     }
 }
 
-void Clients::transmit(Clock::time_point now)
+std::optional<Clients::Clock::time_point> Clients::transmit(Clock::time_point now)
 {
+    std::optional<Clock::time_point> again;
     for (Member& member : m_members) {
         member.dead = member.dead || !member.connection.transmit(m_backlog, now);
         if (member.connection.wants_history()) {
@@ -349,8 +358,10 @@ void Clients::transmit(Clock::time_point now)
             m_log.ask_history(member.connection.id(), member.connection.bookmark(),
                               m_backlog.begin());
         }
+        again = member.connection.held_until() ? member.connection.held_until() : again;
     }
     bury(now);
+    return again;
 }
 
 void Clients::started(int pid)

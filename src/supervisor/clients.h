@@ -49,8 +49,8 @@ public:
     void add_to(PollSet& polls);
     void handle(const PollSet& polls, Clock::time_point now);
     void history_came(LogWriter::Answer answer);
-    /// Sends what can be sent.
-    void transmit(Clock::time_point now);
+    /// Sends what can be sent. Returns when it has to be called again at the latest.
+    std::optional<Clock::time_point> transmit(Clock::time_point now);
 
     // To all, now and later.
     void started(int pid);

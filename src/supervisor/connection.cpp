@@ -41,6 +41,12 @@ Connection::Connection(int id, Descriptor input, Descriptor output, Clock::time_
 {
 }
 
+void Connection::hold(Clock::time_point until, Clock::duration for_end)
+{
+    m_held_until = until;
+    m_held_for_end = for_end;
+}
+
 bool Connection::receive()
 {
     char piece[k_read];
@@ -67,6 +73,9 @@ void Connection::attach(const wire::Attach& attach, const Backlog& backlog)
 
 bool Connection::transmit(const Backlog& backlog, Clock::time_point now)
 {
+    if (holds_back(backlog, now)) {
+        return true;
+    }
     while (true) {
         if (!has_unsent()) {
             m_batch.clear();
@@ -99,6 +108,18 @@ bool Connection::write_batch(Clock::time_point now)
     m_sent += static_cast<std::size_t>(written);
     m_progress = now;
     return true;
+}
+
+bool Connection::holds_back(const Backlog& backlog, Clock::time_point now)
+{
+    if (m_held_until && !m_held_output && m_next < backlog.last()) {
+        m_held_output = true;
+        m_held_until = std::min(*m_held_until, now + m_held_for_end);
+    }
+    if (m_last || (m_held_until && now >= *m_held_until)) {
+        m_held_until.reset();
+    }
+    return m_held_until.has_value();
 }
 
 void Connection::fill(const Backlog& backlog)

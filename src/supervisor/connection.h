@@ -51,6 +51,10 @@ public:
     void send(const wire::Frame& frame) { m_frames += wire::encode(frame); }
     /// The frame after all output.
     void send_last(const wire::Frame& frame) { m_last = wire::encode(frame); }
+    /// Keeps what it is sent until then, so that it goes in one piece with the first output, or
+    /// with the end that comes within `for_end` of it.
+    void hold(Clock::time_point until, Clock::duration for_end);
+    std::optional<Clock::time_point> held_until() const { return m_held_until; }
     /// Writes on. False when the other end is gone.
     bool transmit(const Backlog& backlog, Clock::time_point now);
     /// There are bytes that the other end has not taken yet.
@@ -79,6 +83,7 @@ public:
     bool drained() const;
 
 private:
+    bool holds_back(const Backlog& backlog, Clock::time_point now);
     void fill(const Backlog& backlog);
     void fill_from_pieces();
     void fill_from_memory(const Backlog& backlog);
@@ -95,6 +100,9 @@ private:
     bool m_input_ended = false, m_left = false;
     Clock::time_point m_since, m_progress;
 
+    std::optional<Clock::time_point> m_held_until;
+    Clock::duration m_held_for_end{};
+    bool m_held_output = false;
     std::string m_frames;              ///< to be sent before output
     std::optional<std::string> m_last; ///< to be sent after it
     std::string m_batch;

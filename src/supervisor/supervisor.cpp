@@ -97,7 +97,9 @@ void Supervisor::round()
     if (m_phase == Phase::recording) {
         tell_the_end();
     }
-    m_clients->transmit(m_now);
+    if (const auto again = m_clients->transmit(m_now)) {
+        wake_at(*again);
+    }
     m_backlog.trim(m_clients->needed(m_now, m_options.patience.stalled));
     if (m_phase == Phase::parting) {
         part();
