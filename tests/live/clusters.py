@@ -41,14 +41,16 @@ GPUQ = str(BIN / "gpuq")
 
 
 def wait_for(condition, seconds=30.0, what=None):
-    """The first true value of condition(); fails the test when there is none in time."""
+    """The first true value of condition(); fails the test when there is none in time. `what` was
+    waited for: words, or what gives them then."""
     end = time.monotonic() + seconds
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > end:
-            pytest.fail(f"not within {seconds} s: {what or getattr(condition, '__name__', condition)}")
+            words = what() if callable(what) else what or getattr(condition, "__name__", condition)
+            pytest.fail(f"not within {seconds} s: {words}")
         time.sleep(0.02)
 
 
@@ -209,9 +211,9 @@ class Cluster:
     def wait_until_idle(self, seconds=60):
         """No allocation and no process of a job is left, and every GPU is free. A restarted slurmctld
         counts a node's GPUs right again only when the node has registered with it."""
-        def idle():
-            return not self.squeue() and not self.job_processes() and not self.used_gpus()
-        wait_for(idle, seconds, "an idle cluster")
+        def busy():
+            return self.squeue() or self.job_processes() or self.used_gpus()
+        wait_for(lambda: not busy(), seconds, lambda: f"an idle cluster; last: {busy()}")
 
     def used_gpus(self):
         """What sinfo says is in use, a text for each node where it is not 0."""
