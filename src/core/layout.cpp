@@ -149,14 +149,9 @@ std::string job_index_in(const std::string& folder, JobId job)
     return fmt::format("{}/{}/{}", job_indexes(), folder, job.value);
 }
 
-std::string socket_dir(unsigned uid)
-{
-    return fmt::format("/tmp/gpuq-{}", uid);
-}
-
 std::string socket(unsigned uid, const RunKey& key, LinkNumber link)
 {
-    return fmt::format("{}/{}.{}", socket_dir(uid), key.text(), link.value);
+    return fmt::format("gpuq-{}/{}.{}", uid, key.text(), link.value);
 }
 
 } // namespace gpuq::layout

@@ -73,9 +73,8 @@ constexpr const char* k_connect_known_hosts = "known_hosts";
 constexpr const char* k_connect_host_key = "host_key";
 constexpr const char* k_connect_authorized = "authorized_keys";
 
-/// Where the supervisor of a link listens, on the node: an absolute path inside a 0700 folder
-/// of the user, short enough for sun_path.
-std::string socket_dir(unsigned uid);
+/// Where the supervisor of a link listens, on the node: a name for an abstract socket (unix(7)),
+/// short enough for sun_path with the NUL before it.
 std::string socket(unsigned uid, const RunKey&, LinkNumber);
 
 } // namespace gpuq::layout

@@ -55,7 +55,7 @@ Result<CommandLine> parse_command_line(const std::vector<std::string>& words,
         options.job = JobId{*job};
     }
     options.node = variables("SLURMD_NODENAME").value_or(host);
-    options.socket_dir = layout::socket_dir(uid);
+    options.socket = layout::socket(uid, options.key, options.link);
     if (const auto end = number_in<std::int64_t>(variables("SLURM_JOB_END_TIME"))) {
         options.ends_at = Time{std::chrono::seconds{*end}};
     }

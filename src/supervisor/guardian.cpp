@@ -111,8 +111,6 @@ int journal_the_loss(Doors& doors, const Options& options)
 int clean_up_after_a_killed_supervisor(Doors& doors, const Options& options)
 {
     kill_descendants(k_kill_patience);
-    ::unlink(fmt::format("{}/{}.{}", options.socket_dir, options.key.text(), options.link.value)
-                 .c_str());
     return journal_the_loss(doors, options);
 }
 

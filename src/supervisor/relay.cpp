@@ -31,11 +31,9 @@ constexpr std::size_t k_piece = 64 << 10;
 
 Result<Descriptor> connect_soon(const Options& options)
 {
-    const std::string path =
-        fmt::format("{}/{}.{}", options.socket_dir, options.key.text(), options.link.value);
     const auto until = std::chrono::steady_clock::now() + options.patience.connecting;
     while (true) {
-        auto socket = connect_to(options.socket_dir, path);
+        auto socket = connect_to(options.socket);
         if (socket || std::chrono::steady_clock::now() >= until) {
             return socket;
         }

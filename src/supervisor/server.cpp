@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -19,30 +19,30 @@ constexpr int k_waiting_clients = 64;
 /// After nobody could be let in: what waits would keep the loop spinning.
 constexpr int k_pause_ms = 20;
 
-Result<sockaddr_un> address_of(const std::string& path)
-{
+/// An address in the abstract namespace: its name follows a NUL, and ends with the address.
+struct Address {
     sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path.size() >= sizeof address.sun_path) {
-        return fail(Error::Kind::io, fmt::format("{}: too long for a socket", path));
+    socklen_t size = 0;
+
+    const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address); }
+};
+
+Result<Address> address_of(const std::string& name)
+{
+    Address made;
+    made.address.sun_family = AF_UNIX;
+    if (name.size() >= sizeof made.address.sun_path) {
+        return fail(Error::Kind::io, fmt::format("{}: too long for a socket", name));
     }
-    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-    return address;
+    std::memcpy(made.address.sun_path + 1, name.data(), name.size());
+    made.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+    return made;
 }
 
-/// In /tmp anybody could have made it: it has to be a folder of ours that nobody else may enter.
-Result<void> check_folder(const std::string& folder)
+Error socket_error(const std::string& name, int number)
 {
-    struct stat status {};
-    if (::lstat(folder.c_str(), &status) != 0) {
-        return fail(errno == ENOENT ? Error::Kind::missing : Error::Kind::io,
-                    fmt::format("{}: {}", folder, error_text(errno)));
-    }
-    if (!S_ISDIR(status.st_mode) || status.st_uid != ::geteuid() || (status.st_mode & 077) != 0) {
-        return fail(Error::Kind::denied,
-                    fmt::format("{} is not a folder of this user with mode 0700", folder));
-    }
-    return {};
+    return {number == ECONNREFUSED ? Error::Kind::missing : Error::Kind::io,
+            fmt::format("the socket @{}: {}", name, error_text(number))};
 }
 
 bool is_same_user(int socket)
@@ -60,33 +60,21 @@ Descriptor spare()
 
 } // namespace
 
-Server::Server(Descriptor socket, std::string path)
+Server::Server(Descriptor socket)
     : m_socket(std::move(socket))
     , m_spare(spare())
-    , m_path(std::move(path))
 {
 }
 
-Server::~Server()
+Result<Server> Server::listen(const std::string& name)
 {
-    if (m_socket) {
-        ::unlink(m_path.c_str());
-    }
-}
-
-Result<Server> Server::listen(const std::string& folder, const std::string& path)
-{
-    ::mkdir(folder.c_str(), 0700);
-    TRY(check_folder(folder));
-    TRY_ASSIGN(const sockaddr_un address, address_of(path));
+    TRY_ASSIGN(const Address address, address_of(name));
     Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    ::unlink(path.c_str());
-    if (!socket ||
-        ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+    if (!socket || ::bind(socket.get(), address.get(), address.size) != 0 ||
         ::listen(socket.get(), k_waiting_clients) != 0) {
-        return fail(Error::Kind::io, fmt::format("{}: {}", path, error_text(errno)));
+        return socket_error(name, errno);
     }
-    return Server(std::move(socket), path);
+    return Server(std::move(socket));
 }
 
 Descriptor Server::accept(std::string_view refusal)
@@ -119,19 +107,16 @@ Descriptor Server::next()
     return Descriptor(::accept4(m_socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
 }
 
-Result<Descriptor> connect_to(const std::string& folder, const std::string& path)
+Result<Descriptor> connect_to(const std::string& name)
 {
-    TRY(check_folder(folder));
-    TRY_ASSIGN(const sockaddr_un address, address_of(path));
+    TRY_ASSIGN(const Address address, address_of(name));
     Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (!socket ||
-        ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-        return fail(errno == ENOENT || errno == ECONNREFUSED ? Error::Kind::missing
-                                                             : Error::Kind::io,
-                    fmt::format("{}: {}", path, error_text(errno)));
+    if (!socket || ::connect(socket.get(), address.get(), address.size) != 0) {
+        return socket_error(name, errno);
     }
     if (!is_same_user(socket.get())) {
-        return fail(Error::Kind::denied, fmt::format("{}: another user listens there", path));
+        return fail(Error::Kind::denied,
+                    fmt::format("the socket @{}: another user listens there", name));
     }
     return socket;
 }

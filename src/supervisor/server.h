@@ -10,15 +10,12 @@
 
 namespace gpuq::supervisor {
 
-/// The unix socket on the node through which relays and guards come. Only processes of the same
-/// user are let in; the folder is the user's, 0700, no symbolic link.
+/// The abstract unix socket (unix(7)) on the node through which relays and guards come: it needs no
+/// folder that others could spoil, and goes with its supervisor. Anybody may knock, so each side
+/// looks who the other is (SO_PEERCRED): only processes of the same user are let in.
 class Server {
 public:
-    /// `path` lies in `folder`, which is made if need be. A stale socket of that name goes.
-    static Result<Server> listen(const std::string& folder, const std::string& path);
-    ~Server();
-    Server(Server&&) noexcept = default;
-    Server& operator=(Server&&) noexcept = default;
+    static Result<Server> listen(const std::string& name);
 
     int fd() const { return m_socket.get(); }
     /// A client, non-blocking; nothing when there is none. One for whom there is no descriptor
@@ -28,14 +25,13 @@ public:
     void turn_away(std::string_view refusal);
 
 private:
-    Server(Descriptor socket, std::string path);
+    explicit Server(Descriptor socket);
     Descriptor next();
     Descriptor m_socket;
     Descriptor m_spare; ///< given up to turn a client away when there are no descriptors left
-    std::string m_path;
 };
 
 /// Connects to a supervisor of the same user. `missing` when none listens there.
-Result<Descriptor> connect_to(const std::string& folder, const std::string& path);
+Result<Descriptor> connect_to(const std::string& name);
 
 } // namespace gpuq::supervisor

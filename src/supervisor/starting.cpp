@@ -91,9 +91,7 @@ void Supervisor::start()
     if (m_options.first) {
         m_clients->add_first(taken_stream(STDIN_FILENO), taken_stream(STDOUT_FILENO), m_now);
     }
-    auto server = Server::listen(
-        m_options.socket_dir,
-        fmt::format("{}/{}.{}", m_options.socket_dir, m_options.key.text(), m_options.link.value));
+    auto server = Server::listen(m_options.socket);
     if (server) {
         m_clients->listen(*std::move(server));
     } else {

@@ -57,7 +57,7 @@ struct Options {
     bool first = false;
     std::optional<JobId> job;
     std::string node;            ///< this node's name
-    std::string socket_dir;      ///< layout::socket_dir
+    std::string socket;          ///< layout::socket
     std::optional<Time> ends_at; ///< when Slurm said so at the start
     Patience patience;
 };

@@ -176,11 +176,6 @@ def assert_nothing_left(cluster, seconds=60):
         wait_for(lambda: not cluster.squeue(), 30, "an empty queue after the tidying")
 
 
-def sockets_left():
-    folder = pathlib.Path(f"/tmp/gpuq-{os.geteuid()}")
-    return list(folder.iterdir()) if folder.exists() else []
-
-
 def read_available(stream, seconds=20, size=1):
     """Bytes of a client's pipe: at least `size` of them."""
     os.set_blocking(stream.fileno(), False)

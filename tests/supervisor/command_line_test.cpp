@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/command_line.h"
 
+#include "core/layout.h"
+
 #include <gtest/gtest.h>
 
 #include <map>
@@ -35,7 +37,7 @@ TEST(CommandLine, IsWhatStepAndScriptSay)
     EXPECT_EQ(line->options.link, LinkNumber{2});
     EXPECT_EQ(line->options.job, JobId{4242});
     EXPECT_EQ(line->options.node, "n1");
-    EXPECT_EQ(line->options.socket_dir, "/tmp/gpuq-1000");
+    EXPECT_EQ(line->options.socket, layout::socket(1000, line->options.key, line->options.link));
     EXPECT_EQ(line->options.ends_at, Time{std::chrono::seconds{1795180318}});
 }
 

@@ -385,7 +385,9 @@ TEST(Guardian, CleansUpAfterAKilledSupervisor)
     EXPECT_EQ(stage.slurm_calls(), "complete 42 119\n");
     EXPECT_TRUE(is_gone(client.started->pid));
     EXPECT_TRUE(is_gone(daemon));
-    EXPECT_FALSE(std::filesystem::exists(stage.socket_path()));
+    const auto socket = connect_to(stage.options.socket);
+    ASSERT_FALSE(socket);
+    EXPECT_EQ(socket.error().kind, Error::Kind::missing);
 }
 
 TEST(Guardian, WhenItIsKilledTheSupervisorEndsTheRun)

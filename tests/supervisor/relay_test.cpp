@@ -196,19 +196,41 @@ TEST(Guard, ThatIsNotLetInEndsNoRun)
     EXPECT_EQ(client.ended->ending.status, 2);
 }
 
-TEST(Socket, OfSomebodyElseIsNotUsed)
+TEST(Socket, ThatIsTakenIsNotUsed)
 {
     Stage stage = Stage::shell("echo hi");
-    std::filesystem::create_directories(stage.root() / "open");
-    std::filesystem::permissions(stage.root() / "open", std::filesystem::perms::all);
-    std::filesystem::create_directory_symlink("open", stage.options.socket_dir);
+    const auto taken = Server::listen(stage.options.socket);
+    ASSERT_TRUE(taken);
     Client client = stage.begin();
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_EQ(client.out, "hi\n");
     ASSERT_EQ(client.notes.size(), 1U);
-    EXPECT_NE(client.notes[0].find("is not a folder of this user with mode 0700"),
-              std::string::npos);
-    EXPECT_TRUE(std::filesystem::is_empty(stage.root() / "open"));
+    EXPECT_NE(client.notes[0].find("Address already in use"), std::string::npos);
+}
+
+TEST(Socket, OfSomebodyElseIsNotUsed)
+{
+    if (::geteuid() != 0) {
+        GTEST_SKIP() << "only root may be somebody else";
+    }
+    const std::string name = "gpuq-test-" + std::to_string(::getpid());
+    const pid_t somebody = ::fork();
+    if (somebody == 0) {
+        constexpr uid_t k_nobody = 65534;
+        const auto server =
+            ::setuid(k_nobody) == 0 ? Server::listen(name) : Result<Server>(Error{});
+        ::pause();
+        ::_exit(server ? 0 : 1);
+    }
+    Error seen;
+    EXPECT_TRUE(eventually([&] {
+        const auto socket = connect_to(name);
+        seen = socket ? Error{} : socket.error();
+        return seen.kind != Error::Kind::missing;
+    }));
+    EXPECT_EQ(seen.kind, Error::Kind::denied) << seen.text;
+    ::kill(somebody, SIGKILL);
+    ::waitpid(somebody, nullptr, 0);
 }
 
 } // namespace

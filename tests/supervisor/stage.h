@@ -316,7 +316,7 @@ public:
         options.first = true;
         options.job = JobId{42};
         options.node = "n1";
-        options.socket_dir = m_root / "sockets";
+        options.socket = m_root / "socket";
         options.patience.stalled = 500ms;
         options.patience.closing = 300ms;
         options.patience.leftover_output = 100ms;
@@ -403,17 +403,13 @@ public:
     {
         Descriptor socket;
         eventually([&] {
-            auto connected = connect_to(options.socket_dir, socket_path());
+            auto connected = connect_to(options.socket);
             if (connected) {
                 socket = *std::move(connected);
             }
             return static_cast<bool>(socket);
         });
         return socket;
-    }
-    std::string socket_path() const
-    {
-        return options.socket_dir + "/" + run.key.text() + "." + std::to_string(options.link.value);
     }
 
     /// The exit status of the process that Slurm started.
