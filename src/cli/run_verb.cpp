@@ -9,6 +9,7 @@
 #include "cli/waiting.h"
 #include "core/layout.h"
 #include "report/json.h"
+#include "runs/evidence.h"
 #include "runs/find.h"
 #include "runs/patience.h"
 #include "runs/plan.h"
@@ -25,12 +26,19 @@
 namespace gpuq::cli {
 namespace {
 
-/// The newest job of the run that a person means.
-Result<JobId> job_of_run(Store& store, const std::string& word)
+/// The newest job of the run that a person means. `usage` when it has ended, and not well: what
+/// follows it would never start.
+Result<JobId> job_to_follow(Store& store, const std::string& word)
 {
     TRY_ASSIGN(const RunKey key, find_run(store, word));
     TRY_ASSIGN(const std::string text, store.read(layout::job_json(key, LinkNumber{1})));
     TRY_ASSIGN(const LinkJob link, link_job_from_json(text));
+    if (const auto ending = read_ending(store, key); ending && ending->status != 0) {
+        return fail(Error::Kind::usage,
+                    fmt::format("--after {}: run {} has ended already, with exit status {}, so that "
+                                "nothing would start after it; gpuq show {} tells more",
+                                word, link.job.value, ending->status, link.job.value));
+    }
     return link.job;
 }
 
@@ -121,7 +129,7 @@ private:
     {
         if (m_options.after) {
             TRY_ASSIGN(Store* const store, m_doors.store());
-            TRY_ASSIGN(m_options.asked.after, job_of_run(*store, *m_options.after));
+            TRY_ASSIGN(m_options.asked.after, job_to_follow(*store, *m_options.after));
         }
         TRY_ASSIGN(Surroundings here, surroundings(m_doors));
         if (needs_nodes(m_options.asked)) {

@@ -69,6 +69,7 @@ void write_resources(Script& script, const JobSpec& spec)
     script.directive("qos", spec.qos);
     if (spec.after_ok) {
         script.directive("dependency", fmt::format("afterok:{}", spec.after_ok->value));
+        script.directive("kill-on-invalid-dep", "yes");
     }
 }
 

@@ -56,10 +56,27 @@ std::string by_whom(const StopRequest& stop)
     return stop.by.empty() ? std::string() : "by " + stop.by;
 }
 
+/// Slurm cancels what was to follow a run (`--after`) that did not end well: accounting names nobody
+/// then, and no reason.
+bool could_never_start(const Evidence& seen, std::optional<std::uint32_t> cancelled_by)
+{
+    if (const auto* job = std::get_if<Job>(&seen.slurm)) {
+        return job->reason == "DependencyNeverSatisfied";
+    }
+    return seen.run && seen.run->request.after && !cancelled_by && !had_supervisor(seen);
+}
+
 Ending stopped_or_cancelled(const Evidence& seen, std::optional<std::uint32_t> by, Time at)
 {
     if (seen.stop && seen.stop->at <= at + k_clock_slack) {
         return {number(ExitStatus::stopped), Cause::stopped, by_whom(*seen.stop), at};
+    }
+    if (could_never_start(seen, by)) {
+        const auto after = seen.run ? seen.run->request.after : std::nullopt;
+        return {number(ExitStatus::internal), Cause::not_started,
+                fmt::format("{}, which it was to follow, did not end well",
+                            after ? fmt::format("run {}", after->value) : "the run"),
+                at};
     }
     const std::string who = !by ? "" : *by == 0 ? "by root" : fmt::format("by user id {}", *by);
     return {number(ExitStatus::stopped), Cause::cancelled, who, at};

@@ -434,6 +434,22 @@ def test_after_waits_for_a_good_end(person):
         assert client.stdout.read() == b"second\n"
 
 
+def test_after_a_bad_end_nothing_starts(person):
+    (person.home / "gate").touch()
+    person.gpuq("run", "--detach", "-J", "first", "sh", "-c", "while [ -e gate ]; do sleep 0.1; done; exit 4")
+    [(job, _, _)] = wait_for(person.cluster.squeue, 30, "the first run")
+    with person.start("run", "--after", "first", "echo", "second") as client:
+        wait_for(lambda: len(person.cluster.squeue()) == 2, 30, "one that waits for the other")
+        (person.home / "gate").unlink()
+        out, said = client.communicate(timeout=60)
+        assert (client.returncode, out) == (125, b""), said
+        assert f"run {job}, which it was to follow, did not end well" in said.decode()
+    refused = person.gpuq("run", "--after", "first", "echo", "third")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "exit status 4" in refused.stderr
+    assert len(records(person)) == 2
+
+
 def test_twenty_runs_at_once_all_end_well(person):
     clients = [subprocess.Popen([person.cluster.binary, "-Q", "run", "sh", "-c", f"echo {n}; exit {n}"],
                                 env=person.env, cwd=person.home, stdin=subprocess.DEVNULL,

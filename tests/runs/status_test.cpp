@@ -308,6 +308,28 @@ TEST(Status, SaysWhoStoppedOrCancelledARun)
     EXPECT_EQ(conclude(with(submitted(), NoSuchJob{}, cancelled), k_now).ending->detail, "by root");
 }
 
+TEST(Status, TellsARunThatCouldNeverStartFromACancelledOne)
+{
+    Evidence seen = submitted();
+    seen.run->request.after = JobId{6};
+    Job cancelled = job(JobState::cancelled);
+    cancelled.reason = "DependencyNeverSatisfied";
+    const Ending ending = *conclude(with(seen, cancelled), k_now).ending;
+    EXPECT_EQ(ending.cause, Cause::not_started);
+    EXPECT_EQ(ending.status, 125);
+    EXPECT_EQ(ending.detail, "run 6, which it was to follow, did not end well");
+    const auto cause = [&](SlurmAnswer slurm, PastAnswer answer) {
+        return conclude(with(seen, std::move(slurm), std::move(answer)), k_now).ending->cause;
+    };
+    EXPECT_EQ(cause(cancelled, past(JobState::cancelled)), Cause::not_started);
+    EXPECT_EQ(cause(NoSuchJob{}, past(JobState::cancelled)), Cause::not_started);
+    PastJob by_somebody = past(JobState::cancelled);
+    by_somebody.cancelled_by = 1001;
+    EXPECT_EQ(cause(NoSuchJob{}, by_somebody), Cause::cancelled);
+    cancelled.reason = "Dependency";
+    EXPECT_EQ(cause(cancelled, NotAsked{}), Cause::cancelled);
+}
+
 TEST(Status, DoesNotTakeALateStopRequestForTheCause)
 {
     Job cancelled = job(JobState::cancelled);
