@@ -41,22 +41,6 @@ void be_quiet_and_small(int answer)
     ::close(null);
 }
 
-bool try_to_complete(Doors& doors, JobId job, int status)
-{
-    auto helper = Helper::start([&] {
-        auto cluster = doors.cluster();
-        return std::string(cluster && (*cluster)->complete(job, status) ? "done" : "");
-    });
-    if (!helper) {
-        return false;
-    }
-    pollfd wait{helper->answer(), POLLIN, 0};
-    while (::poll(&wait, 1, std::chrono::milliseconds(k_helper_patience).count()) < 0 &&
-           errno == EINTR) {
-    }
-    return helper->finish() == "done";
-}
-
 } // namespace
 
 std::optional<Helper> Helper::start(const std::function<std::string()>& question)
@@ -121,9 +105,24 @@ std::optional<JobNews> job_news_in(const std::string& answer)
                                : std::nullopt};
 }
 
+bool complete_once(Doors& doors, JobId job, int status, std::chrono::milliseconds patience)
+{
+    auto helper = Helper::start([&] {
+        auto cluster = doors.cluster();
+        return std::string(cluster && (*cluster)->complete(job, status) ? "done" : "");
+    });
+    if (!helper) {
+        return false;
+    }
+    pollfd wait{helper->answer(), POLLIN, 0};
+    while (::poll(&wait, 1, static_cast<int>(patience.count())) < 0 && errno == EINTR) {
+    }
+    return helper->finish() == "done";
+}
+
 void complete_for_ever(Doors& doors, JobId job, int status)
 {
-    for (auto pause = 1s; !try_to_complete(doors, job, status);
+    for (auto pause = 1s; !complete_once(doors, job, status, k_helper_patience);
          pause = std::min<std::chrono::seconds>(pause * 2, k_longest_pause)) {
         std::this_thread::sleep_for(pause);
     }

@@ -38,7 +38,10 @@ struct JobNews {
 std::string ask_job(Doors& doors, JobId job);
 std::optional<JobNews> job_news_in(const std::string& answer);
 
-/// Ends the allocation with `status`: in helpers, again after 1, 2, 4 .. 30 s, until Slurm has
+/// Ends the allocation with `status`, in a helper that gets so much time. True when Slurm has
+/// confirmed it.
+bool complete_once(Doors& doors, JobId job, int status, std::chrono::milliseconds patience);
+/// The same: in helpers, again after 1, 2, 4 .. 30 s, until Slurm has
 /// confirmed it.
 void complete_for_ever(Doors& doors, JobId job, int status);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/supervisor.h"
 
+#include "supervisor/helper.h"
 #include "supervisor/process_tree.h"
 
 #include <algorithm>
@@ -15,6 +16,7 @@ using namespace std::chrono_literals;
 
 constexpr auto k_leftovers_pause = 5ms;
 constexpr auto k_leftovers_patience = 10s;
+constexpr auto k_complete_first = 3s;
 
 } // namespace
 
@@ -75,6 +77,11 @@ void Supervisor::record_end()
     m_observed.out_of_memory = killed_between(m_memory_before, memory_events());
     m_observed.gpu_out_of_memory = m_tail.says_gpu_out_of_memory();
     m_ending = decide(m_observed, m_doors.clock.now());
+    if (has_to_complete()) {
+        // An end on disk is taken for the end of the job, and whoever killed the guardian may kill
+        // us before we come to it.
+        m_completed = complete_once(m_doors, *m_options.job, m_ending.status, k_complete_first);
+    }
     Event ended = event(Event::Kind::ended);
     ended.status = m_ending.status;
     ended.cause = m_ending.cause;

@@ -286,7 +286,7 @@ void run_program(Doors& doors, const Options& options, int goodbye, int guardian
     Supervisor supervisor(doors, options, guardian);
     const int status = supervisor.run();
     write_all(goodbye, std::string_view(reinterpret_cast<const char*>(&status), sizeof status));
-    if (supervisor.guardian_gone() && options.first && options.job) {
+    if (supervisor.has_to_complete()) {
         complete_for_ever(doors, *options.job, status);
     }
     // Nothing is torn down: a thread may still hang in a write.

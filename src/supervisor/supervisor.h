@@ -36,8 +36,11 @@ public:
 
     /// From the record of the run to its end; the status of the run.
     int run();
-    /// The guardian is gone: the allocation is the caller's to end.
-    bool guardian_gone() const { return m_guardian_gone; }
+    /// The guardian is gone, and has left an allocation to be ended.
+    bool has_to_complete() const
+    {
+        return m_guardian_gone && m_options.first && m_options.job && !m_completed;
+    }
 
 private:
     using Clock = std::chrono::steady_clock;
@@ -129,7 +132,7 @@ private:
     Phase m_phase = Phase::running;
     Observed m_observed;
     Ending m_ending;
-    bool m_guardian_gone = false;
+    bool m_guardian_gone = false, m_completed = false;
     std::optional<std::string> m_stop_asked; ///< by whom
     Term m_term = Term::none;
     bool m_program_caught_term = false;

@@ -398,9 +398,11 @@ TEST(Guardian, WhenItIsKilledTheSupervisorEndsTheRun)
     ::kill(stage.guardian(), SIGKILL);
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_EQ(client.ended->ending.status, 119);
+    EXPECT_EQ(stage.slurm_calls(), "complete 42 119\n") << "who reads the end does not look again";
     client.close_all();
-    EXPECT_TRUE(eventually([&] { return stage.slurm_calls() == "complete 42 119\n"; }));
-    EXPECT_TRUE(eventually([&] { return is_gone(client.started->pid); }));
+    EXPECT_TRUE(eventually([&] { return is_gone(stage.supervisor()); }));
+    EXPECT_EQ(stage.slurm_calls(), "complete 42 119\n");
+    EXPECT_TRUE(is_gone(client.started->pid));
 }
 
 } // namespace
