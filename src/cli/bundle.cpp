@@ -157,7 +157,7 @@ private:
         }
         for (const auto& path :
              {layout::log(key, link, Stream::out), layout::log(key, link, Stream::err),
-              layout::link_dir(key, link) + "/slurm.log"}) {
+              layout::slurm_log(key, link)}) {
             if (m_store.size(path)) {
                 add_text(folder + path.substr(path.rfind('/') + 1), last_lines(m_store, path));
             }

@@ -34,10 +34,11 @@ Result<JobId> job_to_follow(Store& store, const std::string& word)
     TRY_ASSIGN(const std::string text, store.read(layout::job_json(key, LinkNumber{1})));
     TRY_ASSIGN(const LinkJob link, link_job_from_json(text));
     if (const auto ending = read_ending(store, key); ending && ending->status != 0) {
-        return fail(Error::Kind::usage,
-                    fmt::format("--after {}: run {} has ended already, with exit status {}, so that "
-                                "nothing would start after it; gpuq show {} tells more",
-                                word, link.job.value, ending->status, link.job.value));
+        return fail(
+            Error::Kind::usage,
+            fmt::format("--after {}: run {} has ended already, with exit status {}, so that "
+                        "nothing would start after it; gpuq show {} tells more",
+                        word, link.job.value, ending->status, link.job.value));
     }
     return link.job;
 }
@@ -165,8 +166,8 @@ private:
         TRY_ASSIGN(const std::string supervisor, m_doors.supervisor());
         Submission submission{run, plan.spec, {}, {}, true};
         submission.spec.comment = job_comment(run.key);
-        submission.spec.output = fmt::format("{}/{}/slurm.log", m_store->root(),
-                                             layout::link_dir(run.key, LinkNumber{1}));
+        submission.spec.output =
+            fmt::format("{}/{}", m_store->root(), layout::slurm_log(run.key, LinkNumber{1}));
         submission.step = {supervisor, "run", m_store->root(), run.key.text(), "1", "--first"};
         submission.script = batch_script({supervisor, m_store->root(), run.key, LinkNumber{1}},
                                          run.request, plan.spec);

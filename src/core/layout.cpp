@@ -64,6 +64,11 @@ std::string link_dir(const RunKey& key, LinkNumber link)
     return fmt::format("{}/link-{}", run_dir(key), link.value);
 }
 
+std::string slurm_log(const RunKey& key, LinkNumber link)
+{
+    return link_dir(key, link) + "/slurm.log";
+}
+
 std::string job_json(const RunKey& key, LinkNumber link)
 {
     return in_link(key, link, "job.json");

@@ -148,6 +148,7 @@ private:
         if (std::holds_alternative<NoSuchJob>(answer) || (job != nullptr && is_over(job->state))) {
             // The supervisor's last word may have come between reading the disk and asking.
             seen = read_evidence(m_doors.store, seen.key);
+            read_slurm_log(seen);
         }
         if (job != nullptr && !seen.job) {
             seen.job =
@@ -161,6 +162,12 @@ private:
         if (needs_accounting(seen)) {
             seen.past = ask_accounting(m_doors, seen.key, seen.job->job);
         }
+    }
+
+    void read_slurm_log(Evidence& seen)
+    {
+        const auto text = m_doors.store.read(layout::slurm_log(seen.key, seen.link));
+        seen.slurm_log = text ? *text : "";
     }
 
     RunStatus conclude_and_repair(const Evidence& seen)

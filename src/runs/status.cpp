@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/status.h"
 
+#include "core/sanitise.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -56,8 +58,8 @@ std::string by_whom(const StopRequest& stop)
     return stop.by.empty() ? std::string() : "by " + stop.by;
 }
 
-/// Slurm cancels what was to follow a run (`--after`) that did not end well: accounting names nobody
-/// then, and no reason.
+/// Slurm cancels what was to follow a run (`--after`) that did not end well: accounting names
+/// nobody then, and no reason.
 bool could_never_start(const Evidence& seen, std::optional<std::uint32_t> cancelled_by)
 {
     if (const auto* job = std::get_if<Job>(&seen.slurm)) {
@@ -82,10 +84,22 @@ Ending stopped_or_cancelled(const Evidence& seen, std::optional<std::uint32_t> b
     return {number(ExitStatus::stopped), Cause::cancelled, who, at};
 }
 
+std::string last_line_of(std::string_view text)
+{
+    constexpr std::size_t k_longest = 300;
+    text = text.substr(0, text.find_last_not_of("\r\n \t") + 1);
+    text.remove_prefix(text.find_last_of('\n') + 1); // npos + 1 is 0
+    return sanitised(text.substr(0, k_longest));
+}
+
 /// FAILED. The job's status is the program's when the supervisor lived to hand it on.
 Ending failed(const Evidence& seen, std::optional<int> exit_status, Time at)
 {
     const int status = exit_status.value_or(number(ExitStatus::lost));
+    if (!had_supervisor(seen) && !seen.slurm_log.empty()) {
+        return {number(ExitStatus::internal), Cause::not_started,
+                "its supervisor left no word, but its job: " + last_line_of(seen.slurm_log), at};
+    }
     if (!had_supervisor(seen)) {
         // "Signal 53" is how Slurm says that it could not start the script.
         return {status > 128 ? number(ExitStatus::internal) : status, Cause::not_started,

@@ -44,6 +44,7 @@ struct Evidence {
     SlurmAnswer slurm;
     PastAnswer past;
     bool step_is_over = false; ///< Slurm says so of the supervisor's step
+    std::string slurm_log;     ///< the end of what was said before there was a supervisor; hostile
 };
 
 enum class RunState {

@@ -330,6 +330,21 @@ TEST(Status, TellsARunThatCouldNeverStartFromACancelledOne)
     EXPECT_EQ(cause(cancelled, NotAsked{}), Cause::cancelled);
 }
 
+TEST(Status, QuotesWhatWasSaidBeforeThereWasASupervisor)
+{
+    Evidence seen = with(submitted(), failed_with(127));
+    seen.slurm_log = "first\nslurm_script: line 2: /x\033[31m/gpuq-supervisor: No such file\n\n";
+    const Ending ending = *conclude(seen, k_now).ending;
+    EXPECT_EQ(ending.cause, Cause::not_started);
+    EXPECT_EQ(ending.status, 125);
+    EXPECT_EQ(ending.detail.find('\033'), std::string::npos);
+    EXPECT_TRUE(ending.detail.ends_with("/gpuq-supervisor: No such file")) << ending.detail;
+    EXPECT_EQ(ending.detail.find("first"), std::string::npos);
+    Evidence supervised_one = with(supervised(k_made), failed_with(3));
+    supervised_one.slurm_log = "a warning";
+    EXPECT_EQ(conclude(supervised_one, k_now).ending->status, 3);
+}
+
 TEST(Status, DoesNotTakeALateStopRequestForTheCause)
 {
     Job cancelled = job(JobState::cancelled);
