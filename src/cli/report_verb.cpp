@@ -24,7 +24,8 @@ namespace gpuq::cli {
 namespace {
 
 constexpr std::array k_options = {
-    Option{'o', "output", "FILE", "where to write it; otherwise gpuq-report-ID.tar here"},
+    Option{'o', "output", "FILE",
+           "where to write it, - for standard output; otherwise gpuq-report-ID.tar here"},
     Option{0, "no-logs", "", "leave the program's output out"},
 };
 
@@ -63,11 +64,20 @@ Result<int> report_run(Invocation& invocation)
     TRY_ASSIGN(Store* const store, doors.store());
     TRY_ASSIGN(const RunKey key, find_run(*store, invocation.words.front()));
     const RunStatus status = look_at(look_doors(doors, *store), key);
+    const auto output = invocation.options.value("output");
+    const bool to_stdout = output == "-";
+    if (to_stdout && (invocation.globals.json || ::isatty(STDOUT_FILENO) == 1)) {
+        return fail(Error::Kind::usage,
+                    "--output -: an archive goes into a pipe or a file, without --json");
+    }
     const Logs logs = invocation.options.has("no-logs") ? Logs::left_out : Logs::last_lines;
     const auto files = bundle_of(doors, *store, status, logs);
-    const std::string path = invocation.options.value("output").value_or(
-        fmt::format("gpuq-report-{}.tar", run_id(status)));
+    const std::string path = output.value_or(fmt::format("gpuq-report-{}.tar", run_id(status)));
     const std::string archive = report::tar_of(files, doors.clock().now());
+    if (to_stdout) {
+        TRY(print_text(archive));
+        return 0;
+    }
     TRY(write_new_file(path, archive));
     if (invocation.globals.json) {
         std::vector<std::string> names;

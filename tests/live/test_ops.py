@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """doctor, clean and extend on a real Slurm."""
+import io
 import json
 import os
 import re
@@ -140,6 +141,12 @@ def test_a_report_has_no_secret_of_the_run(person):
     assert {"run.json", "slurm.json", "doctor.json", "link-1/out.log"} <= set(texts)
     assert texts["link-1/out.log"] == "said [removed]\n"
     assert json.loads(texts["slurm.json"])["job"]["id"] == the_run(person).job
+    # Into a pipe, and never onto a terminal.
+    piped = person.gpuq("report", "-o", "-", "last", text=False)
+    assert piped.returncode == 0, piped.stderr
+    with tarfile.open(fileobj=io.BytesIO(piped.stdout)) as archive:
+        assert any(name.endswith("/run.json") for name in archive.getnames())
+    assert not (person.home / "-").exists()
     # The command line names the variables, and only these.
     assert not [name for name, text in texts.items() if "planted" in text]
 
