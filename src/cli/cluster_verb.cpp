@@ -4,10 +4,12 @@
 #include "cli/say.h"
 #include "core/number.h"
 #include "core/quote.h"
+#include "core/sanitise.h"
 #include "core/timestamp.h"
 #include "embedded/cluster.h"
 #include "embedded/places.h"
 #include "report/json.h"
+#include "report/words.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -170,18 +172,18 @@ std::string json_of(const embedded::Status& status)
                                   {"nodes", Json::array(std::move(nodes))}});
 }
 
-std::string text_of(const embedded::Status& status)
+std::string text_of(const embedded::Status& status, Time now)
 {
     const embedded::State& state = status.state;
     if (!state.up) {
         return fmt::format("cluster '{}' is down; `gpuq cluster up` starts it with {}\n",
                            state.spec.name, embedded::describe(state.spec));
     }
-    std::string text = fmt::format("cluster '{}' is {} since {}: {}\n", state.spec.name,
-                                   status.up ? "up" : "up in parts (`gpuq cluster up` repairs it)",
-                                   to_iso8601(started_at(status)).substr(0, 19) + "Z",
-                                   embedded::describe(state.spec));
-    text += fmt::format("{:<14}{}\n", "configuration", status.slurm_conf);
+    std::string text =
+        fmt::format("cluster '{}' is {} since {}: {}\n", state.spec.name,
+                    status.up ? "up" : "up in parts (`gpuq cluster up` repairs it)",
+                    moment_text(started_at(status), now), embedded::describe(state.spec));
+    text += fmt::format("{:<14}{}\n", "configuration", sanitised(status.slurm_conf));
     text += fmt::format("{:<14}{}\n", "jobs",
                         state.spec.confinement == Confinement::cgroups ? "confined by cgroups"
                                                                        : "not confined");
@@ -192,8 +194,9 @@ std::string text_of(const embedded::Status& status)
                                 : fmt::format("runs, pid {}", daemon.process.pid));
     }
     for (const embedded::NodeStatus& node : status.nodes) {
-        text += fmt::format("{:<14}{}, {} GPUs\n", "node " + node.name, node.state,
-                            state.spec.gpus.size());
+        const std::size_t gpus = state.spec.gpus.size();
+        text += fmt::format("{:<14}{}, {} {}\n", "node " + node.name, node.state, gpus,
+                            gpus == 1 ? "GPU" : "GPUs");
     }
     return text;
 }
@@ -204,13 +207,15 @@ Result<int> show_status(const Invocation& invocation, const std::string& dir)
     if (!status && status.error().kind == Error::Kind::missing) {
         fmt::print("{}", invocation.globals.json
                              ? report::json_document({{"up", false}, {"name", report::Json()}})
-                             : fmt::format("no cluster in {}; `gpuq cluster up` makes one\n", dir));
+                             : fmt::format("no cluster in {}; `gpuq cluster up` makes one\n",
+                                           sanitised(dir)));
         return 1;
     }
     if (!status) {
         return status.error();
     }
-    fmt::print("{}", invocation.globals.json ? json_of(*status) : text_of(*status));
+    fmt::print("{}", invocation.globals.json ? json_of(*status)
+                                             : text_of(*status, invocation.doors.clock().now()));
     return status->up ? 0 : 1;
 }
 

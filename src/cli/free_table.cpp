@@ -84,8 +84,9 @@ std::string waiting_text(const FreeGpus& found)
         return "";
     }
     const int jobs = found.waiting->jobs;
-    return fmt::format("; {} {} for {} GPUs", jobs, jobs == 1 ? "job waits" : "jobs wait",
-                       found.waiting->gpus);
+    const int gpus = found.waiting->gpus;
+    return fmt::format("; {} {} for {} {}", jobs, jobs == 1 ? "job waits" : "jobs wait", gpus,
+                       gpus == 1 ? "GPU" : "GPUs");
 }
 
 Json json_of(const Partition& queue)

@@ -43,7 +43,8 @@ std::string ended_json(const RunKey&);
 std::string shown_json(const RunKey&);
 std::string link_dir(const RunKey&, LinkNumber);
 std::string job_json(const RunKey&, LinkNumber);
-/// What slurmstepd, the shell and the supervisor of a batch job say outside of the program's streams.
+/// What slurmstepd, the shell and the supervisor of a batch job say outside of the program's
+/// streams.
 std::string slurm_log(const RunKey&, LinkNumber);
 std::string claim(const RunKey&, LinkNumber);
 std::string log(const RunKey&, LinkNumber, Stream);
