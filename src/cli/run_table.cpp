@@ -104,7 +104,7 @@ Cell state_cell(const RunStatus& status, Time now)
                     : fmt::format("waiting: {}", waiting_in_words(status.reason)),
                 Tone::warning};
     case RunState::running:
-        return {"running", Tone::good};
+        return status.suspended ? Cell("suspended", Tone::warning) : Cell("running", Tone::good);
     case RunState::ended:
         return ended_cell(status);
     case RunState::unknown:
@@ -189,6 +189,7 @@ Json run_json(const RunStatus& status, Time now)
         {"submitted_at", status.run ? Json(status.run->submitted_at) : Json()},
         {"expected_start", status.expected_start},
         {"started_at", status.started_at},
+        {"suspended", status.suspended},
         {"ends_at", status.state == RunState::running ? Json(status.ends_at) : Json()},
         {"ended_at", ending ? Json(ending->at) : Json()},
         {"time_used", time_used(status, now)},

@@ -81,7 +81,7 @@ std::string state_text(const RunStatus& status, Time now)
     case RunState::waiting:
         return waiting_state(status, now);
     case RunState::running:
-        return "running";
+        return status.suspended ? "suspended by an operator (scontrol suspend)" : "running";
     case RunState::ended:
         return ended_state(status);
     case RunState::unknown:

@@ -84,6 +84,11 @@ Lines running_lines(const RunStatus& run, Time now)
         run.started_at ? fmt::format(", since {}", clock_text(*run.started_at, now)) : "";
     const std::string until =
         run.ends_at ? fmt::format(", until {} at the latest", clock_text(*run.ends_at, now)) : "";
+    if (run.suspended) {
+        return {fmt::format("run {} has its GPUs{}, and is suspended by an operator",
+                            run_title(run), since),
+                "it goes on when it is resumed (scontrol resume)"};
+    }
     return {fmt::format("run {} does not wait: it is running{}{}", run_title(run), since, until),
             run.run && run.run->request.pty
                 ? fmt::format("back to it: gpuq attach {}", run_id(run))

@@ -228,6 +228,7 @@ RunStatus running_by_slurm(const Evidence& seen, const Job& job)
     RunStatus status = running(seen);
     status.started_at = status.started_at ? status.started_at : job.started_at;
     status.ends_at = job.ends_at ? job.ends_at : status.ends_at;
+    status.suspended = job.state == JobState::suspended;
     status.host = status.host.empty() ? job.batch_host : status.host;
     return status;
 }

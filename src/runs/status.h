@@ -68,6 +68,7 @@ struct RunStatus {
     std::optional<Time> expected_start; ///< of a waiting run
     std::optional<Time> started_at;
     std::optional<Time> ends_at; ///< of a running run: its limit
+    bool suspended = false;      ///< it runs, but an operator has stopped it for a while
     std::string host;            ///< the first node, when known
     std::optional<StopRequest> stop;
     std::string why_unknown; ///< for people

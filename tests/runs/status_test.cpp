@@ -294,6 +294,12 @@ TEST(Status, TellsSinceWhenWhereAndUntilWhenARunRuns)
     EXPECT_EQ(by_slurm.host, "node2");
 }
 
+TEST(Status, TellsASuspendedRun)
+{
+    EXPECT_TRUE(conclude(with(submitted(), job(JobState::suspended)), k_now).suspended);
+    EXPECT_FALSE(conclude(with(submitted(), job(JobState::running)), k_now).suspended);
+}
+
 TEST(Status, SaysWhoStoppedOrCancelledARun)
 {
     EXPECT_EQ(
