@@ -57,20 +57,27 @@ std::string with_detail(std::string sentence, const Ending& ending)
     return fmt::format("{}{}{}", sentence, goes_on ? " " : ": ", ending.detail);
 }
 
+/// As -t takes it.
+std::string option_text(std::chrono::minutes time)
+{
+    const auto hours = std::chrono::duration_cast<std::chrono::hours>(time);
+    return hours == time ? fmt::format("{}h", hours.count()) : fmt::format("{}m", time.count());
+}
+
 /// The command that helps after an ending, if one does.
 std::optional<std::string> advice(const Request& request, Cause cause)
 {
     switch (cause) {
     case Cause::time_limit:
-        return fmt::format("for more time: gpuq run -t {}m ...", 2 * request.walltime.count());
+        return "for more time: the same with -t " + option_text(2 * request.walltime);
     case Cause::memory:
-        return "for more memory: gpuq run --mem SIZE ...";
+        return "for more memory: the same with --mem SIZE";
     case Cause::gpu_memory:
-        return "a smaller batch, or a GPU with more memory: gpuq run -g 32G+ ...";
+        return "a smaller batch helps, or a GPU with more memory: the same with -g 32G+";
     case Cause::node_failed:
     case Cause::preempted:
     case Cause::lost:
-        return "the same again: gpuq run ...";
+        return "the program is not at fault: the same command starts it again";
     default:
         return std::nullopt;
     }
@@ -129,7 +136,9 @@ std::string ending_in_words(const Ending& ending, const Request& request)
     case Cause::crashed:
         return with_detail("was killed by " + signal_name(ending.status - 128), ending);
     case Cause::time_limit:
-        return "reached its time limit of " + in_words(request.walltime);
+        // Its detail is the limit, when that was changed after the start.
+        return "reached its time limit of " +
+               (ending.detail.empty() ? in_words(request.walltime) : ending.detail);
     case Cause::memory:
         return with_detail("was killed for using too much memory", ending);
     case Cause::gpu_memory:

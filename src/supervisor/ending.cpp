@@ -44,12 +44,6 @@ int status_when(Cause cause, int own, bool signalled)
     return static_cast<int>(ExitStatus::internal);
 }
 
-std::string crash_text(int signal, bool asked_for)
-{
-    return fmt::format("the program died of signal {} ({}){}", signal, strsignal(signal),
-                       asked_for ? ", which its client had sent" : "");
-}
-
 } // namespace
 
 Ending decide(const Observed& observed, Time at)
@@ -77,7 +71,7 @@ Ending decide(const Observed& observed, Time at)
     if (signalled) {
         const int signal = WTERMSIG(wait_status);
         const bool asked_for = observed.asked_signals.test(static_cast<std::size_t>(signal));
-        return {own, Cause::crashed, crash_text(signal, asked_for), at};
+        return {own, Cause::crashed, asked_for ? "its client had sent it" : strsignal(signal), at};
     }
     return {own, Cause::finished, "", at};
 }
@@ -87,7 +81,7 @@ std::optional<Killing> why_terminated(JobState state)
     switch (state) {
     case JobState::timeout:
     case JobState::deadline:
-        return Killing{Cause::time_limit, "the time limit was reached"};
+        return Killing{Cause::time_limit, ""};
     case JobState::node_fail:
     case JobState::boot_fail:
         return Killing{Cause::node_failed, "Slurm took the node out of service"};

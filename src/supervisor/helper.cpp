@@ -90,19 +90,25 @@ std::string ask_job(Doors& doors, JobId job)
         found->ends_at ? found->ends_at->time_since_epoch().count() : std::int64_t{0};
     // While its processes are ending, only the outcome says why.
     const JobState state = found->outcome.value_or(found->state);
-    return fmt::format("{} {}\n", static_cast<int>(state), ends_at);
+    return fmt::format("{} {} {}\n", static_cast<int>(state), ends_at,
+                       found->walltime.value_or(0min).count());
 }
 
 std::optional<JobNews> job_news_in(const std::string& answer)
 {
     int state = 0;
-    long long ends_at = 0;
-    if (std::sscanf(answer.c_str(), "%d %lld", &state, &ends_at) != 2) {
+    long long ends_at = 0, walltime = 0;
+    if (std::sscanf(answer.c_str(), "%d %lld %lld", &state, &ends_at, &walltime) != 3) {
         return std::nullopt;
     }
-    return JobNews{static_cast<JobState>(state),
-                   ends_at > 0 ? std::optional(Time{std::chrono::microseconds{ends_at}})
-                               : std::nullopt};
+    JobNews news{static_cast<JobState>(state), {}, {}};
+    if (ends_at > 0) {
+        news.ends_at = Time{std::chrono::microseconds{ends_at}};
+    }
+    if (walltime > 0) {
+        news.walltime = std::chrono::minutes(walltime);
+    }
+    return news;
 }
 
 bool complete_once(Doors& doors, JobId job, int status, std::chrono::milliseconds patience)

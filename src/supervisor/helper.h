@@ -34,6 +34,7 @@ private:
 struct JobNews {
     JobState state = JobState::unknown;
     std::optional<Time> ends_at;
+    std::optional<std::chrono::minutes> walltime; ///< somebody may have changed it
 };
 std::string ask_job(Doors& doors, JobId job);
 std::optional<JobNews> job_news_in(const std::string& answer);

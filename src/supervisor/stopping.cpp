@@ -4,6 +4,8 @@
 #include "runs/record.h"
 #include "supervisor/process_tree.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <csignal>
 
@@ -99,6 +101,18 @@ void Supervisor::terminated()
     wake_at(m_look_until);
 }
 
+void Supervisor::take_walltime(const JobNews& news)
+{
+    m_walltime = news.walltime ? news.walltime : m_walltime;
+}
+
+/// Tells the limit only when it is another than the run was started with.
+Killing Supervisor::limit_reached() const
+{
+    const bool changed = m_walltime && *m_walltime != m_run->request.walltime;
+    return {Cause::time_limit, changed ? fmt::format("{} min", m_walltime->count()) : ""};
+}
+
 void Supervisor::judge_term()
 {
     if (m_stop_asked) {
@@ -107,7 +121,7 @@ void Supervisor::judge_term()
         return;
     }
     if (m_deadline && m_doors.clock.now() >= m_deadline->at() - k_limit_tolerance) {
-        conclude_term(Killing{Cause::time_limit, "the time limit was reached"});
+        conclude_term(limit_reached());
         return;
     }
     m_term = Term::asking_slurm;
@@ -122,7 +136,10 @@ void Supervisor::term_explained(const std::optional<JobNews>& news)
 {
     const auto time = std::clamp<Clock::duration>(m_kill_wait - k_time_to_end, 0ms, k_most_asking);
     if (news) {
-        conclude_term(why_terminated(news->state));
+        take_walltime(*news);
+        auto killing = why_terminated(news->state);
+        conclude_term(killing && killing->cause == Cause::time_limit ? limit_reached()
+                                                                     : std::move(killing));
     } else if (m_now + k_ask_again < m_term_at + time) {
         m_ask_again_at = m_now + k_ask_again;
     } else {
@@ -176,8 +193,11 @@ void Supervisor::slurm_answered()
         wake_at(m_now);
         if (m_term == Term::asking_slurm) {
             term_explained(news);
-        } else if (news && news->ends_at && m_deadline) {
-            m_deadline->correct(*news->ends_at);
+        } else if (news) {
+            take_walltime(*news);
+            if (news->ends_at && m_deadline) {
+                m_deadline->correct(*news->ends_at);
+            }
         }
     }
 }

@@ -82,6 +82,8 @@ private:
     void kill_when_due();
     void terminated();
     void judge_term();
+    void take_walltime(const JobNews& news);
+    Killing limit_reached() const;
     void term_explained(const std::optional<JobNews>& news);
     void ask_again_when_due();
     void conclude_term(std::optional<Killing> killing);
@@ -133,7 +135,8 @@ private:
     Observed m_observed;
     Ending m_ending;
     bool m_guardian_gone = false, m_completed = false;
-    std::optional<std::string> m_stop_asked; ///< by whom
+    std::optional<std::string> m_stop_asked;        ///< by whom
+    std::optional<std::chrono::minutes> m_walltime; ///< as Slurm last told it
     Term m_term = Term::none;
     bool m_program_caught_term = false;
     bool m_written = false, m_synced = false;

@@ -51,7 +51,15 @@ TEST(Words, TellWhyARunDiedItsLastLinesAndWhatToDo)
 {
     EXPECT_EQ(farewell(some_run(), JobId{42}, ending(124, Cause::time_limit), "epoch 1\nepoch 2\n"),
               (Lines{"run 42 (train) reached its time limit of 2 h", "  | epoch 1", "  | epoch 2",
-                     "for more time: gpuq run -t 240m ...", "the whole log: gpuq logs 42"}));
+                     "for more time: the same with -t 4h", "the whole log: gpuq logs 42"}));
+}
+
+TEST(Words, NameTheLimitThatARunHadInTheEnd)
+{
+    Ending limit = ending(124, Cause::time_limit);
+    limit.detail = "1 min";
+    EXPECT_EQ(farewell(some_run(), JobId{42}, limit, "").front(),
+              "run 42 (train) reached its time limit of 1 min");
 }
 
 TEST(Words, NameTheSignalOfACrash)

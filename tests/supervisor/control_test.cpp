@@ -190,6 +190,18 @@ TEST(Term, AtTheLimitNeedsNoQuestion)
     EXPECT_EQ(ending.cause, Cause::time_limit);
 }
 
+TEST(Term, AtALimitThatSomebodyHasChangedTellsIt)
+{
+    Stage stage = Stage::shell("echo ready; sleep 1000");
+    stage.slurm("state", state_number(JobState::timeout));
+    stage.slurm("walltime", "1");
+    Client client = stage.begin();
+    ASSERT_TRUE(client.reads_until([&] { return client.started && client.out == "ready\n"; }));
+    terminate_all(stage, client);
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_EQ(client.ended->ending.detail, "1 min");
+}
+
 TEST(Term, AProgramThatIgnoresItIsKilledBeforeSlurmKillsUs)
 {
     const auto before = std::chrono::steady_clock::now();

@@ -88,6 +88,7 @@ inline void put(const std::filesystem::path& path, const std::string& text)
 /// Slurm as files in a folder: asked by processes that share nothing else.
 ///   `state`     a JobState as a number; job() is unreachable while it is absent
 ///   `ends_at`   microseconds
+///   `walltime`  minutes
 ///   `down`      complete() is unreachable while it exists
 ///   `calls`     what was asked, a line each
 class SlurmModel : public Cluster {
@@ -111,6 +112,9 @@ public:
         }
         if (const std::string ends_at = contents(m_folder / "ends_at"); !ends_at.empty()) {
             job.ends_at = Time{std::chrono::microseconds{std::stoll(ends_at)}};
+        }
+        if (const std::string walltime = contents(m_folder / "walltime"); !walltime.empty()) {
+            job.walltime = std::chrono::minutes{std::stoi(walltime)};
         }
         return job;
     }
