@@ -141,7 +141,22 @@ private:
             tell(fmt::format("run {} {}", run_title(m_status),
                              ending_in_words(*m_status.ending, m_status.run->request)));
         }
-        m_left = status;
+        m_left = status == 0 && !is_there() ? static_cast<int>(ExitStatus::internal) : status;
+    }
+
+    /// A supervisor makes both files with its journal: a missing one was removed.
+    bool is_there()
+    {
+        bool all = true;
+        for (const Stream stream : {Stream::out, Stream::err}) {
+            const std::string path = layout::log(m_key, m_status.link, stream);
+            const auto size = m_store.size(path);
+            if (m_journal_size > 0 && !size && size.error().kind == Error::Kind::missing) {
+                say(fmt::format("the log is gone: {}/{}", m_store.root(), path));
+                all = false;
+            }
+        }
+        return all;
     }
 
     void look_when_due()

@@ -25,6 +25,16 @@ def mount(*words):
     subprocess.run(["mount", *map(str, words)], check=True, capture_output=True)
 
 
+def test_a_removed_log_is_not_an_empty_one(person):
+    assert person.gpuq("run", "echo", "hi").returncode == 0
+    log = Run.newest(person).folder / "link-1/out.log"
+    assert person.gpuq("logs", "last").stdout == "hi\n"
+    log.unlink()
+    done = person.gpuq("logs", "last")
+    assert (done.returncode, done.stdout) == (125, "")
+    assert f"the log is gone: {log}" in done.stderr
+
+
 @pytest.fixture
 def small(cluster):
     """A person whose state folder is a file system of 1 MiB."""
