@@ -503,7 +503,7 @@ void Session::leave(int status)
     if (!breaks_off && !m_connections.secure()) {
         return end_as_lost();
     }
-    if (current() && !breaks_off) {
+    if (current()) {
         current()->send(wire::Bye{});
         current()->flush(200ms);
     }

@@ -308,6 +308,8 @@ void Clients::lose_owner(const Connection& connection, Clock::time_point now)
     m_owner.reset();
     if (!connection.left()) {
         m_without_owner = now;
+    } else if (m_typing == Typing::one_owner && !m_input.ended() && !m_input.closed()) {
+        m_without_owner = Clock::time_point{}; // no patience: nobody else has the rest of the input
     }
 }
 

@@ -136,7 +136,7 @@ def test_input_that_cannot_be_read_is_never_an_end_of_file(person, tmp_path, kin
             done = subprocess.CompletedProcess([], client.returncode,
                                                stderr=client.stderr.read().decode())
     assert done.returncode == 125 and "standard input can't be read: " in done.stderr
-    the_run(person).wait_for_end(60)  # another client might have gone on with the input
+    the_run(person).wait_for_end(10)  # not 20 s: there is nobody who could go on with it
     assert the_run(person).ended["cause"] == "input_lost"
     assert not seen.exists()
 

@@ -337,6 +337,20 @@ TEST(Input, ThatBreaksOffEndsTheRunAsFailed)
     EXPECT_EQ(client.ended->ending.cause, Cause::input_lost);
 }
 
+TEST(Input, ThatIsGivenUpEndsTheRunAtOnce)
+{
+    Stage stage = Stage::shell("cat; echo never");
+    stage.run.request.input = Input::pipe;
+    stage.options.patience.new_owner = 60'000ms;
+    Client client = stage.begin();
+    client.say(wire::Stdin{0, "half"});
+    ASSERT_TRUE(client.reads_until([&] { return client.out == "half"; }));
+    client.say(wire::Bye{});
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_EQ(client.ended->ending.cause, Cause::input_lost);
+    EXPECT_EQ(client.out, "half");
+}
+
 TEST(Input, ANewOwnerInTimeSavesTheRun)
 {
     Stage stage = Stage::shell("cat");
