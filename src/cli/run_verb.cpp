@@ -17,6 +17,7 @@
 #include "runs/record.h"
 #include "runs/script.h"
 #include "runs/submission.h"
+#include "runs/what_helps.h"
 
 #include <fmt/format.h>
 
@@ -195,13 +196,24 @@ private:
     {
         if (error.kind != Error::Kind::unreachable) {
             forget_run(*m_store, run.key);
-            return error;
+            return error.kind == Error::Kind::denied ? with_what_there_is(run, error) : error;
         }
         tell(fmt::format("{}. Should Slurm have taken the request all the same, the run ends by "
                          "itself as soon as it starts",
                          error.text));
         const int gave_up = static_cast<int>(ExitStatus::unreachable);
         return m_interrupted ? 128 + *m_interrupted : gave_up;
+    }
+
+    /// Slurm does not tell what of a request is too much.
+    Error with_what_there_is(const Run& run, Error error)
+    {
+        const auto nodes = m_cluster->nodes();
+        const std::string most = nodes ? most_of_a_node(*nodes, run.request.queue) : "";
+        if (!most.empty() && !run.request.slurm_options) {
+            error.text += "\n" + most;
+        }
+        return error;
     }
 
     Result<int> detached(const Run& run, JobId job)

@@ -111,6 +111,9 @@ private:
     std::string waiting_text(const Job& job) const
     {
         std::string text = fmt::format("waiting: {}", waiting_in_words(job.reason));
+        if (kind_of_reason(job.reason) == PendingReason::Kind::too_large) {
+            return text + fmt::format("; gpuq why {} says what there is", m_job.value);
+        }
         const Time now = m_doors.clock().now();
         if (job.started_at && *job.started_at > now) {
             const auto wait = std::chrono::ceil<std::chrono::seconds>(*job.started_at - now);

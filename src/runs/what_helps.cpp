@@ -2,12 +2,14 @@
 #include "runs/what_helps.h"
 
 #include "core/pending_reason.h"
+#include "core/size.h"
 #include "core/walltime.h"
 #include "runs/free_gpus.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 namespace gpuq {
@@ -149,7 +151,9 @@ std::vector<Advice> less(const Request& request, const Inventory& inventory)
 {
     const Partition* const queue = queue_named(inventory, request.queue);
     if (queue == nullptr || takes(*queue, request.walltime)) {
-        return {{"less", "gpuq run -g N -t TIME ...", "ask for fewer GPUs, nodes or less time"}};
+        const std::string most = most_of_a_node(inventory.nodes, request.queue);
+        return {{"less", "gpuq run -g N -c N -t TIME ...",
+                 most.empty() ? "ask for fewer GPUs, cores, nodes or less time" : most}};
     }
     std::vector<Advice> list = {
         {"shorter_time", fmt::format("gpuq run {} ...", minutes_option(*queue->max_time)),
@@ -172,6 +176,33 @@ std::vector<Advice> after_another(const Request& request)
 }
 
 } // namespace
+
+std::string most_of_a_node(const std::vector<Node>& nodes, const std::string& queue)
+{
+    std::map<std::string, int> gpus;
+    int cpus = 0;
+    std::uint64_t memory = 0;
+    for (const Node& node : nodes) {
+        if (!contains(node.partitions, queue)) {
+            continue;
+        }
+        cpus = std::max(cpus, node.cpus);
+        memory = std::max(memory, node.memory_mib);
+        for (const NodeGpus& each : node.gpus) {
+            int& most = gpus[each.model.empty() ? "GPUs" : each.model];
+            most = std::max(most, each.total);
+        }
+    }
+    if (cpus == 0) {
+        return "";
+    }
+    std::string text;
+    for (const auto& [model, count] : gpus) {
+        text += fmt::format("{}{} {}", text.empty() ? "" : " or ", count, model);
+    }
+    return fmt::format("a node of queue {} has {}, {} cores and {} at most", queue,
+                       text.empty() ? "no GPU" : text, cpus, memory_text(memory));
+}
 
 std::vector<Advice> what_helps(const Request& request, JobId job, std::string_view reason,
                                const Inventory& inventory)

@@ -62,6 +62,9 @@ public:
         event.at = at;
         event.job = job.value;
         event.host = "node1";
+        for (const Stream stream : {Stream::out, Stream::err}) {
+            put(layout::log(key(), k_first, stream), "");
+        }
         return this->event(event).beat(job, at);
     }
 

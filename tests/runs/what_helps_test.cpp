@@ -56,6 +56,21 @@ std::vector<std::string> helps(const Request& request, std::string_view reason,
     return commands(what_helps(request, JobId{7}, reason, inventory(std::move(nodes))));
 }
 
+TEST(WhatHelps, TellsWhatANodeHasAtMost)
+{
+    std::vector<Node> nodes = {node("n0", "short", 4, 0, "k80"), node("n1", "short", 2, 0, "v100"),
+                               node("n2", "other", 8, 0, "a100")};
+    nodes[1].cpus = 96;
+    nodes[0].memory_mib = 64 << 10;
+    EXPECT_EQ(most_of_a_node(nodes, "short"),
+              "a node of queue short has 4 k80 or 2 v100, 96 cores and 64 GiB at most");
+    EXPECT_EQ(most_of_a_node(nodes, "nosuch"), "");
+    const auto list = what_helps(request(1), JobId{7}, "PartitionConfig",
+                                 inventory({node("n0", "short", 4, 0, "")}));
+    ASSERT_EQ(list.size(), 1U);
+    EXPECT_EQ(list[0].why.substr(0, 40), "a node of queue short has 4 GPUs, 64 cor");
+}
+
 TEST(WhatHelps, AnotherQueueThatHasRoom)
 {
     EXPECT_THAT(helps(request(2), "Resources",
