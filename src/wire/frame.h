@@ -87,8 +87,8 @@ struct Take {
     std::string by;
     bool operator==(const Take&) const = default;
 };
-/// A client leaves on purpose: an owner's silence from here on is not a death. One that has not sent
-/// the end of its piped input will not come again to send it.
+/// A client leaves on purpose: an owner's silence from here on is not a death. One that has not
+/// sent the end of its piped input will not come again to send it.
 struct Bye {
     bool operator==(const Bye&) const = default;
 };

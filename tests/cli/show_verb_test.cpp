@@ -75,7 +75,7 @@ run 8 (train)
   per node    the queue's share
   environment set: TOKEN; 2 variables of the shell
   submitted   07:45:00 by ada on login1, gpuq 1.0
-  output      standard output 5 bytes, standard error none yet
+  output      standard output 5 bytes, standard error 0 bytes
   records     )" + m_doors.memory.root() +
                                     "/" + layout::run_dir(one.key()) + R"(
 what happened:
