@@ -77,12 +77,16 @@ void Clients::add_to(PollSet& polls)
         const Connection& connection = member.connection;
         member.polled_input.reset();
         member.polled_output.reset();
+        member.polled_relay.reset();
         // An owner that sends more than there is room for waits in its own pipe.
         const bool sends = owns(member) || member.terminal;
         const bool may_send = !sends || m_input.room() > 0;
         if (connection.input() >= 0) {
             member.polled_input =
                 polls.add(connection.input(), may_send ? short{POLLIN} : short{0});
+        }
+        if (connection.relay() >= 0) {
+            member.polled_relay = polls.add(connection.relay(), POLLIN);
         }
         if (connection.has_unsent()) {
             member.polled_output = polls.add(connection.output(), POLLOUT);
@@ -101,7 +105,7 @@ void Clients::handle(const PollSet& polls, Clock::time_point now)
         }
         const bool silent =
             !member.connection.role() && now - member.connection.since() > k_introduction;
-        member.dead = member.dead || silent;
+        member.dead = member.dead || silent || polls.ready(member.polled_relay) != 0;
     }
     bury(now);
     tell_input_taken();
@@ -116,7 +120,6 @@ void Clients::accept(Clock::time_point now)
         fmt::format("its supervisor on {} has no file descriptor left (ulimit -n)", m_hello.host));
     if (Descriptor socket = m_server->accept(none_left)) {
         m_members.push_back({Connection(m_next_id++, std::move(socket), now)});
-        m_members.back().connection.send(m_hello);
     }
 }
 
@@ -266,6 +269,7 @@ void Clients::take(const Member& taker, const wire::Take& frame)
 
 void Clients::attach(Member& member, const wire::Attach& frame)
 {
+    member.connection.send(m_hello); // not before it is known where to
     member.connection.attach(frame, m_backlog);
     if (frame.role == wire::Role::owner) {
         own(member.connection);

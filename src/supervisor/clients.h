@@ -77,7 +77,7 @@ public:
 private:
     struct Member {
         Connection connection;
-        std::optional<std::size_t> polled_input, polled_output;
+        std::optional<std::size_t> polled_input, polled_output, polled_relay;
         bool dead = false;
         std::optional<wire::Terminal> terminal;
         std::uint64_t turn = 0; ///< the highest among the terminals: its size counts

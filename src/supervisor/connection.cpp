@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/connection.h"
 
+#include "supervisor/server.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <limits>
@@ -47,10 +49,26 @@ void Connection::hold(Clock::time_point until, Clock::duration for_end)
     m_held_for_end = for_end;
 }
 
+ssize_t Connection::read(char* bytes, std::size_t size)
+{
+    if (m_output) {
+        return ::read(m_input.get(), bytes, size);
+    }
+    std::optional<Streams> streams;
+    const ssize_t count = read_with_streams(m_input.get(), bytes, size, streams);
+    if (streams) {
+        m_relay = std::exchange(m_input, std::move(streams->input));
+        m_output = std::move(streams->output);
+        set_nonblocking(m_input.get());
+        set_nonblocking(m_output.get());
+    }
+    return count;
+}
+
 bool Connection::receive()
 {
     char piece[k_read];
-    const ssize_t size = ::read(m_input.get(), piece, sizeof piece);
+    const ssize_t size = read(piece, sizeof piece);
     if (size > 0) {
         m_decoder.feed(std::string_view(piece, static_cast<std::size_t>(size)));
         return true;

@@ -20,7 +20,8 @@ class Connection {
 public:
     using Clock = std::chrono::steady_clock;
 
-    /// A client of the socket: says with Attach who it is.
+    /// A client of the socket: says with Attach who it is. A relay hands over the streams of its
+    /// step: these are the connection then, and the socket shows that the relay lives.
     Connection(int id, Descriptor socket, Clock::time_point now);
     /// The standard streams, which are the first owner's from offset 0.
     Connection(int id, Descriptor input, Descriptor output, Clock::time_point now);
@@ -36,7 +37,9 @@ public:
     Result<std::optional<wire::Frame>> next_frame() { return m_decoder.next(); }
     bool input_ended() const { return m_input_ended; }
     /// The standard streams are two pipes: output may go on without input.
-    bool outlives_input() const { return static_cast<bool>(m_output); }
+    bool outlives_input() const { return m_output && !m_relay; }
+    /// Readable when the relay is gone; -1 without one.
+    int relay() const { return m_relay.get(); }
 
     // Who it is.
     std::optional<wire::Role> role() const { return m_role; }
@@ -83,6 +86,7 @@ public:
     bool drained() const;
 
 private:
+    ssize_t read(char* bytes, std::size_t size);
     bool holds_back(const Backlog& backlog, Clock::time_point now);
     void fill(const Backlog& backlog);
     void fill_from_pieces();
@@ -95,6 +99,7 @@ private:
 
     int m_id;
     Descriptor m_input, m_output; ///< a socket is both in m_input
+    Descriptor m_relay;
     wire::Decoder m_decoder;
     std::optional<wire::Role> m_role;
     bool m_input_ended = false, m_left = false;

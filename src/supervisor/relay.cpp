@@ -15,7 +15,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <thread>
 #include <unistd.h>
 
 namespace gpuq::supervisor {
@@ -27,7 +26,6 @@ constexpr auto k_pause = 20ms;
 /// From the end of a run to the end of its job.
 constexpr auto k_slurm_patience = 15s;
 constexpr auto k_kill_patience = 5s;
-constexpr std::size_t k_piece = 64 << 10;
 
 Result<Descriptor> connect_soon(const Options& options)
 {
@@ -45,17 +43,6 @@ int no_supervisor(const Error& error)
 {
     write_all(STDERR_FILENO, fmt::format("gpuq: no supervisor here: {}\n", error.text));
     return k_status_no_supervisor;
-}
-
-/// Copies what is there. False at the end of `from`, or when nobody takes it.
-bool copy(int from, int to)
-{
-    char piece[k_piece];
-    const ssize_t size = ::read(from, piece, sizeof piece);
-    if (size < 0 && (errno == EINTR || errno == EAGAIN)) {
-        return true;
-    }
-    return size > 0 && write_all(to, std::string_view(piece, static_cast<std::size_t>(size)));
 }
 
 struct Watched {
@@ -98,16 +85,18 @@ int relay(const Options& options)
     if (!socket) {
         return no_supervisor(socket.error());
     }
-    // A thread for each direction: neither may wait for the other.
-    std::thread([fd = socket->get()] {
-        while (copy(STDIN_FILENO, fd)) {
-        }
-        // The client is gone, or has said all.
-        ::shutdown(fd, SHUT_WR);
-    }).detach();
-    // slurmstepd takes 4 KiB at a time, and should not have to wake us for each.
+    // slurmstepd takes 4 KiB at a time, and should not have to wake the supervisor for each.
     ::fcntl(STDOUT_FILENO, F_SETPIPE_SZ, k_largest_pipe);
-    while (copy(socket->get(), STDOUT_FILENO)) {
+    if (!give_streams(socket->get(), STDIN_FILENO, STDOUT_FILENO)) {
+        return no_supervisor(fail(Error::Kind::io, error_text(errno)));
+    }
+    // What comes this way is why the supervisor does not take them.
+    char piece[4096];
+    ssize_t size = 0;
+    while ((size = ::read(socket->get(), piece, sizeof piece)) > 0 ||
+           (size < 0 && errno == EINTR)) {
+        write_all(STDOUT_FILENO,
+                  std::string_view(piece, size > 0 ? static_cast<std::size_t>(size) : 0));
     }
     ::_exit(static_cast<int>(ExitStatus::success));
 }

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/server.h"
 
+#include "wire/frame.h"
+
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -58,6 +62,12 @@ Descriptor spare()
     return Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
 }
 
+bool has_room_for_streams()
+{
+    const Descriptor one = spare(), other = spare();
+    return one && other;
+}
+
 } // namespace
 
 Server::Server(Descriptor socket)
@@ -86,6 +96,9 @@ Descriptor Server::accept(std::string_view refusal)
     }
     if (client && !is_same_user(client.get())) {
         client.reset();
+    } else if (client && !has_room_for_streams()) {
+        (void)::send(client.get(), refusal.data(), refusal.size(), MSG_NOSIGNAL);
+        client.reset();
     }
     return client;
 }
@@ -105,6 +118,50 @@ void Server::turn_away(std::string_view refusal)
 Descriptor Server::next()
 {
     return Descriptor(::accept4(m_socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+}
+
+bool give_streams(int socket, int input, int output)
+{
+    const int streams[] = {input, output};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof streams)] = {};
+    std::string bytes(wire::k_flush); // says nothing, but something has to go along
+    iovec piece{bytes.data(), bytes.size()};
+    msghdr message{};
+    message.msg_iov = &piece;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof streams);
+    std::memcpy(CMSG_DATA(header), streams, sizeof streams);
+    return ::sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
+}
+
+ssize_t read_with_streams(int socket, char* bytes, std::size_t size,
+                          std::optional<Streams>& streams)
+{
+    int received[] = {-1, -1};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof received)] = {};
+    iovec piece{bytes, size};
+    msghdr message{};
+    message.msg_iov = &piece;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    const ssize_t count = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    const cmsghdr* const header = count < 0 ? nullptr : CMSG_FIRSTHDR(&message);
+    if (header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
+        const std::size_t known = std::min(header->cmsg_len - CMSG_LEN(0), sizeof received);
+        std::memcpy(received, CMSG_DATA(header), known);
+        Streams given{Descriptor(received[0]), Descriptor(received[1])};
+        if (given.input && given.output) {
+            streams = std::move(given);
+        }
+    }
+    const bool cut = count >= 0 && (message.msg_flags & MSG_CTRUNC) != 0;
+    return cut ? 0 : count; // no descriptor was left for them: the end of the connection
 }
 
 Result<Descriptor> connect_to(const std::string& name)

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <sys/types.h>
 
 namespace gpuq::supervisor {
 
@@ -30,6 +31,17 @@ private:
     Descriptor m_socket;
     Descriptor m_spare; ///< given up to turn a client away when there are no descriptors left
 };
+
+/// Hands a client's streams through a connection (SCM_RIGHTS, unix(7)): the supervisor reads and
+/// writes them itself from now on, and nobody has to be woken for each piece. False: errno.
+bool give_streams(int socket, int input, int output);
+
+struct Streams {
+    Descriptor input, output;
+};
+/// As read(2), of a connection over which streams may come.
+ssize_t read_with_streams(int socket, char* bytes, std::size_t size,
+                          std::optional<Streams>& streams);
 
 /// Connects to a supervisor of the same user. `missing` when none listens there.
 Result<Descriptor> connect_to(const std::string& name);

@@ -87,6 +87,27 @@ TEST(Relay, CarriesBothDirectionsAndEndsWithTheSupervisor)
     EXPECT_EQ(side.wait(), 0);
 }
 
+TEST(Relay, StandsInNobodysWay)
+{
+    Stage stage = Stage::shell("read line; echo $line; read line; echo $line");
+    stage.run.request.input = Input::terminal;
+    Client first = stage.begin();
+    Side side(stage, as_relay);
+    Client client(std::move(side.from), std::move(side.to));
+    client.say(wire::Attach{wire::k_version, wire::Role::owner, 0, 0});
+    ASSERT_TRUE(client.reads_until([&] { return client.hello.has_value(); }));
+    ::kill(side.pid, SIGSTOP); // its streams are the supervisor's now
+    client.say(wire::Stdin{0, "hello\n"});
+    ASSERT_TRUE(client.reads_until([&] { return client.out == "hello\n"; }));
+    ::kill(side.pid, SIGCONT);
+    ::kill(side.pid, SIGKILL);
+    EXPECT_FALSE(client.reads_to_the_end()) << "and they end with it";
+    Client other = stage.attach(wire::Role::owner, 6, 0);
+    other.say(wire::Stdin{6, "again\n"});
+    ASSERT_TRUE(other.reads_to_the_end());
+    EXPECT_EQ(other.out, "again\n");
+}
+
 TEST(Relay, ThatDiesTakesNothingWithIt)
 {
     Stage stage = Stage::shell("echo ready; read line; echo $line");
