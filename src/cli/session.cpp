@@ -61,6 +61,17 @@ void earliest(std::optional<Point>& result, const std::optional<Point>& other)
     }
 }
 
+/// Why it did not start the supervisor: what it said first, without its name before it.
+std::string words_of_srun(std::string_view words)
+{
+    constexpr std::string_view k_name = "srun: ";
+    std::string_view first = words.substr(0, words.find('\n'));
+    if (first.starts_with(k_name)) {
+        first.remove_prefix(k_name.size());
+    }
+    return first.empty() ? "srun could not start the supervisor" : fmt::format("srun: {}", first);
+}
+
 } // namespace
 
 Session::Session(Doors& doors, Signals& signals, const Run& run, JobId job, SessionOptions options)
@@ -421,7 +432,9 @@ void Session::on_next()
         if (has_terminal()) {
             m_terminal.enter(); // before anything of the program's is shown
         }
-        m_said_lost = false;
+        if (std::exchange(m_said_lost, false) && !m_terminal.on_other_screen()) {
+            say("connected");
+        }
         m_look_at.reset();
         m_input.restart();
         send_input();
@@ -441,10 +454,8 @@ void Session::on_broken()
 {
     const Connections::Broken broken = m_connections.drop_current();
     if (broken.never_began) {
-        say(broken.words.empty() ? "the supervisor could not be started" : "srun: " + broken.words);
-        if (const auto cluster = m_doors.cluster()) {
-            (void)(*cluster)->complete(m_job, static_cast<int>(ExitStatus::internal));
-        }
+        end_job({static_cast<int>(ExitStatus::internal), Cause::not_started,
+                 words_of_srun(broken.words), m_doors.clock().now()});
     }
     m_look_at = Clock::now();
 }
@@ -524,14 +535,20 @@ void Session::end_as_lost()
                         "its step was ended together with the processes of the login, within the "
                         "first seconds",
                         m_doors.clock().now()};
+    end_job(ending);
+    for (const std::string& line : farewell(m_run, m_job, ending, "")) {
+        say(line);
+    }
+}
+
+/// Frees the GPUs of a run without a supervisor; what Slurm did not confirm is found again later.
+void Session::end_job(const Ending& ending)
+{
     const auto cluster = m_doors.cluster();
     const auto store = m_doors.store();
     if (cluster && (*cluster)->complete(m_job, ending.status) && store) {
         (void)(*store)->write_once(layout::ended_json(m_run.key), to_json(ending));
         forget_active(**store, m_run.key);
-    }
-    for (const std::string& line : farewell(m_run, m_job, ending, "")) {
-        say(line);
     }
 }
 
@@ -574,12 +591,18 @@ Session::Clock::time_point Session::next_timer() const
     return *next;
 }
 
+Cursor Session::cursor() const
+{
+    if (m_terminal.is_raw()) {
+        return m_terminal.on_other_screen() ? Cursor::other_screen : Cursor::raw;
+    }
+    return m_printer.at_line_start() ? Cursor::line_start : Cursor::middle;
+}
+
 void Session::say(const std::string& text) const
 {
     if (!m_options.quiet) {
-        cli::say(text, m_terminal.is_raw()         ? Cursor::raw
-                       : m_printer.at_line_start() ? Cursor::line_start
-                                                   : Cursor::middle);
+        cli::say(text, cursor());
     }
 }
 

@@ -6,6 +6,7 @@
 #include "cli/escape_keys.h"
 #include "cli/printer.h"
 #include "cli/raw_terminal.h"
+#include "cli/say.h"
 #include "cli/signals.h"
 #include "cli/verb.h"
 #include "core/run.h"
@@ -77,7 +78,9 @@ private:
     void stop();
     void leave(int status);
     void end_as_lost();
+    void end_job(const Ending& ending);
     void forward_signals();
+    Cursor cursor() const;
     void say(const std::string& text) const;
     void note(const std::string& text);
     void say_notes();

@@ -139,6 +139,17 @@ def test_a_killed_slurmd(age, cluster, person):
             cluster.repair()
 
 
+def test_a_run_on_a_node_whose_slurmd_has_just_died(cluster, person):
+    cluster.signal("slurmd-n0")
+    try:
+        done = person.gpuq("run", "echo", "hi", timeout=60)
+        assert (done.returncode, done.stdout) == (125, ""), done.stderr
+        last = done.stderr.splitlines()[-1]
+        assert "could not be started: srun: error: " in last and "^J" not in last, done.stderr
+    finally:
+        cluster.repair()
+
+
 def test_slurmd_is_started_again_during_the_run(age, cluster, person):
     with Watched(age, person, *SIX_SECONDS) as watched:
         cluster.signal("slurmd-n0")
