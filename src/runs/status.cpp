@@ -96,9 +96,10 @@ std::string last_line_of(std::string_view text)
 Ending failed(const Evidence& seen, std::optional<int> exit_status, Time at)
 {
     const int status = exit_status.value_or(number(ExitStatus::lost));
-    if (!had_supervisor(seen) && !seen.slurm_log.empty()) {
+    const std::string said = last_line_of(seen.slurm_log);
+    if (!had_supervisor(seen) && !said.empty()) {
         return {number(ExitStatus::internal), Cause::not_started,
-                "its supervisor left no word, but its job: " + last_line_of(seen.slurm_log), at};
+                "its supervisor left no word, but its job: " + said, at};
     }
     if (!had_supervisor(seen)) {
         // "Signal 53" is how Slurm says that it could not start the script.

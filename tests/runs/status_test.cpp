@@ -346,6 +346,8 @@ TEST(Status, QuotesWhatWasSaidBeforeThereWasASupervisor)
     EXPECT_EQ(ending.detail.find('\033'), std::string::npos);
     EXPECT_TRUE(ending.detail.ends_with("/gpuq-supervisor: No such file")) << ending.detail;
     EXPECT_EQ(ending.detail.find("first"), std::string::npos);
+    seen.slurm_log = " \n\n";
+    EXPECT_EQ(conclude(seen, k_now).ending->status, 127) << "nothing was said";
     Evidence supervised_one = with(supervised(k_made), failed_with(3));
     supervised_one.slurm_log = "a warning";
     EXPECT_EQ(conclude(supervised_one, k_now).ending->status, 3);
