@@ -141,7 +141,8 @@ private:
             tell(fmt::format("run {} {}", run_title(m_status),
                              ending_in_words(*m_status.ending, m_status.run->request)));
         }
-        m_left = status == 0 && !is_there() ? static_cast<int>(ExitStatus::internal) : status;
+        const bool there = is_there();
+        m_left = status == 0 && !there ? static_cast<int>(ExitStatus::internal) : status;
     }
 
     /// A supervisor makes both files with its journal: a missing one was removed.
