@@ -454,8 +454,11 @@ void Session::on_broken()
 {
     const Connections::Broken broken = m_connections.drop_current();
     if (broken.never_began) {
-        end_job({static_cast<int>(ExitStatus::internal), Cause::not_started,
-                 words_of_srun(broken.words), m_doors.clock().now()});
+        const Ending ending{static_cast<int>(ExitStatus::internal), Cause::not_started,
+                            words_of_srun(broken.words), m_doors.clock().now()};
+        if (!end_job(ending)) {
+            say(ending.detail); // the end, when it is known, may tell another reason
+        }
     }
     m_look_at = Clock::now();
 }
@@ -535,21 +538,24 @@ void Session::end_as_lost()
                         "its step was ended together with the processes of the login, within the "
                         "first seconds",
                         m_doors.clock().now()};
-    end_job(ending);
+    (void)end_job(ending);
     for (const std::string& line : farewell(m_run, m_job, ending, "")) {
         say(line);
     }
 }
 
-/// Frees the GPUs of a run without a supervisor; what Slurm did not confirm is found again later.
-void Session::end_job(const Ending& ending)
+/// Frees the GPUs of a run without a supervisor. False when Slurm did not confirm it, or it could
+/// not be written down: the next look at the run finds it.
+bool Session::end_job(const Ending& ending)
 {
     const auto cluster = m_doors.cluster();
     const auto store = m_doors.store();
-    if (cluster && (*cluster)->complete(m_job, ending.status) && store) {
-        (void)(*store)->write_once(layout::ended_json(m_run.key), to_json(ending));
-        forget_active(**store, m_run.key);
+    if (!cluster || !(*cluster)->complete(m_job, ending.status) || !store ||
+        !(*store)->write_once(layout::ended_json(m_run.key), to_json(ending))) {
+        return false;
     }
+    forget_active(**store, m_run.key);
+    return true;
 }
 
 void Session::on_timers()

@@ -78,7 +78,7 @@ private:
     void stop();
     void leave(int status);
     void end_as_lost();
-    void end_job(const Ending& ending);
+    bool end_job(const Ending& ending);
     void forward_signals();
     Cursor cursor() const;
     void say(const std::string& text) const;
