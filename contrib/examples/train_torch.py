@@ -5,36 +5,26 @@
     gpuq run -t 2h contrib/examples/train_torch.py
     ./train_torch.py --resume checkpoints/epoch-0007.pt                    the same by hand, without gpuq
 
-Copy save(), load() and the lines in main() that read GPUQ_*. On one machine the same seed gives the
-same network to the last bit, however often it was stopped; on a GPU too, as far as PyTorch can.
+Needs gpuq.py beside it. Copy that, save(), load() and the lines in main() that use gpuq. On one machine the same
+seed gives the same network to the last bit, however often it was stopped; on a GPU too, as far as PyTorch can.
 """
 import argparse
 import os
-import sys
 import time
-from pathlib import Path
 
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # else cuBLAS may add in another order
 
 import torch
 from sklearn.datasets import load_digits
 
-CONTINUE_ME = 85  # exit status: saved; gpuq may start me again from my checkpoint
+import gpuq
 
 
 def save(folder, epoch, model, optimizer, shuffler):
     """A whole checkpoint under its name, or none: a kill or a full disk leaves the last one alone."""
-    path = folder / f"epoch-{epoch:04d}.pt"
-    unfinished = path.with_suffix(".tmp")
-    with open(unfinished, "wb") as file:
+    with gpuq.atomic(folder / f"epoch-{epoch:04d}.pt") as file:
         torch.save({"epoch": epoch, "model": model.state_dict(), "optimizer": optimizer.state_dict(),
                     "shuffler": shuffler.get_state()}, file)
-        file.flush()
-        os.fsync(file.fileno())  # the bytes are on disk before the name is
-    os.replace(unfinished, path)
-    directory = os.open(folder, os.O_RDONLY)
-    os.fsync(directory)
-    os.close(directory)
     for old in sorted(folder.glob("epoch-*.pt"))[:-3]:
         old.unlink()
 
@@ -67,17 +57,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--epochs", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--resume", metavar="FILE", default=os.environ.get("GPUQ_RESUME_FROM"))
+    parser.add_argument("--resume", metavar="FILE", default=gpuq.resume_from())
     parser.add_argument("--seconds-per-epoch", type=float, default=0, help="at least so long, to have something to watch")
     args = parser.parse_args()
 
-    # What gpuq says; without gpuq every one of them has a harmless value.
-    folder = Path(os.environ.get("GPUQ_CHECKPOINT_DIR", "checkpoints"))
-    folder.mkdir(parents=True, exist_ok=True)
-    stop_file = os.environ.get("GPUQ_STOP_FILE", "")
-    save_file = os.environ.get("GPUQ_SAVE_FILE", "")
-    deadline = float(os.environ.get("GPUQ_DEADLINE", "inf"))
-
+    folder = gpuq.checkpoint_dir()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     print("GPU:", os.environ.get("CUDA_VISIBLE_DEVICES") or "none", "computing on:", device, flush=True)
     torch.use_deterministic_algorithms(True)
@@ -97,22 +81,15 @@ def main():
         done = load(args.resume, model, optimizer, shuffler)
         print(f"going on after epoch {done} from {args.resume}", flush=True)
 
-    slowest = 0
-    for epoch in range(done + 1, args.epochs + 1):
+    def save_after(epoch):
+        save(folder, epoch, model, optimizer, shuffler)
+
+    for epoch in gpuq.epochs(args.epochs, start=done, save=save_after):
         started = time.monotonic()
         loss = train_one_epoch(model, optimizer, x[train], y[train], shuffler)
         accuracy = accuracy_of(model, x[test], y[test])
         time.sleep(max(0, args.seconds_per_epoch - (time.monotonic() - started)))
-        print(f"epoch {epoch}/{args.epochs} loss {loss:.4f} accuracy {accuracy:.3f}", flush=True)
-
-        save(folder, epoch, model, optimizer, shuffler)
-        if os.path.exists(save_file):
-            os.unlink(save_file)  # asked to save: done just now
-        slowest = max(slowest, time.monotonic() - started)
-        out_of_time = time.time() + 1.5 * slowest > deadline
-        if epoch < args.epochs and (os.path.exists(stop_file) or out_of_time):
-            print("saved; leaving", "before the time is over" if out_of_time else "as asked", flush=True)
-            sys.exit(CONTINUE_ME)
+        print(f"epoch {epoch + 1}/{args.epochs} loss {loss:.4f} accuracy {accuracy:.3f}", flush=True)
 
 
 if __name__ == "__main__":
