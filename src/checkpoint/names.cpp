@@ -104,11 +104,16 @@ bool matches(std::string_view pattern, std::string_view name)
     return pattern.find_first_not_of('*', at) == std::string_view::npos;
 }
 
+bool is_unfinished(std::string_view name)
+{
+    return name.ends_with(".tmp") || name.ends_with(".part") || name.starts_with("tmp-") ||
+           name.find(".orbax-checkpoint-tmp") != std::string_view::npos;
+}
+
 bool is_temporary(std::string_view name)
 {
-    return name.ends_with(".tmp") || name.ends_with(".part") || name.ends_with('~') ||
-           name.starts_with("tmp-") || name.find(".incomplete") != std::string_view::npos ||
-           name.find(".orbax-checkpoint-tmp") != std::string_view::npos;
+    return is_unfinished(name) || name.ends_with('~') ||
+           name.find(".incomplete") != std::string_view::npos;
 }
 
 std::optional<std::uint64_t> step_of(std::string_view relative_path)

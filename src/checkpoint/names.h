@@ -12,8 +12,11 @@ namespace gpuq::checkpoint {
 /// at the beginning is matched by a dot only.
 bool matches(std::string_view pattern, std::string_view name);
 
-/// Whether programs give such names to what they are still writing, and we to what we have put
-/// aside: `*.tmp`, `*.part`, `tmp-*`, `*.incomplete*`, `*~`, `*.orbax-checkpoint-tmp*`.
+/// Whether programs give such names to what they are still writing: `*.tmp`, `*.part`, `tmp-*`,
+/// `*.orbax-checkpoint-tmp*`.
+bool is_unfinished(std::string_view name);
+
+/// Those, and what is no checkpoint either: `*~`, and `*.incomplete*`, which we have put aside.
 bool is_temporary(std::string_view name);
 
 /// The step that a path tells of: of its last component that has a number, the one after `step`,
