@@ -121,17 +121,6 @@ std::vector<Seen> see_all(int folder, Tree& tree)
     return all;
 }
 
-/// Size and time of the whole folder; `own` is the time of the folder itself.
-void measure(Found& found, const Tree& tree, Time own)
-{
-    found.bytes = 0;
-    found.modified = own;
-    for (const Part& part : tree.parts) {
-        found.bytes += part.bytes;
-        found.modified = std::max(found.modified, part.modified);
-    }
-}
-
 void judge_opened_folder(Found& found, int folder, Time own, const Found* before)
 {
     Tree tree;
@@ -163,8 +152,7 @@ std::optional<Found> examine_folder(Found found, const Found* before)
     }
     found.inode = status.st_ino;
     if (before != nullptr && before->verdict == Verdict::whole) {
-        measure(found, walk(folder.get(), [](int, const std::string&, Part&) {}),
-                modified_of(status));
+        measure(found, walk(folder.get(), leave_as_it_is), modified_of(status));
         if (is_unchanged(found, before)) {
             return *before;
         }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "checkpoint/found.h"
+
 #include "core/descriptor.h"
 #include "core/ids.h"
 
@@ -53,7 +55,13 @@ inline constexpr std::size_t k_most_parts = 100'000;
 /// what the part says.
 using Visit = std::function<void(int parent, const std::string& name, Part& part)>;
 
+/// The Visit that does nothing.
+void leave_as_it_is(int parent, const std::string& name, Part& part);
+
 /// All that is in an open folder, in the order of the names. What vanishes meanwhile is left out.
 Tree walk(int folder, const Visit& visit);
+
+/// Says the size and time of a whole folder; `own` is the time of the folder itself.
+void measure(Found& found, const Tree& tree, Time own);
 
 } // namespace gpuq::checkpoint
