@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "checkpoint/candidates.h"
+
+#include "checkpoint/names.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <string_view>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace gpuq::checkpoint {
+namespace {
+
+constexpr std::size_t k_most_components = 32;
+constexpr int k_most_folders = 10'000;
+/// So many are collected before all but the newest are dropped.
+constexpr std::size_t k_many = 4096;
+
+struct CloseFolder {
+    void operator()(DIR* folder) const { ::closedir(folder); }
+};
+
+std::vector<std::string> components_of(std::string_view pattern)
+{
+    std::vector<std::string> components;
+    while (!pattern.empty()) {
+        const std::size_t slash = std::min(pattern.find('/'), pattern.size());
+        const std::string_view component = pattern.substr(0, slash);
+        if (!component.empty() && component != ".") {
+            components.emplace_back(component);
+        }
+        pattern.remove_prefix(std::min(slash + 1, pattern.size()));
+    }
+    return components;
+}
+
+bool is_spelled(std::string_view component)
+{
+    return component.find_first_of("*?") == std::string_view::npos;
+}
+
+bool is_newer(const Candidate& left, const Candidate& right)
+{
+    return left.modified != right.modified ? left.modified > right.modified
+                                           : left.path < right.path;
+}
+
+/// The name of a link's target when it lies beside the link.
+std::string target_beside(const std::string& link)
+{
+    std::array<char, 256> target{};
+    const ssize_t length = ::readlink(link.c_str(), target.data(), target.size());
+    const std::string_view name(target.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
+    const bool is_name = !name.empty() && name.size() < target.size() && name != "." &&
+                         name != ".." && name.find('/') == std::string_view::npos;
+    return is_name ? std::string(name) : "";
+}
+
+class Search {
+public:
+    Search(std::vector<std::string> components, std::size_t most)
+        : m_components(std::move(components))
+        , m_most(most)
+    {
+    }
+
+    /// `folder` is where the components from `at` on begin; `matched` what stars have matched.
+    Result<void> go_on(const std::string& folder, const std::string& matched, std::size_t at)
+    {
+        const std::string& component = m_components[at];
+        if (!is_spelled(component)) {
+            return go_through(folder, matched, at);
+        }
+        if (at + 1 < m_components.size()) {
+            return go_on(folder + '/' + component, joined(matched, component), at + 1);
+        }
+        struct stat status = {};
+        const std::string path = folder + '/' + component;
+        if (::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode)) {
+            const std::string target = target_beside(path);
+            take(folder, joined(matched, target), target);
+        } else {
+            take(folder, joined(matched, component), component);
+        }
+        return {};
+    }
+
+    std::vector<Candidate> newest()
+    {
+        std::sort(m_found.begin(), m_found.end(), is_newer);
+        m_found.resize(std::min(m_found.size(), m_most));
+        return std::move(m_found);
+    }
+
+private:
+    static std::string joined(const std::string& matched, const std::string& name)
+    {
+        return matched.empty() ? matched : matched + '/' + name;
+    }
+
+    Result<void> go_through(const std::string& folder, const std::string& matched, std::size_t at)
+    {
+        TRY_ASSIGN(const std::vector<std::string> names, names_in(folder, m_components[at]));
+        for (const std::string& name : names) {
+            const std::string all = matched.empty() ? name : matched + '/' + name;
+            if (at + 1 == m_components.size()) {
+                take(folder, all, name);
+                continue;
+            }
+            struct stat status = {};
+            const std::string path = folder + '/' + name;
+            if (::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
+                TRY(go_on(path, all, at + 1));
+            }
+        }
+        return {};
+    }
+
+    Result<std::vector<std::string>> names_in(const std::string& folder, std::string_view pattern)
+    {
+        if (++m_folders > k_most_folders) {
+            return fail(Error::Kind::usage,
+                        fmt::format("the pattern for checkpoints stands for more than {} folders; "
+                                    "name a folder nearer to them",
+                                    k_most_folders));
+        }
+        const std::unique_ptr<DIR, CloseFolder> entries(::opendir(folder.c_str()));
+        std::vector<std::string> names;
+        if (!entries && (errno == ENOENT || errno == ENOTDIR)) {
+            return names; // pruned since we have seen it
+        }
+        errno = entries ? 0 : errno;
+        while (const dirent* entry = entries ? ::readdir(entries.get()) : nullptr) {
+            if (matches(pattern, entry->d_name) && !is_temporary(entry->d_name) &&
+                std::string_view(entry->d_name) != "." && std::string_view(entry->d_name) != "..") {
+                names.emplace_back(entry->d_name);
+            }
+        }
+        if (errno != 0) {
+            return fail(Error::Kind::io, fmt::format("can't look for checkpoints in {}: {}", folder,
+                                                     std::strerror(errno)));
+        }
+        return names;
+    }
+
+    void take(const std::string& folder, const std::string& matched, const std::string& name)
+    {
+        struct stat status = {};
+        const std::string path = folder + '/' + name;
+        if (name.empty() || ::lstat(path.c_str(), &status) != 0) {
+            return;
+        }
+        const Kind kind = kind_of(status);
+        if (kind != Kind::file && kind != Kind::folder) {
+            return;
+        }
+        m_found.push_back({path, matched.empty() ? name : matched, kind, modified_of(status)});
+        if (m_found.size() >= std::max(k_many, 2 * m_most)) {
+            std::nth_element(m_found.begin(), m_found.begin() + static_cast<std::ptrdiff_t>(m_most),
+                             m_found.end(), is_newer);
+            m_found.resize(m_most);
+        }
+    }
+
+    std::vector<std::string> m_components;
+    std::size_t m_most;
+    int m_folders = 0;
+    std::vector<Candidate> m_found;
+};
+
+/// Says early and clearly what is wrong with the folder itself. False when it is not there.
+Result<bool> is_there(const std::string& folder)
+{
+    const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (opened || errno == ENOENT) {
+        return static_cast<bool>(opened);
+    }
+    return fail(Error::Kind::io,
+                fmt::format("can't look for checkpoints in {}: {}", folder, std::strerror(errno)));
+}
+
+std::string without_slashes_at_end(std::string folder)
+{
+    folder.resize(folder.find_last_not_of('/') + 1); // npos + 1 is 0: the root
+    return folder;
+}
+
+} // namespace
+
+Result<std::vector<Candidate>> candidates_at(const Place& place, std::size_t most)
+{
+    std::vector<std::string> components = components_of(place.pattern);
+    const bool is_absolute = place.pattern.starts_with('/');
+    if (components.empty() || components.size() > k_most_components ||
+        (!is_absolute && !place.folder.starts_with('/'))) {
+        return fail(Error::Kind::usage,
+                    fmt::format("'{}' in '{}' is no place for checkpoints: give an absolute "
+                                "folder and a pattern such as 'epoch-*.pt'",
+                                place.pattern, place.folder));
+    }
+    if (!is_absolute) {
+        TRY_ASSIGN(const bool folder_is_there, is_there(place.folder));
+        if (!folder_is_there) {
+            return std::vector<Candidate>();
+        }
+    }
+    Search search(std::move(components), most);
+    TRY(search.go_on(is_absolute ? "" : without_slashes_at_end(place.folder), "", 0));
+    return search.newest();
+}
+
+} // namespace gpuq::checkpoint

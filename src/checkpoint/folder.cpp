@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "checkpoint/folder.h"
+
+#include "checkpoint/json.h"
+#include "checkpoint/names.h"
+
+#include "core/number.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <set>
+
+namespace gpuq::checkpoint {
+namespace {
+
+using Says = Judgement::Says;
+using namespace std::string_view_literals;
+
+/// More of another program's JSON is not read.
+constexpr std::uint64_t k_longest_json = 64 << 20;
+constexpr std::uint64_t k_longest_tracker = 256;
+
+constexpr auto k_trainer_state = "trainer_state.json"sv;
+constexpr auto k_megatron_tracker = "latest_checkpointed_iteration.txt"sv;
+constexpr auto k_deepspeed_tracker = "latest"sv;
+
+std::string_view name_in(std::string_view path)
+{
+    return path.substr(path.rfind('/') + 1); // npos + 1 is 0
+}
+
+std::string_view folder_of(std::string_view path)
+{
+    const std::size_t slash = path.rfind('/');
+    return slash == std::string_view::npos ? ""sv : path.substr(0, slash);
+}
+
+std::string beside(std::string_view path, std::string_view name)
+{
+    const std::string_view folder = folder_of(path);
+    return folder.empty() ? std::string(name) : fmt::format("{}/{}", folder, name);
+}
+
+void see_trainer_state(Bytes& bytes, Seen& seen)
+{
+    const auto state = parse_trainer_state(bytes.first(k_longest_json));
+    seen.judgement = state ? Judgement{Says::whole, ""} : incomplete("it is no JSON");
+    seen.step = state ? state->global_step : std::nullopt;
+}
+
+void see_index(Bytes& bytes, Seen& seen)
+{
+    auto files = files_of_index(bytes.first(k_longest_json));
+    seen.judgement = files ? Judgement{Says::whole, ""} : incomplete("it is no JSON");
+    if (files) {
+        seen.names = *std::move(files);
+    }
+}
+
+/// A name up to its first digit.
+std::string stem_of(std::string_view name)
+{
+    return std::string(name.substr(0, name.find_first_of("0123456789")));
+}
+
+std::string first_line(Bytes& bytes)
+{
+    const std::string text = bytes.size() <= k_longest_tracker ? bytes.first(bytes.size()) : "";
+    return text.substr(0, text.find_last_not_of(" \r\n") + 1);
+}
+
+/// Megatron: the number of the last iteration that all ranks have written.
+void see_megatron(Bytes& bytes, Seen& seen)
+{
+    const std::string line = first_line(bytes);
+    seen.step = whole_number(line);
+    if (!seen.step && line != "release") {
+        seen.judgement = incomplete("it names no iteration");
+        return;
+    }
+    seen.judgement = {Says::whole, ""};
+    seen.names = {seen.step ? fmt::format("iter_{:07}", *seen.step) : line};
+}
+
+/// DeepSpeed: the name of the last folder that all ranks have written. Other programs may keep
+/// something else in a file of this name.
+void see_deepspeed(Bytes& bytes, Seen& seen)
+{
+    const std::string line = first_line(bytes);
+    if (!line.empty() && line.find_first_of("/\n") == std::string::npos) {
+        seen.judgement = {Says::whole, ""};
+        seen.names = {line};
+        seen.step = step_of(line);
+    }
+}
+
+/// A folder's parts by their paths.
+class Contents {
+public:
+    Contents(const std::vector<Seen>& seen, bool is_all)
+        : m_seen(seen)
+        , m_is_all(is_all)
+    {
+        for (const Seen& one : seen) {
+            m_by_path.emplace(one.part.path, &one);
+        }
+        choose_folders();
+    }
+
+    const std::vector<Seen>& seen() const { return m_seen; }
+    bool is_all() const { return m_is_all; }
+    const Seen* at(std::string_view path) const
+    {
+        const auto found = m_by_path.find(path);
+        return found == m_by_path.end() ? nullptr : found->second;
+    }
+    bool has_folder(std::string_view path) const
+    {
+        const Seen* const one = at(path);
+        return one != nullptr && one->part.kind == Kind::folder;
+    }
+    /// Whether it belongs to the checkpoint: beside the folder that a tracker names there may be
+    /// older ones, and the next.
+    bool counts(std::string_view path) const
+    {
+        const std::size_t slash = path.find('/');
+        return !m_chosen || slash == std::string_view::npos || path.substr(0, slash) == *m_chosen;
+    }
+    bool has_chosen() const { return m_chosen.has_value(); }
+
+private:
+    void choose_folders()
+    {
+        for (const std::string_view tracker : {k_megatron_tracker, k_deepspeed_tracker}) {
+            const Seen* const one = at(tracker);
+            if (one != nullptr && one->names.size() == 1 && has_folder(one->names[0])) {
+                m_chosen = one->names[0];
+            }
+        }
+    }
+
+    const std::vector<Seen>& m_seen;
+    bool m_is_all;
+    std::map<std::string_view, const Seen*> m_by_path;
+    std::optional<std::string> m_chosen;
+};
+
+/// Whether something was written last, after all the rest.
+bool has_marker(const Contents& contents)
+{
+    return contents.has_chosen() ||
+           std::ranges::any_of(std::array{k_trainer_state, ".metadata"sv, "_CHECKPOINT_METADATA"sv,
+                                          "commit_success.txt"sv},
+                               [&](std::string_view name) { return contents.at(name) != nullptr; });
+}
+
+std::optional<std::string> is_being_written(const Contents& contents)
+{
+    for (const Seen& one : contents.seen()) {
+        const std::string_view name = name_in(one.part.path);
+        if (contents.counts(one.part.path) &&
+            (name == "checkpoint-is-incomplete.txt" || is_unfinished(name))) {
+            return fmt::format("{} is still in it", one.part.path);
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<std::string> has_incomplete_file(const Contents& contents)
+{
+    for (const Seen& one : contents.seen()) {
+        const std::string_view name = name_in(one.part.path);
+        const bool may_be_empty = one.part.bytes == 0 && !is_data_name(name); // says that it exists
+        if (one.judgement.says == Says::incomplete && !may_be_empty &&
+            contents.counts(one.part.path)) {
+            return fmt::format("{}: {}", one.part.path, one.judgement.why);
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<std::string> lacks_named_file(const Contents& contents)
+{
+    for (const Seen& one : contents.seen()) {
+        if (!contents.counts(one.part.path)) {
+            continue;
+        }
+        const bool is_any_tracker = name_in(one.part.path) == k_deepspeed_tracker;
+        for (const std::string& name : one.names) {
+            const bool is_surely_named = !is_any_tracker || name.starts_with("global_step");
+            if (is_surely_named && contents.at(beside(one.part.path, name)) == nullptr) {
+                return fmt::format("{} names {}, which is not there", one.part.path, name);
+            }
+        }
+    }
+    return std::nullopt;
+}
+
+/// torch DCP: its coordinator writes .metadata when all ranks have written theirs.
+std::optional<std::string> lacks_metadata(const Contents& contents)
+{
+    std::set<std::string_view> described;
+    for (const Seen& one : contents.seen()) {
+        if (one.part.path.ends_with(".metadata")) {
+            described.insert(folder_of(one.part.path));
+        }
+    }
+    for (const Seen& one : contents.seen()) {
+        if (one.part.path.ends_with(".distcp") && contents.counts(one.part.path) &&
+            !described.contains(folder_of(one.part.path))) {
+            return fmt::format("{} is there, but no {}", one.part.path,
+                               beside(one.part.path, ".metadata"));
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<std::string> has_nothing(const Contents& contents)
+{
+    const bool is_empty = std::ranges::all_of(contents.seen(), [](const Seen& one) {
+        return one.part.kind != Kind::link && one.part.bytes == 0;
+    });
+    return is_empty ? std::optional<std::string>("there is nothing in it") : std::nullopt;
+}
+
+std::optional<std::string> what_is_wrong(const Contents& contents)
+{
+    for (const auto check : {has_nothing, is_being_written, has_incomplete_file}) {
+        if (auto why = check(contents)) {
+            return why;
+        }
+    }
+    if (!contents.is_all()) {
+        return std::nullopt; // what is missing may only not have been seen
+    }
+    auto why = lacks_named_file(contents);
+    return why ? why : lacks_metadata(contents);
+}
+
+std::optional<std::uint64_t> step_in(const Contents& contents)
+{
+    for (const std::string_view name : {k_trainer_state, k_megatron_tracker, k_deepspeed_tracker}) {
+        const Seen* const one = contents.at(name);
+        if (one != nullptr && one->step) {
+            return one->step;
+        }
+    }
+    return std::nullopt;
+}
+
+} // namespace
+
+Seen see(const Part& part, std::string_view name, Bytes& bytes)
+{
+    Seen seen{part};
+    if (bytes.size() == 0) {
+        seen.judgement = judge(bytes, name);
+    } else if (name == k_trainer_state) {
+        see_trainer_state(bytes, seen);
+    } else if (name.ends_with(".index.json")) {
+        see_index(bytes, seen);
+    } else if (name == k_megatron_tracker) {
+        see_megatron(bytes, seen);
+    } else if (name == k_deepspeed_tracker) {
+        see_deepspeed(bytes, seen);
+    } else {
+        seen.judgement = judge(bytes, name);
+    }
+    seen.error = bytes.error();
+    return seen;
+}
+
+FolderJudgement judge_folder(const std::vector<Seen>& seen, bool is_all)
+{
+    const auto unreadable =
+        std::ranges::find_if(seen, [](const Seen& one) { return one.error != 0; });
+    if (unreadable != seen.end()) {
+        return {{},
+                std::nullopt,
+                fmt::format("{} can't be read: {}", unreadable->part.path,
+                            std::strerror(unreadable->error))};
+    }
+    const Contents contents(seen, is_all);
+    if (auto why = what_is_wrong(contents)) {
+        return {incomplete(*std::move(why)), step_in(contents), ""};
+    }
+    const bool is_proved = has_marker(contents) && is_all;
+    return {{is_proved ? Says::whole : Says::settles, ""}, step_in(contents), ""};
+}
+
+bool holds_several(const std::vector<Part>& parts)
+{
+    const auto has = [&](std::string_view name) {
+        return std::ranges::any_of(parts, [&](const Part& part) { return part.path == name; });
+    };
+    if (has(k_megatron_tracker) || (has(k_deepspeed_tracker) && !has(k_trainer_state))) {
+        return true;
+    }
+    std::set<std::string> stems;
+    return std::ranges::any_of(parts, [&](const Part& part) {
+        const bool is_counted = part.kind == Kind::folder &&
+                                part.path.find('/') == std::string::npos &&
+                                part.path.find("rank") == std::string::npos && step_of(part.path);
+        return is_counted && !stems.insert(stem_of(part.path)).second;
+    });
+}
+
+} // namespace gpuq::checkpoint

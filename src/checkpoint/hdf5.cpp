@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// .h5 and .hdf5. The superblock says where the file ends, and is written when it is closed or
+// flushed, so a file that is long enough may still not have all that was to be in it. Offsets as in
+// the HDF5 File Format Specification, version 3.0.
+#include "checkpoint/formats.h"
+
+#include <array>
+
+namespace gpuq::checkpoint {
+namespace {
+
+using Says = Judgement::Says;
+
+/// Where the superblock of one version has what we need, from the signature on.
+struct Layout {
+    std::size_t address_width; ///< a byte: how many an address has
+    std::size_t addresses;     ///< base address, another, then the end of the file
+};
+
+constexpr std::array k_layouts = {Layout{13, 24}, Layout{13, 28}, Layout{9, 12}, Layout{9, 12}};
+constexpr std::size_t k_version = 8;
+constexpr std::size_t k_flags = 11; ///< of version 3; bit 0: open for writing
+
+bool is_open_for_writing(const std::string& head)
+{
+    return head[k_version] == 3 && (little_endian(head, k_flags, 1) & 1) != 0;
+}
+
+} // namespace
+
+Judgement judge_hdf5(Bytes& bytes, std::uint64_t signature)
+{
+    const auto start = bytes.at(signature, 16);
+    if (!start) {
+        return incomplete("its HDF5 superblock is cut off");
+    }
+    const std::uint64_t version = little_endian(*start, k_version, 1);
+    if (version >= k_layouts.size()) {
+        return {Says::settles, ""}; // newer than this table
+    }
+    const Layout& layout = k_layouts[version];
+    const std::uint64_t width = little_endian(*start, layout.address_width, 1);
+    if (width != 2 && width != 4 && width != 8) {
+        return incomplete("its HDF5 superblock makes no sense");
+    }
+    const std::size_t at = layout.addresses + 2 * width;
+    const auto head = bytes.at(signature, at + width);
+    if (!head) {
+        return incomplete("its HDF5 superblock is cut off");
+    }
+    if (is_open_for_writing(*head)) {
+        return incomplete("its HDF5 superblock says that it was not closed");
+    }
+    // An address that is not known yet is all ones: more than any file has.
+    if (little_endian(*head, at, width) > bytes.size()) {
+        return incomplete("it is shorter than its HDF5 superblock says");
+    }
+    return {Says::settles, ""};
+}
+
+} // namespace gpuq::checkpoint

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "checkpoint/json.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <set>
+
+namespace gpuq::checkpoint {
+namespace {
+
+using nlohmann::json;
+
+/// Reads a text without building it, and knows in which value it is.
+class Reader : public nlohmann::json_sax<json> {
+public:
+    bool null() override { return other(); }
+    bool boolean(bool) override { return other(); }
+    bool number_integer(number_integer_t) override { return other(); }
+    bool number_unsigned(number_unsigned_t value) override { return number(value); }
+    bool number_float(number_float_t, const string_t&) override { return other(); }
+    bool string(string_t& value) override { return word(value); }
+    bool binary(binary_t&) override { return other(); }
+    bool start_object(std::size_t) override { return begin(); }
+    bool end_object() override { return end(); }
+    bool start_array(std::size_t) override { return begin(); }
+    bool end_array() override { return end(); }
+    bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override
+    {
+        return false;
+    }
+    bool key(string_t& name) override
+    {
+        if (m_depth <= k_kept) {
+            m_keys[m_depth - 1] = name;
+        }
+        return true;
+    }
+
+protected:
+    /// How many objects and arrays are open.
+    std::size_t depth() const { return m_depth; }
+    /// The newest key of the object at that depth, 1 being the outermost.
+    const std::string& key_at(std::size_t level) const { return m_keys[level - 1]; }
+
+    // Each returns false when the text is not what it should be.
+    virtual bool number(std::uint64_t) { return true; }
+    virtual bool word(const std::string&) { return true; }
+    virtual bool other() { return true; }
+    virtual bool begun() { return true; }
+    virtual bool ended() { return true; }
+
+private:
+    static constexpr std::size_t k_kept = 2;
+
+    bool begin()
+    {
+        ++m_depth;
+        if (m_depth <= k_kept) {
+            m_keys[m_depth - 1].clear();
+        }
+        return begun();
+    }
+    bool end()
+    {
+        const bool is_fine = ended();
+        --m_depth;
+        return is_fine;
+    }
+
+    std::size_t m_depth = 0;
+    std::string m_keys[k_kept];
+};
+
+class Tensors final : public Reader {
+public:
+    std::uint64_t end() const { return m_end; }
+
+private:
+    bool is_offsets() const
+    {
+        return depth() == 3 && key_at(2) == "data_offsets" && key_at(1) != "__metadata__";
+    }
+    bool number(std::uint64_t value) override
+    {
+        if (is_offsets()) {
+            m_offsets.push_back(value);
+        }
+        return !is_offsets() || m_offsets.size() <= 2;
+    }
+    bool word(const std::string&) override { return !is_offsets(); }
+    bool other() override { return !is_offsets(); }
+    bool begun() override
+    {
+        if (depth() == 2) {
+            m_offsets.clear();
+        }
+        return depth() <= 3;
+    }
+    bool ended() override
+    {
+        if (depth() != 2 || key_at(1) == "__metadata__") {
+            return true;
+        }
+        if (m_offsets.size() != 2 || m_offsets[0] > m_offsets[1]) {
+            return false;
+        }
+        m_end = std::max(m_end, m_offsets[1]);
+        return true;
+    }
+
+    std::vector<std::uint64_t> m_offsets; ///< of the tensor that is read
+    std::uint64_t m_end = 0;
+};
+
+class Trainer final : public Reader {
+public:
+    TrainerState state;
+
+private:
+    bool number(std::uint64_t value) override
+    {
+        if (depth() == 1 && key_at(1) == "global_step") {
+            state.global_step = value;
+        }
+        return true;
+    }
+};
+
+class Index final : public Reader {
+public:
+    std::set<std::string> files;
+
+private:
+    bool word(const std::string& value) override
+    {
+        if (depth() == 2 && key_at(1) == "weight_map") {
+            files.insert(value);
+        }
+        return true;
+    }
+};
+
+bool read(std::string_view text, Reader& reader)
+{
+    return text.starts_with('{') && json::sax_parse(text.begin(), text.end(), &reader);
+}
+
+/// Zeros for the NaN, Infinity and -Infinity that Python writes and JSON does not know.
+std::string without_nan(std::string_view text)
+{
+    std::string plain;
+    plain.reserve(text.size());
+    bool is_quoted = false;
+    while (!text.empty()) {
+        std::size_t taken = 1;
+        if (is_quoted && text.front() == '\\') {
+            taken = std::min<std::size_t>(2, text.size());
+        } else if (text.front() == '"') {
+            is_quoted = !is_quoted;
+        } else if (!is_quoted && (text.starts_with("NaN") || text.starts_with("Infinity"))) {
+            text.remove_prefix(text.front() == 'N' ? 3 : 8);
+            plain += '0';
+            continue;
+        }
+        plain += text.substr(0, taken);
+        text.remove_prefix(taken);
+    }
+    return plain;
+}
+
+} // namespace
+
+std::optional<std::uint64_t> data_end(std::string_view safetensors_header)
+{
+    Tensors tensors;
+    return read(safetensors_header, tensors) ? std::optional(tensors.end()) : std::nullopt;
+}
+
+std::optional<TrainerState> parse_trainer_state(std::string_view text)
+{
+    Trainer trainer;
+    return read(without_nan(text), trainer) ? std::optional(trainer.state) : std::nullopt;
+}
+
+std::optional<std::vector<std::string>> files_of_index(std::string_view text)
+{
+    Index index;
+    if (!read(text, index)) {
+        return std::nullopt;
+    }
+    return std::vector<std::string>(index.files.begin(), index.files.end());
+}
+
+} // namespace gpuq::checkpoint
