@@ -76,9 +76,10 @@ Time RunKey::made_at() const
            milliseconds{digits(m_text, 16, 3)};
 }
 
-std::string job_comment(const RunKey& key)
+std::string job_comment(const RunKey& key, LinkNumber link)
 {
-    return std::string(k_comment_prefix) + key.text();
+    const std::string of_first = std::string(k_comment_prefix) + key.text();
+    return link == LinkNumber{} ? of_first : fmt::format("{}:{}", of_first, link.value);
 }
 
 Result<RunKey> key_in_comment(std::string_view comment)
@@ -86,7 +87,8 @@ Result<RunKey> key_in_comment(std::string_view comment)
     if (!comment.starts_with(k_comment_prefix)) {
         return fail(Error::Kind::missing, "not a job of gpuq");
     }
-    return RunKey::parse(comment.substr(k_comment_prefix.size()));
+    comment.remove_prefix(k_comment_prefix.size());
+    return RunKey::parse(comment.substr(0, comment.find(':')));
 }
 
 } // namespace gpuq

@@ -37,8 +37,8 @@ private:
     std::string m_text;
 };
 
-/// The job comment that carries `key`: `gpuq:KEY`.
-std::string job_comment(const RunKey& key);
+/// The job comment that carries `key`: `gpuq:KEY`, of a later link `gpuq:KEY:LINK`.
+std::string job_comment(const RunKey& key, LinkNumber link = {});
 
 /// The key in a job's comment; `missing` when the job is not one of ours.
 Result<RunKey> key_in_comment(std::string_view comment);

@@ -114,6 +114,11 @@ std::string checkpoints(const RunKey& key)
     return run_dir(key) + "/checkpoints";
 }
 
+std::string kept(const RunKey& key)
+{
+    return run_dir(key) + "/kept";
+}
+
 std::string connect_dir(const RunKey& key)
 {
     return run_dir(key) + "/connect";

@@ -26,6 +26,8 @@
 ///     runs/KEY/link-N/reserve            room for the journal on a full disk (supervisor)
 ///     runs/KEY/link-N/stop save          requests to the program: GPUQ_STOP_FILE, GPUQ_SAVE_FILE
 ///     runs/KEY/checkpoints/              the program's own: GPUQ_CHECKPOINT_DIR
+///     runs/KEY/kept/NAME                 the newest two whole checkpoints, out of the program's reach
+///                                        (supervisor)
 ///     runs/KEY/connect/NAME              keys of `gpuq connect`, gone when the run is (client),
 ///     and
 ///                                        an sshd's settings while it runs (supervisor's connect)
@@ -54,6 +56,7 @@ std::string heartbeat(const RunKey&, LinkNumber);
 std::string stop_file(const RunKey&, LinkNumber);
 std::string save_file(const RunKey&, LinkNumber);
 std::string checkpoints(const RunKey&);
+std::string kept(const RunKey&);
 std::string connect_dir(const RunKey&);
 std::string connect_file(const RunKey&, std::string_view name);
 std::string active();
@@ -68,6 +71,7 @@ std::string job_index_in(const std::string& folder, JobId);
 
 /// Names inside an inbox.
 constexpr const char* k_stop_request = "stop.json";
+constexpr const char* k_save_and_stop_request = "save_and_stop.json";
 
 /// Names inside the folder connect.
 constexpr const char* k_connect_keys = "keys.json";

@@ -36,6 +36,34 @@ struct Pty {
     bool operator==(const Pty&) const = default;
 };
 
+/// Which signal tells a program that its link is about to end.
+enum class Notice {
+    automatic, ///< USR1, where it is handled, else USR2
+    usr1,
+    usr2,
+    term,
+    none, ///< only the file GPUQ_STOP_FILE
+};
+
+/// How a run goes on beyond one Slurm job. The walltime of its request is that of all
+/// links together.
+struct Chain {
+    std::chrono::seconds link{0}; ///< length of a link
+    std::string supervisor;       ///< absolute path: who submits the next link starts this one
+    /// Where the program leaves its checkpoints: a glob, absolute or below the working directory;
+    /// empty: GPUQ_CHECKPOINT_DIR.
+    std::string checkpoint;
+    std::vector<std::string> resume_args; ///< added to the program; `{}` stands for the checkpoint
+    std::vector<std::string> valid; ///< the user's own check; `{}` stands for the checkpoint
+    Notice notice = Notice::automatic;
+    bool aware = false;        ///< the program reads GPUQ_STOP_FILE or GPUQ_DEADLINE itself
+    bool from_scratch = false; ///< may start again without a checkpoint
+    std::optional<int> max_links;
+    std::optional<std::chrono::minutes> gpu_time; ///< of all GPUs and links together
+    std::optional<Time> until;
+    bool operator==(const Chain&) const = default;
+};
+
 /// What a person asked for, with every default filled in. Immutable once recorded in
 /// run.json, but for the walltime: `gpuq extend` keeps a later one in walltime.json, which readers
 /// (runs/evidence.h) put in its place.
@@ -54,6 +82,7 @@ struct Request {
     std::optional<JobId> after; ///< start only when this job has ended well
     Input input = Input::none;
     std::optional<Pty> pty; ///< set: `input` is `terminal`
+    std::optional<Chain> chain;
 
     // The chosen environment, recorded so that a later link gets the same one.
     std::vector<std::pair<std::string, std::string>> env; ///< --env NAME=VALUE
@@ -95,12 +124,13 @@ enum class Cause {
     lost,        ///< the supervisor died, or nobody can say
 };
 
-/// How a run ended.
+/// How a run, or a link of it, ended.
 struct Ending {
     int status = 0; ///< what `gpuq run` exits with
     Cause cause = Cause::finished;
     std::string detail; ///< one sentence for people, may be empty
     Time at;
+    bool continues = false; ///< only this link has ended; the next one goes on
 
     bool operator==(const Ending&) const = default;
 };

@@ -30,6 +30,11 @@ constexpr std::pair<Event::Kind, std::string_view> k_kinds[] = {
     {Event::Kind::signalled, "signalled"},
     {Event::Kind::stop_asked, "stop_asked"},
     {Event::Kind::log_lost, "log_lost"},
+    {Event::Kind::noticed, "noticed"},
+    {Event::Kind::checkpoint, "checkpoint"},
+    {Event::Kind::resumed, "resumed"},
+    {Event::Kind::next_submitted, "next_submitted"},
+    {Event::Kind::next_failed, "next_failed"},
     {Event::Kind::ended, "ended"},
 };
 
@@ -116,6 +121,8 @@ std::optional<Event> event_from(std::string_view text)
     }
     event.detail = text_in(line, "detail");
     event.tail = text_in(line, "tail");
+    const auto continues = line.find("continues");
+    event.continues = continues != line.end() && continues->is_boolean() && continues->get<bool>();
     return event;
 }
 
@@ -139,6 +146,9 @@ std::string to_line(const Event& event)
     }
     put(line, "detail", event.detail);
     put(line, "tail", event.tail);
+    if (event.continues) {
+        line["continues"] = true;
+    }
     return line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 

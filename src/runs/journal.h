@@ -23,7 +23,12 @@ struct Event {
         signalled,          ///< the supervisor got a signal: detail is its name
         stop_asked,         ///< detail: by whom
         log_lost,           ///< stream, from, to: output bytes that are not in the log
-        ended,              ///< status, cause, detail, tail: the last lines of output
+        noticed,            ///< the program was told to save and leave; detail: why
+        checkpoint,         ///< a new whole one: detail is its path; from: step, to: bytes
+        resumed,            ///< detail: the checkpoint to go on from, or empty; cause of the link
+        next_submitted,     ///< job: the next link's
+        next_failed,        ///< detail: why the next link could not be submitted
+        ended,              ///< status, cause, detail, continues, tail: the last lines of output
     };
     Kind kind = Kind::supervisor_started;
     Time at;
@@ -36,6 +41,7 @@ struct Event {
     std::optional<Cause> cause;
     std::optional<std::string> detail;
     std::optional<std::string> tail;
+    bool continues = false; ///< the next link goes on
 
     bool operator==(const Event&) const = default;
 };

@@ -224,7 +224,9 @@ resolved_env(const AskedFor& asked, const Surroundings& surroundings)
     return env;
 }
 
-JobSpec spec_of(const Request& request, const std::optional<std::string>& model)
+} // namespace
+
+JobSpec job_spec(const Request& request)
 {
     JobSpec spec;
     spec.name = request.name;
@@ -233,7 +235,7 @@ JobSpec spec_of(const Request& request, const std::optional<std::string>& model)
     spec.walltime = request.walltime;
     spec.nodes = request.nodes;
     spec.gpus_per_node = request.gpus.count;
-    spec.gpu_model = model;
+    spec.gpu_model = request.gpus.model;
     spec.cpus_per_node = request.cpus;
     spec.memory_mib_per_node = request.memory_mib;
     spec.account = request.account;
@@ -242,6 +244,8 @@ JobSpec spec_of(const Request& request, const std::optional<std::string>& model)
     spec.by_sbatch = request.slurm_options.has_value();
     return spec;
 }
+
+namespace {
 
 std::string gpus_text(const JobSpec& spec)
 {
@@ -312,7 +316,8 @@ Result<Plan> plan(const AskedFor& asked, const Partitions& partitions,
     if (request.gpus.min_memory_mib) {
         TRY_ASSIGN(model, model_with_memory(request.gpus, *queue, surroundings.nodes));
     }
-    const JobSpec spec = spec_of(request, model);
+    JobSpec spec = job_spec(request);
+    spec.gpu_model = model;
     return Plan{request, spec, summary_of(asked, spec)};
 }
 

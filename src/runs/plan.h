@@ -49,6 +49,9 @@ bool needs_nodes(const AskedFor& asked);
 Result<Plan> plan(const AskedFor& asked, const std::vector<Partition>& partitions,
                   const Surroundings& surroundings);
 
+/// What a request asks of Slurm, without a comment. Its model of GPU is the request's own.
+JobSpec job_spec(const Request& request);
+
 /// Whether the queue `name` takes a run of `walltime`; `denied` as in `plan`. A queue that is not
 /// among `partitions`, or a list of several, is left for Slurm to judge.
 Result<void> check_walltime(const std::vector<Partition>& partitions, const std::string& name,

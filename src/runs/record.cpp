@@ -280,6 +280,30 @@ json json_of(const std::optional<Pty>& pty)
                : json(nullptr);
 }
 
+constexpr std::pair<Notice, std::string_view> k_notices[] = {{Notice::automatic, "auto"},
+                                                             {Notice::usr1, "USR1"},
+                                                             {Notice::usr2, "USR2"},
+                                                             {Notice::term, "TERM"},
+                                                             {Notice::none, "none"}};
+
+json json_of(const std::optional<Chain>& chain)
+{
+    if (!chain) {
+        return nullptr;
+    }
+    return {{"link_seconds", chain->link.count()},
+            {"supervisor", from_bytes(chain->supervisor)},
+            {"checkpoint", from_bytes(chain->checkpoint)},
+            {"resume_args", list_of(chain->resume_args)},
+            {"valid", list_of(chain->valid)},
+            {"notice", word(chain->notice)},
+            {"aware", chain->aware},
+            {"from_scratch", chain->from_scratch},
+            {"max_links", or_null(chain->max_links)},
+            {"gpu_minutes", chain->gpu_time ? json(chain->gpu_time->count()) : json(nullptr)},
+            {"until", chain->until ? json(to_iso8601(*chain->until)) : json(nullptr)}};
+}
+
 json json_of(const Request& request)
 {
     json env = json::array();
@@ -300,6 +324,7 @@ json json_of(const Request& request)
             {"after", request.after ? json(request.after->value) : json(nullptr)},
             {"input", word_of(request.input)},
             {"pty", json_of(request.pty)},
+            {"chain", json_of(request.chain)},
             {"env", env},
             {"modules", list_of(request.modules)},
             {"conda", or_null(request.conda)},
@@ -331,6 +356,37 @@ Result<std::optional<Pty>> pty_from(const json& object)
     pty.shell = in.maybe_flag("shell");
     TRY(in.check());
     return std::optional{pty};
+}
+
+/// Records of before chains have none.
+Result<std::optional<Chain>> chain_from(const json& object)
+{
+    if (object.is_null()) {
+        return std::optional<Chain>{};
+    }
+    Fields in(object, "run.json: chain");
+    Chain chain;
+    chain.link = std::chrono::seconds(in.number<std::int32_t>("link_seconds"));
+    chain.supervisor = in.text("supervisor");
+    chain.checkpoint = in.text("checkpoint");
+    chain.resume_args = in.texts("resume_args");
+    chain.valid = in.texts("valid");
+    const auto notice = notice_from_word(in.text("notice"));
+    chain.notice = notice.value_or(Notice::automatic);
+    chain.aware = in.maybe_flag("aware");
+    chain.from_scratch = in.maybe_flag("from_scratch");
+    chain.max_links = in.maybe_number<int>("max_links");
+    if (const auto minutes = in.maybe_number<std::int64_t>("gpu_minutes")) {
+        chain.gpu_time = std::chrono::minutes(*minutes);
+    }
+    if (const auto until = in.maybe_text("until")) {
+        chain.until = time_from_iso8601(*until);
+    }
+    if (!notice) {
+        in.wrong("notice");
+    }
+    TRY(in.check());
+    return std::optional{chain};
 }
 
 Result<Request> request_from(const json& object)
@@ -367,10 +423,31 @@ Result<Request> request_from(const json& object)
     TRY(in.check());
     TRY_ASSIGN(request.gpus, gpus_from(in.object("gpus")));
     TRY_ASSIGN(request.pty, pty_from(in.object("pty")));
+    TRY_ASSIGN(request.chain, chain_from(in.object("chain")));
     return request;
 }
 
 } // namespace
+
+std::string_view word(Notice notice)
+{
+    for (const auto& [value, word] : k_notices) {
+        if (value == notice) {
+            return word;
+        }
+    }
+    return "auto";
+}
+
+std::optional<Notice> notice_from_word(std::string_view text)
+{
+    for (const auto& [value, word] : k_notices) {
+        if (word == text) {
+            return value;
+        }
+    }
+    return std::nullopt;
+}
 
 std::string to_json(const Run& run)
 {
@@ -404,7 +481,8 @@ std::string to_json(const LinkJob& link)
                     {"cluster", from_bytes(link.cluster)},
                     {"job", link.job.value},
                     {"submitted_at", to_iso8601(link.submitted_at)},
-                    {"batch", link.batch}});
+                    {"batch", link.batch},
+                    {"resumed", link.resumed}});
 }
 
 Result<LinkJob> link_job_from_json(std::string_view text)
@@ -412,7 +490,7 @@ Result<LinkJob> link_job_from_json(std::string_view text)
     TRY_ASSIGN(const json document, parse(text, "job.json"));
     Fields in(document, "job.json");
     LinkJob link{in.text("cluster"), JobId{in.number<std::uint32_t>("job")},
-                 in.time("submitted_at"), in.maybe_flag("batch")};
+                 in.time("submitted_at"), in.maybe_flag("batch"), in.maybe_flag("resumed")};
     TRY(in.check());
     return link;
 }
@@ -456,22 +534,27 @@ Result<WalltimeChange> walltime_change_from_json(std::string_view text)
 
 std::string to_json(const Shown& shown)
 {
-    return text_of({{"schema", k_schema}, {"out", shown.out}, {"err", shown.err}});
+    return text_of({{"schema", k_schema},
+                    {"out", shown.out},
+                    {"err", shown.err},
+                    {"link", shown.link.value}});
 }
 
 Result<Shown> shown_from_json(std::string_view text)
 {
     TRY_ASSIGN(const json document, parse(text, "shown.json"));
     Fields in(document, "shown.json");
-    Shown shown{in.number<std::uint64_t>("out"), in.number<std::uint64_t>("err")};
+    Shown shown{in.number<std::uint64_t>("out"), in.number<std::uint64_t>("err"),
+                LinkNumber{in.maybe_number<int>("link").value_or(1)}};
     TRY(in.check());
     return shown;
 }
 
 std::string to_json(const StopRequest& request)
 {
-    return text_of(
-        {{"schema", k_schema}, {"by", from_bytes(request.by)}, {"at", to_iso8601(request.at)}});
+    return text_of({{"schema", k_schema},
+                    {"by", from_bytes(request.by)},
+                    {"at", to_iso8601(request.at)}});
 }
 
 Result<StopRequest> stop_request_from_json(std::string_view text)

@@ -17,12 +17,17 @@ std::string to_json(const Run& run);
 /// `usage` names what is wrong. Unknown fields are ignored: a newer gpuq may have written them.
 Result<Run> run_from_json(std::string_view text);
 
+/// The word for a notice in files and on the command line: `auto`, `USR1`, ...
+std::string_view word(Notice notice);
+std::optional<Notice> notice_from_word(std::string_view text);
+
 /// runs/KEY/link-N/job.json: which Slurm job this link is.
 struct LinkJob {
     std::string cluster;
     JobId job;
     Time submitted_at;
     bool batch = false; ///< else an allocation that the supervisor itself has to end
+    bool resumed = false; ///< a person let the run go on after its end
     bool operator==(const LinkJob&) const = default;
 };
 std::string to_json(const LinkJob& link);
@@ -45,12 +50,13 @@ Result<WalltimeChange> walltime_change_from_json(std::string_view text);
 /// lived to tell.
 struct Shown {
     std::uint64_t out = 0, err = 0;
+    LinkNumber link; ///< whose offsets these are
     bool operator==(const Shown&) const = default;
 };
 std::string to_json(const Shown& shown);
 Result<Shown> shown_from_json(std::string_view text);
 
-/// runs/KEY/inbox/stop.json.
+/// runs/KEY/inbox/stop.json, and save_and_stop.json, with which the program may save first.
 struct StopRequest {
     std::string by; ///< user@host
     Time at;

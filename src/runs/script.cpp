@@ -7,6 +7,7 @@
 #include "runs/environment.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace gpuq {
 namespace {
@@ -70,6 +71,14 @@ void write_resources(Script& script, const JobSpec& spec)
     if (spec.after_ok) {
         script.directive("dependency", fmt::format("afterok:{}", spec.after_ok->value));
         script.directive("kill-on-invalid-dep", "yes");
+    } else if (spec.after_any) {
+        script.directive("dependency", fmt::format("afterany:{}", spec.after_any->value));
+    }
+    if (spec.pause.count() > 0) {
+        script.directive("begin", fmt::format("now+{}", spec.pause.count()));
+    }
+    if (!spec.exclude.empty()) {
+        script.directive("exclude", fmt::format("{}", fmt::join(spec.exclude, ",")));
     }
 }
 

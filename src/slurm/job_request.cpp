@@ -4,10 +4,12 @@
 #include "slurm/connection.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <ctime>
 #include <fstream>
 
 #include <sys/resource.h>
@@ -92,7 +94,13 @@ JobRequest::JobRequest(const JobSpec& spec)
     if (spec.after_ok) {
         m_message.dependency = text(fmt::format("afterok:{}", spec.after_ok->value));
         m_message.bitflags |= KILL_INV_DEP;
+    } else if (spec.after_any) {
+        m_message.dependency = text(fmt::format("afterany:{}", spec.after_any->value));
     }
+    if (spec.pause.count() > 0) {
+        m_message.begin_time = std::time(nullptr) + spec.pause.count();
+    }
+    m_message.exc_nodes = text(fmt::format("{}", fmt::join(spec.exclude, ",")));
 }
 
 job_desc_msg_t* JobRequest::allocation()

@@ -100,6 +100,7 @@ public:
         return m_ok ? static_cast<Enum>(value) : Enum{};
     }
     bool ok() const { return m_ok; }
+    bool at_end() const { return m_left.empty(); }
 
 private:
     std::string_view take(std::size_t size)
@@ -234,6 +235,7 @@ std::string bytes_of(const Ended& frame)
         .number(frame.out)
         .number(frame.err)
         .text(frame.last_lines)
+        .number(static_cast<std::uint8_t>(frame.ending.continues))
         .frame();
 }
 
@@ -250,6 +252,8 @@ Ended ended_from(Reader& in)
     frame.out = in.number<std::uint64_t>();
     frame.err = in.number<std::uint64_t>();
     frame.last_lines = in.text();
+    // Supervisors of before chains do not send it.
+    frame.ending.continues = !in.at_end() && in.number<std::uint8_t>() != 0;
     return frame;
 }
 
