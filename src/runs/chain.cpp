@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/chain.h"
+
+#include "core/exit_status.h"
+#include "core/walltime.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace gpuq {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::seconds;
+
+constexpr int k_most_crashes = 3;
+constexpr int k_most_without_progress = 3;
+constexpr int k_most_node_failures = 5;
+/// Less is not worth a start.
+constexpr seconds k_shortest_link = 5s;
+
+constexpr std::pair<Restart, std::string_view> k_restarts[] = {
+    {Restart::first, "first"}, {Restart::timeout, "timeout"}, {Restart::preempt, "preempt"},
+    {Restart::node, "node"},   {Restart::crash, "crash"},     {Restart::user, "user"}};
+
+/// What an end of a link means for its chain.
+enum class Kind { over, planned, preempted, node, crash };
+
+bool left_as_told(const LinkPast& link)
+{
+    return link.noticed_at && link.saved_after_notice;
+}
+
+Kind kind_of(const LinkPast& link)
+{
+    const Ending& ending = *link.ending;
+    switch (ending.cause) {
+    case Cause::stopped:
+    case Cause::cancelled:
+    case Cause::not_started:
+    case Cause::input_lost:
+        return Kind::over;
+    case Cause::time_limit:
+        return Kind::planned;
+    case Cause::preempted:
+        return Kind::preempted;
+    case Cause::node_failed:
+    case Cause::lost:
+        return Kind::node;
+    case Cause::finished:
+        if (ending.status == k_status_continue_me || left_as_told(link)) {
+            return Kind::planned;
+        }
+        return ending.status == 0 || ending.status == k_status_do_not_continue ? Kind::over
+                                                                               : Kind::crash;
+    case Cause::crashed:
+    case Cause::memory:
+    case Cause::gpu_memory:
+        break;
+    }
+    return left_as_told(link) ? Kind::planned : Kind::crash;
+}
+
+using Links = std::vector<LinkPast>;
+
+/// Where counting begins: at the last link that a person let go on.
+Links::const_iterator begin_of_count(const Links& links)
+{
+    const auto last = std::find_if(links.rbegin(), links.rend(),
+                                   [](const LinkPast& link) { return link.resumed; });
+    return last == links.rend() ? links.begin() : last.base() - 1;
+}
+
+/// Links of these kinds in a row at the end, without a checkpoint.
+int in_vain(const Links& links, std::initializer_list<Kind> kinds)
+{
+    int count = 0;
+    for (auto link = links.end(); link != begin_of_count(links); --link) {
+        const LinkPast& past = *std::prev(link);
+        const bool counts =
+            past.ending && !past.saved() &&
+            std::find(kinds.begin(), kinds.end(), kind_of(past)) != kinds.end();
+        if (!counts) {
+            break;
+        }
+        ++count;
+    }
+    return count;
+}
+
+int crashes(const Links& links)
+{
+    return static_cast<int>(
+        std::count_if(begin_of_count(links), links.end(), [](const LinkPast& link) {
+            return link.ending && kind_of(link) == Kind::crash;
+        }));
+}
+
+bool ever_saved(const Links& links)
+{
+    return std::any_of(links.begin(), links.end(),
+                       [](const LinkPast& link) { return link.saved(); });
+}
+
+Verdict over(const LinkPast& last, const std::string& why)
+{
+    Verdict verdict;
+    verdict.go = Verdict::Go::over;
+    verdict.why = why;
+    verdict.ending = last.ending;
+    verdict.ending->continues = false;
+    if (!why.empty()) {
+        std::string& detail = verdict.ending->detail;
+        detail += (detail.empty() ? "" : "; ") + why;
+    }
+    return verdict;
+}
+
+/// A budget is used up. The program has not finished, whatever it said when it left.
+Verdict used_up(const LinkPast& last, const std::string& what)
+{
+    Verdict verdict = over(last, "");
+    verdict.why = what;
+    verdict.ending = Ending{static_cast<int>(ExitStatus::time_limit), Cause::time_limit, what,
+                            last.ending->at};
+    return verdict;
+}
+
+Verdict on(Restart restart, std::string why)
+{
+    Verdict verdict;
+    verdict.go = Verdict::Go::on;
+    verdict.restart = restart;
+    verdict.why = std::move(why);
+    return verdict;
+}
+
+Verdict after_planned(const Chain& chain, const Links& links)
+{
+    const LinkPast& last = links.back();
+    if (!last.saved() && !ever_saved(links) && !chain.from_scratch) {
+        return used_up(last, "its link ended before it had saved a whole checkpoint, and it may "
+                             "not begin again (--restart-from-scratch)");
+    }
+    if (in_vain(links, {Kind::planned, Kind::crash}) >= k_most_without_progress) {
+        return used_up(last,
+                       fmt::format("{} links without a new checkpoint", k_most_without_progress));
+    }
+    return on(Restart::timeout, "the link's time was over");
+}
+
+Verdict after_crash(const Links& links)
+{
+    constexpr std::array<seconds, k_most_crashes> k_pauses{0s, 60s, 300s};
+    const LinkPast& last = links.back();
+    if (!ever_saved(links)) {
+        return over(last, "");
+    }
+    if (in_vain(links, {Kind::planned, Kind::crash}) >= k_most_without_progress) {
+        return over(last,
+                    fmt::format("{} links without a new checkpoint", k_most_without_progress));
+    }
+    const int count = crashes(links);
+    if (count > k_most_crashes) {
+        return over(last, fmt::format("it has failed {} times", count));
+    }
+    Verdict verdict = on(Restart::crash, fmt::format("it failed with status {}, after a checkpoint",
+                                                     last.ending->status));
+    verdict.pause = k_pauses[static_cast<std::size_t>(count - 1)];
+    return verdict;
+}
+
+Verdict after_node_failure(const Links& links)
+{
+    const LinkPast& last = links.back();
+    if (in_vain(links, {Kind::node}) >= k_most_node_failures) {
+        return over(last, fmt::format("{} nodes in a row have failed", k_most_node_failures));
+    }
+    Verdict verdict = on(Restart::node, last.host.empty()
+                                            ? "its node failed"
+                                            : fmt::format("its node {} failed", last.host));
+    verdict.exclude = failed_nodes(links);
+    return verdict;
+}
+
+std::optional<std::string> budget_used_up(const Request& request, const Links& links, Time now)
+{
+    const Chain& chain = *request.chain;
+    if (next_length(request, links, now) < k_shortest_link) {
+        return chain.until && now >= *chain.until - k_shortest_link
+                   ? "its date has come (--until)"
+                   : fmt::format("its time of {} is used up", to_text(request.walltime));
+    }
+    if (chain.max_links && static_cast<int>(links.size()) >= *chain.max_links) {
+        return fmt::format("its {} links are used up (--max-links)", *chain.max_links);
+    }
+    const int gpus = std::max(request.gpus.count, 0) * request.nodes;
+    if (chain.gpu_time && time_used(links, now) * gpus >= *chain.gpu_time) {
+        return "its GPU-hours are used up (--gpu-hours)";
+    }
+    return std::nullopt;
+}
+
+Verdict by_kind(const Chain& chain, const Links& links)
+{
+    switch (kind_of(links.back())) {
+    case Kind::over:
+        return over(links.back(), "");
+    case Kind::planned:
+        return after_planned(chain, links);
+    case Kind::preempted:
+        return on(Restart::preempt, "a job of higher priority took the place");
+    case Kind::node:
+        return after_node_failure(links);
+    case Kind::crash:
+        return after_crash(links);
+    }
+    return {};
+}
+
+} // namespace
+
+std::string_view word(Restart restart)
+{
+    for (const auto& [value, word] : k_restarts) {
+        if (value == restart) {
+            return word;
+        }
+    }
+    return "first";
+}
+
+std::optional<Restart> restart_from_word(std::string_view text)
+{
+    for (const auto& [value, word] : k_restarts) {
+        if (word == text) {
+            return value;
+        }
+    }
+    return std::nullopt;
+}
+
+LinkPast link_past(LinkNumber link, const std::vector<Event>& journal)
+{
+    LinkPast past;
+    past.link = link;
+    for (const Event& event : journal) {
+        switch (event.kind) {
+        case Event::Kind::supervisor_started:
+            past.started_at = past.started_at.value_or(event.at);
+            past.host = event.host.value_or(past.host);
+            break;
+        case Event::Kind::noticed:
+            past.noticed_at = past.noticed_at.value_or(event.at);
+            break;
+        case Event::Kind::checkpoint:
+            past.checkpoint = event.detail.value_or("");
+            past.saved_after_notice =
+                past.saved_after_notice || (past.noticed_at && event.at >= *past.noticed_at);
+            break;
+        case Event::Kind::ended:
+            past.ending = Ending{event.status.value_or(static_cast<int>(ExitStatus::lost)),
+                                 event.cause.value_or(Cause::lost), event.detail.value_or(""),
+                                 event.at, event.continues};
+            break;
+        default:
+            break;
+        }
+    }
+    return past;
+}
+
+std::optional<Ending> ending_before(const std::vector<Event>& journal)
+{
+    for (const Event& event : journal) {
+        if (event.kind == Event::Kind::resumed && event.cause) {
+            return Ending{event.status.value_or(static_cast<int>(ExitStatus::lost)), *event.cause,
+                          "as the next link found it", event.at, true};
+        }
+    }
+    return std::nullopt;
+}
+
+Verdict judge(const Request& request, const std::vector<LinkPast>& links, Time now)
+{
+    if (links.empty()) {
+        return on(Restart::first, "");
+    }
+    const LinkPast& last = links.back();
+    if (!last.ending) {
+        Verdict verdict;
+        verdict.why = fmt::format("nobody can say yet how link {} ended", last.link.value);
+        return verdict;
+    }
+    if (!request.chain) {
+        return over(last, "");
+    }
+    Verdict verdict = by_kind(*request.chain, links);
+    if (verdict.go == Verdict::Go::on) {
+        if (const auto what = budget_used_up(request, links, now)) {
+            return used_up(last, *what);
+        }
+    }
+    return verdict;
+}
+
+std::vector<std::string> failed_nodes(const Links& links)
+{
+    std::vector<std::string> nodes;
+    for (auto link = begin_of_count(links); link != links.end(); ++link) {
+        const bool failed = link->ending && kind_of(*link) == Kind::node && !link->host.empty();
+        if (failed && std::find(nodes.begin(), nodes.end(), link->host) == nodes.end()) {
+            nodes.push_back(link->host);
+        }
+    }
+    return nodes;
+}
+
+seconds time_used(const Links& links, Time now)
+{
+    seconds used{0};
+    for (const LinkPast& link : links) {
+        if (link.started_at) {
+            const Time end = link.ending ? link.ending->at : now;
+            used += std::max(seconds{0},
+                             std::chrono::duration_cast<seconds>(end - *link.started_at));
+        }
+    }
+    return used;
+}
+
+seconds next_length(const Request& request, const Links& links, Time now)
+{
+    seconds left = seconds(request.walltime) - time_used(links, now);
+    if (request.chain && request.chain->until) {
+        left = std::min(left,
+                        std::chrono::duration_cast<seconds>(*request.chain->until - now));
+    }
+    return std::max(seconds{0}, request.chain ? std::min(request.chain->link, left) : left);
+}
+
+int expected_links(const Request& request, const Links& links, Time now)
+{
+    const int count = std::max<int>(1, static_cast<int>(links.size()));
+    if (!request.chain || request.chain->link.count() <= 0) {
+        return count;
+    }
+    const seconds left = std::max(seconds{0}, seconds(request.walltime) - time_used(links, now));
+    const seconds open = links.empty() || links.back().ending ? seconds{0} : request.chain->link;
+    // What the newest link still has is part of it.
+    const auto spent = links.empty() || !links.back().started_at || links.back().ending
+                           ? seconds{0}
+                           : std::chrono::duration_cast<seconds>(now - *links.back().started_at);
+    const seconds beyond = left - std::max(seconds{0}, open - spent);
+    const auto more = beyond.count() <= 0
+                          ? 0
+                          : (beyond.count() + request.chain->link.count() - 1) /
+                                request.chain->link.count();
+    int expected = count + static_cast<int>(more);
+    if (request.chain->max_links) {
+        expected = std::min(expected, std::max(count, *request.chain->max_links));
+    }
+    return expected;
+}
+
+seconds notice_lead(seconds length, const Links& links)
+{
+    constexpr seconds k_spare = 4s;
+    const seconds most = length / 2;
+    std::optional<seconds> longest;
+    bool was_late = false;
+    for (const LinkPast& link : links) {
+        if (!link.noticed_at || !link.ending) {
+            continue;
+        }
+        const auto took = std::chrono::ceil<seconds>(link.ending->at - *link.noticed_at);
+        longest = std::max(longest.value_or(seconds{0}), took);
+        was_late = !link.saved_after_notice;
+    }
+    if (!longest) {
+        return std::min(std::clamp<seconds>(length / 20, 10s, 300s), most);
+    }
+    // Late: killed at the limit, so it would have needed longer than it had.
+    const seconds lead = was_late ? *longest * 3 / 2 : *longest + *longest / 10;
+    return std::min(lead + k_spare, most);
+}
+
+} // namespace gpuq

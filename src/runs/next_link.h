@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/run.h"
+#include "ports/clock.h"
+#include "ports/cluster.h"
+#include "ports/store.h"
+#include "runs/chain.h"
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gpuq {
+
+/// Everything on disk about the links of a run, oldest first, up to and with `last`.
+std::vector<LinkPast> read_links(Store& store, const RunKey& key, LinkNumber last);
+
+/// The job of a later link.
+struct NextLink {
+    LinkNumber link;
+    std::chrono::seconds length{0};
+    std::optional<JobId> after; ///< starts when that job is over
+    std::chrono::seconds pause{0};
+    std::vector<std::string> exclude;
+    bool resumed = false;
+};
+
+/// Gives the link its Slurm job, once: a job that is there already, on disk or in Slurm, is the
+/// answer. Of two that submit at the same time the one who writes job.json first wins, the other's
+/// job is withdrawn; should both answers be lost, the link's claim lets only one job run it.
+///
+/// `unreachable`: it may have been submitted. Not to be asked again within `k_settled`, unless the
+/// job is found by then; `denied` with Slurm's words.
+Result<JobId> submit_link(Store& store, Cluster& cluster, Clock& clock, const Run& run,
+                          const NextLink& next);
+
+/// Two message time-outs of Slurm (slurm.conf(5), MessageTimeout): what was asked is by then either
+/// a job or nothing.
+constexpr std::chrono::seconds k_settled{20};
+
+/// Takes the job of a link that is not needed out of the queue; one that runs is left to itself,
+/// for it judges its predecessor. Success when there is none.
+Result<void> withdraw_link(Store& store, Cluster& cluster, const Run& run, LinkNumber link);
+
+} // namespace gpuq
