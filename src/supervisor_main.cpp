@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "posix/clock.h"
+#include "posix/store.h"
 #include "runs/environment.h"
 #include "slurm/cluster.h"
 #include "supervisor/command_line.h"
@@ -51,7 +52,11 @@ Result<int> perform(const std::vector<std::string>& words)
                                 TRY_ASSIGN(std::unique_ptr<Cluster> cluster, SlurmCluster::open());
                                 return cluster;
                             },
-                            program_argv, kill_wait};
+                            program_argv, kill_wait,
+                            [](const std::string& state_dir) -> Result<std::unique_ptr<Store>> {
+                                TRY_ASSIGN(std::unique_ptr<Store> store, PosixStore::open(state_dir));
+                                return store;
+                            }};
     switch (line.task) {
     case supervisor::Task::relay:
         return supervisor::relay(line.options);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "core/exit_status.h"
 #include "core/layout.h"
+#include "supervisor/chain_work.h"
 #include "supervisor/helper.h"
 #include "supervisor/link_files.h"
 #include "supervisor/process_tree.h"
@@ -24,6 +25,9 @@ using namespace std::chrono_literals;
 constexpr auto k_kill_patience = 10s;
 /// A supervisor whose disk hangs can not be waited for.
 constexpr auto k_exit_patience = 1s;
+/// Of a helper that judges the link before: Slurm's own patience, a check of the user's.
+constexpr std::chrono::milliseconds k_judge_patience = 700s;
+constexpr auto k_judge_pause = 15s;
 
 /// Whoever opens a file must not get the number of a standard stream.
 void open_standard_streams()
@@ -114,6 +118,38 @@ int clean_up_after_a_killed_supervisor(Doors& doors, const Options& options)
     return journal_the_loss(doors, options);
 }
 
+/// A later link begins when it is known how the one before it has ended. Nothing: it has nothing to
+/// do, or was told to end while it waited.
+std::optional<Turn> wait_for_turn(Doors& doors, const Options& options)
+{
+    sigset_t term;
+    sigemptyset(&term);
+    sigaddset(&term, SIGTERM);
+    auto pause = 1s;
+    while (true) {
+        auto helper = Helper::start([&] { return packed(judge_predecessor(doors, options)); });
+        std::optional<Judged> judged;
+        if (helper) {
+            pollfd wait{helper->answer(), POLLIN, 0};
+            while (::poll(&wait, 1, static_cast<int>(k_judge_patience.count())) > 0 &&
+                   !helper->read_more()) {
+            }
+            judged = judged_in(helper->finish());
+        }
+        if (judged && judged->leave) {
+            return std::nullopt;
+        }
+        if (judged && judged->turn) {
+            return std::move(judged->turn);
+        }
+        const timespec time{std::chrono::seconds(pause).count(), 0};
+        if (::sigtimedwait(&term, nullptr, &time) == SIGTERM) {
+            return std::nullopt;
+        }
+        pause = std::min<std::chrono::seconds>(pause * 2, k_judge_pause);
+    }
+}
+
 /// True when another job runs this link: a request to Slurm whose answer was lost has made two.
 /// A folder that takes no files does not stop the one job there almost always is.
 bool is_claimed_by_another(const Options& options)
@@ -131,6 +167,13 @@ int supervise(Doors& doors, const Options& options)
     const pid_t slurmstepd = ::getppid();
     open_standard_streams();
     block_signals();
+    std::optional<Turn> turn;
+    if (options.link > LinkNumber{1}) {
+        turn = wait_for_turn(doors, options);
+        if (!turn) {
+            return static_cast<int>(ExitStatus::success);
+        }
+    }
     if (is_claimed_by_another(options)) {
         const int nothing_done = static_cast<int>(ExitStatus::success);
         if (options.first) {
@@ -145,7 +188,7 @@ int supervise(Doors& doors, const Options& options)
     if (supervisor == 0) {
         goodbye->read.reset();
         alive->write.reset();
-        run_program(doors, options, goodbye->write.get(), alive->read.get());
+        run_program(doors, options, turn, goodbye->write.get(), alive->read.get());
     }
     int status = static_cast<int>(ExitStatus::internal);
     if (supervisor > 0) {

@@ -64,19 +64,24 @@ std::optional<Helper> Helper::start(const std::function<std::string()>& question
     return helper;
 }
 
-std::string Helper::finish()
+bool Helper::read_more()
 {
-    std::string answer;
-    char piece[256];
+    char piece[4096];
     ssize_t size = 0;
     while ((size = ::read(m_answer.get(), piece, sizeof piece)) > 0) {
-        answer.append(piece, static_cast<std::size_t>(size));
+        m_said.append(piece, static_cast<std::size_t>(size));
     }
+    return size == 0;
+}
+
+std::string Helper::finish()
+{
+    read_more();
     m_answer.reset();
     ::kill(m_pid, SIGKILL);
     while (::waitpid(m_pid, nullptr, 0) < 0 && errno == EINTR) {
     }
-    return answer;
+    return std::move(m_said);
 }
 
 std::string ask_job(Doors& doors, JobId job)

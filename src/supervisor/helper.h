@@ -21,6 +21,8 @@ public:
 
     /// Readable when the answer is there, or the helper is gone.
     int answer() const { return m_answer.get(); }
+    /// Takes what is there; true when the helper has said all. For answers of any length.
+    bool read_more();
     /// What it said up to now or its end; reaps it. Empty: no answer.
     std::string finish();
     pid_t pid() const { return m_pid; }
@@ -28,6 +30,7 @@ public:
 private:
     pid_t m_pid = -1;
     Descriptor m_answer;
+    std::string m_said;
 };
 
 /// What Slurm says about the job now.

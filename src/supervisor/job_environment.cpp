@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 
 namespace gpuq::supervisor {
 namespace {
@@ -25,6 +27,13 @@ constexpr std::array k_of_the_step = {
     "SLURM_DISTRIBUTION",
     "SLURM_UMASK",
 };
+
+constexpr std::array k_of_the_ranks = {"MASTER_ADDR", "MASTER_PORT",     "RANK",
+                                       "WORLD_SIZE",  "LOCAL_RANK",      "LOCAL_WORLD_SIZE",
+                                       "NODE_RANK",   "GROUP_RANK",      "TORCHELASTIC_RUN_ID"};
+/// Below the ports that Linux gives to whoever asks for none (ip_local_port_range).
+constexpr std::uint32_t k_first_port = 20000;
+constexpr std::uint32_t k_ports = 10000;
 
 } // namespace
 
@@ -76,6 +85,32 @@ void describe_run(Environment& variables, const Run& run, LinkNumber link,
     for (const auto& [name, value] : run.request.env) {
         variables.set(name, value);
     }
+}
+
+void describe_link(Environment& variables, const Run& run, Restart restart,
+                   const std::string& checkpoint, JobId job)
+{
+    const auto set_by_user = [&](std::string_view name) {
+        return std::any_of(run.request.env.begin(), run.request.env.end(),
+                           [&](const auto& pair) { return pair.first == name; });
+    };
+    variables.set("GPUQ_CAUSE", word(restart));
+    if (checkpoint.empty()) {
+        variables.unset("GPUQ_RESUME_FROM");
+    } else {
+        variables.set("GPUQ_RESUME_FROM", checkpoint);
+    }
+    // Of an earlier link, or of where the run was started: its nodes are others now.
+    for (const char* name : k_of_the_ranks) {
+        if (!set_by_user(name)) {
+            variables.unset(name);
+        }
+    }
+    if (!set_by_user("MASTER_PORT")) {
+        variables.set("MASTER_PORT", fmt::format("{}", k_first_port + job.value % k_ports));
+    }
+    variables.set_default("WANDB_RUN_ID", run.key.text());
+    variables.set_default("WANDB_RESUME", "allow");
 }
 
 } // namespace gpuq::supervisor

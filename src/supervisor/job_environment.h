@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/run.h"
+#include "runs/chain.h"
 #include "supervisor/program.h"
 
 namespace gpuq::supervisor {
@@ -15,5 +16,10 @@ void describe_job(Environment& variables, const Run& run);
 /// set with --env. The deadline is the supervisor's to know.
 void describe_run(Environment& variables, const Run& run, LinkNumber link,
                   const std::string& state_dir);
+
+/// The same for a link of a chain: what it goes on from, and why; a run of Weights & Biases and a
+/// port for the ranks to meet at that fit it, unless the user has set them.
+void describe_link(Environment& variables, const Run& run, Restart restart,
+                   const std::string& checkpoint, JobId job);
 
 } // namespace gpuq::supervisor

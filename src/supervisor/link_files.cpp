@@ -85,11 +85,28 @@ Result<Run> RunFolder::read_run() const
 
 std::optional<std::string> RunFolder::stop_request() const
 {
+    return request(layout::k_stop_request);
+}
+
+std::optional<std::string> RunFolder::save_request() const
+{
+    return request(layout::k_save_and_stop_request);
+}
+
+std::optional<std::string> RunFolder::request(const char* name) const
+{
     // Opened anew each time: on NFS only that asks the server.
     const Descriptor inbox(::openat(m_folder.get(), "inbox", k_folder));
-    auto text = inbox ? read_file(inbox.get(), layout::k_stop_request)
+    auto text = inbox ? read_file(inbox.get(), name)
                       : Result<std::string>(fail(Error::Kind::missing, ""));
     return text ? std::optional(*std::move(text)) : std::nullopt;
+}
+
+bool RunFolder::is_claimed(LinkNumber link) const
+{
+    const Descriptor folder(
+        ::openat(m_folder.get(), fmt::format("link-{}", link.value).c_str(), k_folder));
+    return folder && ::faccessat(folder.get(), k_claim, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 Result<Descriptor> RunFolder::link(LinkNumber link) const

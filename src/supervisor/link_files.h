@@ -23,8 +23,11 @@ public:
     static Result<RunFolder> open(const std::string& state_dir, const RunKey& key);
 
     Result<Run> read_run() const;
-    /// The text of inbox/stop.json, when there is one.
+    /// The text of inbox/stop.json, or of save_and_stop.json, when there is one.
     std::optional<std::string> stop_request() const;
+    std::optional<std::string> save_request() const;
+    /// A job runs this link, or has run it.
+    bool is_claimed(LinkNumber link) const;
     /// Makes the folder if need be and opens it. `io` when it is neither there nor can be made.
     Result<Descriptor> link(LinkNumber link) const;
     /// Takes the link for `job`, for good: of several jobs that were made for one run, one may run
@@ -42,6 +45,7 @@ private:
         : m_folder(std::move(folder))
     {
     }
+    std::optional<std::string> request(const char* name) const;
     Descriptor m_folder;
 };
 

@@ -26,6 +26,7 @@ constexpr int k_chunks_at_once = 16;
 constexpr std::size_t k_history_piece = 256 << 10;
 constexpr std::size_t k_reserve = 32 << 10;
 constexpr const char* k_reserve_name = "reserve";
+constexpr const char* k_stop_file = "stop"; // layout::stop_file
 constexpr std::uint64_t k_room_again = 1 << 20;
 constexpr std::size_t k_max_pending_order = 64 << 10;
 constexpr std::size_t k_max_pending_events = 256;
@@ -123,6 +124,11 @@ void LogWriter::look_for_stop()
     change([](LogWriter& self) { self.m_work.look = true; });
 }
 
+void LogWriter::drop_stop_file()
+{
+    change([](LogWriter& self) { self.m_work.stop_file = true; });
+}
+
 void LogWriter::finish(Event ended)
 {
     change([&](LogWriter& self) { self.m_work.ended = std::move(ended); });
@@ -143,6 +149,10 @@ void LogWriter::tell(News news)
         }
         std::move(news.notes.begin(), news.notes.end(), std::back_inserter(m_news.notes));
         std::move(news.answers.begin(), news.answers.end(), std::back_inserter(m_news.answers));
+        if (news.save_request) {
+            m_news.save_request = std::move(news.save_request);
+        }
+        m_news.fenced = m_news.fenced || news.fenced;
         m_news.looked = m_news.looked || news.looked;
         m_news.written = m_news.written || news.written;
         m_news.synced = m_news.synced || news.synced;
@@ -171,7 +181,7 @@ LogWriter::Work LogWriter::wait_for_work()
     const auto until = m_sync_due ? std::min(m_next_tick, *m_sync_due) : m_next_tick;
     m_condition.wait_until(lock, until, [this] {
         return !m_work.events.empty() || !m_questions.empty() || m_work.ended || m_work.look ||
-               m_work.stop || m_backlog.to_log();
+               m_work.stop_file || m_work.stop || m_backlog.to_log();
     });
     Work work = std::exchange(m_work, Work{});
     if (!m_questions.empty()) {
@@ -189,6 +199,9 @@ void LogWriter::do_work(Work& work)
     const auto now = m_clock.steady();
     if (!work.events.empty() && !m_sync_due) {
         m_sync_due = now + k_sync_delay;
+    }
+    if (work.stop_file) {
+        make_stop_file();
     }
     if (work.look) {
         look();
@@ -384,13 +397,27 @@ void LogWriter::tick()
 
 void LogWriter::look()
 {
-    if (m_stop_seen || !m_setup.folder) {
+    if (!m_setup.folder) {
         return;
     }
-    if (auto request = m_setup.folder->stop_request()) {
+    if (auto request = m_stop_seen ? std::nullopt : m_setup.folder->stop_request()) {
         m_stop_seen = true;
         tell({.stop_request = std::move(request)});
     }
+    if (auto request = m_save_seen ? std::nullopt : m_setup.folder->save_request()) {
+        m_save_seen = true;
+        tell({.save_request = std::move(request)});
+    }
+    if (m_setup.next && !m_fence_seen && m_setup.folder->is_claimed(*m_setup.next)) {
+        m_fence_seen = true;
+        tell({.fenced = true});
+    }
+}
+
+void LogWriter::make_stop_file()
+{
+    const Descriptor file(::openat(m_setup.files.folder.get(), k_stop_file,
+                                   O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
 }
 
 void LogWriter::beat()

@@ -36,6 +36,7 @@ public:
         LinkFiles files;
         JobId job;
         std::chrono::milliseconds retry{5'000};
+        std::optional<LinkNumber> next; ///< of a chain: told when somebody has claimed it
     };
     /// `backlog` and `clock` outlive the object. `wake`: an eventfd, written when there are news.
     LogWriter(Setup setup, Backlog& backlog, Clock& clock, int wake);
@@ -54,6 +55,8 @@ public:
     void ask_history(int asker, const Bookmark& bookmark, const Position& end);
     /// Looks for a stop request now, and not only once a second.
     void look_for_stop();
+    /// Makes the link's file `stop`: GPUQ_STOP_FILE.
+    void drop_stop_file();
     /// Wakes the loop at the next chunk that is done with.
     void tell_of_room() { m_tell_of_room = true; }
     /// Nothing is appended to the backlog any more: write all, and then `ended`.
@@ -66,6 +69,8 @@ public:
     };
     struct News {
         std::optional<std::string> stop_request; ///< the text of stop.json, once
+        std::optional<std::string> save_request; ///< of save_and_stop.json, once
+        bool fenced = false; ///< the next link has begun: this one is taken for dead
         bool looked = false;                     ///< look_for_stop() is answered
         std::vector<std::string> notes;          ///< for people
         std::vector<Answer> answers;
@@ -86,6 +91,7 @@ private:
         std::optional<Event> ended;
         bool sync = false;
         bool look = false;
+        bool stop_file = false;
         bool stop = false;
     };
 
@@ -103,6 +109,7 @@ private:
     void write_pending_events();
     void tick();
     void look();
+    void make_stop_file();
     void beat();
     void make_reserve();
     void answer(const Question& question);
@@ -138,7 +145,7 @@ private:
     std::uint64_t m_order_size = 0;
     bool m_broken = false;
     bool m_reserve = false;
-    bool m_stop_seen = false;
+    bool m_stop_seen = false, m_save_seen = false, m_fence_seen = false;
     std::chrono::steady_clock::time_point m_next_tick, m_next_beat, m_next_try;
     std::optional<std::chrono::steady_clock::time_point> m_sync_due;
 };

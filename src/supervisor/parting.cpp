@@ -23,8 +23,7 @@ constexpr auto k_complete_first = 3s;
 /// All that runs below the supervisor, but its own helper.
 std::vector<pid_t> Supervisor::left_behind() const
 {
-    const auto helper = m_slurm.pid();
-    return descendants(helper ? std::vector<pid_t>{*helper} : std::vector<pid_t>{});
+    return descendants(own_helpers());
 }
 
 bool Supervisor::nothing_left() const
@@ -62,21 +61,31 @@ void Supervisor::clear_leftovers()
             ::kill(pid, SIGKILL);
         }
     } else if (silent && !may_still_be_terminated()) {
-        record_end();
+        settle_or_record();
         return;
     }
     // What can not be killed, or was never below us, may hold the pipes for ever.
     const auto last = std::max(m_program_ended_at, m_last_output_at);
     if (m_now > last + k_leftovers_patience && !m_backlog.full()) {
-        record_end();
+        settle_or_record();
     }
 }
 
-void Supervisor::record_end()
+void Supervisor::settle_or_record()
 {
     m_observed.out_of_memory = killed_between(m_memory_before, memory_events());
     m_observed.gpu_out_of_memory = m_tail.says_gpu_out_of_memory();
     m_ending = decide(m_observed, m_doors.clock.now());
+    if (!m_chain) {
+        return record_end();
+    }
+    m_phase = Phase::settling;
+    const bool by_itself = m_observed.wait_status && WIFEXITED(*m_observed.wait_status);
+    m_chain->settle(m_ending, by_itself, m_now);
+}
+
+void Supervisor::record_end()
+{
     if (has_to_complete()) {
         // An end on disk is taken for the end of the job, and whoever killed the guardian may kill
         // us before we come to it.
@@ -85,6 +94,7 @@ void Supervisor::record_end()
     Event ended = event(Event::Kind::ended);
     ended.status = m_ending.status;
     ended.cause = m_ending.cause;
+    ended.continues = m_ending.continues;
     if (!m_ending.detail.empty()) {
         ended.detail = m_ending.detail;
     }

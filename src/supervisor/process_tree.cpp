@@ -84,6 +84,18 @@ std::string executable(pid_t pid)
     return std::string(path, size > 0 ? static_cast<std::size_t>(size) : 0);
 }
 
+/// SigCgt of proc(5); 0 where it can not be seen.
+std::uint64_t caught_by(pid_t pid)
+{
+    const std::string text = proc_text(pid, "status");
+    const std::size_t at = text.find("\nSigCgt:");
+    unsigned long long caught = 0;
+    return at != std::string::npos &&
+                   std::sscanf(text.c_str() + at, " SigCgt: %llx", &caught) == 1
+               ? caught
+               : 0;
+}
+
 bool was_started_with(pid_t pid, const std::string& variable)
 {
     // NUL before and after each variable.
@@ -141,12 +153,27 @@ std::chrono::milliseconds cpu_time_of(const std::vector<pid_t>& processes)
 
 bool catches(pid_t pid, int signal)
 {
-    const std::string text = proc_text(pid, "status");
-    const std::size_t at = text.find("\nSigCgt:");
-    unsigned long long caught = 0;
-    return at != std::string::npos &&
-           std::sscanf(text.c_str() + at, " SigCgt: %llx", &caught) == 1 &&
-           (caught >> (signal - 1) & 1) != 0;
+    return (caught_by(pid) >> (signal - 1) & 1) != 0;
+}
+
+ProcessFacts facts_of(pid_t pid)
+{
+    Process process;
+    (void)read_process(pid, process);
+    return {process.parent, caught_by(pid), executable(pid), proc_text(pid, "cmdline")};
+}
+
+std::vector<pid_t> started_with(const std::string& variable)
+{
+    const std::string own = executable(::getpid());
+    std::vector<pid_t> found;
+    for (const Process& process : all_processes()) {
+        if (!process.zombie && process.pid != ::getpid() && executable(process.pid) != own &&
+            was_started_with(process.pid, variable)) {
+            found.push_back(process.pid);
+        }
+    }
+    return found;
 }
 
 bool kill_descendants(std::chrono::milliseconds patience)
@@ -171,15 +198,11 @@ bool kill_descendants(std::chrono::milliseconds patience)
 void kill_by_variable(const std::string& variable, std::chrono::milliseconds patience)
 {
     const auto until = std::chrono::steady_clock::now() + patience;
-    const std::string own = executable(::getpid());
     bool found = true;
     while (found && std::chrono::steady_clock::now() < until) {
         found = false;
-        for (const Process& process : all_processes()) {
-            if (!process.zombie && process.pid != ::getpid() && executable(process.pid) != own &&
-                was_started_with(process.pid, variable)) {
-                found = ::kill(process.pid, SIGKILL) == 0 || found;
-            }
+        for (const pid_t pid : started_with(variable)) {
+            found = ::kill(pid, SIGKILL) == 0 || found;
         }
         ::poll(nullptr, 0, 5);
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <sys/types.h>
 #include <vector>
@@ -21,6 +22,19 @@ std::chrono::milliseconds cpu_time_of(const std::vector<pid_t>& processes);
 /// That a process has a handler for a signal, or had one when it ended and is not reaped yet
 /// (SigCgt of proc(5)). False where it can not be seen.
 bool catches(pid_t pid, int signal);
+
+/// What proc(5) tells of a process; empty where it can not be seen.
+struct ProcessFacts {
+    pid_t parent = 0;
+    std::uint64_t caught = 0; ///< SigCgt
+    std::string executable;
+    std::string command_line; ///< words ended by NUL each
+};
+ProcessFacts facts_of(pid_t pid);
+
+/// All processes on this node that were started with `variable` (NAME=VALUE) in their environment,
+/// wherever they hang in its tree; supervisors excepted.
+std::vector<pid_t> started_with(const std::string& variable);
 
 /// Kills (SIGKILL) and reaps all that is below the calling process, again and again until nothing
 /// is left or `patience` is over (a process in an uninterruptible sleep, or of another user).

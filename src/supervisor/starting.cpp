@@ -49,12 +49,16 @@ void Supervisor::open_records()
     auto run = folder ? folder->read_run() : Result<Run>(folder.error());
     if (run) {
         m_run = *std::move(run);
+        join_chain();
         folder->make("checkpoints");
         if (auto link = folder->link(m_options.link)) {
             setup.files.folder = *std::move(link);
         }
         setup.files.open();
         setup.folder = *std::move(folder);
+        if (m_turn) {
+            setup.next = LinkNumber{m_options.link.value + 1};
+        }
         if (setup.files.used()) {
             setup.files = {};
             not_started({static_cast<int>(ExitStatus::lost),
@@ -104,8 +108,14 @@ void Supervisor::start()
         started.job = m_options.job->value;
     }
     m_log->record(started);
+    tell_turn();
     if (m_run && !m_observed.not_started) {
-        m_deadline.emplace(m_doors.clock.now(), m_run->request.walltime, m_options.ends_at);
+        auto ends_at = m_options.ends_at;
+        if (m_turn) {
+            m_link_end = m_doors.clock.now() + m_turn->length;
+            ends_at = ends_at ? std::min(*ends_at, *m_link_end) : *m_link_end;
+        }
+        m_deadline.emplace(m_doors.clock.now(), m_run->request.walltime, ends_at);
         if (auto reason = start_program(*m_run)) {
             not_started(*std::move(reason));
         }
@@ -126,7 +136,7 @@ std::optional<NotStarted> Supervisor::start_program(const Run& run)
         return std::nullopt;
     }
     Program::Plan plan;
-    plan.argv = on_nodes(m_doors.program_argv(run.request), run.request.nodes, run.request.input);
+    plan.argv = on_nodes(words_of(run), run.request.nodes, run.request.input);
     plan.environment = environment(run);
     plan.work_dir = run.request.work_dir;
     plan.with_input = run.request.input != Input::none;
@@ -159,6 +169,7 @@ std::vector<std::string> Supervisor::environment(const Run& run)
         variables.unset("LINES");
     }
     describe_run(variables, run, m_options.link, m_options.state_dir);
+    describe_turn(variables);
     return variables.texts();
 }
 

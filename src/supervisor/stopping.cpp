@@ -73,6 +73,13 @@ void Supervisor::kill_when_due()
     if (!m_kill_at || m_phase != Phase::running) {
         return;
     }
+    if (m_term_due && m_now >= *m_term_due) {
+        m_term_due.reset();
+        m_program->signal(SIGTERM);
+        m_program->signal(SIGCONT);
+    } else if (m_term_due) {
+        wake_at(*m_term_due);
+    }
     if (m_now < *m_kill_at) {
         wake_at(*m_kill_at);
         return;
@@ -80,7 +87,7 @@ void Supervisor::kill_when_due()
     m_program->signal(SIGKILL);
     // A program that has changed its process group is still a descendant.
     for (const pid_t pid :
-         descendants(m_slurm.pid() ? std::vector<pid_t>{*m_slurm.pid()} : std::vector<pid_t>{})) {
+         descendants(own_helpers())) {
         ::kill(pid, SIGKILL);
     }
     m_kill_at = m_now + 1s;
@@ -175,7 +182,13 @@ void Supervisor::conclude_term(std::optional<Killing> killing)
     if (m_phase == Phase::running) {
         const auto grace =
             std::clamp<Clock::duration>(m_kill_wait - k_time_to_end, 500ms, k_most_grace);
-        kill_for(*std::move(killing), m_term_at + grace - m_now);
+        const bool may_save =
+            killing->cause == Cause::preempted || killing->cause == Cause::time_limit;
+        if (m_chain && may_save) {
+            notice(*std::move(killing), m_term_at + grace);
+        } else {
+            kill_for(*std::move(killing), m_term_at + grace - m_now);
+        }
     } else if (!left_before && !m_observed.killing) {
         m_observed.killing = std::move(killing);
     }
@@ -196,7 +209,8 @@ void Supervisor::slurm_answered()
         } else if (news) {
             take_walltime(*news);
             if (news->ends_at && m_deadline) {
-                m_deadline->correct(*news->ends_at);
+                m_deadline->correct(m_link_end ? std::min(*news->ends_at, *m_link_end)
+                                               : *news->ends_at);
             }
         }
     }

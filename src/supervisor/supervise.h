@@ -6,6 +6,7 @@
 #include "core/run.h"
 #include "ports/clock.h"
 #include "ports/cluster.h"
+#include "ports/store.h"
 
 #include <chrono>
 #include <functional>
@@ -29,6 +30,8 @@ struct Doors {
     std::function<std::vector<std::string>(const Request&)> program_argv;
     /// Slurm's KillWait: from its TERM to its KILL. Asked once, when the program has been started.
     std::function<std::chrono::seconds()> kill_wait;
+    /// The state folder, for the same child processes.
+    std::function<Result<std::unique_ptr<Store>>(const std::string& state_dir)> store = {};
 };
 
 /// How long things are waited for. Tests shorten them.
@@ -67,9 +70,12 @@ struct Options {
 /// the journal, and said to every client.
 int supervise(Doors& doors, const Options& options);
 
+struct Turn;
+
 /// The supervisor proper, in the process that the guardian started. `goodbye` and `guardian` are
-/// pipes: the status is written to the one, the other ends when the guardian dies. Ends the
-/// process.
-[[noreturn]] void run_program(Doors& doors, const Options& options, int goodbye, int guardian);
+/// pipes: the status is written to the one, the other ends when the guardian dies. `turn` is that of
+/// a later link of a chain. Ends the process.
+[[noreturn]] void run_program(Doors& doors, const Options& options,
+                              const std::optional<Turn>& turn, int goodbye, int guardian);
 
 } // namespace gpuq::supervisor

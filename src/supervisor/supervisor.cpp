@@ -48,13 +48,15 @@ ssize_t read_more(int fd, char* bytes, std::size_t size)
 
 } // namespace
 
-Supervisor::Supervisor(Doors& doors, const Options& options, int guardian)
+Supervisor::Supervisor(Doors& doors, const Options& options, const std::optional<Turn>& turn,
+                       int guardian)
     : m_doors(doors)
     , m_options(options)
     , m_guardian(guardian)
     , m_signals(open_signals())
     , m_wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
     , m_slurm(doors, options.job)
+    , m_turn(turn)
     , m_now(doors.clock.steady())
     , m_started_at(m_now)
     , m_next_wake(m_now)
@@ -69,7 +71,8 @@ int Supervisor::run()
         round();
     }
     m_clients.reset();
-    return m_ending.status;
+    // For Slurm a link whose run goes on has done what it was to do.
+    return m_ending.continues ? 0 : m_ending.status;
 }
 
 void Supervisor::round()
@@ -89,10 +92,14 @@ void Supervisor::round()
     check_input_owner();
     restore_size();
     check_abandoned();
+    look_after_chain();
     if (m_phase == Phase::running) {
         warn();
     } else if (m_phase == Phase::leftovers) {
         clear_leftovers();
+    }
+    if (m_phase == Phase::settling) {
+        settle_when_ended();
     }
     if (m_phase == Phase::recording) {
         tell_the_end();
@@ -115,6 +122,9 @@ void Supervisor::prepare_polls()
     m_polled.guardian = m_polls.add(m_guardian_gone ? -1 : m_guardian, POLLIN);
     m_polled.slurm = m_polls.add(m_slurm.fd(), POLLIN);
     m_clients->add_to(m_polls);
+    if (m_chain) {
+        m_chain->add_to(m_polls);
+    }
     if (!m_program) {
         return;
     }
@@ -185,7 +195,8 @@ void Supervisor::reap()
     // The helper's status is the helper's: only others are taken.
     siginfo_t child{};
     while (::waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0 && child.si_pid > 0) {
-        if (m_slurm.pid() == child.si_pid) {
+        const std::vector<pid_t> helpers = own_helpers();
+        if (std::find(helpers.begin(), helpers.end(), child.si_pid) != helpers.end()) {
             return;
         }
         const bool of_program =
@@ -218,6 +229,9 @@ void Supervisor::read_report()
     started.pid = m_program->pid();
     m_log->record(started);
     m_clients->started(m_program->pid());
+    if (m_chain) {
+        m_chain->begin(m_now);
+    }
 }
 
 void Supervisor::read_output(Stream stream, short ready)
@@ -259,6 +273,12 @@ void Supervisor::take_news()
     if (news.stop_request) {
         stop(who_asked(news.stop_request));
     }
+    if (news.save_request) {
+        save_and_stop(who_asked(news.save_request));
+    }
+    if (news.fenced) {
+        fenced();
+    }
     if (m_term == Term::looking_for_stop && (news.looked || m_now >= m_look_until)) {
         judge_term();
     }
@@ -281,9 +301,10 @@ void Supervisor::journal(Event::Kind kind, const std::string& detail, Urgency ur
     m_log->record(std::move(made), urgency);
 }
 
-void run_program(Doors& doors, const Options& options, int goodbye, int guardian)
+void run_program(Doors& doors, const Options& options, const std::optional<Turn>& turn,
+                 int goodbye, int guardian)
 {
-    Supervisor supervisor(doors, options, guardian);
+    Supervisor supervisor(doors, options, turn, guardian);
     const int status = supervisor.run();
     write_all(goodbye, std::string_view(reinterpret_cast<const char*>(&status), sizeof status));
     if (supervisor.has_to_complete()) {

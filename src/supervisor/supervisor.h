@@ -4,6 +4,7 @@
 #include "core/terminal_modes.h"
 #include "supervisor/abandonment.h"
 #include "supervisor/backlog.h"
+#include "supervisor/chain_keeper.h"
 #include "supervisor/clients.h"
 #include "supervisor/deadline.h"
 #include "supervisor/ending.h"
@@ -32,7 +33,8 @@ constexpr std::chrono::milliseconds k_term_spread{100};
 class Supervisor {
 public:
     /// The references outlive the object; `guardian` is a descriptor that ends with the guardian.
-    Supervisor(Doors& doors, const Options& options, int guardian);
+    Supervisor(Doors& doors, const Options& options, const std::optional<Turn>& turn,
+               int guardian);
 
     /// From the record of the run to its end; the status of the run.
     int run();
@@ -48,6 +50,7 @@ private:
     enum class Phase {
         running,   ///< the program is there
         leftovers, ///< it has ended; what it left behind, and its last output, has not
+        settling,  ///< of a chain: what follows is being found out
         recording, ///< the log is brought to its end
         parting,   ///< the clients are
         done,
@@ -91,6 +94,21 @@ private:
     void warn();
     void slurm_answered();
 
+    // A chain: chaining.cpp.
+    void join_chain();
+    void tell_turn();
+    std::vector<std::string> words_of(const Run& run) const;
+    void describe_turn(Environment& variables) const;
+    void look_after_chain();
+    bool anybody_listens() const;
+    void notice(Killing killing, Clock::time_point until);
+    void notice_when_due();
+    void end_when_saved();
+    void save_and_stop(const std::string& by);
+    void fenced();
+    void settle_when_ended();
+    std::vector<pid_t> own_helpers() const;
+
     // The program's terminal: terminal.cpp.
     std::string screen(TerminalSize size) const;
     void resize(TerminalSize size, bool anew);
@@ -102,6 +120,7 @@ private:
     std::vector<pid_t> left_behind() const;
     bool nothing_left() const;
     bool may_still_be_terminated() const;
+    void settle_or_record();
     void record_end();
     void tell_the_end();
     void part();
@@ -122,10 +141,15 @@ private:
     std::unique_ptr<LogWriter> m_log;
     std::unique_ptr<Clients> m_clients;
     SlurmQuestions m_slurm;
+    std::optional<Turn> m_turn; ///< of a chain
+    std::optional<ChainKeeper> m_chain;
+    std::optional<Killing> m_notice; ///< why the program was told to save and leave
+    bool m_fenced = false;
     Tail m_tail;
     MemoryEvents m_memory_before;
     std::chrono::seconds m_kill_wait{0};
     std::optional<Deadline> m_deadline;
+    std::optional<Time> m_link_end; ///< of a chain: a link may be shorter than its job
     TerminalModes m_modes;
     TerminalSize m_size;
     std::optional<Abandonment> m_abandonment;
@@ -144,7 +168,9 @@ private:
 
     Clock::time_point m_now, m_started_at, m_next_wake;
     Clock::time_point m_look_until, m_term_at, m_program_ended_at, m_last_output_at, m_phase_since;
-    std::optional<Clock::time_point> m_kill_at, m_told_at, m_ask_again_at, m_restore_size_at;
+    std::optional<Clock::time_point> m_saved_at; ///< after the notice
+    bool m_ending_saved = false;
+    std::optional<Clock::time_point> m_term_due, m_kill_at, m_told_at, m_ask_again_at, m_restore_size_at;
     Clock::time_point m_next_look;
 
     struct Polled {

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/supervisor.h"
+
+#include "core/exit_status.h"
+#include "supervisor/check_command.h"
+#include "supervisor/job_environment.h"
+#include "supervisor/notice.h"
+#include "supervisor/process_tree.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+
+namespace gpuq::supervisor {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// For a program that has saved to leave by itself, before it is asked to, and then made to.
+constexpr auto k_time_to_leave = 1500ms;
+constexpr auto k_time_to_die = 3s;
+/// At the end of a link, for a program that did not save in time.
+constexpr auto k_last_grace = 5s;
+/// `gpuq stop --checkpoint` does not wait longer for the program.
+constexpr auto k_time_to_save = 600s;
+
+} // namespace
+
+/// The record of the run has been read.
+void Supervisor::join_chain()
+{
+    if (!m_run->request.chain) {
+        m_turn.reset();
+        return;
+    }
+    if (!m_turn) {
+        m_turn = first_turn(m_run->request);
+    }
+    if (m_options.link > LinkNumber{1}) {
+        m_run->request.input = Input::none; // its client may be long gone
+    }
+    m_chain.emplace(m_doors, m_options, *m_run, *m_turn,
+                    [this](Event event) { m_log->record(std::move(event)); });
+}
+
+void Supervisor::tell_turn()
+{
+    if (!m_turn || m_options.link == LinkNumber{1}) {
+        return;
+    }
+    Event resumed = event(Event::Kind::resumed);
+    resumed.detail = m_turn->checkpoint;
+    if (m_turn->previous) {
+        resumed.cause = m_turn->previous->cause;
+        resumed.status = m_turn->previous->status;
+    }
+    m_log->record(std::move(resumed));
+}
+
+/// The program of this link: with what makes it resume, when there is something to resume from.
+std::vector<std::string> Supervisor::words_of(const Run& run) const
+{
+    Request request = run.request;
+    if (m_turn && !m_turn->checkpoint.empty() && !request.chain->resume_args.empty()) {
+        const auto words = with_path(request.chain->resume_args, m_turn->checkpoint);
+        request.program.insert(request.program.end(), words.begin(), words.end());
+    }
+    return m_doors.program_argv(request);
+}
+
+void Supervisor::describe_turn(Environment& variables) const
+{
+    if (m_turn) {
+        describe_link(variables, *m_run, m_turn->restart, m_turn->checkpoint,
+                      m_options.job.value_or(JobId{}));
+    }
+}
+
+std::vector<pid_t> Supervisor::own_helpers() const
+{
+    std::vector<pid_t> pids = m_chain ? m_chain->pids() : std::vector<pid_t>{};
+    if (const auto helper = m_slurm.pid()) {
+        pids.push_back(*helper);
+    }
+    return pids;
+}
+
+void Supervisor::look_after_chain()
+{
+    if (m_chain) {
+        m_chain->handle(m_polls, m_now);
+        if (const auto next = m_chain->next_wake()) {
+            wake_at(*next);
+        }
+    }
+    if (m_phase == Phase::running && m_program && !m_observed.wait_status) {
+        notice_when_due();
+        end_when_saved();
+    }
+}
+
+bool Supervisor::anybody_listens() const
+{
+    const auto all = listeners("GPUQ_RUN_ID=" + m_options.key.text(), own_helpers());
+    const std::vector<int> signals = signals_of(m_run->request.chain->notice);
+    return std::any_of(signals.begin(), signals.end(),
+                       [&](int signal) { return !to_be_told(all, signal).empty(); });
+}
+
+/// Tells the program to save and leave; what has not left by `until` is killed. The first reason is
+/// the reason.
+void Supervisor::notice(Killing killing, Clock::time_point until)
+{
+    if (m_phase != Phase::running || !m_program) {
+        return;
+    }
+    const auto kill_at = std::max(until, m_now + 1s);
+    m_kill_at = m_kill_at ? std::min(*m_kill_at, kill_at) : kill_at;
+    m_term_due = *m_kill_at - std::min<Clock::duration>(k_time_to_die, (*m_kill_at - m_now) / 2);
+    if (m_notice) {
+        return;
+    }
+    m_notice = std::move(killing);
+    Event told = event(Event::Kind::noticed);
+    told.detail = m_notice->cause == Cause::stopped     ? "stop"
+                  : m_notice->cause == Cause::preempted ? "preempted"
+                                                        : "limit";
+    if (m_chain) {
+        m_chain->noticed(told.at, m_now);
+    }
+    m_log->record(std::move(told), Urgency::now);
+    m_log->drop_stop_file();
+    const Notice how = m_run->request.chain ? m_run->request.chain->notice : Notice::automatic;
+    const auto all = listeners("GPUQ_RUN_ID=" + m_options.key.text(), own_helpers());
+    for (const int signal : signals_of(how)) {
+        const std::vector<pid_t> pids = to_be_told(all, signal);
+        for (const pid_t pid : pids) {
+            ::kill(pid, signal);
+        }
+        if (!pids.empty()) {
+            return;
+        }
+    }
+}
+
+void Supervisor::notice_when_due()
+{
+    if (!m_chain || !m_deadline) {
+        return;
+    }
+    const Time now = m_doors.clock.now();
+    const auto in = [&](Time when) {
+        return m_now + std::chrono::ceil<std::chrono::milliseconds>(when - now);
+    };
+    const Time end = m_deadline->at();
+    if (m_chain->is_last_that_fits(now, end) && !m_run->request.chain->aware && !m_notice &&
+        !anybody_listens()) {
+        // Told all the same: who knows the file sees that the link is over.
+        notice({Cause::time_limit, ""}, m_now + k_time_to_die);
+        m_observed.killing = Killing{Cause::time_limit, "saved; another one would not fit"};
+        m_saved_at = m_now - k_time_to_leave;
+        return;
+    }
+    const Time when = end - m_chain->turn().lead;
+    if (now < when) {
+        wake_at(in(when));
+    } else if (!m_notice) {
+        notice({Cause::time_limit, ""}, in(end) + k_last_grace);
+    }
+    if (m_notice && now >= end && !m_observed.killing) {
+        m_observed.killing = *m_notice; // it has had its time
+        m_term_due = m_now;
+    } else if (m_notice && now < end) {
+        wake_at(in(end));
+    }
+}
+
+/// A program that has saved after it was told may leave; one that stays has nothing to lose.
+void Supervisor::end_when_saved()
+{
+    if (m_chain && !m_saved_at) {
+        m_saved_at = m_chain->saved_since();
+    }
+    if (!m_saved_at || !m_notice) {
+        return;
+    }
+    const auto leave_by = *m_saved_at + k_time_to_leave;
+    if (m_now < leave_by) {
+        wake_at(leave_by);
+    } else if (!m_ending_saved) {
+        m_ending_saved = true;
+        kill_for(m_observed.killing.value_or(*m_notice), k_time_to_die);
+    }
+}
+
+void Supervisor::save_and_stop(const std::string& by)
+{
+    if (m_stop_asked) {
+        return;
+    }
+    journal(Event::Kind::stop_asked, by + ", who lets it save first");
+    const Killing killing{Cause::stopped, "by " + by + ", who let it save first"};
+    if (m_phase == Phase::running && m_program) {
+        m_observed.killing = killing;
+    }
+    notice(killing, m_now + k_time_to_save);
+    if (m_notice && m_notice->cause != Cause::stopped) {
+        m_notice = killing; // it was told already, and now it is not to go on
+    }
+}
+
+/// Slurm has taken this link for dead, and the next one has begun: nothing of it may write any
+/// more, and what follows is not its business.
+void Supervisor::fenced()
+{
+    m_fenced = true;
+    m_chain.reset();
+    kill_for({Cause::lost, "the next link has begun: Slurm had taken this one for dead"}, 0s);
+}
+
+void Supervisor::settle_when_ended()
+{
+    if (!m_chain) {
+        return record_end();
+    }
+    if (out_of_time()) {
+        m_chain->give_up_settling();
+    }
+    const auto& settled = m_chain->settled();
+    if (!settled) {
+        return;
+    }
+    if (settled->verdict.go == Verdict::Go::over) {
+        m_ending = settled->verdict.ending.value_or(m_ending);
+        m_ending.continues = false;
+    } else {
+        m_ending.continues = true;
+        m_ending.detail +=
+            (m_ending.detail.empty() ? "" : "; ") + fmt::format("goes on: {}", settled->verdict.why);
+    }
+    record_end();
+}
+
+} // namespace gpuq::supervisor

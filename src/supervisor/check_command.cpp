@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/check_command.h"
+
+#include "runs/environment.h"
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace gpuq::supervisor {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto k_patience = 600s;
+
+[[noreturn]] void execute(const std::vector<std::string>& words, const std::string& work_dir)
+{
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    std::vector<char*> argv;
+    for (const std::string& word : words) {
+        argv.push_back(const_cast<char*>(word.c_str()));
+    }
+    argv.push_back(nullptr);
+    if (::chdir(work_dir.c_str()) == 0) {
+        ::execvp(argv[0], argv.data());
+    }
+    ::_exit(127);
+}
+
+} // namespace
+
+std::vector<std::string> with_path(const std::vector<std::string>& words, const std::string& path)
+{
+    std::vector<std::string> result;
+    bool placed = false;
+    for (std::string word : words) {
+        for (std::size_t at = 0; (at = word.find("{}", at)) != std::string::npos;
+             at += path.size()) {
+            word.replace(at, 2, path);
+            placed = true;
+        }
+        result.push_back(std::move(word));
+    }
+    if (!placed) {
+        result.push_back(path);
+    }
+    return result;
+}
+
+bool passes_check(const std::vector<std::string>& command, const std::string& path, const Run& run)
+{
+    Request checked = run.request;
+    checked.program = with_path(command, path);
+    const std::vector<std::string> words = program_argv(checked);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        execute(words, run.request.work_dir);
+    }
+    const auto until = std::chrono::steady_clock::now() + k_patience;
+    int status = -1;
+    while (child > 0 && ::waitpid(child, &status, WNOHANG) == 0) {
+        if (std::chrono::steady_clock::now() > until) {
+            ::kill(child, SIGKILL);
+            ::waitpid(child, &status, 0);
+            return false;
+        }
+        ::poll(nullptr, 0, 20);
+    }
+    return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+} // namespace gpuq::supervisor
