@@ -293,18 +293,13 @@ FolderJudgement judge_folder(const std::vector<Seen>& seen, bool is_all)
 
 bool holds_several(const std::vector<Part>& parts)
 {
-    const auto has = [&](std::string_view name) {
-        return std::ranges::any_of(parts, [&](const Part& part) { return part.path == name; });
-    };
-    if (has(k_megatron_tracker) || (has(k_deepspeed_tracker) && !has(k_trainer_state))) {
-        return true;
-    }
     std::set<std::string> stems;
     return std::ranges::any_of(parts, [&](const Part& part) {
         const bool is_counted = part.kind == Kind::folder &&
                                 part.path.find('/') == std::string::npos &&
                                 part.path.find("rank") == std::string::npos && step_of(part.path);
-        return is_counted && !stems.insert(stem_of(part.path)).second;
+        return part.path == k_megatron_tracker ||
+               (is_counted && !stems.insert(stem_of(part.path)).second);
     });
 }
 

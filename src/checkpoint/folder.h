@@ -36,8 +36,8 @@ struct FolderJudgement {
 /// `is_all` is false when there is more in the folder than `seen`.
 FolderJudgement judge_folder(const std::vector<Seen>& seen, bool is_all);
 
-/// Whether these parts look like more than one checkpoint: a tracker is there, or folders that
-/// differ in a number only (`checkpoint-500`, `checkpoint-1000`), but for those of ranks.
+/// Whether these parts look like more than one checkpoint: Megatron's tracker is there, or folders
+/// that differ in a number only (`checkpoint-500`, `checkpoint-1000`), but for those of ranks.
 bool holds_several(const std::vector<Part>& parts);
 
 } // namespace gpuq::checkpoint

@@ -167,7 +167,9 @@ void measure(Found& found, const Tree& tree, Time own)
     found.modified = own;
     for (const Part& part : tree.parts) {
         found.bytes += part.bytes;
-        found.modified = std::max(found.modified, part.modified);
+        if (part.kind == Kind::file || part.kind == Kind::folder) {
+            found.modified = std::max(found.modified, part.modified);
+        }
     }
 }
 

@@ -61,7 +61,8 @@ void leave_as_it_is(int parent, const std::string& name, Part& part);
 /// All that is in an open folder, in the order of the names. What vanishes meanwhile is left out.
 Tree walk(int folder, const Visit& visit);
 
-/// Says the size and time of a whole folder; `own` is the time of the folder itself.
+/// Says the size and time of a whole folder, of the files and folders in it: a copy has the same.
+/// `own` is the time of the folder itself.
 void measure(Found& found, const Tree& tree, Time own);
 
 } // namespace gpuq::checkpoint

@@ -201,7 +201,8 @@ TEST(HoldsSeveral, WhereATrackerOrFoldersOfManyStepsAre)
         }
         return holds_several(parts);
     };
-    EXPECT_TRUE(several({{"latest", "global_step5"}}));
+    EXPECT_TRUE(several({{"global_step5/a", ""}, {"global_step6/a", ""}, {"latest", "?"}}));
+    EXPECT_FALSE(several({{"checkpoint/a", ""}, {"latest", "checkpoint"}}));
     EXPECT_TRUE(several({{"latest_checkpointed_iteration.txt", "5"}}));
     EXPECT_TRUE(several({{"checkpoint-500/a", ""}, {"checkpoint-1000/a", ""}}));
     EXPECT_TRUE(several({{"500/a", ""}, {"1000.orbax-checkpoint-tmp-3/a", ""}}));

@@ -68,6 +68,23 @@ TEST(Zip, WithAHoleWhereAFileShouldBeginIsIncomplete)
     EXPECT_THAT(judged(file, "model.pt").why, HasSubstr("names is not in it"));
 }
 
+TEST(Zip, WithAFileThatWouldReachIntoItsDirectoryIsIncomplete)
+{
+    for (const std::uint64_t size : {11ULL, 0xfffffffeULL}) {
+        std::string file = npz_file("0123456789");
+        file.replace(file.find("PK\1\2") + 20, 4, little(size + 100, 4));
+        EXPECT_EQ(judged(file, "a.npz"),
+                  incomplete("a line of its zip directory does not fit the file"));
+    }
+}
+
+TEST(Zip, WithMoreInItThanItsEndSaysIsIncomplete)
+{
+    std::string file = npz_file();
+    file.insert(file.find("PK\5\6"), "more");
+    EXPECT_EQ(judged(file, "a.npz"), incomplete("its zip directory is not where the end says"));
+}
+
 TEST(Zip, IsReadAtItsTailOnly)
 {
     BytesInMemory bytes(zip_of({{"a", std::string(8 << 20, 'a')}, {"b", "b"}}));
