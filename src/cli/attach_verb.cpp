@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/attach_verb.h"
 
+#include "cli/follow.h"
 #include "cli/look_doors.h"
 #include "cli/say.h"
-#include "cli/session.h"
 #include "cli/signals.h"
 #include "cli/surroundings.h"
 #include "cli/waiting.h"
@@ -51,6 +51,7 @@ public:
         options.part = SessionOptions::Part::visitor;
         options.take = m_take;
         options.over = m_status.state == RunState::ended;
+        options.link = m_status.link;
         options.shown = run.request.pty ? std::nullopt : std::optional(first_unshown());
         if (run.request.pty && !options.over) {
             TRY(check_stdin());
@@ -60,7 +61,7 @@ public:
             return *waited.leave;
         }
         tell_where(run, options);
-        return Session(m_doors, m_signals, run, m_status.job->job, options).run(std::nullopt);
+        return follow_run(m_doors, m_signals, run, m_status.job->job, options, std::nullopt);
     }
 
 private:
@@ -82,6 +83,7 @@ private:
         waiting.terminal = m_terminal;
         waiting.quiet = m_globals.quiet;
         waiting.visitor = true;
+        waiting.link = m_status.link;
         return wait_for_start(m_doors, m_signals, *m_status.run, m_status.job->job, waiting);
     }
 
@@ -90,11 +92,12 @@ private:
     {
         const RunKey& key = m_status.key;
         const auto text = m_store.read(layout::shown_json(key));
-        if (const auto shown = text ? shown_from_json(*text) : Result<Shown>(text.error())) {
+        const auto shown = text ? shown_from_json(*text) : Result<Shown>(text.error());
+        if (shown && shown->link == m_status.link) {
             return *shown;
         }
         return {start_of(layout::log(key, m_status.link, Stream::out)),
-                start_of(layout::log(key, m_status.link, Stream::err))};
+                start_of(layout::log(key, m_status.link, Stream::err)), m_status.link};
     }
 
     std::uint64_t start_of(const std::string& log) const

@@ -20,11 +20,12 @@ constexpr auto k_step_look = 200ms;
 
 } // namespace
 
-Connections::Connections(Doors& doors, const Run& run, JobId job,
+Connections::Connections(Doors& doors, const Run& run, LinkNumber link, JobId job,
                          std::chrono::milliseconds handover,
                          std::function<std::vector<wire::Frame>()> greeting)
     : m_doors(doors)
     , m_run(run)
+    , m_link(link)
     , m_job(job)
     , m_handover(handover)
     , m_greeting(std::move(greeting))
@@ -143,7 +144,8 @@ std::optional<Connection> Connections::open(Connection::Kind kind)
     }
     const std::string word = kind == Connection::Kind::guard ? "guard" : "relay";
     const auto process =
-        (*cluster)->start_step(m_job, {*supervisor, word, (*store)->root(), m_run.key.text(), "1"},
+        (*cluster)->start_step(m_job, {*supervisor, word, (*store)->root(), m_run.key.text(),
+                                       std::to_string(m_link.value)},
                                /*with_input=*/true);
     if (!process) {
         return std::nullopt;

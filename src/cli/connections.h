@@ -20,7 +20,8 @@ public:
     using Clock = std::chrono::steady_clock;
 
     /// `greeting`: what a new relay has to say first, Attach in front.
-    Connections(Doors& doors, const Run& run, JobId job, std::chrono::milliseconds handover,
+    Connections(Doors& doors, const Run& run, LinkNumber link, JobId job,
+                std::chrono::milliseconds handover,
                 std::function<std::vector<wire::Frame>()> greeting);
 
     /// With `first`, the streams of the supervisor's own step; without, a relay is opened.
@@ -72,6 +73,7 @@ private:
 
     Doors& m_doors;
     const Run& m_run;
+    LinkNumber m_link;
     JobId m_job;
     std::chrono::milliseconds m_handover;
     std::function<std::vector<wire::Frame>()> m_greeting;

@@ -10,9 +10,10 @@ constexpr auto k_ask_again = 10s;
 
 } // namespace
 
-DiskView::DiskView(Doors& doors, const Run& run, Printer& printer, What what)
+DiskView::DiskView(Doors& doors, const Run& run, LinkNumber link, Printer& printer, What what)
     : m_doors(doors)
     , m_run(run)
+    , m_link(link)
     , m_printer(printer)
     , m_what(what)
 {
@@ -36,6 +37,15 @@ void DiskView::look_for_end(Store& store)
     const RunStatus found = status(store, may_ask ? Ask::if_needed : Ask::never);
     if (found.state == RunState::ended && found.ending) {
         m_ending = wire::Ended{*found.ending, 0, 0, found.last_lines};
+    } else if (found.link > m_link) {
+        Ending ending{0, Cause::lost, "", m_doors.clock().now(), true};
+        for (const LinkPast& link : found.links) {
+            if (link.link == m_link && link.ending) {
+                ending = *link.ending;
+                ending.continues = true;
+            }
+        }
+        m_ending = wire::Ended{std::move(ending), 0, 0, ""};
     }
 }
 
@@ -50,7 +60,7 @@ RunStatus DiskView::status(Store& store, Ask ask) const
 bool DiskView::print(Store& store)
 {
     if (!m_log) {
-        m_log.emplace(store, m_run.key, LinkNumber{1});
+        m_log.emplace(store, m_run.key, m_link);
     }
     const Writer writer = m_ending ? Writer::gone : Writer::alive;
     while (!m_printer.full()) {

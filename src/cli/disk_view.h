@@ -20,15 +20,17 @@ class DiskView {
 public:
     /// `what`: a screen that was joined late can't be made of a log.
     enum class What { log_and_end, end };
-    DiskView(Doors& doors, const Run& run, Printer& printer, What what);
+    DiskView(Doors& doors, const Run& run, LinkNumber link, Printer& printer, What what);
 
+    /// Of one link: its log, and its end, which may not be that of the run.
     /// Hands what the log has beyond what was shown to the printer, as far as that takes it. Gives
     /// the end when it is known and all of the log has been read.
     std::optional<wire::Ended> look(Store& store);
     /// True when the records say that the run has ended; asks nobody.
     bool has_ended(Store& store) const
     {
-        return status(store, Ask::never).state == RunState::ended;
+        const RunStatus now = status(store, Ask::never);
+        return now.state == RunState::ended || now.link > m_link;
     }
     /// True when the run has ended and only the reading is left.
     bool knows_ending() const { return m_ending.has_value(); }
@@ -41,6 +43,7 @@ private:
 
     Doors& m_doors;
     const Run& m_run;
+    LinkNumber m_link;
     Printer& m_printer;
     What m_what;
     Clock::time_point m_ask_at = {};

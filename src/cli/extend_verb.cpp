@@ -39,6 +39,9 @@ public:
         TRY_ASSIGN(const RunKey key, find_run(m_store, word));
         const RunStatus status = look_at(look_doors(m_invocation.doors, m_store), key);
         TRY(check_state(status));
+        if (status.run && status.run->request.chain) {
+            return lengthen_chain(status);
+        }
         TRY_ASSIGN(const std::string here, m_cluster.name());
         if (status.job->cluster != here) {
             return fail(Error::Kind::missing,
@@ -72,6 +75,25 @@ private:
                                     run_title(status)));
         }
         return {};
+    }
+
+    /// A run of several links gets further ones: its record alone says how many.
+    Result<int> lengthen_chain(const RunStatus& status)
+    {
+        const minutes before = status.run->request.walltime;
+        const WalltimeChange change{before + m_more, fmt::format("{}@{}", user_name(), host_name()),
+                                    m_invocation.doors.clock().now()};
+        TRY(m_store.write(layout::walltime_json(status.key), to_json(change)));
+        if (m_invocation.globals.json) {
+            TRY(print_text(report::json_document(
+                {{"key", status.key.text()},
+                 {"job", status.job->job},
+                 {"time_limit", std::chrono::seconds(change.walltime)},
+                 {"time_limit_before", std::chrono::seconds(before)}})));
+        }
+        tell(fmt::format("run {} has {}, was {}, over all its links", run_title(status),
+                         to_text(change.walltime), to_text(before)));
+        return 0;
     }
 
     Result<int> change(const RunStatus& status, const Job& job)

@@ -5,11 +5,15 @@
 #include "core/size.h"
 #include "core/walltime.h"
 #include "core/words.h"
+#include "runs/record.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
+#include <ctime>
 #include <iterator>
 
 namespace gpuq::cli {
@@ -37,15 +41,22 @@ constexpr std::array k_table = {
     Option{0, "container", "IMAGE", "run inside a container of this image"},
     Option{0, "slurm", "OPTIONS", "any other options of sbatch, as one word in quotes"},
     Option{0, "pty", "", "on a terminal of its own, which outlives this one; Enter ~ d detaches"},
-    Option{0, "max-links", "N", "", State::reserved},
-    Option{0, "gpu-hours", "HOURS", "", State::reserved},
-    Option{0, "until", "TIME", "", State::reserved},
+    Option{0, "link", "TIME", "length of a link; default: the queue's limit (man gpuq-chain)"},
+    Option{0, "checkpoint", "PATTERN", "where the program saves, as 'out/*.pt': it may be chained"},
+    Option{0, "resume-args", "WORDS", "added to the program to resume; {} is the checkpoint"},
+    Option{0, "valid", "COMMAND", "your own check of a checkpoint; {} is its path"},
+    Option{0, "notice", "SIGNAL", "auto, USR1, USR2, TERM or none: how it hears of a link's end"},
+    Option{0, "restart-from-scratch", "", "may begin again without a checkpoint"},
+    Option{0, "max-links", "N", "no more links than that"},
+    Option{0, "gpu-hours", "HOURS", "no more GPU-hours than that, of all links"},
+    Option{0, "until", "TIME", "not longer than until: 2026-12-24, 2026-12-24T18:00"},
     Option{0, "array", "SPEC", "", State::reserved},
 };
 
 constexpr std::size_t k_longest_name = 200;
 constexpr std::uint64_t k_most_nodes = 100000;
 constexpr std::uint64_t k_most_cpus = 65535;
+constexpr std::uint64_t k_most_links = 100000;
 
 Error wrong(std::string_view option, std::string_view text)
 {
@@ -220,6 +231,84 @@ Result<void> take_names(const Options& options, AskedFor& asked)
     return {};
 }
 
+constexpr std::string_view k_of_chains[] = {"link",      "checkpoint", "resume-args",
+                                            "valid",     "notice",     "restart-from-scratch",
+                                            "max-links", "gpu-hours",  "until"};
+
+Result<std::string> parse_pattern(std::string_view text)
+{
+    if (text.empty() || text.find('\0') != std::string_view::npos) {
+        return fail(Error::Kind::usage, "a pattern of files or folders, as 'out/checkpoint-*'");
+    }
+    return std::string(text);
+}
+
+Result<std::vector<std::string>> parse_words(std::string_view text)
+{
+    TRY_ASSIGN(std::vector<std::string> words, split_words(text));
+    if (words.empty()) {
+        return fail(Error::Kind::usage, "it has no words");
+    }
+    return words;
+}
+
+Result<Notice> parse_notice(std::string_view text)
+{
+    const auto notice = notice_from_word(text);
+    return notice ? Result<Notice>(*notice)
+                  : fail(Error::Kind::usage,
+                         fmt::format("'{}' is none of auto, USR1, USR2, TERM, none", text));
+}
+
+Result<std::chrono::minutes> parse_hours(std::string_view text)
+{
+    constexpr double k_most = 1e7;
+    double hours = 0;
+    const auto [end, error] = std::from_chars(text.begin(), text.end(), hours);
+    if (error != std::errc{} || end != text.end() || !(hours > 0) || hours > k_most) {
+        return fail(Error::Kind::usage, fmt::format("'{}' is not a number of hours", text));
+    }
+    return std::chrono::minutes(static_cast<std::int64_t>(std::ceil(hours * 60)));
+}
+
+/// A date, or a date and a time of day, local.
+Result<Time> parse_moment(std::string_view text)
+{
+    const std::string word(text);
+    for (const char* form : {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d"}) {
+        std::tm parts{};
+        parts.tm_isdst = -1;
+        const char* end = ::strptime(word.c_str(), form, &parts);
+        const std::time_t seconds = end != nullptr && *end == '\0' ? std::mktime(&parts) : -1;
+        if (seconds > 0) {
+            return Time{std::chrono::seconds{seconds}};
+        }
+    }
+    return fail(Error::Kind::usage,
+                fmt::format("'{}' is no date: 2026-12-24 or 2026-12-24T18:00", text));
+}
+
+Result<void> take_chain(const Options& options, AskedFor& asked)
+{
+    TRY_ASSIGN(asked.link, through(options, "link", "--link", parse_duration));
+    TRY_ASSIGN(asked.checkpoint, through(options, "checkpoint", "--checkpoint", parse_pattern));
+    TRY_ASSIGN(auto resume, through(options, "resume-args", "--resume-args", parse_words));
+    asked.resume_args = std::move(resume).value_or(std::vector<std::string>{});
+    TRY_ASSIGN(auto valid, through(options, "valid", "--valid", parse_words));
+    asked.valid = std::move(valid).value_or(std::vector<std::string>{});
+    TRY_ASSIGN(asked.notice, through(options, "notice", "--notice", parse_notice));
+    TRY_ASSIGN(asked.max_links,
+               through(options, "max-links", "--max-links", parse_count<k_most_links>));
+    TRY_ASSIGN(asked.gpu_time, through(options, "gpu-hours", "--gpu-hours", parse_hours));
+    TRY_ASSIGN(asked.until, through(options, "until", "--until", parse_moment));
+    asked.from_scratch = options.has("restart-from-scratch");
+    constexpr std::chrono::seconds k_shortest{10};
+    if (asked.link && *asked.link < k_shortest) {
+        return wrong("--link", "a link of less than 10 s would end before it has begun");
+    }
+    return {};
+}
+
 } // namespace
 
 std::span<const Option> run_option_table()
@@ -239,6 +328,7 @@ Result<RunOptions> run_options(const Options& options, const std::vector<std::st
     TRY(take_names(options, result.asked));
     TRY(take_env(options, result.asked));
     TRY(take_modules(options, result.asked));
+    TRY(take_chain(options, result.asked));
     TRY_ASSIGN(result.after, through(options, "after", "--after", parse_word));
     TRY_ASSIGN(result.max_wait, through(options, "max-wait", "--max-wait", parse_duration));
     result.detach = options.has("detach");
@@ -255,7 +345,11 @@ std::span<const Option> shell_option_table()
     static const std::vector<Option> k_shell_table = [] {
         std::vector<Option> table;
         std::copy_if(k_table.begin(), k_table.end(), std::back_inserter(table),
-                     [](const Option& row) { return row.name != "pty"; });
+                     [](const Option& row) {
+                         return row.name != "pty" &&
+                                std::find(std::begin(k_of_chains), std::end(k_of_chains),
+                                          row.name) == std::end(k_of_chains);
+                     });
         return table;
     }();
     return k_shell_table;

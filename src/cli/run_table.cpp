@@ -3,6 +3,7 @@
 
 #include "core/pending_reason.h"
 #include "report/words.h"
+#include "runs/chain.h"
 #include "runs/find.h"
 
 #include <fmt/format.h>
@@ -24,6 +25,20 @@ const Request* request_of(const RunStatus& status)
     return status.run ? &status.run->request : nullptr;
 }
 
+bool is_chain(const RunStatus& status)
+{
+    return status.run && status.run->request.chain;
+}
+
+/// `link 3 of about 8`.
+std::string link_text(const RunStatus& status, Time now)
+{
+    const int expected = expected_links(status.run->request, status.links, now);
+    return expected > status.link.value
+               ? fmt::format("link {} of about {}", status.link.value, expected)
+               : fmt::format("link {}, the last", status.link.value);
+}
+
 /// How long the run has had its GPUs; nothing before it has started or when that is not known.
 std::optional<seconds> time_used(const RunStatus& status, Time now)
 {
@@ -33,6 +48,9 @@ std::optional<seconds> time_used(const RunStatus& status, Time now)
     const bool over = status.state == RunState::ended;
     if (over && !status.ending) {
         return std::nullopt;
+    }
+    if (is_chain(status) && status.links.size() > 1) {
+        return gpuq::time_used(status.links, over ? status.ending->at : now);
     }
     const Time until = over ? status.ending->at : now;
     return std::max(seconds(0), std::chrono::floor<seconds>(until - *status.started_at));
@@ -104,6 +122,9 @@ Cell state_cell(const RunStatus& status, Time now)
                     : fmt::format("waiting: {}", waiting_in_words(status.reason)),
                 Tone::warning};
     case RunState::running:
+        if (is_chain(status) && !status.suspended) {
+            return {"running, " + link_text(status, now), Tone::good};
+        }
         return status.suspended ? Cell("suspended", Tone::warning) : Cell("running", Tone::good);
     case RunState::ended:
         return ended_cell(status);
@@ -197,6 +218,11 @@ Json run_json(const RunStatus& status, Time now)
         {"exit", ending ? Json(ending->status) : Json()},
         {"cause", ending ? Json(word(ending->cause)) : Json()},
         {"detail", ending ? Json(known(ending->detail)) : Json()},
+        {"first_job", status.first_job ? Json(status.first_job) : status.job ? Json(status.job->job) : Json()},
+        {"link", status.link.value},
+        {"links_expected",
+         is_chain(status) ? Json(expected_links(status.run->request, status.links, now)) : Json()},
+        {"next_job", status.next_job},
         {"stop_asked_by", status.stop ? Json(status.stop->by) : Json()},
         {"why_unknown",
          status.state == RunState::unknown ? Json(known(status.why_unknown)) : Json()},
@@ -245,6 +271,9 @@ report::Json::Members run_list(const Looked& looked, Time now)
 
 std::string run_id(const RunStatus& status)
 {
+    if (status.first_job) {
+        return std::to_string(status.first_job->value);
+    }
     return status.job ? std::to_string(status.job->job.value) : short_key(status.key);
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/run_verb.h"
 
+#include "cli/follow.h"
 #include "cli/run_options.h"
 #include "cli/say.h"
-#include "cli/session.h"
 #include "cli/signals.h"
 #include "cli/surroundings.h"
 #include "cli/waiting.h"
@@ -152,14 +152,18 @@ private:
     {
         TRY_ASSIGN(const auto cluster, m_cluster->name());
         const Time now = m_doors.clock().now();
-        return Run{RunKey::make(now, m_doors.random()),
-                   cluster,
-                   user_name(),
-                   host_name(),
-                   GPUQ_VERSION,
-                   now,
-                   plan.request,
-                   m_doors.environment()};
+        Run run{RunKey::make(now, m_doors.random()),
+                cluster,
+                user_name(),
+                host_name(),
+                GPUQ_VERSION,
+                now,
+                plan.request,
+                m_doors.environment()};
+        if (run.request.chain) {
+            TRY_ASSIGN(run.request.chain->supervisor, m_doors.supervisor());
+        }
+        return run;
     }
 
     Result<Submitted> submit(const Run& run, const Plan& plan)
@@ -249,7 +253,7 @@ private:
             tell(fmt::format("{} detaches; back to it: gpuq attach {}", keys_text(m_detach_key),
                              submitted.job.value));
         }
-        return Session(m_doors, m_signals, run, submitted.job, options).run(submitted.process);
+        return follow_run(m_doors, m_signals, run, submitted.job, options, submitted.process);
     }
 
     void tell(const std::string& text) const

@@ -84,13 +84,13 @@ Session::Session(Doors& doors, Signals& signals, const Run& run, JobId job, Sess
     , m_terminal(STDIN_FILENO, STDOUT_FILENO)
     , m_keys(options.detach_key)
     , m_client(number_of(doors.random()))
-    , m_connections(doors, run, job, options.handover, [this] { return greeting(); })
-    , m_disk(doors, run, m_printer,
+    , m_connections(doors, run, options.link, job, options.handover, [this] { return greeting(); })
+    , m_disk(doors, run, options.link, m_printer,
              options.shown ? DiskView::What::log_and_end : DiskView::What::end)
 {
     m_printer.begin_at(Stream::out, options.shown ? options.shown->out : wire::k_from_now);
     m_printer.begin_at(Stream::err, options.shown ? options.shown->err : wire::k_from_now);
-    if (run.request.input == Input::none) {
+    if (run.request.input == Input::none || options.link > LinkNumber{1}) {
         m_input.close();
     }
 }
@@ -123,7 +123,8 @@ std::optional<wire::Terminal> Session::terminal(bool redraw) const
 /// What is typed or piped here goes to the program.
 bool Session::feeds() const
 {
-    return has_terminal() || (is_owner() && m_run.request.input != Input::none);
+    return has_terminal() || (is_owner() && m_run.request.input != Input::none &&
+                              m_options.link == LinkNumber{1});
 }
 
 bool Session::reads_stdin() const
@@ -634,7 +635,7 @@ void Session::say_notes()
 /// to its end is not worth the writing.
 void Session::remember_shown()
 {
-    const Shown shown{m_printer.shown(Stream::out), m_printer.shown(Stream::err)};
+    const Shown shown{m_printer.shown(Stream::out), m_printer.shown(Stream::err), m_options.link};
     const bool short_lived = m_ended && is_owner() && Clock::now() - m_begun < k_remember_again;
     if (has_terminal() || short_lived || shown == m_remembered || !m_options.shown) {
         return;
@@ -645,10 +646,14 @@ void Session::remember_shown()
     }
     const auto text = (*store)->read(layout::shown_json(m_run.key));
     const auto before = text ? shown_from_json(*text) : Result<Shown>(Shown{});
-    const Shown known = before ? *before : Shown{};
-    if ((*store)->write(
-            layout::shown_json(m_run.key),
-            to_json(Shown{std::max(shown.out, known.out), std::max(shown.err, known.err)}))) {
+    const bool of_this_link = before && before->link == m_options.link;
+    const Shown known = of_this_link ? *before : Shown{0, 0, m_options.link};
+    if (before && before->link > m_options.link) {
+        return;
+    }
+    if ((*store)->write(layout::shown_json(m_run.key),
+                        to_json(Shown{std::max(shown.out, known.out),
+                                      std::max(shown.err, known.err), m_options.link}))) {
         m_remembered = shown;
     }
 }
@@ -659,6 +664,11 @@ int Session::finish()
     m_terminal.leave();
     remember_shown();
     say_notes();
+    if (ending.continues) {
+        say(fmt::format("link {} is over ({}); the run goes on in the next one",
+                        m_options.link.value, ending_in_words(ending, m_run.request)));
+        return 0;
+    }
     for (const std::string& line :
          farewell(m_run, m_job, ending, has_terminal() ? "" : m_ended->last_lines)) {
         say(line);

@@ -30,6 +30,7 @@ struct SessionOptions {
     bool over = false;                    ///< the run has ended: the disk alone
     std::optional<Shown> shown = Shown{}; ///< where to go on; unset: from now on
     DetachKey detach_key;
+    LinkNumber link; ///< of the chain, whose supervisor is talked to
     /// Age of the run at which the relay takes over and the first srun goes (src/README.md, 4).
     std::chrono::milliseconds handover{2000};
 };
@@ -45,6 +46,8 @@ public:
     /// `first`: the streams of the supervisor's own step; without, a relay is opened.
     /// Gives what gpuq exits with.
     Result<int> run(std::optional<StepProcess> first);
+    /// After run(): only the link has ended, and the next one goes on.
+    bool continues() const { return !m_left && m_ended && m_ended->ending.continues; }
 
 private:
     using Clock = std::chrono::steady_clock;

@@ -7,6 +7,7 @@
 #include "core/size.h"
 #include "core/walltime.h"
 #include "report/words.h"
+#include "runs/chain.h"
 
 #include <fmt/format.h>
 
@@ -173,6 +174,45 @@ void add_life(Lines& lines, const RunStatus& status, Time now)
               : "");
 }
 
+std::string past_text(const LinkPast& link, const Request& request, Time now)
+{
+    std::string text = link.started_at ? moment_text(*link.started_at, now) : "not started";
+    if (link.started_at) {
+        const Time end = link.ending ? link.ending->at : now;
+        text += fmt::format(", {}", in_words(std::chrono::floor<std::chrono::seconds>(
+                                        end - *link.started_at)));
+    }
+    text += link.host.empty() ? "" : " on " + link.host;
+    if (link.ending) {
+        text += fmt::format("; {}", ending_in_words(*link.ending, request));
+    }
+    return text + (link.saved() ? "; saved " + link.checkpoint : "");
+}
+
+/// A run of several links: how far it is, and what each of them came to.
+void add_chain(Lines& lines, const RunStatus& status, Time now)
+{
+    if (!status.run || !status.run->request.chain) {
+        return;
+    }
+    const Request& request = status.run->request;
+    const Chain& chain = *request.chain;
+    const auto used = time_used(status.links, now);
+    const double gpus = request.gpus.count * request.nodes;
+    const double hours = std::chrono::duration<double, std::ratio<3600>>(used).count();
+    field(lines, "link",
+          fmt::format("{} of about {}, of {} each", status.link.value,
+                      expected_links(request, status.links, now), in_words(chain.link)));
+    field(lines, "used", fmt::format("{} of {}, {:.1f} GPU-hours", in_words(used),
+                                     to_text(request.walltime), hours * gpus));
+    field(lines, "checkpoints",
+          chain.checkpoint.empty() ? "in GPUQ_CHECKPOINT_DIR" : chain.checkpoint);
+    field(lines, "next", status.next_job ? fmt::format("job {} waits", status.next_job->value) : "");
+    for (const LinkPast& link : status.links) {
+        field(lines, fmt::format("link {}", link.link.value), past_text(link, request, now));
+    }
+}
+
 std::string bytes_text(const std::optional<std::uint64_t>& bytes)
 {
     return bytes ? fmt::format("{} bytes", *bytes) : "none yet";
@@ -249,9 +289,23 @@ std::string event_in_words(const Event& event, const RunStatus& status)
     case Event::Kind::log_lost:
         return fmt::format("bytes {} to {} of {} could not be written and are lost",
                            event.from.value_or(0), event.to.value_or(0), stream_name(event));
+    case Event::Kind::noticed:
+        return fmt::format("the program was told to save and leave ({})", detail);
+    case Event::Kind::checkpoint:
+        return fmt::format("saved {}, {} bytes", detail, event.to.value_or(0));
+    case Event::Kind::resumed:
+        return detail.empty() ? std::string("began without a checkpoint")
+                              : fmt::format("went on from {}", detail);
+    case Event::Kind::next_submitted:
+        return fmt::format("job {} waits to be the next link", event.job.value_or(0));
+    case Event::Kind::next_failed:
+        return "the next link could not be submitted yet: " + detail;
     case Event::Kind::ended: {
         const Ending ending{event.status.value_or(0), event.cause.value_or(Cause::lost), detail,
                             event.at};
+        if (event.continues) {
+            return "the link " + ending_in_words(ending, status.run ? status.run->request : Request{});
+        }
         return "it " + ending_in_words(ending, status.run ? status.run->request : Request{});
     }
     default: // of a later version
@@ -265,6 +319,7 @@ std::vector<std::string> show_lines(const WholeRun& whole, Time now)
     Lines lines = {fmt::format("run {}", run_title(status))};
     field(lines, "state", state_text(status, now));
     add_life(lines, status, now);
+    add_chain(lines, status, now);
     if (status.run) {
         add_request(lines, *status.run, now);
     }

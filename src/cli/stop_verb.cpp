@@ -14,9 +14,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 
 namespace gpuq::cli {
 namespace {
+
+constexpr std::array k_options = {
+    Option{0, "checkpoint", "", "let the program save first; gpuq resume lets the run go on"}};
 
 /// One use of `gpuq stop`.
 class StopVerb {
@@ -25,6 +29,7 @@ public:
         : m_invocation(invocation)
         , m_store(store)
         , m_doors(look_doors(invocation.doors, store))
+        , m_save(invocation.options.has("checkpoint"))
     {
     }
 
@@ -99,6 +104,9 @@ private:
     Result<int> stop(const RunKey& key)
     {
         RunStatus run = look_at(m_doors, key, Ask::never);
+        if (run.state == RunState::running && m_save) {
+            return save_and_stop(run);
+        }
         if (run.state != RunState::ended) {
             leave_request(run);
             const Looked looked = look(m_doors, {key});
@@ -114,9 +122,27 @@ private:
         return run.job ? cancel(run) : stop_without_job(run);
     }
 
+    /// The supervisor does the rest: it looks into its inbox each second.
+    Result<int> save_and_stop(const RunStatus& run)
+    {
+        const StopRequest request{fmt::format("{}@{}", user_name(), host_name()),
+                                  m_invocation.doors.clock().now()};
+        const auto written = m_store.write_once(
+            layout::inbox(run.key) + "/" + layout::k_save_and_stop_request, to_json(request));
+        if (!written && written.error().kind != Error::Kind::busy) {
+            return written.error();
+        }
+        tell(fmt::format("run {} is told to save and leave; gpuq stop {} does not wait for that",
+                         run_title(run), run_id(run)));
+        return 0;
+    }
+
     Result<int> cancel(const RunStatus& run)
     {
         const auto cluster = m_invocation.doors.cluster();
+        if (cluster && run.next_job) {
+            (void)(*cluster)->cancel(*run.next_job); // else it would begin, judge, and leave
+        }
         const auto done =
             cluster ? (*cluster)->cancel(run.job->job) : Result<void>(cluster.error());
         if (!done) {
@@ -186,6 +212,7 @@ private:
     Invocation& m_invocation;
     Store& m_store;
     LookDoors m_doors;
+    bool m_save;
     bool m_request_left = false;
 };
 
@@ -197,7 +224,7 @@ Result<int> stop(Invocation& invocation)
 
 } // namespace
 
-const Verb k_stop_verb{"stop", "gpuq stop [RUN...]", "end runs, or take them out of the queue",
-                       stop};
+const Verb k_stop_verb{"stop", "gpuq stop [--checkpoint] [RUN...]",
+                       "end runs, or take them out of the queue", stop, k_options};
 
 } // namespace gpuq::cli

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <fstream>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -30,6 +31,20 @@ Surroundings::File file_at(const std::string& path)
     }
     return ::access(path.c_str(), X_OK) == 0 ? Surroundings::File::executable
                                              : Surroundings::File::plain;
+}
+
+/// Of a script: regular, not large, with no NUL in its beginning.
+std::string text_at(const std::string& path)
+{
+    constexpr std::size_t k_most = 256 << 10;
+    if (file_at(path) != Surroundings::File::plain && file_at(path) != Surroundings::File::executable) {
+        return "";
+    }
+    std::string text(k_most, '\0');
+    std::ifstream file(path, std::ios::binary);
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(file.gcount()));
+    return text.find('\0') == std::string::npos ? text : "";
 }
 
 /// PWD when it names the working directory (it keeps the links a person typed), else its path.
@@ -90,6 +105,7 @@ Result<Surroundings> surroundings(Doors& doors)
     Surroundings here;
     TRY_ASSIGN(here.work_dir, working_directory(doors));
     here.file = file_at;
+    here.text = text_at;
     TRY_ASSIGN(const Settings settings, doors.settings());
     here.container_command = settings.container.value_or(std::vector<std::string>{});
     here.variable = [&doors](const std::string& name) { return doors.variable(name); };

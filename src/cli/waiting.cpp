@@ -82,7 +82,7 @@ private:
     /// The supervisor has written its first line.
     bool has_started() const
     {
-        const auto size = m_store->size(layout::journal(m_run.key, LinkNumber{1}));
+        const auto size = m_store->size(layout::journal(m_run.key, m_options.link));
         return size && *size > 0;
     }
 
@@ -110,6 +110,9 @@ private:
 
     std::string waiting_text(const Job& job) const
     {
+        if (m_options.link > LinkNumber{1} && job.reason == "Dependency") {
+            return "waiting: the link before it is being cleared away";
+        }
         std::string text = fmt::format("waiting: {}", waiting_in_words(job.reason));
         if (kind_of_reason(job.reason) == PendingReason::Kind::too_large) {
             return text + fmt::format("; gpuq why {} says what there is", m_job.value);
@@ -169,6 +172,14 @@ private:
 
     Result<Waited> on_signal(int number)
     {
+        const bool is_first = m_options.link == LinkNumber{1};
+        if (number == SIGINT && m_options.terminal && !is_first) {
+            close_line();
+            tell(fmt::format("detached; run {} goes on. Back to it: gpuq attach {}, to end it: gpuq "
+                             "stop {}",
+                             m_job.value, m_job.value, m_job.value));
+            return Waited{static_cast<int>(ExitStatus::interrupted)};
+        }
         if (number == SIGINT && m_options.terminal) {
             return withdraw(static_cast<int>(ExitStatus::interrupted), "Ctrl-C");
         }

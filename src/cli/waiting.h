@@ -15,6 +15,7 @@ struct WaitingOptions {
     bool quiet = false;
     bool visitor = false; ///< did not ask for the run: no signal but Ctrl-C of a terminal withdraws
     std::optional<std::chrono::seconds> max_wait;
+    LinkNumber link; ///< whose job waits. Of a later one Ctrl-C of a terminal leaves the run alone
 };
 
 /// What ended the wait: the run runs (or has run), or gpuq is to leave with a status.

@@ -136,6 +136,10 @@ std::string ending_in_words(const Ending& ending, const Request& request)
     case Cause::crashed:
         return with_detail("was killed by " + signal_name(ending.status - 128), ending);
     case Cause::time_limit:
+        if (request.chain) { // its detail is what is used up
+            return ending.detail.empty() ? "reached the end of its link"
+                                         : "reached its limit: " + ending.detail;
+        }
         // Its detail is the limit, when that was changed after the start.
         return "reached its time limit of " +
                (ending.detail.empty() ? in_words(request.walltime) : ending.detail);

@@ -35,6 +35,23 @@ struct AskedFor {
     std::optional<std::string> conda;
     std::optional<std::string> container;
     std::optional<std::string> slurm_options;
+
+    // A run of several links (man gpuq-chain).
+    std::optional<std::chrono::seconds> link;
+    std::optional<std::string> checkpoint; ///< a glob
+    std::vector<std::string> resume_args;
+    std::vector<std::string> valid;
+    std::optional<Notice> notice;
+    bool from_scratch = false;
+    std::optional<int> max_links;
+    std::optional<std::chrono::minutes> gpu_time;
+    std::optional<Time> until;
+    /// Any of them was asked for: a chain also where one link would do.
+    bool wants_chain() const
+    {
+        return link || checkpoint || !resume_args.empty() || !valid.empty() || notice ||
+               from_scratch || max_links || gpu_time || until;
+    }
 };
 
 } // namespace gpuq

@@ -349,7 +349,8 @@ int expected_links(const Request& request, const Links& links, Time now)
         return count;
     }
     const seconds left = std::max(seconds{0}, seconds(request.walltime) - time_used(links, now));
-    const seconds open = links.empty() || links.back().ending ? seconds{0} : request.chain->link;
+    const seconds open =
+        !links.empty() && links.back().ending ? seconds{0} : request.chain->link;
     // What the newest link still has is part of it.
     const auto spent = links.empty() || !links.back().started_at || links.back().ending
                            ? seconds{0}

@@ -2,6 +2,7 @@
 #include "runs/evidence.h"
 
 #include "core/layout.h"
+#include "runs/next_link.h"
 
 #include <fmt/format.h>
 
@@ -47,10 +48,40 @@ bool contains(const std::vector<std::string>& names, std::string_view name)
     return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+const Event* end_in(const std::vector<Event>& journal)
+{
+    const auto found = std::find_if(journal.rbegin(), journal.rend(), [](const Event& event) {
+        return event.kind == Event::Kind::ended;
+    });
+    return found == journal.rend() ? nullptr : &*found;
+}
+
 std::vector<Event> read_journal(Store& store, const RunKey& key, LinkNumber link)
 {
     const auto bytes = store.read(layout::journal(key, link));
     return bytes ? parse_journal(*bytes) : std::vector<Event>();
+}
+
+/// The job of a next link waits from early on: the link that counts is the one that runs, or has
+/// run last, until it has said that the next one goes on.
+struct Current {
+    LinkNumber link;
+    std::vector<Event> journal;
+};
+Current current_of(Store& store, const RunKey& key, LinkNumber newest)
+{
+    Current current{newest, read_journal(store, key, newest)};
+    if (newest == LinkNumber{1} || !current.journal.empty()) {
+        return current;
+    }
+    const LinkNumber before{newest.value - 1};
+    std::vector<Event> journal = read_journal(store, key, before);
+    const Event* end = end_in(journal);
+    const auto job = read_as(store, layout::job_json(key, newest), link_job_from_json);
+    if ((end != nullptr && end->continues) || (job && job->resumed)) {
+        return current;
+    }
+    return {before, std::move(journal)};
 }
 
 /// job.json, or what the supervisor says its job is.
@@ -99,7 +130,17 @@ Evidence read_evidence(Store& store, const RunKey& key)
     if (!names) {
         return seen;
     }
-    seen.link = newest_link_of(*names);
+    const LinkNumber newest = newest_link_of(*names);
+    Current current = current_of(store, key, newest);
+    seen.link = current.link;
+    seen.journal = std::move(current.journal);
+    if (newest > seen.link) {
+        seen.next = read_as(store, layout::job_json(key, newest), link_job_from_json);
+    }
+    if (seen.link > LinkNumber{1}) {
+        seen.first_job = read_as(store, layout::job_json(key, LinkNumber{1}), link_job_from_json);
+        seen.links = read_links(store, key, seen.link);
+    }
     seen.run = read_as(store, layout::run_json(key), run_from_json);
     if (seen.run && contains(*names, "walltime.json")) {
         take_walltime(store, *seen.run);
@@ -109,8 +150,11 @@ Evidence read_evidence(Store& store, const RunKey& key)
     }
     seen.stop =
         read_as(store, layout::inbox(key) + "/" + layout::k_stop_request, stop_request_from_json);
+    if (!seen.stop) {
+        seen.stop = read_as(store, layout::inbox(key) + "/" + layout::k_save_and_stop_request,
+                            stop_request_from_json);
+    }
     seen.heartbeat = read_as(store, layout::heartbeat(key, seen.link), parse_heartbeat);
-    seen.journal = read_journal(store, key, seen.link);
     find_job(store, seen);
     return seen;
 }
@@ -122,8 +166,9 @@ std::optional<Ending> read_ending(Store& store, const RunKey& key)
         return std::nullopt;
     }
     Evidence seen{key};
-    seen.link = newest_link_of(*names);
-    seen.journal = read_journal(store, key, seen.link);
+    Current current = current_of(store, key, newest_link_of(*names));
+    seen.link = current.link;
+    seen.journal = std::move(current.journal);
     if (contains(*names, "ended.json")) {
         seen.ended = read_as(store, layout::ended_json(key), ending_from_json);
     }
@@ -152,6 +197,11 @@ LinkNumber newest_link(Store& store, const RunKey& key)
 {
     const auto names = store.list(layout::run_dir(key));
     return names ? newest_link_of(*names) : LinkNumber{};
+}
+
+LinkNumber current_link(Store& store, const RunKey& key)
+{
+    return current_of(store, key, newest_link(store, key)).link;
 }
 
 } // namespace gpuq

@@ -33,4 +33,7 @@ Result<Run> read_run(Store& store, const RunKey& key);
 /// The newest link that has a folder; 1 when there is none.
 LinkNumber newest_link(Store& store, const RunKey& key);
 
+/// The link that runs, or is to run next: of a chain the newest may only wait for its turn.
+LinkNumber current_link(Store& store, const RunKey& key);
+
 } // namespace gpuq

@@ -25,7 +25,7 @@ Result<log::Item> LogReader::next(Writer writer, LinkLog::Steady now)
             return item;
         }
         if (is_newest) {
-            m_newest = newest_link(m_store, m_key);
+            m_newest = current_link(m_store, m_key);
             if (m_link >= m_newest) {
                 return item;
             }

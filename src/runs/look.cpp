@@ -4,6 +4,7 @@
 #include "core/layout.h"
 #include "runs/connect_keys.h"
 #include "runs/evidence.h"
+#include "runs/next_link.h"
 
 #include <fmt/format.h>
 
@@ -41,7 +42,7 @@ bool may_be_of(const RunKey& key, std::string_view comment)
 bool is_job_of(const Evidence& seen, const Job& job)
 {
     return seen.job ? job.id == seen.job->job && may_be_of(seen.key, job.comment)
-                    : job.comment == job_comment(seen.key);
+                    : job.comment == job_comment(seen.key, seen.link);
 }
 
 /// The job of a run, by its id or by the key in its comment; of several the one that lives, else
@@ -155,6 +156,12 @@ private:
                 LinkJob{queue.cluster, job->id, job->submitted_at.value_or(m_now), job->batch};
         }
         seen.slurm = std::move(answer);
+        if (seen.next) {
+            const auto next = std::find_if(queue.jobs.begin(), queue.jobs.end(),
+                                           [&](const Job& one) { return one.id == seen.next->job; });
+            seen.next_slurm =
+                next == queue.jobs.end() ? SlurmAnswer(NoSuchJob{}) : SlurmAnswer(*next);
+        }
         if (needs_step(seen, m_now)) {
             const auto step = m_cluster->has_first_step(seen.job->job);
             seen.step_is_over = step && !*step;
@@ -183,6 +190,9 @@ private:
             return settled(conclude(dead, m_now));
         }
         RunStatus status = conclude(seen, m_now);
+        if (lets_go_on(seen, status)) {
+            return status;
+        }
         if (status.state == RunState::ended && status.ending && needs_slurm(seen, m_now)) {
             (void)m_doors.store.write_once(layout::ended_json(seen.key), to_json(*status.ending));
         }
@@ -198,6 +208,41 @@ private:
             (void)m_doors.store.write_once(layout::job_index(seen.job->cluster, seen.job->job),
                                            seen.key.text() + "\n");
         }
+    }
+
+    /// A chain whose next link nobody has submitted: its nodes may not, or its supervisor died.
+    bool lets_go_on(const Evidence& seen, RunStatus& status)
+    {
+        const bool is_over = status.state == RunState::ended && status.ending &&
+                             !has_ended_on_disk(seen);
+        const bool has_no_next = status.state == RunState::waiting && status.reason == k_no_next_link;
+        if (!(is_over || has_no_next) || m_cluster == nullptr || seen.next || !seen.run ||
+            !seen.run->request.chain || seen.stop) {
+            return false;
+        }
+        std::vector<LinkPast> links = read_links(m_doors.store, seen.key, seen.link);
+        if (is_over) {
+            links.back().ending = status.ending;
+        }
+        const Verdict verdict = judge(seen.run->request, links, m_now);
+        if (verdict.go != Verdict::Go::on) {
+            return false;
+        }
+        NextLink next;
+        next.link = LinkNumber{seen.link.value + 1};
+        next.length = next_length(seen.run->request, links, m_now);
+        next.pause = verdict.pause;
+        next.exclude = verdict.exclude;
+        const auto job = submit_link(m_doors.store, *m_cluster, m_doors.clock, *seen.run, next);
+        status.state = RunState::waiting;
+        status.ending.reset();
+        status.reason = k_no_next_link;
+        if (job) {
+            status.link = next.link;
+            status.job = LinkJob{seen.run->cluster, *job, m_now, /*batch=*/true};
+            status.reason = "";
+        }
+        return true;
     }
 
     /// A stop request that nobody could bring to Slurm. Once the job runs, its supervisor reads it.

@@ -108,7 +108,11 @@ Result<JobId> submit_link(Store& store, Cluster& cluster, Clock& clock, const Ru
 Result<void> withdraw_link(Store& store, Cluster& cluster, const Run& run, LinkNumber link)
 {
     if (const auto job = recorded_job(store, run.key, link)) {
-        return cluster.cancel(job->job);
+        TRY(cluster.cancel(job->job));
+        // The link that ran last is the run's newest again.
+        TRY(store.remove(layout::job_json(run.key, link)));
+        (void)store.remove(layout::link_dir(run.key, link));
+        return {};
     }
     TRY_ASSIGN(const std::vector<JobId> there, jobs_of_link(cluster, run.key, link));
     for (const JobId job : there) {

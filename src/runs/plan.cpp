@@ -3,6 +3,7 @@
 
 #include "core/nearest.h"
 #include "core/walltime.h"
+#include "runs/chain.h"
 #include "runs/gpu_models.h"
 
 #include <fmt/format.h>
@@ -132,22 +133,112 @@ Result<const Partition*> default_queue(const Partitions& partitions)
     return no_queue_is_up();
 }
 
-Result<const Partition*> choose_queue(const AskedFor& asked, const Partitions& partitions)
+/// What a program's text says of how it works with gpuq.
+struct Knowledge {
+    bool saves = false;   ///< it saves where gpuq tells it to, or resumes from there
+    bool listens = false; ///< it looks itself whether its link ends
+};
+
+Knowledge knowledge_of(const std::vector<std::string>& program, const Surroundings& surroundings)
 {
+    constexpr std::string_view k_module[] = {"import gpuq", "from gpuq"};
+    constexpr std::string_view k_listens[] = {"GPUQ_STOP_FILE", "GPUQ_DEADLINE"};
+    constexpr std::string_view k_saves[] = {"GPUQ_CHECKPOINT_DIR", "GPUQ_RESUME_FROM"};
+    Knowledge known;
+    for (const std::string& word : program) {
+        const std::string path =
+            word.starts_with('/') ? word : surroundings.work_dir + "/" + word;
+        const std::string text = surroundings.text ? surroundings.text(path) : "";
+        const auto has = [&](std::string_view part) {
+            return text.find(part) != std::string::npos;
+        };
+        const auto any = [&](const auto& parts) {
+            return std::any_of(std::begin(parts), std::end(parts), has);
+        };
+        known.listens = known.listens || any(k_module) || any(k_listens);
+        known.saves = known.saves || any(k_module) || any(k_saves);
+    }
+    return known;
+}
+
+bool may_be_chained(const AskedFor& asked, const Knowledge& known)
+{
+    return asked.checkpoint || asked.from_scratch || known.saves;
+}
+
+Error without_checkpoints(Error error)
+{
+    error.text += "; a program that saves checkpoints can go on beyond that: say where it saves "
+                  "them (--checkpoint 'out/*.pt'), see man gpuq-chain";
+    return error;
+}
+
+Result<const Partition*> choose_queue(const AskedFor& asked, const Partitions& partitions,
+                                      bool chainable)
+{
+    const bool chained = asked.wants_chain();
     if (asked.queue) {
         TRY_ASSIGN(const Partition* queue, queue_named(partitions, *asked.queue));
-        if (asked.walltime && !holds(*queue, *asked.walltime)) {
-            return beyond_this_queue(partitions, *queue, *asked.walltime);
+        if (asked.walltime && !holds(*queue, *asked.walltime) && !chainable) {
+            const bool in_vain = smallest_for(partitions, *asked.walltime) == nullptr;
+            const Error error = beyond_this_queue(partitions, *queue, *asked.walltime);
+            return in_vain ? without_checkpoints(error) : error;
         }
         return queue;
     }
     if (!asked.walltime) {
         return default_queue(partitions);
     }
-    if (const Partition* queue = smallest_for(partitions, *asked.walltime)) {
+    const minutes link = asked.link ? std::chrono::ceil<minutes>(*asked.link) : *asked.walltime;
+    if (const Partition* queue = smallest_for(partitions, chained ? link : *asked.walltime)) {
         return queue;
     }
-    return beyond_every_queue(partitions, *asked.walltime);
+    if (chainable && longest_of(partitions) != nullptr) {
+        return longest_of(partitions);
+    }
+    return without_checkpoints(beyond_every_queue(partitions, *asked.walltime));
+}
+
+/// The chain of a run, where it needs one or asks for one.
+Result<std::optional<Chain>> choose_chain(const AskedFor& asked, const Partition& queue,
+                                          minutes walltime, const Knowledge& known)
+{
+    if (holds(queue, walltime) && !asked.wants_chain()) {
+        return std::optional<Chain>{};
+    }
+    if (!may_be_chained(asked, known)) {
+        return fail(Error::Kind::usage,
+                    "nothing tells that the program saves checkpoints, without which its links "
+                    "would all begin from the start: say where it saves them (--checkpoint "
+                    "'out/*.pt'), use gpuq.py in it (man gpuq-chain), or allow just that with "
+                    "--restart-from-scratch");
+    }
+    if (asked.pty) {
+        return fail(Error::Kind::usage, "a program on a terminal can't go on in another job: "
+                                        "leave out --pty, or what makes it a chain");
+    }
+    if (asked.input == Input::pipe) {
+        return fail(Error::Kind::usage, "a run of several links can't be fed from a pipe: its "
+                                        "later links have no input; add </dev/null");
+    }
+    if (asked.link && queue.max_time && *asked.link > *queue.max_time) {
+        return fail(Error::Kind::denied,
+                    fmt::format("--link: queue {} takes at most {}", queue.name,
+                                to_text(*queue.max_time)));
+    }
+    Chain chain;
+    const minutes longest = std::min(walltime, queue.max_time.value_or(walltime));
+    chain.link = std::min<std::chrono::seconds>(asked.link.value_or(longest), walltime);
+    chain.checkpoint = asked.checkpoint.value_or("");
+    chain.resume_args = asked.resume_args;
+    chain.valid = asked.valid;
+    chain.notice = asked.notice.value_or(Notice::automatic);
+    chain.aware = known.listens;
+    chain.from_scratch = asked.from_scratch;
+    chain.max_links = asked.max_links;
+    chain.gpu_time = asked.gpu_time;
+    chain.until = asked.until;
+    return std::optional{chain};
 }
 
 Result<minutes> choose_walltime(const AskedFor& asked, const Partition& queue)
@@ -232,7 +323,9 @@ JobSpec job_spec(const Request& request)
     spec.name = request.name;
     spec.partition = request.queue;
     spec.work_dir = request.work_dir;
-    spec.walltime = request.walltime;
+    spec.walltime =
+        request.chain ? std::max(minutes{1}, std::chrono::ceil<minutes>(request.chain->link))
+                      : request.walltime;
     spec.nodes = request.nodes;
     spec.gpus_per_node = request.gpus.count;
     spec.gpu_model = request.gpus.model;
@@ -257,10 +350,28 @@ std::string gpus_text(const JobSpec& spec)
                        spec.gpus_per_node == 1 ? "GPU" : "GPUs");
 }
 
-std::string summary_of(const AskedFor& asked, const JobSpec& spec)
+/// In minutes where that says it; links of seconds are for trying.
+std::string length_text(std::chrono::seconds length)
+{
+    return length % minutes{1} == std::chrono::seconds{0}
+               ? to_text(std::chrono::duration_cast<minutes>(length))
+               : fmt::format("{} s", length.count());
+}
+
+std::string links_text(const Request& request)
+{
+    if (!request.chain) {
+        return "";
+    }
+    const int links = expected_links(request, {}, Time{});
+    return links == 1 ? ", going on after a failed node"
+                      : fmt::format(", in {} links of {}", links, length_text(request.chain->link));
+}
+
+std::string summary_of(const AskedFor& asked, const Request& request, const JobSpec& spec)
 {
     const std::string gpus = gpus_text(spec);
-    const std::string time = to_text(spec.walltime);
+    const std::string time = to_text(request.walltime);
     std::vector<std::string> defaults;
     if (!asked.gpus) {
         defaults.push_back(gpus);
@@ -272,7 +383,8 @@ std::string summary_of(const AskedFor& asked, const JobSpec& spec)
         spec.nodes == 1 ? "" : fmt::format(" on each of {} nodes", spec.nodes);
     const std::string tail =
         defaults.empty() ? "" : fmt::format(" (default: {})", fmt::join(defaults, ", "));
-    return fmt::format("{}{} for {} in queue {}{}", gpus, nodes, time, spec.partition, tail);
+    return fmt::format("{}{} for {} in queue {}{}{}", gpus, nodes, time, spec.partition,
+                       links_text(request), tail);
 }
 
 } // namespace
@@ -285,14 +397,18 @@ bool needs_nodes(const AskedFor& asked)
 Result<Plan> plan(const AskedFor& asked, const Partitions& partitions,
                   const Surroundings& surroundings)
 {
-    TRY_ASSIGN(const Partition* queue, choose_queue(asked, partitions));
+    const std::vector<std::string> program = resolved(asked, surroundings);
+    const Knowledge known = knowledge_of(program, surroundings);
+    TRY_ASSIGN(const Partition* queue,
+               choose_queue(asked, partitions, may_be_chained(asked, known)));
     if (const int nodes = asked.nodes.value_or(1); !has_nodes(*queue, nodes)) {
         return too_many_nodes(partitions, *queue, nodes);
     }
     Request request;
     TRY_ASSIGN(request.walltime, choose_walltime(asked, *queue));
+    TRY_ASSIGN(request.chain, choose_chain(asked, *queue, request.walltime, known));
     TRY_ASSIGN(request.env, resolved_env(asked, surroundings));
-    request.program = resolved(asked, surroundings);
+    request.program = program;
     request.name = asked.name ? *asked.name : default_name(asked.program.front());
     request.work_dir = surroundings.work_dir;
     request.queue = queue->name;
@@ -316,9 +432,13 @@ Result<Plan> plan(const AskedFor& asked, const Partitions& partitions,
     if (request.gpus.min_memory_mib) {
         TRY_ASSIGN(model, model_with_memory(request.gpus, *queue, surroundings.nodes));
     }
+    if (request.chain) { // later links get the same, without another look at the nodes
+        request.gpus.model = model;
+        request.gpus.min_memory_mib.reset();
+    }
     JobSpec spec = job_spec(request);
     spec.gpu_model = model;
-    return Plan{request, spec, summary_of(asked, spec)};
+    return Plan{request, spec, summary_of(asked, request, spec)};
 }
 
 Result<void> check_walltime(const Partitions& partitions, const std::string& name, minutes walltime)

@@ -21,6 +21,9 @@ struct Surroundings {
     /// What stands at an absolute path; symbolic links are followed.
     std::function<File(const std::string& path)> file;
     std::function<std::optional<std::string>(const std::string& name)> variable;
+    /// The text of a script of the user's, as far as it is needed to see what it knows of gpuq;
+    /// empty for anything else.
+    std::function<std::string(const std::string& path)> text;
     std::vector<std::string> container_command; ///< the site's words, `{image}` among them
     std::vector<Node> nodes;                    ///< only looked at when needs_nodes()
 };
@@ -40,6 +43,11 @@ bool needs_nodes(const AskedFor& asked);
 /// Without `-p` the queue follows from `-t`: of those that are up and hold it, the one with the
 /// smallest limit, the cluster's default one when two are equal. Without either: the default queue,
 /// else the smallest. Without `-t`: the queue's default time, else its limit.
+///
+/// A time beyond the queue's limit makes a chain of links (man gpuq-chain), without `-p` in the queue
+/// with the largest limit, when the program is known to save checkpoints: it says where
+/// (--checkpoint), or its text speaks of gpuq's variables or gpuq.py, or it may begin again from
+/// scratch. So does every option that only a chain has.
 ///
 /// A file of the program's name in the working directory goes first; a `.py` that is not executable
 /// gets `python3` in front: the first one in the PATH of the chosen environment.

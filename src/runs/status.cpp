@@ -117,15 +117,27 @@ RunStatus blank(const Evidence& seen)
     RunStatus status{seen.key};
     status.run = seen.run;
     if (const auto* job = std::get_if<Job>(&seen.slurm);
-        status.run && job != nullptr && job->walltime) {
+        status.run && !status.run->request.chain && job != nullptr && job->walltime) {
         status.run->request.walltime = *job->walltime; // somebody may have changed it
     }
     status.link = seen.link;
     status.job = seen.job;
     status.stop = seen.stop;
+    status.next_job = seen.next ? std::optional(seen.next->job) : std::nullopt;
+    status.first_job = seen.first_job ? std::optional(seen.first_job->job) : std::nullopt;
+    status.links = seen.links;
+    if (status.links.empty()) {
+        status.links.push_back(link_past(seen.link, seen.journal));
+    }
     if (const Event* event = last_event(seen, Event::Kind::supervisor_started)) {
         status.started_at = event->at;
         status.host = event->host.value_or("");
+    }
+    if (status.run && status.run->request.chain) {
+        if (status.started_at) {
+            status.ends_at = *status.started_at + status.run->request.chain->link;
+        }
+        return status;
     }
     if (status.started_at && status.run && status.run->request.walltime.count() > 0) {
         status.ends_at = *status.started_at + status.run->request.walltime;
@@ -265,10 +277,42 @@ Overload(Cases...) -> Overload<Cases...>;
 
 } // namespace
 
+namespace {
+
+/// The link is over, as Slurm has it, and did not say how: the next one judges that when it starts.
+/// Nothing where there is none, or none any more.
+std::optional<RunStatus> handed_on(const Evidence& seen)
+{
+    const auto* next = std::get_if<Job>(&seen.next_slurm);
+    const auto* job = std::get_if<Job>(&seen.slurm);
+    const bool is_gone = std::holds_alternative<NoSuchJob>(seen.slurm);
+    const bool lost = is_gone || (job != nullptr && is_over(job->state) &&
+                                  job->state != JobState::cancelled);
+    if (next == nullptr || is_over(next->state) || !lost) {
+        return std::nullopt;
+    }
+    return next->state == JobState::pending ? waiting(seen, *next) : running_by_slurm(seen, *next);
+}
+
+} // namespace
+
 RunStatus conclude(const Evidence& seen, Time now)
 {
-    if (const Event* event = last_event(seen, Event::Kind::ended)) {
-        return ended_by_journal(seen, *event);
+    const Event* const end = last_event(seen, Event::Kind::ended);
+    if (end == nullptr && !seen.ended && seen.next &&
+        !(seen.heartbeat && is_fresh(*seen.heartbeat, now))) {
+        if (auto status = handed_on(seen)) {
+            return *std::move(status);
+        }
+    }
+    if (end != nullptr && !end->continues) {
+        return ended_by_journal(seen, *end);
+    }
+    if (end != nullptr && !seen.ended) { // nobody could submit the next link
+        RunStatus status = blank(seen);
+        status.state = RunState::waiting;
+        status.reason = k_no_next_link;
+        return status;
     }
     if (seen.ended) {
         return ended(seen, seen.ended);
@@ -288,7 +332,8 @@ RunStatus conclude(const Evidence& seen, Time now)
 
 bool has_ended_on_disk(const Evidence& seen)
 {
-    return seen.ended || last_event(seen, Event::Kind::ended) != nullptr;
+    const Event* const end = last_event(seen, Event::Kind::ended);
+    return seen.ended || (end != nullptr && !end->continues);
 }
 
 bool needs_slurm(const Evidence& seen, Time now)

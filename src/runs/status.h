@@ -3,6 +3,7 @@
 
 #include "core/run.h"
 #include "ports/cluster.h"
+#include "runs/chain.h"
 #include "runs/heartbeat.h"
 #include "runs/journal.h"
 #include "runs/record.h"
@@ -34,14 +35,18 @@ using PastAnswer = std::variant<NotAsked, NoAnswer, NoSuchJob, PastJob>;
 struct Evidence {
     RunKey key;
     std::optional<Run> run; ///< unset: run.json is missing or can't be read
-    LinkNumber link;        ///< the newest
+    LinkNumber link;        ///< the one that runs, or is to run next
     std::optional<LinkJob> job;
+    std::optional<LinkJob> next;      ///< of a chain: what waits for this link's end
+    std::optional<LinkJob> first_job; ///< of a later link: what people know the run by
+    std::vector<LinkPast> links;      ///< of a later link: all up to this one
     bool job_recorded = false; ///< `job` is from job.json; else from the journal or a job comment
     std::vector<Event> journal;
     std::optional<Heartbeat> heartbeat;
     std::optional<Ending> ended; ///< ended.json
     std::optional<StopRequest> stop;
     SlurmAnswer slurm;
+    SlurmAnswer next_slurm; ///< of the job in `next`
     PastAnswer past;
     bool step_is_over = false; ///< Slurm says so of the supervisor's step
     std::string slurm_log;     ///< the end of what was said before there was a supervisor; hostile
@@ -71,7 +76,10 @@ struct RunStatus {
     bool suspended = false;      ///< it runs, but an operator has stopped it for a while
     std::string host;            ///< the first node, when known
     std::optional<StopRequest> stop;
-    std::string why_unknown; ///< for people
+    std::string why_unknown;        ///< for people
+    std::optional<JobId> next_job;  ///< of a chain: waits for the end of this link
+    std::optional<JobId> first_job; ///< of a later link
+    std::vector<LinkPast> links;    ///< of a chain: all of them up to this one
 };
 
 /// A run that Slurm, which answers, does not know, and that its client has stopped asking for:
@@ -85,6 +93,9 @@ constexpr std::chrono::hours k_accounting_patience{1};
 /// The same when accounting does answer, and still has as running what Slurm no longer knows: a
 /// controller that was killed before it had saved the job.
 constexpr std::chrono::seconds k_forgotten_patience{120};
+
+/// In the place of Slurm's reason: the next link of the chain has no job yet.
+constexpr const char* k_no_next_link = "NextLink";
 
 /// The order of belief: the journal's `ended`, ended.json, a fresh heartbeat, Slurm, accounting;
 /// else unknown, which is never "ended".

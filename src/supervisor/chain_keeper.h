@@ -38,6 +38,7 @@ public:
     /// The program is told now.
     void noticed(Time at, Steady now);
     bool was_noticed() const { return m_self.noticed_at.has_value(); }
+    bool has_saved() const { return !m_saved.empty(); }
     /// It has saved since it was told, this long ago: nothing is lost when it is stopped.
     std::optional<Steady> saved_since() const { return m_saved_since; }
     /// The last checkpoint was made so late that another one like it would not fit before `end`.

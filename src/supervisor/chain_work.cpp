@@ -189,7 +189,10 @@ void keep_newest(Store& store, const Run& run, const Sights& sights, const Seen&
     const Sights all = sights_at({store.root() + "/" + folder, "*"}, run, {});
     for (std::size_t i = k_most_kept; i < all.size(); ++i) {
         const std::string& path = all[i].found.path;
-        (void)store.remove_tree(folder + path.substr(path.rfind('/')));
+        const std::string name = folder + path.substr(path.rfind('/'));
+        if (!store.remove(name)) { // a folder that is not empty
+            (void)store.remove_tree(name);
+        }
     }
 }
 

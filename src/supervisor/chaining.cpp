@@ -7,8 +7,6 @@
 #include "supervisor/notice.h"
 #include "supervisor/process_tree.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <csignal>
 
@@ -24,6 +22,7 @@ constexpr auto k_time_to_die = 3s;
 constexpr auto k_last_grace = 5s;
 /// `gpuq stop --checkpoint` does not wait longer for the program.
 constexpr auto k_time_to_save = 600s;
+constexpr auto k_look_for_listeners = 5s;
 
 } // namespace
 
@@ -108,6 +107,13 @@ bool Supervisor::anybody_listens() const
                        [&](int signal) { return !to_be_told(all, signal).empty(); });
 }
 
+/// A program that saves and that nobody can tell: it is let go right after the last checkpoint that
+/// fits.
+bool Supervisor::saves_in_its_own_time() const
+{
+    return !m_run->request.chain->aware && m_chain->has_saved() && !anybody_listens();
+}
+
 /// Tells the program to save and leave; what has not left by `until` is killed. The first reason is
 /// the reason.
 void Supervisor::notice(Killing killing, Clock::time_point until)
@@ -154,17 +160,17 @@ void Supervisor::notice_when_due()
         return m_now + std::chrono::ceil<std::chrono::milliseconds>(when - now);
     };
     const Time end = m_deadline->at();
-    if (m_chain->is_last_that_fits(now, end) && !m_run->request.chain->aware && !m_notice &&
-        !anybody_listens()) {
-        // Told all the same: who knows the file sees that the link is over.
+    if (!m_notice && m_chain->is_last_that_fits(now, end) && saves_in_its_own_time()) {
         notice({Cause::time_limit, ""}, m_now + k_time_to_die);
-        m_observed.killing = Killing{Cause::time_limit, "saved; another one would not fit"};
+        m_observed.killing = Killing{Cause::time_limit, ""};
         m_saved_at = m_now - k_time_to_leave;
         return;
     }
     const Time when = end - m_chain->turn().lead;
     if (now < when) {
         wake_at(in(when));
+    } else if (!m_notice && now < end && saves_in_its_own_time()) {
+        wake_at(std::min(in(end), m_now + k_look_for_listeners));
     } else if (!m_notice) {
         notice({Cause::time_limit, ""}, in(end) + k_last_grace);
     }
@@ -236,8 +242,6 @@ void Supervisor::settle_when_ended()
         m_ending.continues = false;
     } else {
         m_ending.continues = true;
-        m_ending.detail +=
-            (m_ending.detail.empty() ? "" : "; ") + fmt::format("goes on: {}", settled->verdict.why);
     }
     record_end();
 }

@@ -115,7 +115,10 @@ void Supervisor::start()
             m_link_end = m_doors.clock.now() + m_turn->length;
             ends_at = ends_at ? std::min(*ends_at, *m_link_end) : *m_link_end;
         }
-        m_deadline.emplace(m_doors.clock.now(), m_run->request.walltime, ends_at);
+        m_deadline.emplace(m_doors.clock.now(),
+                           m_turn ? std::chrono::floor<std::chrono::minutes>(m_turn->length)
+                                  : m_run->request.walltime,
+                           ends_at);
         if (auto reason = start_program(*m_run)) {
             not_started(*std::move(reason));
         }

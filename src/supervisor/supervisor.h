@@ -101,6 +101,7 @@ private:
     void describe_turn(Environment& variables) const;
     void look_after_chain();
     bool anybody_listens() const;
+    bool saves_in_its_own_time() const;
     void notice(Killing killing, Clock::time_point until);
     void notice_when_due();
     void end_when_saved();

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/resume_verb.h"
+
+#include "cli/look_doors.h"
+#include "cli/run_table.h"
+#include "cli/say.h"
+#include "cli/surroundings.h"
+#include "cli/table_output.h"
+#include "core/layout.h"
+#include "core/walltime.h"
+#include "report/json.h"
+#include "runs/evidence.h"
+#include "runs/find.h"
+#include "runs/next_link.h"
+#include "runs/record.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace gpuq::cli {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr std::array k_options = {
+    Option{'t', "time", "TIME", "how long the run may take, all its links together"}};
+
+/// One use of `gpuq resume`.
+class ResumeVerb {
+public:
+    ResumeVerb(Invocation& invocation, Store& store, RunStatus status)
+        : m_invocation(invocation)
+        , m_store(store)
+        , m_status(std::move(status))
+    {
+    }
+
+    Result<int> run(std::optional<std::chrono::minutes> walltime)
+    {
+        TRY(check());
+        TRY_ASSIGN(Cluster* const cluster, m_invocation.doors.cluster());
+        Run& run = *m_status.run;
+        if (walltime) {
+            run.request.walltime = *walltime;
+        }
+        const LinkNumber newest = newest_link(m_store, run.key);
+        const Time now = m_invocation.doors.clock().now();
+        NextLink next;
+        next.length = next_length(run.request, read_links(m_store, run.key, newest), now);
+        if (next.length < k_shortest) {
+            return fail(Error::Kind::usage,
+                        fmt::format("run {} has used up its time of {}: gpuq resume -t TIME {} "
+                                    "gives it more, TIME being that of all its links",
+                                    run_title(m_status), to_text(run.request.walltime),
+                                    run_id(m_status)));
+        }
+        const bool is_free = !m_store.size(layout::job_json(run.key, newest)) &&
+                             !m_store.size(layout::journal(run.key, newest));
+        next.link = LinkNumber{newest.value + (is_free ? 0 : 1)};
+        next.resumed = true;
+        TRY(forget_end(walltime, now));
+        TRY_ASSIGN(const JobId job,
+                   submit_link(m_store, *cluster, m_invocation.doors.clock(), run, next));
+        return tell(job, next.link);
+    }
+
+private:
+    static constexpr seconds k_shortest{5};
+
+    Result<void> check() const
+    {
+        if (m_status.state != RunState::ended) {
+            return fail(Error::Kind::denied, fmt::format("run {} has not ended: gpuq attach {}",
+                                                         run_title(m_status), run_id(m_status)));
+        }
+        if (!m_status.run || !m_status.run->request.chain) {
+            return fail(Error::Kind::usage,
+                        fmt::format("run {} was not started as one that can go on; gpuq run "
+                                    "--checkpoint starts one, see man gpuq-chain",
+                                    run_title(m_status)));
+        }
+        if (m_status.ending && m_status.ending->cause == Cause::finished &&
+            m_status.ending->status == 0) {
+            return fail(Error::Kind::usage,
+                        fmt::format("run {} has finished; there is nothing to go on with",
+                                    run_title(m_status)));
+        }
+        return {};
+    }
+
+    /// What would end it again at once goes first: a crash in between leaves an ended run.
+    Result<void> forget_end(std::optional<std::chrono::minutes> walltime, Time now)
+    {
+        const RunKey& key = m_status.key;
+        TRY(m_store.remove(layout::inbox(key) + "/" + layout::k_stop_request));
+        TRY(m_store.remove(layout::inbox(key) + "/" + layout::k_save_and_stop_request));
+        if (walltime) {
+            const WalltimeChange change{*walltime, fmt::format("{}@{}", user_name(), host_name()),
+                                        now};
+            TRY(m_store.write(layout::walltime_json(key), to_json(change)));
+        }
+        TRY(m_store.write(layout::active(key), ""));
+        return m_store.remove(layout::ended_json(key));
+    }
+
+    Result<int> tell(JobId job, LinkNumber link) const
+    {
+        if (m_invocation.globals.json) {
+            TRY(print_text(report::json_document({{"key", m_status.key.text()},
+                                                  {"job", job},
+                                                  {"link", link.value}})));
+        } else if (!m_invocation.globals.quiet) {
+            say(fmt::format("run {} goes on as job {}, link {}: gpuq attach {}", run_title(m_status),
+                            job.value, link.value, job.value));
+        }
+        return 0;
+    }
+
+    Invocation& m_invocation;
+    Store& m_store;
+    RunStatus m_status;
+};
+
+Result<int> resume(Invocation& invocation)
+{
+    if (invocation.words.size() != 1) {
+        return fail(Error::Kind::usage, "which run? gpuq resume [-t TIME] RUN; gpuq ls --all lists "
+                                        "them");
+    }
+    std::optional<std::chrono::minutes> walltime;
+    if (const auto text = invocation.options.value("time")) {
+        TRY_ASSIGN(walltime, parse_walltime(*text));
+    }
+    TRY_ASSIGN(Store* const store, invocation.doors.store());
+    TRY_ASSIGN(const RunKey key, find_run(*store, invocation.words.front()));
+    RunStatus status = look_at(look_doors(invocation.doors, *store), key);
+    return ResumeVerb(invocation, *store, std::move(status)).run(walltime);
+}
+
+} // namespace
+
+const Verb k_resume_verb{"resume", "gpuq resume [-t TIME] RUN",
+                         "let a run that was stopped go on from its last checkpoint", resume,
+                         k_options};
+
+} // namespace gpuq::cli
