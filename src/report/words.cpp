@@ -179,7 +179,11 @@ std::vector<std::string> farewell(const Run& run, JobId job, const Ending& endin
         lines.push_back(fmt::format("  | {}", last_lines.substr(0, end)));
         last_lines.remove_prefix(end == std::string_view::npos ? last_lines.size() : end + 1);
     }
-    if (const auto help = advice(run.request, ending.cause)) {
+    if (run.request.chain && ending.cause != Cause::not_started) {
+        const bool out_of_time = ending.cause == Cause::time_limit;
+        lines.push_back(fmt::format("to let it go on from its last checkpoint: gpuq resume {}{}",
+                                    out_of_time ? "-t TIME " : "", job.value));
+    } else if (const auto help = advice(run.request, ending.cause)) {
         lines.push_back(*help);
     }
     if (ending.cause != Cause::not_started) {

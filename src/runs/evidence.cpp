@@ -71,7 +71,9 @@ struct Current {
 Current current_of(Store& store, const RunKey& key, LinkNumber newest)
 {
     Current current{newest, read_journal(store, key, newest)};
-    if (newest == LinkNumber{1} || !current.journal.empty()) {
+    const bool has_begun = !current.journal.empty() ||
+                           store.size(layout::log(key, newest, Stream::out)).has_value();
+    if (newest == LinkNumber{1} || has_begun) {
         return current;
     }
     const LinkNumber before{newest.value - 1};

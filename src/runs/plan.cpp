@@ -180,7 +180,8 @@ Result<const Partition*> choose_queue(const AskedFor& asked, const Partitions& p
     if (asked.queue) {
         TRY_ASSIGN(const Partition* queue, queue_named(partitions, *asked.queue));
         if (asked.walltime && !holds(*queue, *asked.walltime) && !chainable) {
-            const bool in_vain = smallest_for(partitions, *asked.walltime) == nullptr;
+            const bool in_vain = smallest_for(partitions, *asked.walltime) == nullptr &&
+                                 longest_of(partitions) != nullptr;
             const Error error = beyond_this_queue(partitions, *queue, *asked.walltime);
             return in_vain ? without_checkpoints(error) : error;
         }
@@ -196,7 +197,8 @@ Result<const Partition*> choose_queue(const AskedFor& asked, const Partitions& p
     if (chainable && longest_of(partitions) != nullptr) {
         return longest_of(partitions);
     }
-    return without_checkpoints(beyond_every_queue(partitions, *asked.walltime));
+    const Error error = beyond_every_queue(partitions, *asked.walltime);
+    return longest_of(partitions) == nullptr ? error : without_checkpoints(error);
 }
 
 /// The chain of a run, where it needs one or asks for one.

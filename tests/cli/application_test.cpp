@@ -84,7 +84,7 @@ TEST(Application, SaysWhatAVerbCanDo)
         EXPECT_EQ(help.status, 0);
         EXPECT_THAT(help.out, AllOf(HasSubstr("gpuq run [options]"), HasSubstr("-t, --time TIME"),
                                     HasSubstr("--max-wait TIME"), HasSubstr("-Q, --quiet"),
-                                    Not(HasSubstr("--max-links"))));
+                                    Not(HasSubstr("--array"))));
     }
     EXPECT_EQ(use({"help", "logz"}).status, 2);
 }

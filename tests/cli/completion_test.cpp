@@ -147,7 +147,7 @@ TEST(BashCompletion, OffersOptionsOfTheVerb)
     EXPECT_EQ(offered("gpuq run --js"), Words{"--json"});
     EXPECT_EQ(offered("gpuq run -t 2h --det"), Words{"--detach"});
     EXPECT_EQ(offered("gpuq help --ti"), Words{""});
-    EXPECT_EQ(offered("gpuq run --max-l"), Words{""}); // reserved
+    EXPECT_EQ(offered("gpuq run --arr"), Words{""}); // reserved
 }
 
 TEST(BashCompletion, OffersWhatAnOptionOrVerbMayBe)

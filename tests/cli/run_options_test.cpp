@@ -139,10 +139,7 @@ TEST(RunOptions, RefuseNamesThatCouldNotBeFoundAgain)
 
 TEST(RunOptions, RefuseWhatIsReserved)
 {
-    for (const Words& words : {Words{"--max-links", "3"}, Words{"--gpu-hours=5"},
-                               Words{"--until", "6h"}, Words{"--array", "1-3"}}) {
-        EXPECT_THAT(reason(words), HasSubstr("is not in this version")) << words[0];
-    }
+    EXPECT_THAT(reason({"--array", "1-3"}), HasSubstr("is not in this version"));
 }
 
 TEST(RunOptions, RefuseOptionsOfSbatchThatTakeTheRunAway)
@@ -174,11 +171,43 @@ TEST(RunOptions, ATerminalIsOfOneNode)
               "--pty: there is one terminal, and -N starts the program on several nodes");
 }
 
-TEST(RunOptions, OfAShellAreTheSameButForTheTerminal)
+TEST(RunOptions, OfAShellAreTheSameButForTheTerminalAndChains)
 {
-    EXPECT_EQ(shell_option_table().size() + 1, run_option_table().size());
+    EXPECT_EQ(shell_option_table().size() + 10, run_option_table().size());
     for (const Option& option : shell_option_table()) {
         EXPECT_NE(option.name, "pty");
+        EXPECT_NE(option.name, "checkpoint");
+    }
+}
+
+TEST(RunOptions, OfAChain)
+{
+    const auto asked = read({"--link", "20s", "--checkpoint", "out/*.pt", "--resume-args",
+                              "--resume '{}'", "--valid", "check {}", "--notice", "USR2",
+                              "--max-links", "3", "--gpu-hours", "1.5", "--until", "2026-12-24", "train.py"});
+    ASSERT_TRUE(asked);
+    EXPECT_EQ(asked->asked.link, std::chrono::seconds(20));
+    EXPECT_EQ(asked->asked.checkpoint, "out/*.pt");
+    EXPECT_EQ(asked->asked.resume_args, (Words{"--resume", "{}"}));
+    EXPECT_EQ(asked->asked.valid, (Words{"check", "{}"}));
+    EXPECT_EQ(asked->asked.notice, Notice::usr2);
+    EXPECT_EQ(asked->asked.max_links, 3);
+    EXPECT_EQ(asked->asked.gpu_time, std::chrono::minutes(90));
+    EXPECT_TRUE(asked->asked.until);
+    EXPECT_TRUE(asked->asked.wants_chain());
+}
+
+TEST(RunOptions, RefuseWhatMakesNoChain)
+{
+    EXPECT_THAT(reason({"--link", "5s"}), HasSubstr("less than 10 s"));
+    EXPECT_THAT(reason({"--checkpoint", ""}), HasSubstr("pattern"));
+    EXPECT_THAT(reason({"--notice", "KILL"}), HasSubstr("none of auto"));
+    EXPECT_THAT(reason({"--max-links", "0"}), HasSubstr("--max-links"));
+    for (const char* hours : {"0", "-1", "nan", "inf", "1h", ""}) {
+        EXPECT_THAT(reason({"--gpu-hours", hours}), HasSubstr("not a number of hours")) << hours;
+    }
+    for (const char* date : {"6h", "2026-13-01", "2026-12-24x", ""}) {
+        EXPECT_THAT(reason({"--until", date}), HasSubstr("is no date")) << date;
     }
 }
 

@@ -271,13 +271,15 @@ TEST(ReadEvidence, LeavesOutWhatMakesNoSense)
     EXPECT_THAT(seen.journal, IsEmpty());
 }
 
-TEST(ReadEvidence, LooksAtTheNewestLink)
+TEST(ReadEvidence, LooksAtTheNewestLinkThatHasBegun)
 {
     fakes::MemoryStore store;
     const RunOnDisk one(store, fakes::some_run(Time(1'800'000'000s), "train"));
     ASSERT_TRUE(store.make_dir(layout::link_dir(one.key(), LinkNumber{2})));
     ASSERT_TRUE(store.make_dir(layout::link_dir(one.key(), LinkNumber{10})));
     ASSERT_TRUE(store.make_dir(layout::run_dir(one.key()) + "/link-x"));
+    EXPECT_EQ(read_evidence(store, one.key()).link, LinkNumber{9}); // 10 may wait for it
+    store.append(layout::log(one.key(), LinkNumber{10}, Stream::out), "x");
     EXPECT_EQ(read_evidence(store, one.key()).link, LinkNumber{10});
 }
 

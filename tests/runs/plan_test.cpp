@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/plan.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -9,6 +10,9 @@ namespace gpuq {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
 using File = Surroundings::File;
 using Words = std::vector<std::string>;
 
@@ -177,9 +181,11 @@ TEST(Plan, NamesTheQueueThatTakesALongerTime)
 TEST(Plan, NamesTheLongestQueueBeyondAll)
 {
     for (const auto& asked : {asking_for(49h), asking_for(49h, "calibration")}) {
-        EXPECT_EQ(
-            plan(asked, k_lab, here()).error(),
-            fail(Error::Kind::denied, "no queue takes 2 days 1 h: the longest is gpu with 2 days"));
+        const auto refused = plan(asked, k_lab, here());
+        EXPECT_EQ(refused.error().kind, Error::Kind::denied);
+        EXPECT_THAT(refused.error().text,
+                    AllOf(StartsWith("no queue takes 2 days 1 h: the longest is gpu with 2 days"),
+                          HasSubstr("man gpuq-chain")));
     }
 }
 
@@ -263,6 +269,106 @@ TEST(Plan, TurnsAMemoryIntoAModel)
     EXPECT_EQ(made.spec.gpu_model, "a100");
     EXPECT_EQ(made.request.gpus, *asked.gpus); // recorded as asked
     EXPECT_EQ(plan(asked, k_lab, here()).error().kind, Error::Kind::denied);
+}
+
+/// With a train.py of this text in the working directory.
+Surroundings with_script(const std::string& script)
+{
+    Surroundings surroundings = here({{"/home/ann/train.py", File::plain}});
+    surroundings.text = [script](const std::string& path) {
+        return path == "/home/ann/train.py" ? script : "";
+    };
+    return surroundings;
+}
+
+AskedFor days(int count)
+{
+    AskedFor asked = asking({"train.py"});
+    asked.walltime = count * 24h;
+    return asked;
+}
+
+TEST(PlanOfAChain, TakesTheLongestQueueForWhatIsLonger)
+{
+    AskedFor asked = days(7);
+    asked.checkpoint = "out/*.pt";
+    const Plan made = *plan(asked, k_lab, here());
+    EXPECT_EQ(made.request.queue, "gpu");
+    EXPECT_EQ(made.request.walltime, 7 * 24h);
+    ASSERT_TRUE(made.request.chain);
+    EXPECT_EQ(made.request.chain->link, 48h);
+    EXPECT_EQ(made.request.chain->checkpoint, "out/*.pt");
+    EXPECT_FALSE(made.request.chain->aware);
+    EXPECT_EQ(made.spec.walltime, 48h);
+    EXPECT_EQ(made.summary, "1 GPU for 7 days in queue gpu, in 4 links of 2 days (default: 1 GPU)");
+}
+
+TEST(PlanOfAChain, StaysInTheQueueThatWasNamed)
+{
+    AskedFor asked = days(1);
+    asked.checkpoint = "out/*.pt";
+    asked.queue = "calibration";
+    EXPECT_EQ(plan(asked, k_lab, here())->request.chain->link, 2h);
+}
+
+TEST(PlanOfAChain, SeesInTheScriptThatItKnowsGpuq)
+{
+    for (const char* text : {"import gpuq\n", "from gpuq import epochs\n"}) {
+        const Plan made = *plan(days(7), k_lab, with_script(text));
+        EXPECT_TRUE(made.request.chain->aware) << text;
+        EXPECT_EQ(made.request.chain->checkpoint, "") << text;
+    }
+    EXPECT_FALSE(plan(days(7), k_lab, with_script("os.environ['GPUQ_RESUME_FROM']"))
+                     ->request.chain->aware);
+}
+
+TEST(PlanOfAChain, IsRefusedToWhatIsNotKnownToSave)
+{
+    EXPECT_THAT(plan(days(7), k_lab, with_script("train()")).error().text,
+                AllOf(StartsWith("no queue takes 7 days"), HasSubstr("--checkpoint")));
+    AskedFor budget = days(1);
+    budget.max_links = 3;
+    EXPECT_EQ(plan(budget, k_lab, with_script("train()")).error().kind, Error::Kind::usage);
+    AskedFor reckless = days(7);
+    reckless.from_scratch = true;
+    EXPECT_TRUE(plan(reckless, k_lab, with_script("train()"))->request.chain);
+}
+
+TEST(PlanOfAChain, IsMadeWithinTheLimitOnlyWhenAskedFor)
+{
+    AskedFor asked = asking_for(1h);
+    EXPECT_FALSE(plan(asked, k_lab, here())->request.chain);
+    asked.checkpoint = "out/*";
+    const Plan made = *plan(asked, k_lab, here());
+    EXPECT_EQ(made.request.queue, "calibration");
+    EXPECT_EQ(made.request.chain->link, 1h);
+    EXPECT_THAT(made.summary, HasSubstr("going on after a failed node"));
+}
+
+TEST(PlanOfAChain, RoundsAShortLinkUpForSlurm)
+{
+    AskedFor asked = asking_for(1h);
+    asked.checkpoint = "out/*";
+    asked.link = 20s;
+    const Plan made = *plan(asked, k_lab, here());
+    EXPECT_EQ(made.request.chain->link, 20s);
+    EXPECT_EQ(made.spec.walltime, 1min);
+    asked.link = 49h;
+    asked.queue = "gpu";
+    asked.walltime = 72h;
+    EXPECT_EQ(plan(asked, k_lab, here()).error().kind, Error::Kind::denied);
+}
+
+TEST(PlanOfAChain, HasNeitherTerminalNorPipe)
+{
+    AskedFor asked = days(7);
+    asked.checkpoint = "out/*";
+    asked.input = Input::pipe;
+    EXPECT_THAT(plan(asked, k_lab, here()).error().text, HasSubstr("</dev/null"));
+    asked.input = Input::terminal;
+    EXPECT_TRUE(plan(asked, k_lab, here()));
+    asked.pty = Pty{};
+    EXPECT_THAT(plan(asked, k_lab, here()).error().text, HasSubstr("--pty"));
 }
 
 } // namespace
