@@ -54,7 +54,8 @@ Result<int> perform(const std::vector<std::string>& words)
                             },
                             program_argv, kill_wait,
                             [](const std::string& state_dir) -> Result<std::unique_ptr<Store>> {
-                                TRY_ASSIGN(std::unique_ptr<Store> store, PosixStore::open(state_dir));
+                                TRY_ASSIGN(std::unique_ptr<Store> store,
+                                           PosixStore::open(state_dir));
                                 return store;
                             }};
     switch (line.task) {

@@ -143,10 +143,10 @@ std::optional<Connection> Connections::open(Connection::Kind kind)
         return std::nullopt;
     }
     const std::string word = kind == Connection::Kind::guard ? "guard" : "relay";
-    const auto process =
-        (*cluster)->start_step(m_job, {*supervisor, word, (*store)->root(), m_run.key.text(),
-                                       std::to_string(m_link.value)},
-                               /*with_input=*/true);
+    const auto process = (*cluster)->start_step(
+        m_job,
+        {*supervisor, word, (*store)->root(), m_run.key.text(), std::to_string(m_link.value)},
+        /*with_input=*/true);
     if (!process) {
         return std::nullopt;
     }

@@ -85,11 +85,11 @@ private:
                                     m_invocation.doors.clock().now()};
         TRY(m_store.write(layout::walltime_json(status.key), to_json(change)));
         if (m_invocation.globals.json) {
-            TRY(print_text(report::json_document(
-                {{"key", status.key.text()},
-                 {"job", status.job->job},
-                 {"time_limit", std::chrono::seconds(change.walltime)},
-                 {"time_limit_before", std::chrono::seconds(before)}})));
+            TRY(print_text(
+                report::json_document({{"key", status.key.text()},
+                                       {"job", status.job->job},
+                                       {"time_limit", std::chrono::seconds(change.walltime)},
+                                       {"time_limit_before", std::chrono::seconds(before)}})));
         }
         tell(fmt::format("run {} has {}, was {}, over all its links", run_title(status),
                          to_text(change.walltime), to_text(before)));

@@ -51,8 +51,10 @@ public:
             if (const auto number = m_signals.next()) {
                 tell(fmt::format("detached; run {} goes on. Back to it: gpuq attach {}", job.value,
                                  job.value));
-                return Next{{}, {}, static_cast<int>(*number == SIGINT ? ExitStatus::interrupted
-                                                                       : ExitStatus::detached)};
+                return Next{{},
+                            {},
+                            static_cast<int>(*number == SIGINT ? ExitStatus::interrupted
+                                                               : ExitStatus::detached)};
             }
         }
     }

@@ -107,12 +107,11 @@ private:
     Result<int> tell(JobId job, LinkNumber link) const
     {
         if (m_invocation.globals.json) {
-            TRY(print_text(report::json_document({{"key", m_status.key.text()},
-                                                  {"job", job},
-                                                  {"link", link.value}})));
+            TRY(print_text(report::json_document(
+                {{"key", m_status.key.text()}, {"job", job}, {"link", link.value}})));
         } else if (!m_invocation.globals.quiet) {
-            say(fmt::format("run {} goes on as job {}, link {}: gpuq attach {}", run_title(m_status),
-                            job.value, link.value, job.value));
+            say(fmt::format("run {} goes on as job {}, link {}: gpuq attach {}",
+                            run_title(m_status), job.value, link.value, job.value));
         }
         return 0;
     }

@@ -218,7 +218,9 @@ Json run_json(const RunStatus& status, Time now)
         {"exit", ending ? Json(ending->status) : Json()},
         {"cause", ending ? Json(word(ending->cause)) : Json()},
         {"detail", ending ? Json(known(ending->detail)) : Json()},
-        {"first_job", status.first_job ? Json(status.first_job) : status.job ? Json(status.job->job) : Json()},
+        {"first_job", status.first_job ? Json(status.first_job)
+                      : status.job     ? Json(status.job->job)
+                                       : Json()},
         {"link", status.link.value},
         {"links_expected",
          is_chain(status) ? Json(expected_links(status.run->request, status.links, now)) : Json()},

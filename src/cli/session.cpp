@@ -123,8 +123,8 @@ std::optional<wire::Terminal> Session::terminal(bool redraw) const
 /// What is typed or piped here goes to the program.
 bool Session::feeds() const
 {
-    return has_terminal() || (is_owner() && m_run.request.input != Input::none &&
-                              m_options.link == LinkNumber{1});
+    return has_terminal() ||
+           (is_owner() && m_run.request.input != Input::none && m_options.link == LinkNumber{1});
 }
 
 bool Session::reads_stdin() const

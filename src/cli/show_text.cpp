@@ -179,8 +179,8 @@ std::string past_text(const LinkPast& link, const Request& request, Time now)
     std::string text = link.started_at ? moment_text(*link.started_at, now) : "not started";
     if (link.started_at) {
         const Time end = link.ending ? link.ending->at : now;
-        text += fmt::format(", {}", in_words(std::chrono::floor<std::chrono::seconds>(
-                                        end - *link.started_at)));
+        text += fmt::format(
+            ", {}", in_words(std::chrono::floor<std::chrono::seconds>(end - *link.started_at)));
     }
     text += link.host.empty() ? "" : " on " + link.host;
     if (link.ending) {
@@ -203,11 +203,13 @@ void add_chain(Lines& lines, const RunStatus& status, Time now)
     field(lines, "link",
           fmt::format("{} of about {}, of {} each", status.link.value,
                       expected_links(request, status.links, now), in_words(chain.link)));
-    field(lines, "used", fmt::format("{} of {}, {:.1f} GPU-hours", in_words(used),
-                                     to_text(request.walltime), hours * gpus));
+    field(lines, "used",
+          fmt::format("{} of {}, {:.1f} GPU-hours", in_words(used), to_text(request.walltime),
+                      hours * gpus));
     field(lines, "checkpoints",
           chain.checkpoint.empty() ? "in GPUQ_CHECKPOINT_DIR" : chain.checkpoint);
-    field(lines, "next", status.next_job ? fmt::format("job {} waits", status.next_job->value) : "");
+    field(lines, "next",
+          status.next_job ? fmt::format("job {} waits", status.next_job->value) : "");
     for (const LinkPast& link : status.links) {
         field(lines, fmt::format("link {}", link.link.value), past_text(link, request, now));
     }
@@ -304,7 +306,8 @@ std::string event_in_words(const Event& event, const RunStatus& status)
         const Ending ending{event.status.value_or(0), event.cause.value_or(Cause::lost), detail,
                             event.at};
         if (event.continues) {
-            return "the link " + ending_in_words(ending, status.run ? status.run->request : Request{});
+            return "the link " +
+                   ending_in_words(ending, status.run ? status.run->request : Request{});
         }
         return "it " + ending_in_words(ending, status.run ? status.run->request : Request{});
     }

@@ -37,7 +37,8 @@ Surroundings::File file_at(const std::string& path)
 std::string text_at(const std::string& path)
 {
     constexpr std::size_t k_most = 256 << 10;
-    if (file_at(path) != Surroundings::File::plain && file_at(path) != Surroundings::File::executable) {
+    if (file_at(path) != Surroundings::File::plain &&
+        file_at(path) != Surroundings::File::executable) {
         return "";
     }
     std::string text(k_most, '\0');

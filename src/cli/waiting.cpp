@@ -175,9 +175,10 @@ private:
         const bool is_first = m_options.link == LinkNumber{1};
         if (number == SIGINT && m_options.terminal && !is_first) {
             close_line();
-            tell(fmt::format("detached; run {} goes on. Back to it: gpuq attach {}, to end it: gpuq "
-                             "stop {}",
-                             m_job.value, m_job.value, m_job.value));
+            tell(
+                fmt::format("detached; run {} goes on. Back to it: gpuq attach {}, to end it: gpuq "
+                            "stop {}",
+                            m_job.value, m_job.value, m_job.value));
             return Waited{static_cast<int>(ExitStatus::interrupted)};
         }
         if (number == SIGINT && m_options.terminal) {

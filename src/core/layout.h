@@ -26,7 +26,8 @@
 ///     runs/KEY/link-N/reserve            room for the journal on a full disk (supervisor)
 ///     runs/KEY/link-N/stop save          requests to the program: GPUQ_STOP_FILE, GPUQ_SAVE_FILE
 ///     runs/KEY/checkpoints/              the program's own: GPUQ_CHECKPOINT_DIR
-///     runs/KEY/kept/NAME                 the newest two whole checkpoints, out of the program's reach
+///     runs/KEY/kept/NAME                 the newest two whole checkpoints, out of the program's
+///     reach
 ///                                        (supervisor)
 ///     runs/KEY/connect/NAME              keys of `gpuq connect`, gone when the run is (client),
 ///     and

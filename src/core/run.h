@@ -54,7 +54,7 @@ struct Chain {
     /// empty: GPUQ_CHECKPOINT_DIR.
     std::string checkpoint;
     std::vector<std::string> resume_args; ///< added to the program; `{}` stands for the checkpoint
-    std::vector<std::string> valid; ///< the user's own check; `{}` stands for the checkpoint
+    std::vector<std::string> valid;       ///< the user's own check; `{}` stands for the checkpoint
     Notice notice = Notice::automatic;
     bool aware = false;        ///< the program reads GPUQ_STOP_FILE or GPUQ_DEADLINE itself
     bool from_scratch = false; ///< may start again without a checkpoint

@@ -126,9 +126,9 @@ struct JobSpec {
     std::optional<std::uint64_t> memory_mib_per_node;
     std::optional<std::string> account;
     std::optional<std::string> qos;
-    std::optional<JobId> after_ok;  ///< starts when that job has ended well, else never
-    std::optional<JobId> after_any; ///< starts when that job is over, however it ended
-    std::chrono::seconds pause{0};  ///< not before so long from now
+    std::optional<JobId> after_ok;    ///< starts when that job has ended well, else never
+    std::optional<JobId> after_any;   ///< starts when that job is over, however it ended
+    std::chrono::seconds pause{0};    ///< not before so long from now
     std::vector<std::string> exclude; ///< nodes that are not to be used
     bool by_sbatch = false; ///< batch: the script has #SBATCH lines, which only sbatch can read
 };

@@ -80,9 +80,8 @@ int in_vain(const Links& links, std::initializer_list<Kind> kinds)
     int count = 0;
     for (auto link = links.end(); link != begin_of_count(links); --link) {
         const LinkPast& past = *std::prev(link);
-        const bool counts =
-            past.ending && !past.saved() &&
-            std::find(kinds.begin(), kinds.end(), kind_of(past)) != kinds.end();
+        const bool counts = past.ending && !past.saved() &&
+                            std::find(kinds.begin(), kinds.end(), kind_of(past)) != kinds.end();
         if (!counts) {
             break;
         }
@@ -124,8 +123,8 @@ Verdict used_up(const LinkPast& last, const std::string& what)
 {
     Verdict verdict = over(last, "");
     verdict.why = what;
-    verdict.ending = Ending{static_cast<int>(ExitStatus::time_limit), Cause::time_limit, what,
-                            last.ending->at};
+    verdict.ending =
+        Ending{static_cast<int>(ExitStatus::time_limit), Cause::time_limit, what, last.ending->at};
     return verdict;
 }
 
@@ -179,9 +178,9 @@ Verdict after_node_failure(const Links& links)
     if (in_vain(links, {Kind::node}) >= k_most_node_failures) {
         return over(last, fmt::format("{} nodes in a row have failed", k_most_node_failures));
     }
-    Verdict verdict = on(Restart::node, last.host.empty()
-                                            ? "its node failed"
-                                            : fmt::format("its node {} failed", last.host));
+    Verdict verdict =
+        on(Restart::node,
+           last.host.empty() ? "its node failed" : fmt::format("its node {} failed", last.host));
     verdict.exclude = failed_nodes(links);
     return verdict;
 }
@@ -325,8 +324,8 @@ seconds time_used(const Links& links, Time now)
     for (const LinkPast& link : links) {
         if (link.started_at) {
             const Time end = link.ending ? link.ending->at : now;
-            used += std::max(seconds{0},
-                             std::chrono::duration_cast<seconds>(end - *link.started_at));
+            used +=
+                std::max(seconds{0}, std::chrono::duration_cast<seconds>(end - *link.started_at));
         }
     }
     return used;
@@ -336,8 +335,7 @@ seconds next_length(const Request& request, const Links& links, Time now)
 {
     seconds left = seconds(request.walltime) - time_used(links, now);
     if (request.chain && request.chain->until) {
-        left = std::min(left,
-                        std::chrono::duration_cast<seconds>(*request.chain->until - now));
+        left = std::min(left, std::chrono::duration_cast<seconds>(*request.chain->until - now));
     }
     return std::max(seconds{0}, request.chain ? std::min(request.chain->link, left) : left);
 }
@@ -349,17 +347,15 @@ int expected_links(const Request& request, const Links& links, Time now)
         return count;
     }
     const seconds left = std::max(seconds{0}, seconds(request.walltime) - time_used(links, now));
-    const seconds open =
-        !links.empty() && links.back().ending ? seconds{0} : request.chain->link;
+    const seconds open = !links.empty() && links.back().ending ? seconds{0} : request.chain->link;
     // What the newest link still has is part of it.
     const auto spent = links.empty() || !links.back().started_at || links.back().ending
                            ? seconds{0}
                            : std::chrono::duration_cast<seconds>(now - *links.back().started_at);
     const seconds beyond = left - std::max(seconds{0}, open - spent);
-    const auto more = beyond.count() <= 0
-                          ? 0
-                          : (beyond.count() + request.chain->link.count() - 1) /
-                                request.chain->link.count();
+    const auto more = beyond.count() <= 0 ? 0
+                                          : (beyond.count() + request.chain->link.count() - 1) /
+                                                request.chain->link.count();
     int expected = count + static_cast<int>(more);
     if (request.chain->max_links) {
         expected = std::min(expected, std::max(count, *request.chain->max_links));

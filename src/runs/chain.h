@@ -49,11 +49,11 @@ struct Verdict {
         wait, ///< it is not known yet how the newest link ended
     };
     Go go = Go::wait;
-    Restart restart = Restart::first;    ///< of the next link
-    std::chrono::seconds pause{0};       ///< before it starts
-    std::vector<std::string> exclude;    ///< nodes that it is to avoid
-    std::string why;                     ///< in words
-    std::optional<Ending> ending;        ///< of the run, when it is over
+    Restart restart = Restart::first; ///< of the next link
+    std::chrono::seconds pause{0};    ///< before it starts
+    std::vector<std::string> exclude; ///< nodes that it is to avoid
+    std::string why;                  ///< in words
+    std::optional<Ending> ending;     ///< of the run, when it is over
     bool operator==(const Verdict&) const = default;
 };
 
@@ -61,9 +61,11 @@ struct Verdict {
 ///
 /// - finished with 0, or 93 (do not continue): over. 85 (continue me): on. A program that was told
 ///   to save, did, and left, goes on whatever its status.
-/// - time limit and preemption: on. Node failure, or nobody knows: on, elsewhere; at most 5 in a row
+/// - time limit and preemption: on. Node failure, or nobody knows: on, elsewhere; at most 5 in a
+/// row
 ///   without a checkpoint in between.
-/// - any other end of the program is a crash: on only when the link has made a checkpoint, at most 3
+/// - any other end of the program is a crash: on only when the link has made a checkpoint, at most
+/// 3
 ///   times; before the first checkpoint of the run: over at once.
 /// - 3 links without a new checkpoint: over; the first already, when the program may not begin
 ///   again from scratch.
@@ -86,8 +88,8 @@ std::chrono::seconds time_used(const std::vector<LinkPast>& links, Time now);
 int expected_links(const Request& request, const std::vector<LinkPast>& links, Time now);
 
 /// How long before the end of a link its program is told: what earlier links took from the notice
-/// to their end, and some seconds; of the first, when nobody knows, a twentieth of the link, 10 s to
-/// 5 min. More after a link that did not save in time.
+/// to their end, and some seconds; of the first, when nobody knows, a twentieth of the link, 10 s
+/// to 5 min. More after a link that did not save in time.
 std::chrono::seconds notice_lead(std::chrono::seconds length, const std::vector<LinkPast>& links);
 
 } // namespace gpuq

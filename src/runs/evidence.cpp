@@ -71,8 +71,8 @@ struct Current {
 Current current_of(Store& store, const RunKey& key, LinkNumber newest)
 {
     Current current{newest, read_journal(store, key, newest)};
-    const bool has_begun = !current.journal.empty() ||
-                           store.size(layout::log(key, newest, Stream::out)).has_value();
+    const bool has_begun =
+        !current.journal.empty() || store.size(layout::log(key, newest, Stream::out)).has_value();
     if (newest == LinkNumber{1} || has_begun) {
         return current;
     }

@@ -157,8 +157,9 @@ private:
         }
         seen.slurm = std::move(answer);
         if (seen.next) {
-            const auto next = std::find_if(queue.jobs.begin(), queue.jobs.end(),
-                                           [&](const Job& one) { return one.id == seen.next->job; });
+            const auto next =
+                std::find_if(queue.jobs.begin(), queue.jobs.end(),
+                             [&](const Job& one) { return one.id == seen.next->job; });
             seen.next_slurm =
                 next == queue.jobs.end() ? SlurmAnswer(NoSuchJob{}) : SlurmAnswer(*next);
         }
@@ -213,9 +214,10 @@ private:
     /// A chain whose next link nobody has submitted: its nodes may not, or its supervisor died.
     bool lets_go_on(const Evidence& seen, RunStatus& status)
     {
-        const bool is_over = status.state == RunState::ended && status.ending &&
-                             !has_ended_on_disk(seen);
-        const bool has_no_next = status.state == RunState::waiting && status.reason == k_no_next_link;
+        const bool is_over =
+            status.state == RunState::ended && status.ending && !has_ended_on_disk(seen);
+        const bool has_no_next =
+            status.state == RunState::waiting && status.reason == k_no_next_link;
         if (!(is_over || has_no_next) || m_cluster == nullptr || seen.next || !seen.run ||
             !seen.run->request.chain || seen.stop) {
             return false;

@@ -146,8 +146,7 @@ Knowledge knowledge_of(const std::vector<std::string>& program, const Surroundin
     constexpr std::string_view k_saves[] = {"GPUQ_CHECKPOINT_DIR", "GPUQ_RESUME_FROM"};
     Knowledge known;
     for (const std::string& word : program) {
-        const std::string path =
-            word.starts_with('/') ? word : surroundings.work_dir + "/" + word;
+        const std::string path = word.starts_with('/') ? word : surroundings.work_dir + "/" + word;
         const std::string text = surroundings.text ? surroundings.text(path) : "";
         const auto has = [&](std::string_view part) {
             return text.find(part) != std::string::npos;
@@ -224,9 +223,8 @@ Result<std::optional<Chain>> choose_chain(const AskedFor& asked, const Partition
                                         "later links have no input; add </dev/null");
     }
     if (asked.link && queue.max_time && *asked.link > *queue.max_time) {
-        return fail(Error::Kind::denied,
-                    fmt::format("--link: queue {} takes at most {}", queue.name,
-                                to_text(*queue.max_time)));
+        return fail(Error::Kind::denied, fmt::format("--link: queue {} takes at most {}",
+                                                     queue.name, to_text(*queue.max_time)));
     }
     Chain chain;
     const minutes longest = std::min(walltime, queue.max_time.value_or(walltime));
@@ -325,9 +323,9 @@ JobSpec job_spec(const Request& request)
     spec.name = request.name;
     spec.partition = request.queue;
     spec.work_dir = request.work_dir;
-    spec.walltime =
-        request.chain ? std::max(minutes{1}, std::chrono::ceil<minutes>(request.chain->link))
-                      : request.walltime;
+    spec.walltime = request.chain
+                        ? std::max(minutes{1}, std::chrono::ceil<minutes>(request.chain->link))
+                        : request.walltime;
     spec.nodes = request.nodes;
     spec.gpus_per_node = request.gpus.count;
     spec.gpu_model = request.gpus.model;

@@ -44,8 +44,8 @@ bool needs_nodes(const AskedFor& asked);
 /// smallest limit, the cluster's default one when two are equal. Without either: the default queue,
 /// else the smallest. Without `-t`: the queue's default time, else its limit.
 ///
-/// A time beyond the queue's limit makes a chain of links (man gpuq-chain), without `-p` in the queue
-/// with the largest limit, when the program is known to save checkpoints: it says where
+/// A time beyond the queue's limit makes a chain of links (man gpuq-chain), without `-p` in the
+/// queue with the largest limit, when the program is known to save checkpoints: it says where
 /// (--checkpoint), or its text speaks of gpuq's variables or gpuq.py, or it may begin again from
 /// scratch. So does every option that only a chain has.
 ///

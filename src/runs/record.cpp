@@ -534,10 +534,8 @@ Result<WalltimeChange> walltime_change_from_json(std::string_view text)
 
 std::string to_json(const Shown& shown)
 {
-    return text_of({{"schema", k_schema},
-                    {"out", shown.out},
-                    {"err", shown.err},
-                    {"link", shown.link.value}});
+    return text_of(
+        {{"schema", k_schema}, {"out", shown.out}, {"err", shown.err}, {"link", shown.link.value}});
 }
 
 Result<Shown> shown_from_json(std::string_view text)
@@ -552,9 +550,8 @@ Result<Shown> shown_from_json(std::string_view text)
 
 std::string to_json(const StopRequest& request)
 {
-    return text_of({{"schema", k_schema},
-                    {"by", from_bytes(request.by)},
-                    {"at", to_iso8601(request.at)}});
+    return text_of(
+        {{"schema", k_schema}, {"by", from_bytes(request.by)}, {"at", to_iso8601(request.at)}});
 }
 
 Result<StopRequest> stop_request_from_json(std::string_view text)

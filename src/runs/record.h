@@ -26,7 +26,7 @@ struct LinkJob {
     std::string cluster;
     JobId job;
     Time submitted_at;
-    bool batch = false; ///< else an allocation that the supervisor itself has to end
+    bool batch = false;   ///< else an allocation that the supervisor itself has to end
     bool resumed = false; ///< a person let the run go on after its end
     bool operator==(const LinkJob&) const = default;
 };

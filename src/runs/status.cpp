@@ -286,8 +286,8 @@ std::optional<RunStatus> handed_on(const Evidence& seen)
     const auto* next = std::get_if<Job>(&seen.next_slurm);
     const auto* job = std::get_if<Job>(&seen.slurm);
     const bool is_gone = std::holds_alternative<NoSuchJob>(seen.slurm);
-    const bool lost = is_gone || (job != nullptr && is_over(job->state) &&
-                                  job->state != JobState::cancelled);
+    const bool lost =
+        is_gone || (job != nullptr && is_over(job->state) && job->state != JobState::cancelled);
     if (next == nullptr || is_over(next->state) || !lost) {
         return std::nullopt;
     }

@@ -227,8 +227,7 @@ void ChainKeeper::settle(const Ending& ending, bool by_itself, Steady now)
     drop(m_submission);
     m_self.ending = ending;
     start(m_settling, now, k_settle_patience, [this, by_itself] {
-        return packed(
-            supervisor::settle(m_doors, m_options, m_self, m_sights, by_itself));
+        return packed(supervisor::settle(m_doors, m_options, m_self, m_sights, by_itself));
     });
     if (!m_settling.helper) {
         give_up_settling();

@@ -114,7 +114,8 @@ std::optional<Ending> ending_without_word(Doors& doors, Store& store, const RunK
     const auto beat_text = store.read(layout::heartbeat(key, link));
     seen.heartbeat = beat_text ? parse_heartbeat(*beat_text) : std::nullopt;
     const auto stop = store.read(layout::inbox(key) + "/" + layout::k_stop_request);
-    if (const auto request = stop ? stop_request_from_json(*stop) : Result<StopRequest>(stop.error())) {
+    if (const auto request =
+            stop ? stop_request_from_json(*stop) : Result<StopRequest>(stop.error())) {
         seen.stop = *request;
     }
     const Time now = doors.clock.now();
@@ -151,8 +152,8 @@ void take_what_it_saved(LinkPast& past, const Sights& sights, const Chain& chain
         return;
     }
     past.checkpoint = newest->found.path;
-    past.saved_after_notice = past.saved_after_notice ||
-                              (past.noticed_at && newest->found.modified >= *past.noticed_at);
+    past.saved_after_notice =
+        past.saved_after_notice || (past.noticed_at && newest->found.modified >= *past.noticed_at);
 }
 
 Sights kept_sights(Store& store, const Run& run)
@@ -180,9 +181,9 @@ void keep_newest(Store& store, const Run& run, const Sights& sights, const Seen&
     });
     const bool perhaps = sights.size() == 1 && newest.found.bytes <= k_small_enough_to_copy;
     const std::string folder = layout::kept(run.key);
-    const auto kept = checkpoint::keep(
-        newest.found, store.root() + "/" + folder,
-        overwrites || perhaps ? checkpoint::KeepBy::copy : checkpoint::KeepBy::link);
+    const auto kept = checkpoint::keep(newest.found, store.root() + "/" + folder,
+                                       overwrites || perhaps ? checkpoint::KeepBy::copy
+                                                             : checkpoint::KeepBy::link);
     if (!kept) {
         return; // the program's own is still there
     }
@@ -192,6 +193,18 @@ void keep_newest(Store& store, const Run& run, const Sights& sights, const Seen&
         const std::string name = folder + path.substr(path.rfind('/'));
         if (!store.remove(name)) { // a folder that is not empty
             (void)store.remove_tree(name);
+        }
+    }
+}
+
+/// What a look that was ended while it kept a checkpoint has left.
+void forget_half_kept(Store& store, const RunKey& key)
+{
+    const std::string folder = layout::kept(key);
+    const auto names = store.list(folder);
+    for (const std::string& name : names ? *names : std::vector<std::string>{}) {
+        if (name.starts_with('.') && !store.remove(folder + "/" + name)) {
+            (void)store.remove_tree(folder + "/" + name);
         }
     }
 }
@@ -206,8 +219,7 @@ bool is_withdrawn(Doors& doors, JobId job)
 {
     auto cluster = doors.cluster();
     const auto found = cluster ? (*cluster)->job(job) : Result<Job>(cluster.error());
-    return found ? found->state == JobState::cancelled
-                 : found.error().kind == Error::Kind::missing;
+    return found ? found->state == JobState::cancelled : found.error().kind == Error::Kind::missing;
 }
 
 NextLink next_of(const Options& options, seconds length)
@@ -227,7 +239,8 @@ std::optional<JobId> recorded(Store& store, const RunKey& key, LinkNumber link)
 }
 
 /// The job that was submitted early does not know of a pause, nor which node has failed since: it
-/// is replaced. The new one first: a crash in between leaves two jobs, of which one claims the link.
+/// is replaced. The new one first: a crash in between leaves two jobs, of which one claims the
+/// link.
 Result<JobId> replace(Store& store, Cluster& cluster, Clock& clock, const Run& run,
                       const NextLink& next, JobId old)
 {
@@ -363,8 +376,8 @@ Judged judge_predecessor(Doors& doors, const Options& options)
     if (spare != nullptr && (best == nullptr || spare->found.modified > best->found.modified)) {
         best = spare;
     }
-    const bool was_saved = std::any_of(links.begin(), links.end(),
-                                       [](const LinkPast& link) { return link.saved(); });
+    const bool was_saved =
+        std::any_of(links.begin(), links.end(), [](const LinkPast& link) { return link.saved(); });
     if (best == nullptr && was_saved) {
         const Ending ending{static_cast<int>(ExitStatus::internal), Cause::not_started,
                             "none of its checkpoints is whole any more: it does not begin again "
@@ -426,10 +439,10 @@ Settled settle(Doors& doors, const Options& options, LinkPast self, const Sights
     if (!run) {
         return settled;
     }
+    forget_half_kept(**store, run->key);
     settled.sights = look_at_checkpoints(**store, *run, before);
-    const bool unsettled =
-        !settled.sights.empty() &&
-        settled.sights.front().found.verdict == checkpoint::Verdict::unsettled;
+    const bool unsettled = !settled.sights.empty() &&
+                           settled.sights.front().found.verdict == checkpoint::Verdict::unsettled;
     if (by_itself && unsettled) {
         std::this_thread::sleep_for(k_settling);
         settled.sights = look_at_checkpoints(**store, *run, settled.sights);

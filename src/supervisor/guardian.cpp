@@ -28,6 +28,7 @@ constexpr auto k_exit_patience = 1s;
 /// Of a helper that judges the link before: Slurm's own patience, a check of the user's.
 constexpr std::chrono::milliseconds k_judge_patience = 700s;
 constexpr auto k_judge_pause = 15s;
+constexpr std::chrono::milliseconds k_settle_patience = 60s;
 
 /// Whoever opens a file must not get the number of a standard stream.
 void open_standard_streams()
@@ -87,6 +88,45 @@ std::optional<int> journaled_status(int folder)
     return ended == events.rend() ? std::nullopt : ended->status;
 }
 
+/// All that a helper says, within `patience`.
+std::string answer_of(Helper& helper, std::chrono::milliseconds patience)
+{
+    const auto until = std::chrono::steady_clock::now() + patience;
+    while (true) {
+        const auto left =
+            std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+        pollfd wait{helper.answer(), POLLIN, 0};
+        const int ready = ::poll(&wait, 1, static_cast<int>(std::max(left, 0ms).count()));
+        if ((ready > 0 && helper.read_more()) || left <= 0ms) {
+            return helper.finish();
+        }
+    }
+}
+
+/// Whether the run goes on without its supervisor's word: a chain does, elsewhere.
+bool settle_the_loss(Doors& doors, const Options& options, const RunFolder& folder, Event& ended)
+{
+    const auto run = folder.read_run();
+    if (!run || !run->request.chain) {
+        return false;
+    }
+    const auto link = folder.link(options.link);
+    const auto text =
+        link ? read_file(link->get(), "journal.jsonl") : Result<std::string>(link.error());
+    LinkPast self = link_past(options.link, text ? parse_journal(*text) : std::vector<Event>{});
+    self.ending = Ending{*ended.status, *ended.cause, *ended.detail, ended.at};
+    auto helper = Helper::start(
+        [&] { return packed(settle(doors, options, self, {}, /*by_itself=*/false)); });
+    const auto settled = helper ? settled_in(answer_of(*helper, k_settle_patience)) : std::nullopt;
+    if (settled && settled->verdict.go == Verdict::Go::over && settled->verdict.ending) {
+        ended.status = settled->verdict.ending->status;
+        ended.cause = settled->verdict.ending->cause;
+        ended.detail = settled->verdict.ending->detail;
+        return false;
+    }
+    return true; // in doubt the next link judges
+}
+
 int journal_the_loss(Doors& doors, const Options& options)
 {
     const int lost = static_cast<int>(ExitStatus::lost);
@@ -105,11 +145,12 @@ int journal_the_loss(Doors& doors, const Options& options)
     ended.status = lost;
     ended.cause = Cause::lost;
     ended.detail = "the supervisor of the run was killed";
+    ended.continues = run && settle_the_loss(doors, options, *run, ended);
     JournalFile journal;
     journal.use(files.journal.get());
     journal.append(ended);
     ::fsync(files.journal.get());
-    return lost;
+    return ended.continues ? static_cast<int>(ExitStatus::success) : *ended.status;
 }
 
 int clean_up_after_a_killed_supervisor(Doors& doors, const Options& options)
@@ -130,11 +171,7 @@ std::optional<Turn> wait_for_turn(Doors& doors, const Options& options)
         auto helper = Helper::start([&] { return packed(judge_predecessor(doors, options)); });
         std::optional<Judged> judged;
         if (helper) {
-            pollfd wait{helper->answer(), POLLIN, 0};
-            while (::poll(&wait, 1, static_cast<int>(k_judge_patience.count())) > 0 &&
-                   !helper->read_more()) {
-            }
-            judged = judged_in(helper->finish());
+            judged = judged_in(answer_of(*helper, k_judge_patience));
         }
         if (judged && judged->leave) {
             return std::nullopt;

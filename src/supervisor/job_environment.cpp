@@ -28,9 +28,9 @@ constexpr std::array k_of_the_step = {
     "SLURM_UMASK",
 };
 
-constexpr std::array k_of_the_ranks = {"MASTER_ADDR", "MASTER_PORT",     "RANK",
-                                       "WORLD_SIZE",  "LOCAL_RANK",      "LOCAL_WORLD_SIZE",
-                                       "NODE_RANK",   "GROUP_RANK",      "TORCHELASTIC_RUN_ID"};
+constexpr std::array k_of_the_ranks = {"MASTER_ADDR", "MASTER_PORT", "RANK",
+                                       "WORLD_SIZE",  "LOCAL_RANK",  "LOCAL_WORLD_SIZE",
+                                       "NODE_RANK",   "GROUP_RANK",  "TORCHELASTIC_RUN_ID"};
 /// Below the ports that Linux gives to whoever asks for none (ip_local_port_range).
 constexpr std::uint32_t k_first_port = 20000;
 constexpr std::uint32_t k_ports = 10000;

@@ -97,8 +97,8 @@ std::optional<std::string> RunFolder::request(const char* name) const
 {
     // Opened anew each time: on NFS only that asks the server.
     const Descriptor inbox(::openat(m_folder.get(), "inbox", k_folder));
-    auto text = inbox ? read_file(inbox.get(), name)
-                      : Result<std::string>(fail(Error::Kind::missing, ""));
+    auto text =
+        inbox ? read_file(inbox.get(), name) : Result<std::string>(fail(Error::Kind::missing, ""));
     return text ? std::optional(*std::move(text)) : std::nullopt;
 }
 

@@ -70,9 +70,9 @@ public:
     struct News {
         std::optional<std::string> stop_request; ///< the text of stop.json, once
         std::optional<std::string> save_request; ///< of save_and_stop.json, once
-        bool fenced = false; ///< the next link has begun: this one is taken for dead
-        bool looked = false;                     ///< look_for_stop() is answered
-        std::vector<std::string> notes;          ///< for people
+        bool fenced = false;            ///< the next link has begun: this one is taken for dead
+        bool looked = false;            ///< look_for_stop() is answered
+        std::vector<std::string> notes; ///< for people
         std::vector<Answer> answers;
         bool written = false; ///< after finish(): others can read all of it
         bool synced = false;  ///< after finish(): a crash of the node does not undo it

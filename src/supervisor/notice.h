@@ -24,8 +24,8 @@ struct Listener {
 /// The processes among `all` that are to get `signal`.
 ///
 /// A child that was forked without an exec, as DataLoader workers are, has its handlers from its
-/// parent, and is told only when that does not handle the signal. Of TERM such children and those of
-/// Python's multiprocessing are never told: PyTorch gives its workers a handler to die by. srun
+/// parent, and is told only when that does not handle the signal. Of TERM such children and those
+/// of Python's multiprocessing are never told: PyTorch gives its workers a handler to die by. srun
 /// hands signals on to all its tasks, whether they handle them or not, and is never told.
 std::vector<pid_t> to_be_told(const std::vector<Listener>& all, int signal);
 

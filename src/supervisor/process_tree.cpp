@@ -90,8 +90,7 @@ std::uint64_t caught_by(pid_t pid)
     const std::string text = proc_text(pid, "status");
     const std::size_t at = text.find("\nSigCgt:");
     unsigned long long caught = 0;
-    return at != std::string::npos &&
-                   std::sscanf(text.c_str() + at, " SigCgt: %llx", &caught) == 1
+    return at != std::string::npos && std::sscanf(text.c_str() + at, " SigCgt: %llx", &caught) == 1
                ? caught
                : 0;
 }

@@ -86,8 +86,7 @@ void Supervisor::kill_when_due()
     }
     m_program->signal(SIGKILL);
     // A program that has changed its process group is still a descendant.
-    for (const pid_t pid :
-         descendants(own_helpers())) {
+    for (const pid_t pid : descendants(own_helpers())) {
         ::kill(pid, SIGKILL);
     }
     m_kill_at = m_now + 1s;

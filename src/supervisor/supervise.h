@@ -73,9 +73,9 @@ int supervise(Doors& doors, const Options& options);
 struct Turn;
 
 /// The supervisor proper, in the process that the guardian started. `goodbye` and `guardian` are
-/// pipes: the status is written to the one, the other ends when the guardian dies. `turn` is that of
-/// a later link of a chain. Ends the process.
-[[noreturn]] void run_program(Doors& doors, const Options& options,
-                              const std::optional<Turn>& turn, int goodbye, int guardian);
+/// pipes: the status is written to the one, the other ends when the guardian dies. `turn` is that
+/// of a later link of a chain. Ends the process.
+[[noreturn]] void run_program(Doors& doors, const Options& options, const std::optional<Turn>& turn,
+                              int goodbye, int guardian);
 
 } // namespace gpuq::supervisor

@@ -301,8 +301,8 @@ void Supervisor::journal(Event::Kind kind, const std::string& detail, Urgency ur
     m_log->record(std::move(made), urgency);
 }
 
-void run_program(Doors& doors, const Options& options, const std::optional<Turn>& turn,
-                 int goodbye, int guardian)
+void run_program(Doors& doors, const Options& options, const std::optional<Turn>& turn, int goodbye,
+                 int guardian)
 {
     Supervisor supervisor(doors, options, turn, guardian);
     const int status = supervisor.run();

@@ -33,8 +33,7 @@ constexpr std::chrono::milliseconds k_term_spread{100};
 class Supervisor {
 public:
     /// The references outlive the object; `guardian` is a descriptor that ends with the guardian.
-    Supervisor(Doors& doors, const Options& options, const std::optional<Turn>& turn,
-               int guardian);
+    Supervisor(Doors& doors, const Options& options, const std::optional<Turn>& turn, int guardian);
 
     /// From the record of the run to its end; the status of the run.
     int run();
@@ -171,7 +170,8 @@ private:
     Clock::time_point m_look_until, m_term_at, m_program_ended_at, m_last_output_at, m_phase_since;
     std::optional<Clock::time_point> m_saved_at; ///< after the notice
     bool m_ending_saved = false;
-    std::optional<Clock::time_point> m_term_due, m_kill_at, m_told_at, m_ask_again_at, m_restore_size_at;
+    std::optional<Clock::time_point> m_term_due, m_kill_at, m_told_at, m_ask_again_at,
+        m_restore_size_at;
     Clock::time_point m_next_look;
 
     struct Polled {

@@ -182,9 +182,10 @@ TEST(RunOptions, OfAShellAreTheSameButForTheTerminalAndChains)
 
 TEST(RunOptions, OfAChain)
 {
-    const auto asked = read({"--link", "20s", "--checkpoint", "out/*.pt", "--resume-args",
-                              "--resume '{}'", "--valid", "check {}", "--notice", "USR2",
-                              "--max-links", "3", "--gpu-hours", "1.5", "--until", "2026-12-24", "train.py"});
+    const auto asked =
+        read({"--link", "20s", "--checkpoint", "out/*.pt", "--resume-args", "--resume '{}'",
+              "--valid", "check {}", "--notice", "USR2", "--max-links", "3", "--gpu-hours", "1.5",
+              "--until", "2026-12-24", "train.py"});
     ASSERT_TRUE(asked);
     EXPECT_EQ(asked->asked.link, std::chrono::seconds(20));
     EXPECT_EQ(asked->asked.checkpoint, "out/*.pt");

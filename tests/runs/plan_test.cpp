@@ -318,8 +318,8 @@ TEST(PlanOfAChain, SeesInTheScriptThatItKnowsGpuq)
         EXPECT_TRUE(made.request.chain->aware) << text;
         EXPECT_EQ(made.request.chain->checkpoint, "") << text;
     }
-    EXPECT_FALSE(plan(days(7), k_lab, with_script("os.environ['GPUQ_RESUME_FROM']"))
-                     ->request.chain->aware);
+    EXPECT_FALSE(
+        plan(days(7), k_lab, with_script("os.environ['GPUQ_RESUME_FROM']"))->request.chain->aware);
 }
 
 TEST(PlanOfAChain, IsRefusedToWhatIsNotKnownToSave)

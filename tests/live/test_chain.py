@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Runs of several links, shortened to seconds. All start at once, and are looked at one by one."""
+import hashlib
+import json
+import os
+import pathlib
+import re
+import signal
+import time
+from datetime import datetime
+
+import pytest
+
+from conftest import Person, short_folder, wait_for
+
+CLUSTER = dict(nodes=2, gpus=16, lines=["KillWait=5"])
+PYTHON = "/usr/bin/python3"
+TRAINER = str(pathlib.Path(__file__).with_name("chain_trainer.py"))
+LINK = ["-t", "10", "--link", "14s"]
+LONG = ["-t", "30", "--link", "10m"]
+UNAWARE = ["--checkpoint", "out/*.zip", "--resume-args", "--resume {}"]
+
+
+def final_state(steps):
+    """Of a training that nothing disturbs."""
+    state = "begin"
+    for step in range(1, steps + 1):
+        state = hashlib.sha256(f"{state} {step}".encode()).hexdigest()
+    return f"final {state}"
+
+
+class Chain:
+    """A run of several links as its folder tells it."""
+
+    def __init__(self, person, name):
+        self.person = person
+        self.folder = wait_for(lambda: next(
+            (one for one in person.run_dirs() if self._name(one) == name), None), 20, f"run {name}")
+
+    @staticmethod
+    def _name(folder):
+        path = pathlib.Path(folder) / "run.json"
+        return json.loads(path.read_text())["request"]["name"] if path.exists() else None
+
+    def events(self, link, kind=None):
+        path = pathlib.Path(self.folder) / f"link-{link}" / "journal.jsonl"
+        if not path.exists():
+            return []
+        lines = path.read_bytes().split(b"\n")[:-1]
+        every = [json.loads(line) for line in lines]
+        return [one for one in every if kind is None or one["event"] == kind]
+
+    def event(self, link, kind, seconds=60):
+        return wait_for(lambda: self.events(link, kind), seconds,
+                        f"{kind} in link {link} of {self.folder}")[0]
+
+    def ended(self, link, seconds=60):
+        return self.event(link, "ended", seconds)
+
+    def job(self, link, seconds=30):
+        path = pathlib.Path(self.folder) / f"link-{link}" / "job.json"
+        return wait_for(lambda: path.exists() and json.loads(path.read_text())["job"], seconds, str(path))
+
+    def links(self):
+        names = (one.name for one in pathlib.Path(self.folder).iterdir())
+        return sorted(int(name[5:]) for name in names if re.fullmatch(r"link-\d+", name))
+
+    def log(self):
+        return self.person.gpuq("logs", self.job(1)).stdout
+
+    def show(self):
+        return json.loads(self.person.gpuq("show", "--json", self.job(1)).stdout)["run"]
+
+    def steps_done(self):
+        """What the program printed, link after link; each link begins where a checkpoint was."""
+        parts = []
+        for line in self.log().splitlines():
+            if line.startswith("link "):
+                parts.append({"line": line, "resumed": 0, "steps": []})
+            elif line.startswith("resumed "):
+                parts[-1]["resumed"] = int(line.split()[1])
+            elif line.startswith("step "):
+                parts[-1]["steps"].append(int(line.split()[1]))
+        return parts
+
+    def assert_unbroken(self, steps):
+        """Every link begins right after what it resumed from, and the end is that of an undisturbed one."""
+        parts = self.steps_done()
+        for part in parts:
+            assert part["steps"] == list(range(part["resumed"] + 1, part["resumed"] + 1 + len(part["steps"])))
+        assert final_state(steps) in self.log().splitlines()
+        return parts
+
+
+@pytest.fixture(scope="module")
+def home(cluster):
+    with short_folder() as home:
+        yield Person(cluster, home, cluster.as_user)
+
+
+def start(person, name, options, *words):
+    """Detached, in a folder of its own."""
+    folder = pathlib.Path(person.home) / name
+    folder.mkdir()
+    if person.user:
+        os.chown(folder, person.user.pw_uid, person.user.pw_gid)
+    done = person.gpuq("run", "--detach", "-J", name, *options, "--", *words, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return Chain(person, name)
+
+
+def trainer(*words):
+    return [PYTHON, TRAINER, *words]
+
+
+@pytest.fixture(scope="module")
+def chains(home, cluster):
+    aware = [*LINK]
+    started = {
+        "aware": start(home, "aware", aware, *trainer("--aware", "--steps", "250")),
+        "unaware": start(home, "unaware", LINK + UNAWARE, *trainer("--steps", "250", "--folder", "out")),
+        "crashes": start(home, "crashes", LINK + UNAWARE,
+                         *trainer("--steps", "90", "--folder", "out", "--crash-at", "65")),
+        "bug": start(home, "bug", LINK + UNAWARE, *trainer("--folder", "/proc/nowhere")),
+        "supervisor": start(home, "supervisor", LONG + UNAWARE, *trainer("--steps", "100", "--folder", "out")),
+        "cancelled": start(home, "cancelled", LONG + UNAWARE, *trainer("--steps", "900", "--folder", "out")),
+        "unqueued": start(home, "unqueued", LINK + UNAWARE, *trainer("--steps", "900", "--folder", "out")),
+        "stopped": start(home, "stopped", LONG + UNAWARE, *trainer("--steps", "900", "--folder", "out")),
+        "saved": start(home, "saved", LONG, *trainer("--aware", "--steps", "220")),
+        "few": start(home, "few", aware + ["--max-links", "1"], *trainer("--aware", "--steps", "900")),
+    }
+    unqueued = started["unqueued"]
+    cluster.slurm("scancel", unqueued.event(1, "next_submitted")["job"], user=home.user)
+    for name in ("saved", "supervisor"):
+        started[name].event(1, "checkpoint")
+    assert home.gpuq("stop", "--checkpoint", started["saved"].job(1)).returncode == 0
+    os.kill(started["supervisor"].event(1, "supervisor_started")["pid"], signal.SIGKILL)
+    return started
+
+
+def test_a_fault_in_the_program_before_its_first_checkpoint(chains, cluster):
+    bug = chains["bug"]
+    ended = bug.ended(1)
+    assert (ended["status"], ended["cause"]) == (1, "finished")
+    assert "continues" not in ended
+    # What waited to be the next link is gone.
+    assert wait_for(lambda: bug.show()["state"] == "ended" and bug.links() == [1], 20, "one link")
+    assert bug.show()["exit"] == 1
+
+
+def test_a_killed_supervisor(chains, cluster):
+    """The guardian frees the node, and the next link goes on from the last checkpoint."""
+    chain = chains["supervisor"]
+    assert chain.ended(1)["cause"] == "lost"
+    wait_for(lambda: chain.show()["state"] == "ended", 90, "its end")
+    parts = chain.assert_unbroken(100)
+    assert parts[1]["line"] == "link 2 cause node"
+    assert parts[1]["resumed"] >= parts[0]["steps"][-1] - 11
+    assert chain.show()["exit"] == 0
+
+
+def test_a_cancelled_link_ends_the_run(chains, cluster):
+    chain = chains["cancelled"]
+    chain.event(1, "checkpoint")
+    cluster.slurm("scancel", chain.job(1), user=chain.person.user)
+    ended = chain.ended(1)
+    assert (ended["status"], ended["cause"]) == (123, "cancelled")
+    wait_for(lambda: chain.show()["state"] == "ended", 20, "its end")
+    assert not cluster.slurm("squeue", "-h", "-n", "cancelled", "-t", "PD,R").strip()
+    assert chain.links() == [1]
+
+
+def test_a_cancelled_next_link_ends_the_run(chains, cluster):
+    chain = chains["unqueued"]
+    ended = chain.ended(1, 60)
+    assert (ended["status"], ended["cause"]) == (123, "cancelled")
+    assert "next link" in ended["detail"]
+
+
+def test_a_stop_ends_the_whole_run(chains, cluster):
+    chain = chains["stopped"]
+    chain.event(1, "checkpoint")
+    assert chain.person.gpuq("stop", chain.job(1)).returncode == 0
+    assert chain.ended(1)["cause"] == "stopped"
+    wait_for(lambda: chain.show()["state"] == "ended", 20, "its end")
+    time.sleep(2)
+    assert not cluster.slurm("squeue", "-h", "-n", "stopped", "-t", "PD,R").strip()
+
+
+def test_a_run_that_saves_stops_and_goes_on(chains):
+    chain = chains["saved"]
+    ended = chain.ended(1)
+    assert (ended["status"], ended["cause"]) == (123, "stopped")
+    assert wait_for(lambda: chain.show()["state"] == "ended", 20, "its end")
+    done = chain.person.gpuq("resume", chain.job(1))
+    assert done.returncode == 0, done.stderr
+    assert chain.show()["state"] in ("waiting", "running")
+    wait_for(lambda: chain.show()["state"] == "ended", 90, "its end")
+    parts = chain.assert_unbroken(220)
+    assert parts[1]["line"] == "link 2 cause user"
+    assert parts[1]["resumed"] == parts[0]["steps"][-1]
+    assert "leaving as told" in chain.log()
+    again = chain.person.gpuq("resume", chain.job(1))
+    assert again.returncode == 2 and "has finished" in again.stderr
+
+
+def test_a_budget_ends_it_with_everything_saved(chains):
+    chain = chains["few"]
+    ended = chain.ended(1)
+    assert (ended["status"], ended["cause"]) == (124, "time_limit")
+    assert "--max-links" in ended["detail"]
+    assert chain.events(1, "checkpoint")
+    assert not chain.events(1, "next_submitted")
+
+
+def test_a_crash_after_a_checkpoint_goes_on(chains):
+    chain = chains["crashes"]
+    assert chain.ended(1)["status"] == 7
+    wait_for(lambda: chain.show()["state"] == "ended", 90, "its end")
+    parts = chain.assert_unbroken(90)
+    assert parts[1]["line"] == "link 2 cause crash"
+    assert parts[1]["resumed"] == 60
+    assert chain.show()["exit"] == 0
+
+
+@pytest.mark.parametrize("name", ["aware", "unaware"])
+def test_a_program_through_several_links(name, chains, cluster):
+    chain = chains[name]
+    followed = chain.person.gpuq("logs", "-f", chain.job(1), timeout=150)
+    assert followed.returncode == 0, followed.stderr
+    assert followed.stdout == chain.log()
+    parts = chain.assert_unbroken(250)
+    assert len(parts) >= 3
+    show = chain.show()
+    assert (show["exit"], show["link"], show["first_job"]) == (0, len(parts), chain.job(1))
+    for link in range(1, len(parts)):
+        ended = chain.ended(link)
+        assert ended["continues"] is True
+        began = chain.event(link + 1, "program_started")
+        gap = time_of(began) - time_of(ended)
+        assert gap < 10, f"{gap} s between link {link} and the next"
+        saved = chain.events(link, "checkpoint")[-1]
+        assert time_of(ended) - time_of(saved) < 5
+        # Nothing that was saved is computed again.
+        assert parts[link]["resumed"] >= parts[link - 1]["steps"][-1] - 10
+    # The jobs of its links have done what they were to do.
+    for link in range(1, len(parts) + 1):
+        assert cluster.accounted(chain.job(link))["State"] == "COMPLETED"
+    kept = list((pathlib.Path(chain.folder) / "kept").iterdir())
+    assert len(kept) <= 2
+    assert not cluster.slurm("squeue", "-h", "-n", name, "-t", "PD,R").strip()
+
+
+def time_of(event):
+    return datetime.fromisoformat(event["at"].replace("Z", "+00:00")).timestamp()
+
+
+def test_a_program_without_checkpoints_is_told_before_it_starts(home):
+    refused = home.gpuq("run", "-t", "7d", "--", "true")
+    assert refused.returncode == 121
+    assert "--checkpoint" in refused.stderr and "gpuq-chain" in refused.stderr
+    refused = home.gpuq("run", "-t", "1h", "--max-links", "2", "--", "true")
+    assert refused.returncode == 2
+    assert "--restart-from-scratch" in refused.stderr
