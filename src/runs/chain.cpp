@@ -310,7 +310,8 @@ std::vector<std::string> failed_nodes(const Links& links)
 {
     std::vector<std::string> nodes;
     for (auto link = begin_of_count(links); link != links.end(); ++link) {
-        const bool failed = link->ending && kind_of(*link) == Kind::node && !link->host.empty();
+        const bool failed =
+            link->ending && link->ending->cause == Cause::node_failed && !link->host.empty();
         if (failed && std::find(nodes.begin(), nodes.end(), link->host) == nodes.end()) {
             nodes.push_back(link->host);
         }

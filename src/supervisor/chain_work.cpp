@@ -238,6 +238,21 @@ std::optional<JobId> recorded(Store& store, const RunKey& key, LinkNumber link)
     return job ? std::optional(job->job) : std::nullopt;
 }
 
+/// Nodes to avoid, where the queue has enough others: nothing would ever start without one.
+std::vector<std::string> avoidable(Cluster& cluster, const Request& request,
+                                   const std::vector<std::string>& nodes)
+{
+    const auto queues = nodes.empty() ? Result<std::vector<Partition>>(std::vector<Partition>{})
+                                      : cluster.partitions();
+    for (const Partition& queue : queues ? *queues : std::vector<Partition>{}) {
+        const int others = queue.most_nodes.value_or(0) - static_cast<int>(nodes.size());
+        if (queue.name == request.queue && others >= request.nodes) {
+            return nodes;
+        }
+    }
+    return {};
+}
+
 /// The job that was submitted early does not know of a pause, nor which node has failed since: it
 /// is replaced. The new one first: a crash in between leaves two jobs, of which one claims the
 /// link.
@@ -254,7 +269,6 @@ void go_on(Doors& doors, Store& store, const Options& options, const Run& run, S
 {
     NextLink next = next_of(options, length);
     next.pause = settled.verdict.pause;
-    next.exclude = settled.verdict.exclude;
     const auto there = recorded(store, run.key, next.link);
     if (there && is_withdrawn(doors, *there)) {
         settled.verdict.go = Verdict::Go::over;
@@ -269,7 +283,8 @@ void go_on(Doors& doors, Store& store, const Options& options, const Run& run, S
         settled.next = there;
         return; // whoever looks at the run next submits it
     }
-    const bool is_new_plan = next.pause.count() > 0;
+    next.exclude = avoidable(**cluster, run.request, settled.verdict.exclude);
+    const bool is_new_plan = next.pause.count() > 0 || !next.exclude.empty();
     const auto job = there && is_new_plan
                          ? replace(store, **cluster, doors.clock, run, next, *there)
                          : submit_link(store, **cluster, doors.clock, run, next);
@@ -423,7 +438,7 @@ std::string submit_next(Doors& doors, const Options& options, const Turn& turn)
         return "later " + cluster.error().text;
     }
     NextLink next = next_of(options, length);
-    next.exclude = failed_nodes(links);
+    next.exclude = avoidable(**cluster, run->request, failed_nodes(links));
     const auto job = submit_link(**store, **cluster, doors.clock, *run, next);
     return job ? fmt::format("job {}", job->value) : "later " + job.error().text;
 }

@@ -3,9 +3,9 @@
 """A training stand-in: each step hashes the state, so a step that is lost or done twice changes the end."""
 import argparse
 import hashlib
-import io
 import os
 import pathlib
+import signal
 import sys
 import time
 import zipfile
@@ -41,7 +41,10 @@ def main():
     parser.add_argument("--resume")
     parser.add_argument("--aware", action="store_true", help="looks at gpuq's variables")
     parser.add_argument("--crash-at", type=int, help="exits with 7 at this step, once")
+    parser.add_argument("--deaf", action="store_true", help="takes no notice of TERM, which Slurm may send to all")
     args = parser.parse_args()
+    if args.deaf:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     resume = args.resume or (args.aware and os.environ.get("GPUQ_RESUME_FROM"))
     folder = pathlib.Path(args.folder or os.environ["GPUQ_CHECKPOINT_DIR"])
     stop = os.environ.get("GPUQ_STOP_FILE", "") if args.aware else ""
