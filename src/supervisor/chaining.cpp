@@ -138,16 +138,7 @@ void Supervisor::notice(Killing killing, Clock::time_point until)
     m_log->record(std::move(told), Urgency::now);
     m_log->drop_stop_file();
     const Notice how = m_run->request.chain ? m_run->request.chain->notice : Notice::automatic;
-    const auto all = listeners("GPUQ_RUN_ID=" + m_options.key.text(), own_helpers());
-    for (const int signal : signals_of(how)) {
-        const std::vector<pid_t> pids = to_be_told(all, signal);
-        for (const pid_t pid : pids) {
-            ::kill(pid, signal);
-        }
-        if (!pids.empty()) {
-            return;
-        }
-    }
+    tell(listeners("GPUQ_RUN_ID=" + m_options.key.text(), own_helpers()), how);
 }
 
 void Supervisor::notice_when_due()
