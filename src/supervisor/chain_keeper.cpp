@@ -43,6 +43,13 @@ ChainKeeper::ChainKeeper(Doors& doors, const Options& options, const Run& run, T
                                                      k_longest_period);
 }
 
+ChainKeeper::~ChainKeeper()
+{
+    for (Running* running : {&m_submission, &m_looking, &m_settling}) {
+        drop(*running);
+    }
+}
+
 void ChainKeeper::begin(Steady now)
 {
     m_began = true;

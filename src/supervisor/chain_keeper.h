@@ -23,6 +23,10 @@ public:
 
     /// The references outlive the object.
     ChainKeeper(Doors& doors, const Options& options, const Run& run, Turn turn, Journal journal);
+    ChainKeeper(const ChainKeeper&) = delete;
+    ChainKeeper& operator=(const ChainKeeper&) = delete;
+    /// Whatever is under way is given up.
+    ~ChainKeeper();
 
     const Turn& turn() const { return m_turn; }
     /// The program runs.

@@ -23,6 +23,7 @@ constexpr auto k_last_grace = 5s;
 /// `gpuq stop --checkpoint` does not wait longer for the program.
 constexpr auto k_time_to_save = 600s;
 constexpr auto k_look_for_listeners = 5s;
+constexpr auto k_listeners_stay = 1s;
 
 } // namespace
 
@@ -99,17 +100,24 @@ void Supervisor::look_after_chain()
     }
 }
 
-bool Supervisor::anybody_listens() const
+/// All processes of the node are looked through for it, and a program that writes much keeps the
+/// loop busy: the last answer serves for a moment.
+bool Supervisor::anybody_listens()
 {
+    if (m_listened_at && m_now < *m_listened_at + k_listeners_stay) {
+        return m_listened;
+    }
     const auto all = listeners("GPUQ_RUN_ID=" + m_options.key.text(), own_helpers());
     const std::vector<int> signals = signals_of(m_run->request.chain->notice);
-    return std::any_of(signals.begin(), signals.end(),
-                       [&](int signal) { return !to_be_told(all, signal).empty(); });
+    m_listened = std::any_of(signals.begin(), signals.end(),
+                             [&](int signal) { return !to_be_told(all, signal).empty(); });
+    m_listened_at = m_now;
+    return m_listened;
 }
 
 /// A program that saves and that nobody can tell: it is let go right after the last checkpoint that
 /// fits.
-bool Supervisor::saves_in_its_own_time() const
+bool Supervisor::saves_in_its_own_time()
 {
     return !m_run->request.chain->aware && m_chain->has_saved() && !anybody_listens();
 }
@@ -138,16 +146,7 @@ void Supervisor::notice(Killing killing, Clock::time_point until)
     m_log->record(std::move(told), Urgency::now);
     m_log->drop_stop_file();
     const Notice how = m_run->request.chain ? m_run->request.chain->notice : Notice::automatic;
-    const auto all = listeners("GPUQ_RUN_ID=" + m_options.key.text(), own_helpers());
-    for (const int signal : signals_of(how)) {
-        const std::vector<pid_t> pids = to_be_told(all, signal);
-        for (const pid_t pid : pids) {
-            ::kill(pid, signal);
-        }
-        if (!pids.empty()) {
-            return;
-        }
-    }
+    tell(listeners("GPUQ_RUN_ID=" + m_options.key.text(), own_helpers()), how);
 }
 
 void Supervisor::notice_when_due()
@@ -222,6 +221,7 @@ void Supervisor::fenced()
 {
     m_fenced = true;
     m_chain.reset();
+    m_ending.continues = true;
     kill_for({Cause::lost, "the next link has begun: Slurm had taken this one for dead"}, 0s);
 }
 
@@ -235,6 +235,9 @@ void Supervisor::settle_when_ended()
     }
     const auto& settled = m_chain->settled();
     if (!settled) {
+        if (m_term == Term::known) {
+            wake_at(m_term_at + m_kill_wait - 1s); // out of time
+        }
         return;
     }
     if (settled->verdict.go == Verdict::Go::over) {

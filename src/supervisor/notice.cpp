@@ -5,26 +5,112 @@
 
 #include <algorithm>
 #include <csignal>
+#include <iterator>
 #include <string_view>
+#include <utility>
 
 namespace gpuq::supervisor {
 namespace {
 
-bool handles(const Listener& one, int signal)
+/// Hand signals on to what they have started, or end it.
+constexpr std::string_view k_launchers[] = {"srun",
+                                            "mpirun",
+                                            "mpiexec",
+                                            "mpiexec.hydra",
+                                            "orterun",
+                                            "prterun",
+                                            "orted",
+                                            "prted",
+                                            "hydra_pmi_proxy",
+                                            "timeout",
+                                            "torchrun",
+                                            "torch.distributed.run",
+                                            "torch.distributed.launch",
+                                            "torch.distributed.elastic",
+                                            "accelerate",
+                                            "accelerate.commands.launch",
+                                            "deepspeed",
+                                            "deepspeed.launcher.launch",
+                                            "horovodrun",
+                                            "conda",
+                                            "mamba"};
+
+/// In the command lines of children of multiprocessing and of libraries like it.
+constexpr std::string_view k_of_multiprocessing[] = {
+    "multiprocessing.spawn", "multiprocessing.forkserver", "multiprocessing.resource_tracker",
+    "loky.backend"};
+
+/// Handlers that are not the program's.
+struct OfRuntime {
+    std::string_view executable;
+    int signal;
+};
+constexpr OfRuntime k_of_runtimes[] = {
+    {"node", SIGUSR1},                      // lets debuggers in
+    {"java", SIGUSR2},                      // stops its threads
+    {"julia", SIGUSR1}, {"julia", SIGUSR2}, // measures itself, stops its threads
+    {"R", SIGUSR1},     {"R", SIGUSR2},     // quits
+};
+
+bool catches(const Listener& one, int signal)
 {
     return (one.caught >> (signal - 1) & 1) != 0;
 }
 
-bool is_srun(const Listener& one)
+std::string_view name_in(std::string_view path)
 {
-    return one.executable.substr(one.executable.rfind('/') + 1) == "srun";
+    return path.substr(path.rfind('/') + 1);
+}
+
+/// A program has no use for these: who catches them catches all there is.
+bool catches_all(const Listener& one)
+{
+    return catches(one, SIGSYS) && catches(one, SIGXFSZ) && catches(one, SIGVTALRM);
+}
+
+bool handles(const Listener& one, int signal)
+{
+    const bool of_its_runtime =
+        std::any_of(std::begin(k_of_runtimes), std::end(k_of_runtimes), [&](const OfRuntime& each) {
+            return each.signal == signal && each.executable == name_in(one.executable);
+        });
+    return catches(one, signal) && !catches_all(one) && !of_its_runtime;
+}
+
+/// The script or module that an interpreter executes, or a program's first argument.
+std::string_view script_of(const Listener& one)
+{
+    std::string_view rest = one.command_line;
+    bool is_value = true; // the program's own name comes first
+    while (!rest.empty()) {
+        const std::size_t end = std::min(rest.find('\0'), rest.size() - 1);
+        const std::string_view word = rest.substr(0, end);
+        rest.remove_prefix(end + 1);
+        if (!std::exchange(is_value, word == "-W" || word == "-X") && word.substr(0, 1) != "-") {
+            return name_in(word);
+        }
+    }
+    return {};
+}
+
+bool is_launcher(const Listener& one)
+{
+    return std::any_of(std::begin(k_launchers), std::end(k_launchers), [&](std::string_view name) {
+        return name == name_in(one.executable) || name == script_of(one);
+    });
 }
 
 bool is_of_multiprocessing(const Listener& one)
 {
-    return one.command_line.find("multiprocessing.spawn") != std::string::npos ||
-           one.command_line.find("multiprocessing.forkserver") != std::string::npos ||
-           one.command_line.find("multiprocessing.resource_tracker") != std::string::npos;
+    return std::any_of(
+        std::begin(k_of_multiprocessing), std::end(k_of_multiprocessing),
+        [&](std::string_view name) { return one.command_line.find(name) != std::string::npos; });
+}
+
+bool is_same_program(const Listener& one, const Listener& other)
+{
+    return one.executable == other.executable && !script_of(one).empty() &&
+           script_of(one) == script_of(other);
 }
 
 class Family {
@@ -37,23 +123,18 @@ public:
 
     bool may_be_told(const Listener& one) const
     {
-        if (!handles(one, m_signal) || is_srun(one)) {
+        if (!handles(one, m_signal) || is_launcher(one)) {
             return false;
         }
-        const Listener* parent = find(one.parent);
-        const bool forked = parent != nullptr && parent->executable == one.executable &&
-                            parent->command_line == one.command_line;
-        if (m_signal == SIGTERM) {
-            return !forked && !is_of_multiprocessing(one);
-        }
-        return !forked || !handles(*parent, m_signal);
+        return !is_worker(one) || (m_signal != SIGTERM && !is_handled_above(one));
     }
 
     /// A launcher: below it somebody is told.
     bool has_told_below(const Listener& one) const
     {
         return std::any_of(m_all.begin(), m_all.end(), [&](const Listener& other) {
-            return other.pid != one.pid && is_below(other, one.pid) && may_be_told(other);
+            return other.pid != one.pid && is_below(other, one.pid) &&
+                   !is_same_program(one, other) && may_be_told(other);
         });
     }
 
@@ -63,6 +144,28 @@ private:
         const auto found = std::find_if(m_all.begin(), m_all.end(),
                                         [&](const Listener& each) { return each.pid == pid; });
         return found == m_all.end() ? nullptr : &*found;
+    }
+
+    /// Executes its parent's code.
+    bool is_worker(const Listener& one) const
+    {
+        const Listener* parent = find(one.parent);
+        const bool forked = parent != nullptr && parent->executable == one.executable &&
+                            (one.image.empty() ? parent->command_line == one.command_line
+                                               : parent->image == one.image);
+        return forked || is_of_multiprocessing(one);
+    }
+
+    bool is_handled_above(const Listener& worker) const
+    {
+        const Listener* each = &worker;
+        for (std::size_t height = 0; is_worker(*each) && height <= m_all.size(); ++height) {
+            each = find(each->parent);
+            if (each == nullptr || handles(*each, m_signal)) {
+                return each != nullptr;
+            }
+        }
+        return false;
     }
 
     bool is_below(const Listener& one, pid_t ancestor) const
@@ -123,9 +226,26 @@ std::vector<Listener> listeners(const std::string& variable, const std::vector<p
     std::vector<Listener> all;
     for (const pid_t pid : pids) {
         const ProcessFacts facts = facts_of(pid);
-        all.push_back({pid, facts.parent, facts.caught, facts.executable, facts.command_line});
+        all.push_back(
+            {pid, facts.parent, facts.caught, facts.executable, facts.command_line, facts.image});
     }
     return all;
+}
+
+std::vector<pid_t> tell(const std::vector<Listener>& all, Notice notice)
+{
+    for (const int signal : signals_of(notice)) {
+        std::vector<pid_t> told = to_be_told(all, signal);
+        const auto gone = [&](pid_t pid) {
+            // It may have executed another program since it was looked at.
+            return !catches(pid, signal) || ::kill(pid, signal) != 0;
+        };
+        told.erase(std::remove_if(told.begin(), told.end(), gone), told.end());
+        if (!told.empty()) {
+            return told;
+        }
+    }
+    return {};
 }
 
 } // namespace gpuq::supervisor

@@ -19,14 +19,21 @@ struct Listener {
     std::uint64_t caught = 0; ///< SigCgt of proc(5)
     std::string executable;
     std::string command_line; ///< words ended by NUL each
+    std::string image;        ///< auxv of proc(5): of each exec another, a fork has its parent's
 };
 
 /// The processes among `all` that are to get `signal`.
 ///
-/// A child that was forked without an exec, as DataLoader workers are, has its handlers from its
-/// parent, and is told only when that does not handle the signal. Of TERM such children and those
-/// of Python's multiprocessing are never told: PyTorch gives its workers a handler to die by. srun
-/// hands signals on to all its tasks, whether they handle them or not, and is never told.
+/// A child that was forked without an exec, as DataLoader workers are, and one of Python's
+/// multiprocessing may have its handler from its parent's code, and is told only when nobody
+/// handles the signal above it, up to what started them. Of TERM such children are never told:
+/// PyTorch gives its workers a handler to die by. A process below another one of the same program,
+/// as the ranks that Lightning starts are, does not make that one a launcher.
+///
+/// Never told: what hands signals on to all below it, whether they handle them or not (srun,
+/// mpirun), what answers each signal by ending them (torchrun), and what catches the signal for
+/// ends of its own: Go's runtime, which catches all, and bash with a trap on EXIT, which dies of
+/// it.
 std::vector<pid_t> to_be_told(const std::vector<Listener>& all, int signal);
 
 /// The signals for a notice, the first that anybody handles is sent.
@@ -36,5 +43,8 @@ std::vector<int> signals_of(Notice notice);
 /// `spared` and below them, and all that were started with `variable` (NAME=VALUE), wherever they
 /// hang in the tree; supervisors excepted.
 std::vector<Listener> listeners(const std::string& variable, const std::vector<pid_t>& spared);
+
+/// Tells those of `all` that listen, each once; the told ones.
+std::vector<pid_t> tell(const std::vector<Listener>& all, Notice notice);
 
 } // namespace gpuq::supervisor

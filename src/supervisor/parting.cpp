@@ -76,6 +76,7 @@ void Supervisor::settle_or_record()
     m_observed.out_of_memory = killed_between(m_memory_before, memory_events());
     m_observed.gpu_out_of_memory = m_tail.says_gpu_out_of_memory();
     m_ending = decide(m_observed, m_doors.clock.now());
+    m_ending.continues = m_fenced;
     if (!m_chain) {
         return record_end();
     }

@@ -159,7 +159,14 @@ ProcessFacts facts_of(pid_t pid)
 {
     Process process;
     (void)read_process(pid, process);
-    return {process.parent, caught_by(pid), executable(pid), proc_text(pid, "cmdline")};
+    ProcessFacts facts;
+    facts.parent = process.parent;
+    facts.executable = executable(pid);
+    facts.command_line = proc_text(pid, "cmdline");
+    facts.image = proc_text(pid, "auxv");
+    // Last: an exec meanwhile takes handlers away and adds none.
+    facts.caught = caught_by(pid);
+    return facts;
 }
 
 std::vector<pid_t> started_with(const std::string& variable)

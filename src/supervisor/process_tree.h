@@ -29,6 +29,7 @@ struct ProcessFacts {
     std::uint64_t caught = 0; ///< SigCgt
     std::string executable;
     std::string command_line; ///< words ended by NUL each
+    std::string image;        ///< auxv: of each exec another, a fork has its parent's
 };
 ProcessFacts facts_of(pid_t pid);
 

@@ -184,6 +184,8 @@ void Supervisor::conclude_term(std::optional<Killing> killing)
         const bool may_save =
             killing->cause == Cause::preempted || killing->cause == Cause::time_limit;
         if (m_chain && may_save) {
+            // Slurm ends the job: what the program says when it leaves is not its end.
+            m_observed.killing = m_observed.killing.value_or(*killing);
             notice(*std::move(killing), m_term_at + grace);
         } else {
             kill_for(*std::move(killing), m_term_at + grace - m_now);

@@ -99,8 +99,8 @@ private:
     std::vector<std::string> words_of(const Run& run) const;
     void describe_turn(Environment& variables) const;
     void look_after_chain();
-    bool anybody_listens() const;
-    bool saves_in_its_own_time() const;
+    bool anybody_listens();
+    bool saves_in_its_own_time();
     void notice(Killing killing, Clock::time_point until);
     void notice_when_due();
     void end_when_saved();
@@ -144,7 +144,9 @@ private:
     std::optional<Turn> m_turn; ///< of a chain
     std::optional<ChainKeeper> m_chain;
     std::optional<Killing> m_notice; ///< why the program was told to save and leave
-    bool m_fenced = false;
+    bool m_fenced = false;           ///< the next link goes on
+    bool m_listened = false;
+    std::optional<Clock::time_point> m_listened_at;
     Tail m_tail;
     MemoryEvents m_memory_before;
     std::chrono::seconds m_kill_wait{0};

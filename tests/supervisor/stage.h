@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/layout.h"
+#include "posix/store.h"
 #include "runs/journal.h"
 #include "runs/record.h"
 #include "supervisor/descriptor.h"
@@ -90,6 +91,8 @@ inline void put(const std::filesystem::path& path, const std::string& text)
 ///   `ends_at`   microseconds
 ///   `walltime`  minutes
 ///   `down`      complete() is unreachable while it exists
+///   `deaf`      jobs can not be submitted, cancelled or listed while it exists
+///   `jobs/ID`   the comment of a job that waits
 ///   `calls`     what was asked, a line each
 class SlurmModel : public Cluster {
 public:
@@ -100,6 +103,12 @@ public:
     Result<Job> job(JobId id) override
     {
         log("job");
+        if (std::filesystem::exists(file_of(id))) {
+            Job waiting;
+            waiting.id = id;
+            waiting.state = JobState::pending;
+            return waiting;
+        }
         const std::string state = contents(m_folder / "state");
         if (state.empty()) {
             return fail(Error::Kind::unreachable, "down");
@@ -134,27 +143,60 @@ public:
     Result<std::vector<Node>> nodes() override { return no(); }
     Result<Inventory> inventory() override { return no(); }
     Result<AllJobs> all_jobs() override { return no(); }
-    Result<std::vector<Job>> own_jobs() override { return no(); }
+    Result<std::vector<Job>> own_jobs() override
+    {
+        TRY(answers("list"));
+        std::vector<Job> jobs;
+        for (const auto& entry : std::filesystem::directory_iterator(m_folder / "jobs")) {
+            Job job;
+            job.id.value = static_cast<std::uint32_t>(std::stoul(entry.path().filename()));
+            job.state = JobState::pending;
+            job.comment = contents(entry.path());
+            jobs.push_back(job);
+        }
+        return jobs;
+    }
     Result<bool> has_first_step(JobId) override { return no(); }
     Result<Started> start_now(const JobSpec&, const std::vector<std::string>&, bool,
                               const Before&) override
     {
         return no();
     }
-    Result<JobId> submit(const JobSpec&, const std::string&,
+    Result<JobId> submit(const JobSpec& spec, const std::string&,
                          const std::vector<std::string>&) override
     {
-        return no();
+        TRY(answers("submit " + spec.comment));
+        JobId id{43};
+        while (std::filesystem::exists(file_of(id))) {
+            ++id.value;
+        }
+        put(file_of(id), spec.comment);
+        return id;
     }
     Result<StepProcess> start_step(JobId, const std::vector<std::string>&, bool) override
     {
         return no();
     }
     void abandon(const StepProcess&) override {}
-    Result<void> cancel(JobId) override { return no(); }
+    Result<void> cancel(JobId id) override
+    {
+        TRY(answers("cancel " + std::to_string(id.value)));
+        std::filesystem::remove(file_of(id));
+        return {};
+    }
 
 private:
     static Error no() { return fail(Error::Kind::internal, "a supervisor never asks this"); }
+    std::filesystem::path file_of(JobId id) const
+    {
+        return m_folder / "jobs" / std::to_string(id.value);
+    }
+    Result<void> answers(const std::string& question)
+    {
+        log(question);
+        return std::filesystem::exists(m_folder / "deaf") ? fail(Error::Kind::unreachable, "deaf")
+                                                          : Result<void>{};
+    }
     void log(const std::string& line)
     {
         std::ofstream(m_folder / "calls", std::ios::app) << line << "\n";
@@ -324,7 +366,7 @@ public:
         options.patience.stalled = 500ms;
         options.patience.closing = 300ms;
         options.patience.leftover_output = 100ms;
-        std::filesystem::create_directories(m_root / "slurm");
+        std::filesystem::create_directories(m_root / "slurm" / "jobs");
         std::filesystem::create_directories(m_root / "state" / layout::inbox(run.key));
     }
     static Stage shell(const std::string& text) { return Stage({"/bin/sh", "-c", text}); }
@@ -497,7 +539,11 @@ private:
             [this]() -> Result<std::unique_ptr<Cluster>> {
                 return std::unique_ptr<Cluster>(std::make_unique<SlurmModel>(m_root / "slurm"));
             },
-            [](const Request& request) { return request.program; }, [this] { return kill_wait; }};
+            [](const Request& request) { return request.program; }, [this] { return kill_wait; },
+            [](const std::string& folder) -> Result<std::unique_ptr<Store>> {
+                TRY_ASSIGN(auto store, PosixStore::open(folder));
+                return std::unique_ptr<Store>(std::move(store));
+            }};
         return supervise(doors, options);
     }
     pid_t m_guardian = -1;

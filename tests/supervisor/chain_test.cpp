@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/chain.h"
+#include "stage.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+namespace gpuq::supervisor {
+namespace {
+
+using std::chrono::seconds;
+
+/// Saves a safetensors file without tensors, which has its name only when it is whole.
+constexpr const char* k_shell = R"(
+save() {
+    printf '\002\000\000\000\000\000\000\000{}' >"$GPUQ_CHECKPOINT_DIR/.new"
+    mv "$GPUQ_CHECKPOINT_DIR/.new" "$GPUQ_CHECKPOINT_DIR/step-$1.safetensors"
+}
+stay() { while :; do sleep 0.02; done; }
+kept() { until [ -e "$GPUQ_CHECKPOINT_DIR/../kept/step-$1.safetensors" ]; do sleep 0.02; done; }
+)";
+
+/// A link that ends so soon after its start; its program is told 2.5 s before.
+class Link : public Stage {
+public:
+    explicit Link(const std::string& program, std::chrono::milliseconds length = 60s)
+        : Stage({"/bin/sh", "-c", k_shell + program, "program"})
+    {
+        run.submitted_at = RealClock().now();
+        run.request.walltime = std::chrono::minutes{10};
+        run.request.chain = Chain{};
+        run.request.chain->supervisor = "/opt/gpuq/bin/gpuq-supervisor";
+        run.request.chain->link = length > 5s ? 50s : 5s;
+        run.request.chain->from_scratch = true;
+        options.ends_at = RealClock().now() + length;
+    }
+
+    void ask(const std::string& name) const
+    {
+        const std::string inbox = state(layout::inbox(run.key));
+        put(inbox + "/.new", to_json(StopRequest{"ada@login1", Time{}}));
+        std::filesystem::rename(inbox + "/.new", inbox + "/" + name);
+    }
+    std::string checkpoint(int step) const
+    {
+        return state(layout::checkpoints(run.key)) / fmt::format("step-{}.safetensors", step);
+    }
+    std::vector<Event::Kind> kinds() const
+    {
+        std::vector<Event::Kind> kinds;
+        for (const Event& each : events()) {
+            kinds.push_back(each.kind);
+        }
+        return kinds;
+    }
+    std::vector<Event> events_of(Event::Kind kind) const
+    {
+        std::vector<Event> found;
+        for (const Event& each : events()) {
+            if (each.kind == kind) {
+                found.push_back(each);
+            }
+        }
+        return found;
+    }
+    /// Jobs that wait in Slurm: their comments.
+    std::set<std::string> waiting() const
+    {
+        std::set<std::string> comments;
+        for (const auto& entry : std::filesystem::directory_iterator(root() / "slurm" / "jobs")) {
+            comments.insert(contents(entry.path()));
+        }
+        return comments;
+    }
+    std::set<std::string> next() const { return {job_comment(run.key, LinkNumber{2})}; }
+    bool has_next_on_disk() const
+    {
+        return std::filesystem::exists(state(layout::job_json(run.key, LinkNumber{2})));
+    }
+    std::set<std::string> names(const std::string& folder) const
+    {
+        std::set<std::string> found;
+        std::error_code none;
+        for (const auto& entry : std::filesystem::directory_iterator(state(folder), none)) {
+            found.insert(entry.path().filename());
+        }
+        return found;
+    }
+};
+
+using Kind = Event::Kind;
+
+const std::string k_saves_and = "trap 'save 1; %; ' USR1; echo ready; stay";
+
+std::string saves_and(const std::string& leaves)
+{
+    std::string text = k_saves_and;
+    return text.replace(text.find('%'), 1, leaves);
+}
+
+class Leaving : public testing::TestWithParam<const char*> {};
+
+TEST_P(Leaving, AfterTheNoticeGoesOnWhenItHasSaved)
+{
+    Link link(saves_and(GetParam()), 2700ms);
+    Client client = link.begin();
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_TRUE(client.ended->ending.continues);
+    client.close_all();
+    EXPECT_EQ(link.wait(), 0);
+    EXPECT_EQ(link.kinds(), (std::vector<Kind>{Kind::supervisor_started, Kind::program_started,
+                                               Kind::next_submitted, Kind::noticed,
+                                               Kind::checkpoint, Kind::ended}));
+    EXPECT_EQ(link.event(Kind::next_submitted)->job, 43U);
+    EXPECT_EQ(link.event(Kind::noticed)->detail, "limit");
+    EXPECT_EQ(link.event(Kind::checkpoint)->detail, link.checkpoint(1));
+    EXPECT_TRUE(link.event(Kind::ended)->continues);
+    EXPECT_TRUE(std::filesystem::exists(link.link_file("stop")));
+    EXPECT_EQ(link.waiting(), link.next());
+    EXPECT_EQ(link.names(layout::kept(link.run.key)), std::set<std::string>{"step-1.safetensors"});
+}
+
+INSTANTIATE_TEST_SUITE_P(Chained, Leaving,
+                         testing::Values("exit 85", "exit 0", "exit 1", "kill -KILL $$"),
+                         [](const auto& cell) {
+                             std::string name = cell.param;
+                             std::erase_if(name, [](char each) { return !std::isalnum(each); });
+                             return name;
+                         });
+
+TEST(Chained, AProgramThatStaysAfterItHasSavedIsEnded)
+{
+    Link link("trap 'save 1' USR1; stay", 8000ms);
+    link.run.request.chain->link = 15s; // told 7.5 s before
+    Client client = link.begin();
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_TRUE(client.ended->ending.continues);
+    EXPECT_EQ(client.ended->ending.cause, Cause::time_limit);
+    EXPECT_LT(client.ended->ending.at - link.event(Kind::checkpoint)->at, 3s);
+}
+
+TEST(Chained, AProgramThatDoesNotHearIsEndedAtTheEnd)
+{
+    Link link("trap '' USR1; stay", 1000ms);
+    Client client = link.begin();
+    ASSERT_TRUE(client.reads_to_the_end());
+    const Ending& ending = client.ended->ending;
+    EXPECT_EQ(ending.cause, Cause::time_limit);
+    EXPECT_TRUE(ending.continues) << "it may begin again from scratch";
+    EXPECT_GE(ending.at, *link.options.ends_at);
+    EXPECT_LT(ending.at, *link.options.ends_at + 2s);
+}
+
+TEST(Chained, WithoutACheckpointNothingBeginsAgainByItself)
+{
+    Link link("stay", 700ms);
+    link.run.request.chain->from_scratch = false;
+    Client client = link.begin();
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_EQ(client.ended->ending.status, 124);
+    EXPECT_FALSE(client.ended->ending.continues);
+    client.close_all();
+    EXPECT_EQ(link.wait(), 124);
+    EXPECT_EQ(link.waiting(), std::set<std::string>{});
+    EXPECT_FALSE(link.has_next_on_disk());
+}
+
+TEST(Chained, ASaveThatIsTooLateLeavesTheOneBefore)
+{
+    Link link(
+        "save 1; trap 'printf half >$GPUQ_CHECKPOINT_DIR/step-2.safetensors; stay' USR1; stay",
+        2700ms);
+    Client client = link.begin();
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_TRUE(client.ended->ending.continues);
+    EXPECT_EQ(client.ended->ending.cause, Cause::time_limit);
+    EXPECT_GE(client.ended->ending.at, *link.options.ends_at);
+    const auto saved = link.events_of(Kind::checkpoint);
+    ASSERT_EQ(saved.size(), 1U);
+    EXPECT_EQ(saved.front().detail, link.checkpoint(1));
+    EXPECT_TRUE(std::filesystem::exists(link.checkpoint(2))) << "the next link puts it aside";
+}
+
+TEST(Chained, AProgramThatCanNotBeToldLeavesAfterTheLastSaveThatFits)
+{
+    Link link("step=0; while :; do step=$((step+1)); save $step; sleep 0.7; done", 3400ms);
+    Client client = link.begin();
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_TRUE(client.ended->ending.continues);
+    const auto saved = link.events_of(Kind::checkpoint);
+    ASSERT_GE(saved.size(), 3U);
+    const auto usual = saved.back().at - saved[saved.size() - 2].at;
+    const Time end = *link.options.ends_at;
+    EXPECT_GT(saved.back().at + usual * 1.1, end) << "another one would have fitted";
+    const Time told = link.event(Kind::noticed)->at;
+    EXPECT_GE(told, saved.back().at);
+    EXPECT_LT(client.ended->ending.at - told, 1s);
+    EXPECT_LT(client.ended->ending.at, end);
+}
+
+TEST(Chained, AProgramThatHasFinishedLeavesNoNextLink)
+{
+    Link link("until [ -e go ]; do sleep 0.02; done");
+    Client client = link.begin();
+    link.awaited(Kind::next_submitted);
+    EXPECT_EQ(link.waiting(), link.next());
+    put(link.root() / "go", "");
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_EQ(client.ended->ending, (Ending{0, Cause::finished, "", client.ended->ending.at}));
+    client.close_all();
+    EXPECT_EQ(link.wait(), 0);
+    EXPECT_EQ(link.waiting(), std::set<std::string>{});
+    EXPECT_FALSE(link.has_next_on_disk());
+}
+
+TEST(Chained, AProgramThatFinishesAtOnceLeavesNoNextLink)
+{
+    Link link("exit 0");
+    Client client = link.begin();
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_EQ(client.ended->ending.cause, Cause::finished);
+    EXPECT_EQ(link.waiting(), std::set<std::string>{});
+    EXPECT_FALSE(link.has_next_on_disk());
+}
+
+TEST(Chained, AProgramThatFinishesWhileItIsToldHasFinished)
+{
+    Link link("trap 'exit 0' USR1; stay", 2700ms);
+    Client client = link.begin();
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_EQ(client.ended->ending.cause, Cause::finished);
+    EXPECT_FALSE(client.ended->ending.continues);
+    EXPECT_EQ(link.waiting(), std::set<std::string>{});
+}
+
+TEST(Chained, ACrashBeforeTheFirstCheckpointEndsTheRun)
+{
+    Link link("exit 3");
+    Client client = link.begin();
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_EQ(client.ended->ending.status, 3);
+    EXPECT_FALSE(client.ended->ending.continues);
+    client.close_all();
+    EXPECT_EQ(link.wait(), 3);
+    EXPECT_EQ(link.waiting(), std::set<std::string>{});
+}
+
+TEST(Chained, ACrashAfterACheckpointGoesOn)
+{
+    Link link("save 1; exit 3");
+    Client client = link.begin();
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_TRUE(client.ended->ending.continues);
+    EXPECT_EQ(link.event(Kind::checkpoint)->detail, link.checkpoint(1));
+    EXPECT_EQ(link.waiting(), link.next());
+}
+
+TEST(Chained, AStopThatLetsItSaveEndsTheRun)
+{
+    Link link(saves_and("exit 0"));
+    Client client = link.begin();
+    ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\n"; }));
+    link.ask(layout::k_save_and_stop_request);
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_EQ(client.ended->ending.status, 123);
+    EXPECT_EQ(client.ended->ending.detail, "by ada@login1, who let it save first");
+    EXPECT_FALSE(client.ended->ending.continues);
+    EXPECT_EQ(link.event(Kind::noticed)->detail, "stop");
+    EXPECT_EQ(link.event(Kind::checkpoint)->detail, link.checkpoint(1));
+    EXPECT_EQ(link.waiting(), std::set<std::string>{});
+}
+
+TEST(Chained, AStopWhileItSavesDoesNotWait)
+{
+    Link link("trap 'echo told' USR1; stay");
+    Client client = link.begin();
+    link.ask(layout::k_save_and_stop_request);
+    ASSERT_TRUE(client.reads_until([&] { return client.out == "told\n"; }));
+    client.say(wire::Stop{"ada@login1"});
+    const auto before = std::chrono::steady_clock::now();
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_LT(std::chrono::steady_clock::now() - before, 2s);
+    EXPECT_EQ(client.ended->ending.detail, "by ada@login1");
+    EXPECT_EQ(client.ended->ending.status, 123);
+    EXPECT_EQ(link.waiting(), std::set<std::string>{});
+}
+
+TEST(Chained, ToldByAPreemptionItGoesOnAsPreempted)
+{
+    Link link(saves_and("exit 0"));
+    link.slurm("state", std::to_string(static_cast<int>(JobState::preempted)));
+    Client client = link.begin();
+    ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\n"; }));
+    link.awaited(Kind::next_submitted);
+    ::kill(link.supervisor(), SIGTERM);
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_EQ(client.ended->ending.cause, Cause::preempted);
+    EXPECT_TRUE(client.ended->ending.continues);
+    EXPECT_EQ(link.event(Kind::noticed)->detail, "preempted");
+    EXPECT_EQ(link.waiting(), link.next());
+}
+
+TEST(Chained, ALinkWhoseNextHasBegunDiesAtOnceAndLeavesThatAlone)
+{
+    Link link("trap '' TERM USR1; setsid sleep 1000 & echo $!; stay");
+    Client client = link.begin();
+    link.awaited(Kind::next_submitted);
+    ASSERT_TRUE(client.reads_until([&] { return client.started && client.out.ends_with("\n"); }));
+    const std::string calls = link.slurm_calls();
+    put(link.state(layout::claim(link.run.key, LinkNumber{2})), "43\n");
+    const auto before = std::chrono::steady_clock::now();
+    EXPECT_TRUE(
+        eventually([&] { return is_gone(client.started->pid) && is_gone(std::stoi(client.out)); }));
+    EXPECT_LT(std::chrono::steady_clock::now() - before, 2s);
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_EQ(client.ended->ending.cause, Cause::lost);
+    EXPECT_TRUE(client.ended->ending.continues);
+    client.close_all();
+    EXPECT_EQ(link.wait(), 0);
+    EXPECT_EQ(link.slurm_calls(), calls + "complete 42 0\n");
+    EXPECT_EQ(link.waiting(), link.next());
+}
+
+TEST(Chained, WithoutAnAnswerOfSlurmItStillGoesOn)
+{
+    Link link(saves_and("exit 85"), 2700ms);
+    link.slurm("deaf", "");
+    Client client = link.begin();
+    EXPECT_EQ(link.awaited(Kind::next_failed).detail, "deaf");
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_TRUE(client.ended->ending.continues) << "whoever looks at the run submits it";
+    client.close_all();
+    EXPECT_EQ(link.wait(), 0);
+    EXPECT_EQ(link.waiting(), std::set<std::string>{});
+}
+
+/// A second link, of a run whose first one has saved and ended so.
+class Second : public Link {
+public:
+    Second(const std::string& program, bool continues)
+        : Link(program)
+    {
+        options.link = LinkNumber{1};
+        put_past(continues);
+        options.link = LinkNumber{2};
+    }
+
+private:
+    void put_past(bool continues)
+    {
+        const Time now = RealClock().now();
+        std::filesystem::create_directories(link_file(""));
+        std::filesystem::create_directories(state(layout::checkpoints(run.key)));
+        put(checkpoint(7), std::string("\2\0\0\0\0\0\0\0{}", 10));
+        Event started{Event::Kind::supervisor_started, now - seconds{120}};
+        Event saved{Event::Kind::checkpoint, now};
+        saved.detail = checkpoint(7);
+        Event ended{Event::Kind::ended, now};
+        ended.status = 124;
+        ended.cause = Cause::time_limit;
+        ended.continues = continues;
+        put(link_file("journal.jsonl"), to_line(started) + to_line(saved) + to_line(ended));
+        put(link_file("job.json"), to_json(LinkJob{"test", JobId{41}, now, true}));
+    }
+};
+
+TEST(SecondLink, IsToldWhereToGoOn)
+{
+    Second link("echo $0 $*; env | sort", true);
+    link.run.request.chain->resume_args = {"--resume", "{}"};
+    link.run.request.env = {{"WANDB_RESUME", "must"}};
+    ::setenv("RANK", "3", 1);
+    ::setenv("MASTER_ADDR", "n7", 1);
+    ::setenv("MASTER_PORT", "29500", 1);
+    Client client = link.begin();
+    for (const char* name : {"RANK", "MASTER_ADDR", "MASTER_PORT"}) {
+        ::unsetenv(name);
+    }
+    ASSERT_TRUE(client.reads_to_the_end());
+    const auto says = [&](const std::string& line) {
+        return ("\n" + client.out).find("\n" + line + "\n") != std::string::npos;
+    };
+    const auto sets = [&](const std::string& name) {
+        return ("\n" + client.out).find("\n" + name + "=") != std::string::npos;
+    };
+    EXPECT_TRUE(says("program --resume " + link.checkpoint(7))) << client.out;
+    EXPECT_TRUE(says("GPUQ_CAUSE=timeout"));
+    EXPECT_TRUE(says("GPUQ_LINK=2"));
+    EXPECT_TRUE(says("GPUQ_RUN_ID=" + link.run.key.text()));
+    EXPECT_TRUE(says("GPUQ_RESUME_FROM=" + link.checkpoint(7)));
+    EXPECT_TRUE(says("MASTER_PORT=20042"));
+    EXPECT_TRUE(says("WANDB_RUN_ID=" + link.run.key.text()));
+    EXPECT_TRUE(says("WANDB_RESUME=must"));
+    EXPECT_FALSE(sets("MASTER_ADDR"));
+    EXPECT_FALSE(sets("RANK"));
+    const auto at = client.out.find("GPUQ_DEADLINE=");
+    ASSERT_NE(at, std::string::npos);
+    const Time deadline{seconds{std::stoll(client.out.substr(at + 14))}};
+    const Time end = link.event(Kind::supervisor_started)->at + link.run.request.chain->link;
+    EXPECT_LT(end, *link.options.ends_at) << "a link may be shorter than its job";
+    EXPECT_LE(deadline, end + 1s);
+    EXPECT_GE(deadline, end - 1s);
+    EXPECT_EQ(link.event(Kind::resumed)->detail, link.checkpoint(7));
+}
+
+TEST(SecondLink, OfARunThatIsOverLeavesAtOnce)
+{
+    Second link("echo ran", false);
+    const auto before = std::chrono::steady_clock::now();
+    Client client = link.begin();
+    EXPECT_EQ(link.wait(), 0);
+    EXPECT_LT(std::chrono::steady_clock::now() - before, 2s);
+    EXPECT_TRUE(link.events().empty());
+    EXPECT_FALSE(std::filesystem::exists(link.state(layout::claim(link.run.key, LinkNumber{2}))));
+}
+
+TEST(Chained, TheNewestTwoCheckpointsAreKept)
+{
+    Link link("for step in 1 2 3; do save $step; kept $step; rm $GPUQ_CHECKPOINT_DIR/*; done");
+    Client client = link.begin();
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_EQ(link.names(layout::kept(link.run.key)),
+              (std::set<std::string>{"step-2.safetensors", "step-3.safetensors"}));
+}
+
+TEST(NotChained, ARunPaysNothing)
+{
+    Stage stage = Stage::shell("ps -o pid= --ppid $PPID | wc -l");
+    Client client = stage.begin();
+    ASSERT_TRUE(client.reads_to_the_end());
+    client.close_all();
+    EXPECT_EQ(stage.wait(), 0);
+    EXPECT_EQ(std::stoi(client.out), 1) << "the program is the supervisor's only child";
+    EXPECT_EQ(stage.slurm_calls(), "complete 42 0\n");
+    std::set<std::string> files;
+    for (const auto& entry : std::filesystem::directory_iterator(stage.link_file(""))) {
+        files.insert(entry.path().filename());
+    }
+    files.erase("reserve"); // not on every file system
+    EXPECT_EQ(files, (std::set<std::string>{"claim", "err.log", "heartbeat", "journal.jsonl",
+                                            "order", "out.log"}));
+    EXPECT_FALSE(std::filesystem::exists(stage.state(layout::kept(stage.run.key))));
+    EXPECT_FALSE(
+        std::filesystem::exists(stage.state(layout::link_dir(stage.run.key, LinkNumber{2}))));
+}
+
+} // namespace
+} // namespace gpuq::supervisor
