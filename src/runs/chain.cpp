@@ -242,6 +242,11 @@ std::optional<Restart> restart_from_word(std::string_view text)
     return std::nullopt;
 }
 
+bool is_after_notice(Time modified, const std::optional<Time>& noticed_at)
+{
+    return noticed_at && modified + 1s >= *noticed_at;
+}
+
 LinkPast link_past(LinkNumber link, const std::vector<Event>& journal)
 {
     LinkPast past;
@@ -258,7 +263,7 @@ LinkPast link_past(LinkNumber link, const std::vector<Event>& journal)
         case Event::Kind::checkpoint:
             past.checkpoint = event.detail.value_or("");
             past.saved_after_notice =
-                past.saved_after_notice || (past.noticed_at && event.at >= *past.noticed_at);
+                past.saved_after_notice || is_after_notice(event.at, past.noticed_at);
             break;
         case Event::Kind::ended:
             past.ending = Ending{event.status.value_or(static_cast<int>(ExitStatus::lost)),

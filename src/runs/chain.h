@@ -29,6 +29,10 @@ struct LinkPast {
     bool operator==(const LinkPast&) const = default;
 };
 
+/// That a file was written after a notice. A second before counts as well: the kernel's clock for
+/// files ticks every 4 ms, and file servers have their own.
+bool is_after_notice(Time modified, const std::optional<Time>& noticed_at);
+
 /// What a journal tells of its link.
 LinkPast link_past(LinkNumber link, const std::vector<Event>& journal);
 

@@ -198,7 +198,7 @@ void ChainKeeper::looked(Sights sights, Steady now)
         event.detail = newest->found.path;
         event.from = newest->found.step;
         event.to = newest->found.bytes;
-        if (m_self.noticed_at && newest->found.modified >= *m_self.noticed_at) {
+        if (is_after_notice(newest->found.modified, m_self.noticed_at)) {
             m_self.saved_after_notice = true;
             m_saved_since = m_saved_since.value_or(now);
         }

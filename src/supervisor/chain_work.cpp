@@ -153,7 +153,7 @@ void take_what_it_saved(LinkPast& past, const Sights& sights, const Chain& chain
     }
     past.checkpoint = newest->found.path;
     past.saved_after_notice =
-        past.saved_after_notice || (past.noticed_at && newest->found.modified >= *past.noticed_at);
+        past.saved_after_notice || is_after_notice(newest->found.modified, past.noticed_at);
 }
 
 Sights kept_sights(Store& store, const Run& run)

@@ -24,6 +24,8 @@ using namespace std::chrono_literals;
 constexpr auto k_longest_pause = 30s;
 /// A helper that is silent for so long is taken for hung.
 constexpr auto k_helper_patience = 60s;
+/// A killed helper that hangs in the kernel, with a disk, is left to whoever reaps all children.
+constexpr auto k_dying = 200ms;
 
 void be_quiet_and_small(int answer)
 {
@@ -79,7 +81,9 @@ std::string Helper::finish()
     read_more();
     m_answer.reset();
     ::kill(m_pid, SIGKILL);
-    while (::waitpid(m_pid, nullptr, 0) < 0 && errno == EINTR) {
+    const auto until = std::chrono::steady_clock::now() + k_dying;
+    while (::waitpid(m_pid, nullptr, WNOHANG) == 0 && std::chrono::steady_clock::now() < until) {
+        ::poll(nullptr, 0, 1);
     }
     return std::move(m_said);
 }

@@ -23,7 +23,8 @@ public:
     int answer() const { return m_answer.get(); }
     /// Takes what is there; true when the helper has said all. For answers of any length.
     bool read_more();
-    /// What it said up to now or its end; reaps it. Empty: no answer.
+    /// What it said up to now or its end; ends and reaps it, unless it can't be killed at once.
+    /// Empty: no answer.
     std::string finish();
     pid_t pid() const { return m_pid; }
 

@@ -131,7 +131,11 @@ INSTANTIATE_TEST_SUITE_P(Chained, Leaving,
 
 TEST(Chained, AProgramThatStaysAfterItHasSavedIsEnded)
 {
-    Link link("trap 'save 1' USR1; stay", 8000ms);
+    // The clock of its file server is behind.
+    Link link(
+        "late() { save 1; touch -d '-0.5 seconds' $GPUQ_CHECKPOINT_DIR/step-1.safetensors; }; "
+        "trap late USR1; stay",
+        8000ms);
     link.run.request.chain->link = 15s; // told 7.5 s before
     Client client = link.begin();
     ASSERT_TRUE(client.reads_to_the_end());
