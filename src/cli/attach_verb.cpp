@@ -114,7 +114,7 @@ private:
 
     void tell_where(const Run& run, const SessionOptions& options) const
     {
-        const std::uint32_t job = m_status.job->job.value;
+        const std::uint32_t job = m_status.first_job.value_or(m_status.job->job).value;
         if (m_globals.quiet || options.over) {
             return;
         }

@@ -200,9 +200,11 @@ void add_chain(Lines& lines, const RunStatus& status, Time now)
     const auto used = time_used(status.links, now);
     const double gpus = request.gpus.count * request.nodes;
     const double hours = std::chrono::duration<double, std::ratio<3600>>(used).count();
-    field(lines, "link",
-          fmt::format("{} of about {}, of {} each", status.link.value,
-                      expected_links(request, status.links, now), in_words(chain.link)));
+    const std::string count = status.state == RunState::ended
+                                  ? fmt::format("{}", status.link.value)
+                                  : fmt::format("{} of about {}", status.link.value,
+                                                expected_links(request, status.links, now));
+    field(lines, "link", fmt::format("{}, of {} each", count, in_words(chain.link)));
     field(lines, "used",
           fmt::format("{} of {}, {:.1f} GPU-hours", in_words(used), to_text(request.walltime),
                       hours * gpus));

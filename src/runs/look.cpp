@@ -203,7 +203,7 @@ private:
     /// A job that nobody wrote down, because its client died or its answer was lost.
     void adopt(const Evidence& seen)
     {
-        if (seen.job && !seen.job_recorded) {
+        if (seen.job && !seen.job_recorded && !may_be_asked_for_again(seen, m_now)) {
             (void)m_doors.store.write_once(layout::job_json(seen.key, seen.link),
                                            to_json(*seen.job));
             (void)m_doors.store.write_once(layout::job_index(seen.job->cluster, seen.job->job),

@@ -246,6 +246,14 @@ RunStatus running_by_slurm(const Evidence& seen, const Job& job)
     return status;
 }
 
+RunStatus submitting(const Evidence& seen)
+{
+    RunStatus status = blank(seen);
+    status.state = RunState::submitting;
+    status.job.reset();
+    return status;
+}
+
 RunStatus from_job(const Evidence& seen, const Job& job, Time now)
 {
     if (job.state == JobState::pending) {
@@ -256,6 +264,9 @@ RunStatus from_job(const Evidence& seen, const Job& job, Time now)
     }
     if (!is_over(job.state)) {
         return running_by_slurm(seen, job);
+    }
+    if (may_be_asked_for_again(seen, now)) {
+        return submitting(seen);
     }
     if (const auto* past = std::get_if<PastJob>(&seen.past); past && is_over(past->state)) {
         return from_accounting(seen, now);
@@ -328,6 +339,13 @@ RunStatus conclude(const Evidence& seen, Time now)
             [&](const Job& job) { return from_job(seen, job, now); },
         },
         seen.slurm);
+}
+
+bool may_be_asked_for_again(const Evidence& seen, Time now)
+{
+    const auto* job = std::get_if<Job>(&seen.slurm);
+    return job != nullptr && job->state == JobState::failed && !seen.job_recorded &&
+           !had_supervisor(seen) && !seen.stop && now - seen.key.made_at() < k_never_submitted;
 }
 
 bool has_ended_on_disk(const Evidence& seen)

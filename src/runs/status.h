@@ -101,6 +101,10 @@ constexpr const char* k_no_next_link = "NextLink";
 /// else unknown, which is never "ended".
 RunStatus conclude(const Evidence& evidence, Time now);
 
+/// True for a job that Slurm has ended by itself because it could not tell its client of it: the
+/// client, which has not written it down, may be asking for another one.
+bool may_be_asked_for_again(const Evidence& evidence, Time now);
+
 /// True when the supervisor or a client has written down how the run ended.
 bool has_ended_on_disk(const Evidence& evidence);
 
