@@ -275,10 +275,6 @@ struct Overload : Cases... {
 template <typename... Cases>
 Overload(Cases...) -> Overload<Cases...>;
 
-} // namespace
-
-namespace {
-
 /// The link is over, as Slurm has it, and did not say how: the next one judges that when it starts.
 /// Nothing where there is none, or none any more.
 std::optional<RunStatus> handed_on(const Evidence& seen)
@@ -286,8 +282,10 @@ std::optional<RunStatus> handed_on(const Evidence& seen)
     const auto* next = std::get_if<Job>(&seen.next_slurm);
     const auto* job = std::get_if<Job>(&seen.slurm);
     const bool is_gone = std::holds_alternative<NoSuchJob>(seen.slurm);
-    const bool lost =
-        is_gone || (job != nullptr && is_over(job->state) && job->state != JobState::cancelled);
+    const auto* past = std::get_if<PastJob>(&seen.past);
+    const bool was_cancelled = past != nullptr && past->state == JobState::cancelled;
+    const bool lost = (is_gone && !was_cancelled) ||
+                      (job != nullptr && is_over(job->state) && job->state != JobState::cancelled);
     if (next == nullptr || is_over(next->state) || !lost) {
         return std::nullopt;
     }
@@ -309,6 +307,10 @@ RunStatus conclude(const Evidence& seen, Time now)
         return ended_by_journal(seen, *end);
     }
     if (end != nullptr && !seen.ended) { // nobody could submit the next link
+        if (seen.stop) {
+            return ended(seen, Ending{number(ExitStatus::stopped), Cause::stopped,
+                                      by_whom(*seen.stop), seen.stop->at});
+        }
         RunStatus status = blank(seen);
         status.state = RunState::waiting;
         status.reason = k_no_next_link;
