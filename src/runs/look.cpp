@@ -235,13 +235,19 @@ private:
             status.state == RunState::waiting && status.reason == k_no_next_link;
         const bool has_answer = std::holds_alternative<Job>(seen.slurm) ||
                                 std::holds_alternative<NoSuchJob>(seen.slurm);
-        if (!(is_over || has_no_next) || !has_answer || seen.next || !seen.job || !seen.run ||
-            !seen.run->request.chain || seen.stop) {
+        if (!(is_over || has_no_next) || !has_answer || (seen.next && !next_failed(seen)) ||
+            !seen.job || !seen.run || !seen.run->request.chain || seen.stop) {
             return false;
         }
         std::vector<LinkPast> links = read_links(m_doors.store, seen.key, seen.link);
         if (is_over) {
             links.back().ending = status.ending;
+        }
+        if (seen.next) {
+            LinkPast failed;
+            failed.link = LinkNumber{seen.link.value + 1};
+            failed.ending = Ending{static_cast<int>(ExitStatus::lost), Cause::lost, "", m_now};
+            links.push_back(failed);
         }
         const Verdict verdict = judge(seen.run->request, links, m_now);
         if (verdict.go == Verdict::Go::over) {
@@ -251,7 +257,7 @@ private:
             return false;
         }
         NextLink next;
-        next.link = LinkNumber{seen.link.value + 1};
+        next.link = LinkNumber{links.back().link.value + 1};
         next.length = next_length(seen.run->request, links, m_now);
         next.pause = verdict.pause;
         next.exclude = avoidable(*m_cluster, seen.run->request, verdict.exclude);
@@ -270,6 +276,13 @@ private:
             status.reason = "";
         }
         return true;
+    }
+
+    /// The job of the next link died before it could say a word.
+    static bool next_failed(const Evidence& seen)
+    {
+        const auto* job = std::get_if<Job>(&seen.next_slurm);
+        return job != nullptr && is_over(job->state) && job->state != JobState::cancelled;
     }
 
     static void end(RunStatus& status, const Ending& ending)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/next_link.h"
 
+#include "core/exit_status.h"
 #include "core/layout.h"
 #include "runs/heartbeat.h"
 #include "runs/plan.h"
@@ -10,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 namespace gpuq {
 namespace {
@@ -45,11 +47,20 @@ Result<JobsOfLink> jobs_of_link(Cluster& cluster, const RunKey& key, LinkNumber 
     return found;
 }
 
-/// True for the job that runs the link, or has run it.
+/// The job that runs the link, or has run it: no other one can.
+std::optional<JobId> owner_of(Store& store, const RunKey& key, LinkNumber link)
+{
+    const auto text = store.read(layout::claim(key, link));
+    JobId owner{};
+    const bool is_number =
+        text &&
+        std::from_chars(text->data(), text->data() + text->size(), owner.value).ec == std::errc{};
+    return is_number ? std::optional(owner) : std::nullopt;
+}
+
 bool has_claimed(Store& store, const RunKey& key, LinkNumber link, JobId job)
 {
-    const auto owner = store.read(layout::claim(key, link));
-    return owner && *owner == fmt::format("{}\n", job.value);
+    return owner_of(store, key, link) == job;
 }
 
 JobSpec spec_of_link(const Run& run, const NextLink& next, const std::string& root)
@@ -111,9 +122,12 @@ std::vector<LinkPast> read_links(Store& store, const RunKey& key, LinkNumber las
         const auto text = store.read(layout::journal(key, link));
         const auto journal = text ? parse_journal(*text) : std::vector<Event>{};
         if (!links.empty() && !links.back().ending) {
-            links.back().ending = ending_before(journal);
-            if (auto& ending = links.back().ending) {
-                ending->at = last_life(store, key, links.back().link, ending->at);
+            // Another link has followed it: it has ended, however that was.
+            Ending ending = ending_before(journal).value_or(
+                Ending{static_cast<int>(ExitStatus::lost), Cause::lost, "", Time::max(), true});
+            ending.at = last_life(store, key, links.back().link, ending.at);
+            if (ending.at != Time::max()) {
+                links.back().ending = std::move(ending);
             }
         }
         links.push_back(link_past(link, journal));
@@ -173,6 +187,9 @@ Result<JobId> submit_link(Store& store, Cluster& cluster, Clock& clock, const Ru
     if (!there.cancelled.empty() && !next.resumed) {
         return fail(Error::Kind::stopped, fmt::format("the job of its next link, {}, was cancelled",
                                                       there.cancelled.back().value));
+    }
+    if (const auto owner = owner_of(store, run.key, next.link)) {
+        return record(store, cluster, run, next, *owner, clock.now());
     }
     TRY_ASSIGN(const JobId job, submit(store, cluster, run, next));
     return record(store, cluster, run, next, job, clock.now());

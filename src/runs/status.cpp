@@ -97,6 +97,10 @@ Ending failed(const Evidence& seen, std::optional<int> exit_status, Time at)
 {
     const int status = exit_status.value_or(number(ExitStatus::lost));
     const std::string said = last_line_of(seen.slurm_log);
+    if (!had_supervisor(seen) && seen.link > LinkNumber{1}) { // the links before it could start
+        return {number(ExitStatus::lost), Cause::lost,
+                "its job failed without a word" + (said.empty() ? said : ": " + said), at};
+    }
     if (!had_supervisor(seen) && !said.empty()) {
         return {number(ExitStatus::internal), Cause::not_started,
                 "its supervisor left no word, but its job: " + said, at};
@@ -376,6 +380,9 @@ Ending ending_from_slurm(const Evidence& seen, JobState state, std::optional<int
 {
     switch (state) {
     case JobState::completed:
+        if (!had_supervisor(seen) && seen.link > LinkNumber{1}) {
+            return {number(ExitStatus::lost), Cause::lost, "its job left without a word", at};
+        }
         return {exit_status.value_or(0), Cause::finished, "", at};
     case JobState::failed:
         return failed(seen, exit_status, at);

@@ -99,12 +99,34 @@ std::optional<Ending> ending_without_word(Store& store, Cluster* cluster, const 
     return std::nullopt;
 }
 
-/// The word of a guardian whose supervisor was killed: it does not know by whom.
-std::optional<Ending> cancelled_meanwhile(Store& store, Cluster* cluster, const Run& run,
-                                          LinkNumber link, Time now)
+std::optional<Ending> cancelled_job(Store& store, Cluster& cluster, const Run& run, LinkNumber link,
+                                    Time now)
 {
-    auto ending = ending_without_word(store, cluster, run, link, now);
-    return ending && ending->cause == Cause::cancelled ? ending : std::nullopt;
+    Evidence seen = evidence_of(store, run, link);
+    const auto job = job_that_ran(store, seen);
+    const auto found = job ? cluster.job(*job) : Result<Job>(fail(Error::Kind::missing, ""));
+    if (!found || found->state != JobState::cancelled) {
+        return std::nullopt;
+    }
+    seen.slurm = *found;
+    return ending_from_slurm(seen, found->state, std::nullopt, std::nullopt,
+                             std::min(found->ends_at.value_or(now), now));
+}
+
+/// A scancel that came when the link had said its last word, or when its supervisor was killed: it
+/// ends the run all the same. So does that of a link before one that never began.
+std::optional<Ending> cancelled_meanwhile(Store& store, Cluster* cluster, const Run& run,
+                                          const std::vector<LinkPast>& links, Time now)
+{
+    for (auto link = links.rbegin(); cluster != nullptr && link != links.rend(); ++link) {
+        if (auto ending = cancelled_job(store, *cluster, run, link->link, now)) {
+            return ending;
+        }
+        if (link->started_at) {
+            break;
+        }
+    }
+    return std::nullopt;
 }
 
 /// True for the one job that runs the link. A folder that takes no files does not stop the one job
@@ -125,6 +147,29 @@ bool is_claimed_by_another(Store& store, const RunKey& key, LinkNumber link,
 {
     const auto owner = store.read(layout::claim(key, link));
     return owner && self && *owner != fmt::format("{}\n", self->value);
+}
+
+/// What a link has said of the end of the run, since a person last let it go on.
+std::optional<Ending> said_end(const std::vector<LinkPast>& links)
+{
+    for (auto link = links.rbegin(); link != links.rend(); ++link) {
+        if (link->ending && !link->ending->continues) {
+            return link->ending;
+        }
+        if (link->resumed) {
+            break;
+        }
+    }
+    return std::nullopt;
+}
+
+/// A link before that never began has claimed nothing: then this one fences what came before it.
+void fence(Store& store, const RunKey& key, LinkNumber link, JobId self)
+{
+    for (--link.value; link > LinkNumber{1} && !store.size(layout::claim(key, link));
+         --link.value) {
+        (void)store.write_once(layout::claim(key, link), fmt::format("{}\n", self.value));
+    }
 }
 
 Succession leaving(Succession found)
@@ -169,16 +214,18 @@ Succession succeed(Store& store, Cluster* cluster, const Run& run, LinkNumber li
     const auto own = job_of_link(store, run.key, link);
     const bool resumed = own && own->resumed;
     found.had_word = last.ending.has_value();
-    if (!resumed &&
-        ((found.had_word && !last.ending->continues) || store.size(layout::ended_json(run.key)))) {
+    if (!resumed && store.size(layout::ended_json(run.key))) {
         return leaving(std::move(found));
+    }
+    if (const auto end = resumed ? std::nullopt : said_end(found.links)) {
+        return ended(store, run.key, std::move(found), *end);
     }
     if (!found.had_word) {
         last.ending = ending_without_word(store, cluster, run, before, now);
-    } else if (last.ending->cause == Cause::lost) {
-        if (auto cancelled = cancelled_meanwhile(store, cluster, run, before, now)) {
-            last.ending = std::move(cancelled);
-        }
+    }
+    if (auto cancelled =
+            resumed ? std::nullopt : cancelled_meanwhile(store, cluster, run, found.links, now)) {
+        last.ending = std::move(cancelled);
     }
     if (!last.ending && !resumed) {
         found.why = fmt::format("nobody can say yet how link {} ended", before.value);
@@ -204,6 +251,13 @@ Succession succeed(Store& store, Cluster* cluster, const Run& run, LinkNumber li
     }
     if (self && !claims(store, run.key, link, *self)) {
         return leaving(std::move(found));
+    }
+    if (self) {
+        fence(store, run.key, link, *self);
+    }
+    // A node that was cut off may have come back while it was judged, and have had the last word.
+    if (const auto end = resumed ? std::nullopt : said_end(read_links(store, run.key, before))) {
+        return ended(store, run.key, std::move(found), *end);
     }
     found.is = Succession::Is::turn;
     return found;

@@ -310,6 +310,7 @@ Settled settle(Doors& doors, const Options& options, LinkPast self, const Sights
     auto store = doors.store(options.state_dir);
     const auto run = store ? run_of(**store, options) : Result<Run>(store.error());
     if (!run) {
+        settled.verdict = Verdict{}; // not to be known here
         return settled;
     }
     forget_half_kept(**store, run->key);
@@ -444,6 +445,9 @@ std::optional<Judged> judged_in(std::string_view packed)
 
 std::string packed(const Settled& settled)
 {
+    if (settled.verdict.go == Verdict::Go::wait) {
+        return ""; // as if there was no answer
+    }
     return packed_fields({settled.verdict.go == Verdict::Go::on ? "on" : "over",
                           settled.verdict.why, packed_ending(settled.verdict.ending),
                           settled.next ? fmt::format("{}", settled.next->value) : "",
