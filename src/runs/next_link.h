@@ -31,8 +31,8 @@ struct NextLink {
     bool resumed = false;
 };
 
-/// Those of `nodes` that a link is to avoid: none where the queue has not enough others, for nothing
-/// would ever start without one.
+/// Those of `nodes` that a link is to avoid: none where the queue has not enough others, for
+/// nothing would ever start without one.
 std::vector<std::string> avoidable(Cluster& cluster, const Request& request,
                                    const std::vector<std::string>& nodes);
 

@@ -333,7 +333,7 @@ TEST(JudgeChain, AvoidsEveryNodeThatHasFailed)
                           .saved()
                           .link(Cause::time_limit, 124, "node2")
                           .saved()
-                          .link(Cause::lost, 119, "node3")
+                          .link(Cause::node_failed, 119, "node3")
                           .saved()
                           .link(Cause::node_failed, 119, "node1");
     EXPECT_THAT(judged(a_day(), past).exclude, ElementsAre("node1", "node3"));
@@ -342,8 +342,10 @@ TEST(JudgeChain, AvoidsEveryNodeThatHasFailed)
 
 TEST(JudgeChain, ForgivesTheNodesWhenAPersonLetsItGoOn)
 {
-    const Past past =
-        Past().link(Cause::lost, 119, "node1").link(Cause::lost, 119, "node2").resumed();
+    const Past past = Past()
+                          .link(Cause::node_failed, 119, "node1")
+                          .link(Cause::node_failed, 119, "node2")
+                          .resumed();
     EXPECT_THAT(failed_nodes(past), ElementsAre("node2"));
 }
 
