@@ -185,22 +185,32 @@ Verdict after_node_failure(const Links& links)
     return verdict;
 }
 
+/// What the GPU time of the request leaves; nothing when it sets no limit.
+std::optional<seconds> gpu_time_left(const Request& request, const Links& links, Time now)
+{
+    const int gpus = std::max(request.gpus.count, 0) * request.nodes;
+    if (!request.chain || !request.chain->gpu_time || gpus == 0) {
+        return std::nullopt;
+    }
+    return seconds(*request.chain->gpu_time) / gpus - time_used(links, now);
+}
+
 std::optional<std::string> budget_used_up(const Request& request, const Links& links, Time now)
 {
     const Chain& chain = *request.chain;
-    if (next_length(request, links, now) < k_shortest_link) {
-        return chain.until && now >= *chain.until - k_shortest_link
-                   ? "its date has come (--until)"
-                   : fmt::format("its time of {} is used up", to_text(request.walltime));
-    }
     if (chain.max_links && static_cast<int>(links.size()) >= *chain.max_links) {
         return fmt::format("its {} links are used up (--max-links)", *chain.max_links);
     }
-    const int gpus = std::max(request.gpus.count, 0) * request.nodes;
-    if (chain.gpu_time && time_used(links, now) * gpus >= *chain.gpu_time) {
-        return "its GPU-hours are used up (--gpu-hours)";
+    if (next_length(request, links, now) >= k_shortest_link) {
+        return std::nullopt;
     }
-    return std::nullopt;
+    if (chain.until && now >= *chain.until - k_shortest_link) {
+        return "its date has come (--until)";
+    }
+    const auto gpu_time = gpu_time_left(request, links, now);
+    return gpu_time && *gpu_time < k_shortest_link
+               ? "its GPU-hours are used up (--gpu-hours)"
+               : fmt::format("its time of {} is used up", to_text(request.walltime));
 }
 
 Verdict by_kind(const Chain& chain, const Links& links)
@@ -342,6 +352,9 @@ seconds next_length(const Request& request, const Links& links, Time now)
     seconds left = seconds(request.walltime) - time_used(links, now);
     if (request.chain && request.chain->until) {
         left = std::min(left, std::chrono::duration_cast<seconds>(*request.chain->until - now));
+    }
+    if (const auto gpu_time = gpu_time_left(request, links, now)) {
+        left = std::min(left, *gpu_time);
     }
     return std::max(seconds{0}, request.chain ? std::min(request.chain->link, left) : left);
 }

@@ -66,18 +66,17 @@ struct Verdict {
 /// - finished with 0, or 93 (do not continue): over. 85 (continue me): on. A program that was told
 ///   to save, did, and left, goes on whatever its status.
 /// - time limit and preemption: on. Node failure, or nobody knows: on, elsewhere; at most 5 in a
-/// row
-///   without a checkpoint in between.
-/// - any other end of the program is a crash: on only when the link has made a checkpoint, at most
-/// 3
-///   times; before the first checkpoint of the run: over at once.
+///   row without a checkpoint in between.
+/// - any other end of the program is a crash: on, at most 3 times; before the first checkpoint of
+///   the run: over at once.
 /// - 3 links without a new checkpoint: over; the first already, when the program may not begin
 ///   again from scratch.
 /// - stopped, cancelled, not startable: over.
 /// - over as well when the time, the links, the GPU time or the date of the request is used up.
 Verdict judge(const Request& request, const std::vector<LinkPast>& links, Time now);
 
-/// How long the next link may run: a link's length, or what is left of the run's time.
+/// How long the next link may run: a link's length, or what is left of the run's time, of its GPU
+/// time or until its date.
 std::chrono::seconds next_length(const Request& request, const std::vector<LinkPast>& links,
                                  Time now);
 

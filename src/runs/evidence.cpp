@@ -63,7 +63,8 @@ std::vector<Event> read_journal(Store& store, const RunKey& key, LinkNumber link
 }
 
 /// The job of a next link waits from early on: the link that counts is the one that runs, or has
-/// run last, until it has said that the next one goes on.
+/// run last, until it has said that the next one goes on. A folder without a job is of one that
+/// could not be submitted, and is none.
 struct Current {
     LinkNumber link;
     std::vector<Event> journal;
@@ -80,19 +81,25 @@ Current current_of(Store& store, const RunKey& key, LinkNumber newest)
     std::vector<Event> journal = read_journal(store, key, before);
     const Event* end = end_in(journal);
     const auto job = read_as(store, layout::job_json(key, newest), link_job_from_json);
-    if ((end != nullptr && end->continues) || (job && job->resumed)) {
+    if (job && (job->resumed || (end != nullptr && end->continues))) {
         return current;
     }
     return {before, std::move(journal)};
 }
 
-/// job.json, or what the supervisor says its job is.
+/// What the supervisor says its job is, or job.json. They differ when a lost answer has made two
+/// jobs: then the one that runs is the one that counts.
 void find_job(Store& store, Evidence& seen)
 {
     seen.job = read_as(store, layout::job_json(seen.key, seen.link), link_job_from_json);
     seen.job_recorded = seen.job.has_value();
     for (const Event& event : seen.journal) {
-        if (!seen.job && seen.run && event.job && *event.job != 0) {
+        if (event.kind != Event::Kind::supervisor_started || !event.job || *event.job == 0) {
+            continue;
+        }
+        if (seen.job) {
+            seen.job->job = JobId{*event.job};
+        } else if (seen.run) {
             seen.job = LinkJob{seen.run->cluster, JobId{*event.job}, event.at, /*batch=*/true};
         }
     }

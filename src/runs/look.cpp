@@ -148,8 +148,12 @@ private:
         const Job* job = std::get_if<Job>(&answer);
         if (std::holds_alternative<NoSuchJob>(answer) || (job != nullptr && is_over(job->state))) {
             // The supervisor's last word may have come between reading the disk and asking.
-            seen = read_evidence(m_doors.store, seen.key);
+            const Evidence before = std::exchange(seen, read_evidence(m_doors.store, seen.key));
             read_slurm_log(seen);
+            if (seen.link != before.link || (seen.job && seen.job != before.job)) {
+                seen.slurm = NoAnswer{"it has just gone on"}; // the answer is about another job
+                return;
+            }
         }
         if (job != nullptr && !seen.job) {
             seen.job =
@@ -184,12 +188,23 @@ private:
         withdraw(seen);
         if (is_abandoned(seen, m_now) && end_allocation(seen)) {
             Evidence dead = seen;
+            if (seen.step_is_over && seen.run && seen.run->request.chain) {
+                auto& job = std::get<Job>(dead.slurm);
+                job.state = JobState::failed;
+                job.exit_status = static_cast<int>(ExitStatus::lost);
+                return conclude_or_go_on(dead);
+            }
             dead.ended = Ending{
                 static_cast<int>(ExitStatus::lost), Cause::lost,
                 seen.step_is_over ? "its supervisor died" : "its supervisor never started", m_now};
             (void)m_doors.store.write_once(layout::ended_json(seen.key), to_json(*dead.ended));
             return settled(conclude(dead, m_now));
         }
+        return conclude_or_go_on(seen);
+    }
+
+    RunStatus conclude_or_go_on(const Evidence& seen)
+    {
         RunStatus status = conclude(seen, m_now);
         if (lets_go_on(seen, status)) {
             return status;
@@ -218,24 +233,40 @@ private:
             status.state == RunState::ended && status.ending && !has_ended_on_disk(seen);
         const bool has_no_next =
             status.state == RunState::waiting && status.reason == k_no_next_link;
-        if (!(is_over || has_no_next) || m_cluster == nullptr || seen.next || !seen.run ||
-            !seen.run->request.chain || seen.stop) {
+        const bool has_answer = std::holds_alternative<Job>(seen.slurm) ||
+                                std::holds_alternative<NoSuchJob>(seen.slurm);
+        if (!(is_over || has_no_next) || !has_answer || (seen.next && !next_failed(seen)) ||
+            !seen.job || !seen.run || !seen.run->request.chain || seen.stop) {
             return false;
         }
         std::vector<LinkPast> links = read_links(m_doors.store, seen.key, seen.link);
         if (is_over) {
             links.back().ending = status.ending;
         }
+        if (seen.next) {
+            LinkPast failed;
+            failed.link = LinkNumber{seen.link.value + 1};
+            failed.ending = Ending{static_cast<int>(ExitStatus::lost), Cause::lost, "", m_now};
+            links.push_back(failed);
+        }
         const Verdict verdict = judge(seen.run->request, links, m_now);
+        if (verdict.go == Verdict::Go::over) {
+            end(status, *verdict.ending);
+        }
         if (verdict.go != Verdict::Go::on) {
             return false;
         }
         NextLink next;
-        next.link = LinkNumber{seen.link.value + 1};
+        next.link = LinkNumber{links.back().link.value + 1};
         next.length = next_length(seen.run->request, links, m_now);
         next.pause = verdict.pause;
-        next.exclude = verdict.exclude;
+        next.exclude = avoidable(*m_cluster, seen.run->request, verdict.exclude);
         const auto job = submit_link(m_doors.store, *m_cluster, m_doors.clock, *seen.run, next);
+        if (!job && job.error().kind == Error::Kind::stopped) {
+            end(status,
+                {static_cast<int>(ExitStatus::stopped), Cause::cancelled, job.error().text, m_now});
+            return false;
+        }
         status.state = RunState::waiting;
         status.ending.reset();
         status.reason = k_no_next_link;
@@ -247,13 +278,29 @@ private:
         return true;
     }
 
+    /// The job of the next link died before it could say a word.
+    static bool next_failed(const Evidence& seen)
+    {
+        const auto* job = std::get_if<Job>(&seen.next_slurm);
+        return job != nullptr && is_over(job->state) && job->state != JobState::cancelled;
+    }
+
+    static void end(RunStatus& status, const Ending& ending)
+    {
+        status.state = RunState::ended;
+        status.ending = ending;
+        status.reason = "";
+    }
+
     /// A stop request that nobody could bring to Slurm. Once the job runs, its supervisor reads it.
     void withdraw(const Evidence& seen)
     {
-        const auto* job = std::get_if<Job>(&seen.slurm);
         const bool is_old = seen.stop && m_now - seen.stop->at > k_stopper_at_work;
-        if (is_old && job != nullptr && job->state == JobState::pending) {
-            (void)m_cluster->cancel(job->id);
+        for (const SlurmAnswer* answer : {&seen.slurm, &seen.next_slurm}) {
+            const auto* job = std::get_if<Job>(answer);
+            if (is_old && job != nullptr && job->state == JobState::pending) {
+                (void)m_cluster->cancel(job->id);
+            }
         }
     }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/next_link.h"
 
+#include "core/exit_status.h"
 #include "core/layout.h"
+#include "runs/heartbeat.h"
 #include "runs/plan.h"
 #include "runs/record.h"
 #include "runs/script.h"
@@ -9,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 namespace gpuq {
 namespace {
@@ -21,18 +24,43 @@ Result<LinkJob> recorded_job(Store& store, const RunKey& key, LinkNumber link)
     return link_job_from_json(text);
 }
 
-/// Jobs of this link that are not over, the oldest first.
-Result<std::vector<JobId>> jobs_of_link(Cluster& cluster, const RunKey& key, LinkNumber link)
+/// The jobs of a link that Slurm has, the oldest first.
+struct JobsOfLink {
+    std::vector<JobId> alive;
+    std::vector<JobId> cancelled;
+};
+Result<JobsOfLink> jobs_of_link(Cluster& cluster, const RunKey& key, LinkNumber link)
 {
     TRY_ASSIGN(const std::vector<Job> jobs, cluster.own_jobs());
-    std::vector<JobId> found;
+    JobsOfLink found;
     for (const Job& job : jobs) {
-        if (!is_over(job.state) && job.comment == job_comment(key, link)) {
-            found.push_back(job.id);
+        if (job.comment != job_comment(key, link)) {
+            continue;
+        }
+        if (!is_over(job.state)) {
+            found.alive.push_back(job.id);
+        } else if (job.state == JobState::cancelled) {
+            found.cancelled.push_back(job.id);
         }
     }
-    std::sort(found.begin(), found.end());
+    std::sort(found.alive.begin(), found.alive.end());
     return found;
+}
+
+/// The job that runs the link, or has run it: no other one can.
+std::optional<JobId> owner_of(Store& store, const RunKey& key, LinkNumber link)
+{
+    const auto text = store.read(layout::claim(key, link));
+    JobId owner{};
+    const bool is_number =
+        text &&
+        std::from_chars(text->data(), text->data() + text->size(), owner.value).ec == std::errc{};
+    return is_number ? std::optional(owner) : std::nullopt;
+}
+
+bool has_claimed(Store& store, const RunKey& key, LinkNumber link, JobId job)
+{
+    return owner_of(store, key, link) == job;
 }
 
 JobSpec spec_of_link(const Run& run, const NextLink& next, const std::string& root)
@@ -48,12 +76,31 @@ JobSpec spec_of_link(const Run& run, const NextLink& next, const std::string& ro
     return spec;
 }
 
-/// The first to write it down wins.
+Result<JobId> submit(Store& store, Cluster& cluster, const Run& run, const NextLink& next)
+{
+    TRY(store.make_dir(layout::link_dir(run.key, next.link)));
+    const JobSpec spec = spec_of_link(run, next, store.root());
+    const std::string script = batch_script(
+        {run.request.chain->supervisor, store.root(), run.key, next.link}, run.request, spec);
+    return cluster.submit(spec, script, run.environment);
+}
+
+LinkJob link_job(const Run& run, const NextLink& next, JobId job, Time now)
+{
+    return {run.cluster, job, now, /*batch=*/true, next.resumed};
+}
+
+/// The first to write it down wins; but a job that runs the link already is its job.
 Result<JobId> record(Store& store, Cluster& cluster, const Run& run, const NextLink& next,
                      JobId job, Time now)
 {
-    const LinkJob link{run.cluster, job, now, /*batch=*/true, next.resumed};
-    const auto written = store.write_once(layout::job_json(run.key, next.link), to_json(link));
+    const std::string text = to_json(link_job(run, next, job, now));
+    const std::string path = layout::job_json(run.key, next.link);
+    auto written = store.write_once(path, text);
+    if (!written && written.error().kind == Error::Kind::busy &&
+        has_claimed(store, run.key, next.link, job)) {
+        written = store.write(path, text);
+    }
     if (!written && written.error().kind == Error::Kind::busy) {
         TRY_ASSIGN(const LinkJob other, recorded_job(store, run.key, next.link));
         if (other.job != job) {
@@ -75,7 +122,13 @@ std::vector<LinkPast> read_links(Store& store, const RunKey& key, LinkNumber las
         const auto text = store.read(layout::journal(key, link));
         const auto journal = text ? parse_journal(*text) : std::vector<Event>{};
         if (!links.empty() && !links.back().ending) {
-            links.back().ending = ending_before(journal);
+            // Another link has followed it: it has ended, however that was.
+            Ending ending = ending_before(journal).value_or(
+                Ending{static_cast<int>(ExitStatus::lost), Cause::lost, "", Time::max(), true});
+            ending.at = last_life(store, key, links.back().link, ending.at);
+            if (ending.at != Time::max()) {
+                links.back().ending = std::move(ending);
+            }
         }
         links.push_back(link_past(link, journal));
         const auto job = recorded_job(store, key, link);
@@ -84,29 +137,80 @@ std::vector<LinkPast> read_links(Store& store, const RunKey& key, LinkNumber las
     return links;
 }
 
+std::vector<std::string> avoidable(Cluster& cluster, const Request& request,
+                                   const std::vector<std::string>& nodes)
+{
+    const auto queues = nodes.empty() ? Result<std::vector<Partition>>(std::vector<Partition>{})
+                                      : cluster.partitions();
+    for (const Partition& queue : queues ? *queues : std::vector<Partition>{}) {
+        const int others = queue.most_nodes.value_or(0) - static_cast<int>(nodes.size());
+        if (queue.name == request.queue && others >= request.nodes) {
+            return nodes;
+        }
+    }
+    return {};
+}
+
+Time last_life(Store& store, const RunKey& key, LinkNumber link, Time latest)
+{
+    const auto text = store.read(layout::journal(key, link));
+    const auto journal = text ? parse_journal(*text) : std::vector<Event>{};
+    Time last{};
+    for (const Event& event : journal) {
+        last = std::max(last, event.at);
+    }
+    const auto beat_text = store.read(layout::heartbeat(key, link));
+    if (const auto beat = beat_text ? parse_heartbeat(*beat_text) : std::nullopt) {
+        last = std::max(last, beat->at + k_heartbeat_period);
+    }
+    return last == Time{} ? latest : std::min(last, latest);
+}
+
 Result<JobId> submit_link(Store& store, Cluster& cluster, Clock& clock, const Run& run,
                           const NextLink& next)
 {
     if (const auto job = recorded_job(store, run.key, next.link)) {
         return job->job;
     }
-    TRY_ASSIGN(const std::vector<JobId> there, jobs_of_link(cluster, run.key, next.link));
-    if (!there.empty()) {
-        for (auto extra = there.begin() + 1; extra != there.end(); ++extra) {
+    TRY_ASSIGN(JobsOfLink there, jobs_of_link(cluster, run.key, next.link));
+    auto& alive = there.alive;
+    if (!alive.empty()) {
+        const auto owner = std::find_if(alive.begin(), alive.end(), [&](JobId job) {
+            return has_claimed(store, run.key, next.link, job);
+        });
+        std::iter_swap(alive.begin(), owner == alive.end() ? alive.begin() : owner);
+        for (auto extra = alive.begin() + 1; extra != alive.end(); ++extra) {
             (void)cluster.cancel(*extra);
         }
-        return record(store, cluster, run, next, there.front(), clock.now());
+        return record(store, cluster, run, next, alive.front(), clock.now());
     }
-    TRY(store.make_dir(layout::link_dir(run.key, next.link)));
-    const JobSpec spec = spec_of_link(run, next, store.root());
-    const std::string script = batch_script(
-        {run.request.chain->supervisor, store.root(), run.key, next.link}, run.request, spec);
-    TRY_ASSIGN(const JobId job, cluster.submit(spec, script, run.environment));
+    if (!there.cancelled.empty() && !next.resumed) {
+        return fail(Error::Kind::stopped, fmt::format("the job of its next link, {}, was cancelled",
+                                                      there.cancelled.back().value));
+    }
+    if (const auto owner = owner_of(store, run.key, next.link)) {
+        return record(store, cluster, run, next, *owner, clock.now());
+    }
+    TRY_ASSIGN(const JobId job, submit(store, cluster, run, next));
     return record(store, cluster, run, next, job, clock.now());
+}
+
+Result<JobId> replace_link(Store& store, Cluster& cluster, Clock& clock, const Run& run,
+                           const NextLink& next, JobId old)
+{
+    TRY_ASSIGN(const JobId job, submit(store, cluster, run, next));
+    TRY(store.write(layout::job_json(run.key, next.link),
+                    to_json(link_job(run, next, job, clock.now()))));
+    (void)store.write(layout::job_index(run.cluster, job), run.key.text() + "\n");
+    (void)cluster.cancel(old); // should this fail: only one of them can claim the link
+    return job;
 }
 
 Result<void> withdraw_link(Store& store, Cluster& cluster, const Run& run, LinkNumber link)
 {
+    if (store.size(layout::claim(run.key, link))) {
+        return {};
+    }
     if (const auto job = recorded_job(store, run.key, link)) {
         TRY(cluster.cancel(job->job));
         // The link that ran last is the run's newest again.
@@ -114,8 +218,8 @@ Result<void> withdraw_link(Store& store, Cluster& cluster, const Run& run, LinkN
         (void)store.remove(layout::link_dir(run.key, link));
         return {};
     }
-    TRY_ASSIGN(const std::vector<JobId> there, jobs_of_link(cluster, run.key, link));
-    for (const JobId job : there) {
+    TRY_ASSIGN(const JobsOfLink there, jobs_of_link(cluster, run.key, link));
+    for (const JobId job : there.alive) {
         TRY(cluster.cancel(job));
     }
     return {};

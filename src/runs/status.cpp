@@ -97,6 +97,10 @@ Ending failed(const Evidence& seen, std::optional<int> exit_status, Time at)
 {
     const int status = exit_status.value_or(number(ExitStatus::lost));
     const std::string said = last_line_of(seen.slurm_log);
+    if (!had_supervisor(seen) && seen.link > LinkNumber{1}) { // the links before it could start
+        return {number(ExitStatus::lost), Cause::lost,
+                "its job failed without a word" + (said.empty() ? said : ": " + said), at};
+    }
     if (!had_supervisor(seen) && !said.empty()) {
         return {number(ExitStatus::internal), Cause::not_started,
                 "its supervisor left no word, but its job: " + said, at};
@@ -286,10 +290,6 @@ struct Overload : Cases... {
 template <typename... Cases>
 Overload(Cases...) -> Overload<Cases...>;
 
-} // namespace
-
-namespace {
-
 /// The link is over, as Slurm has it, and did not say how: the next one judges that when it starts.
 /// Nothing where there is none, or none any more.
 std::optional<RunStatus> handed_on(const Evidence& seen)
@@ -297,8 +297,10 @@ std::optional<RunStatus> handed_on(const Evidence& seen)
     const auto* next = std::get_if<Job>(&seen.next_slurm);
     const auto* job = std::get_if<Job>(&seen.slurm);
     const bool is_gone = std::holds_alternative<NoSuchJob>(seen.slurm);
-    const bool lost =
-        is_gone || (job != nullptr && is_over(job->state) && job->state != JobState::cancelled);
+    const auto* past = std::get_if<PastJob>(&seen.past);
+    const bool was_cancelled = past != nullptr && past->state == JobState::cancelled;
+    const bool lost = (is_gone && !was_cancelled) ||
+                      (job != nullptr && is_over(job->state) && job->state != JobState::cancelled);
     if (next == nullptr || is_over(next->state) || !lost) {
         return std::nullopt;
     }
@@ -320,6 +322,10 @@ RunStatus conclude(const Evidence& seen, Time now)
         return ended_by_journal(seen, *end);
     }
     if (end != nullptr && !seen.ended) { // nobody could submit the next link
+        if (seen.stop) {
+            return ended(seen, Ending{number(ExitStatus::stopped), Cause::stopped,
+                                      by_whom(*seen.stop), seen.stop->at});
+        }
         RunStatus status = blank(seen);
         status.state = RunState::waiting;
         status.reason = k_no_next_link;
@@ -392,6 +398,9 @@ Ending ending_from_slurm(const Evidence& seen, JobState state, std::optional<int
 {
     switch (state) {
     case JobState::completed:
+        if (!had_supervisor(seen) && seen.link > LinkNumber{1}) {
+            return {number(ExitStatus::lost), Cause::lost, "its job left without a word", at};
+        }
         return {exit_status.value_or(0), Cause::finished, "", at};
     case JobState::failed:
         return failed(seen, exit_status, at);

@@ -9,7 +9,7 @@
 #include "runs/evidence.h"
 #include "runs/next_link.h"
 #include "runs/record.h"
-#include "runs/status.h"
+#include "runs/succession.h"
 #include "supervisor/check_command.h"
 #include "supervisor/fields.h"
 
@@ -33,8 +33,6 @@ constexpr std::size_t k_most_kept = 2;
 constexpr std::uint64_t k_small_enough_to_copy = std::uint64_t{1} << 30;
 /// Between two looks at what was left behind, which tell that nobody writes any more.
 constexpr auto k_settling = 400ms;
-/// A predecessor that Slurm has over and whose heart has been silent for so long is dead.
-constexpr seconds k_silence = 60s;
 
 checkpoint::Place place_of(const Run& run, const std::string& root)
 {
@@ -91,56 +89,6 @@ void ask_check(Sights& sights, const Run& run)
             return;
         }
     }
-}
-
-bool exists(Store& store, const std::string& path)
-{
-    return store.size(path).has_value();
-}
-
-/// How a link ended that could not say so itself; nothing while nobody knows.
-std::optional<Ending> ending_without_word(Doors& doors, Store& store, const RunKey& key,
-                                          LinkNumber link)
-{
-    Evidence seen{key};
-    seen.link = link;
-    if (auto run = read_run(store, key)) {
-        seen.run = *std::move(run);
-    }
-    const auto text = store.read(layout::job_json(key, link));
-    const auto job = text ? link_job_from_json(*text) : Result<LinkJob>(text.error());
-    const auto journal = store.read(layout::journal(key, link));
-    seen.journal = journal ? parse_journal(*journal) : std::vector<Event>{};
-    const auto beat_text = store.read(layout::heartbeat(key, link));
-    seen.heartbeat = beat_text ? parse_heartbeat(*beat_text) : std::nullopt;
-    const auto stop = store.read(layout::inbox(key) + "/" + layout::k_stop_request);
-    if (const auto request =
-            stop ? stop_request_from_json(*stop) : Result<StopRequest>(stop.error())) {
-        seen.stop = *request;
-    }
-    const Time now = doors.clock.now();
-    if (seen.heartbeat && is_fresh(*seen.heartbeat, now)) {
-        return std::nullopt; // its node may be cut off, and its program alive
-    }
-    auto cluster = doors.cluster();
-    if (!cluster || !job) {
-        return std::nullopt;
-    }
-    const auto found = (*cluster)->job(job->job);
-    if (found && !is_over(found->state)) {
-        return std::nullopt;
-    }
-    if (found) {
-        seen.slurm = *found;
-        return ending_from_slurm(seen, found->state, found->exit_status, std::nullopt,
-                                 std::min(found->ends_at.value_or(now), now));
-    }
-    const bool silent = !seen.heartbeat || now - seen.heartbeat->at > k_silence;
-    if (found.error().kind == Error::Kind::missing && silent) {
-        return Ending{static_cast<int>(ExitStatus::lost), Cause::lost,
-                      "Slurm no longer knows its job", now};
-    }
-    return std::nullopt;
 }
 
 /// What a link left that could not write it into its journal.
@@ -214,14 +162,6 @@ Result<Run> run_of(Store& store, const Options& options)
     return read_run(store, options.key);
 }
 
-/// A link's job that somebody has cancelled while it waited ends the run.
-bool is_withdrawn(Doors& doors, JobId job)
-{
-    auto cluster = doors.cluster();
-    const auto found = cluster ? (*cluster)->job(job) : Result<Job>(cluster.error());
-    return found ? found->state == JobState::cancelled : found.error().kind == Error::Kind::missing;
-}
-
 NextLink next_of(const Options& options, seconds length)
 {
     NextLink next;
@@ -229,66 +169,6 @@ NextLink next_of(const Options& options, seconds length)
     next.length = length;
     next.after = options.job;
     return next;
-}
-
-std::optional<JobId> recorded(Store& store, const RunKey& key, LinkNumber link)
-{
-    const auto text = store.read(layout::job_json(key, link));
-    const auto job = text ? link_job_from_json(*text) : Result<LinkJob>(text.error());
-    return job ? std::optional(job->job) : std::nullopt;
-}
-
-/// Nodes to avoid, where the queue has enough others: nothing would ever start without one.
-std::vector<std::string> avoidable(Cluster& cluster, const Request& request,
-                                   const std::vector<std::string>& nodes)
-{
-    const auto queues = nodes.empty() ? Result<std::vector<Partition>>(std::vector<Partition>{})
-                                      : cluster.partitions();
-    for (const Partition& queue : queues ? *queues : std::vector<Partition>{}) {
-        const int others = queue.most_nodes.value_or(0) - static_cast<int>(nodes.size());
-        if (queue.name == request.queue && others >= request.nodes) {
-            return nodes;
-        }
-    }
-    return {};
-}
-
-/// The job that was submitted early does not know of a pause, nor which node has failed since: it
-/// is replaced. The new one first: a crash in between leaves two jobs, of which one claims the
-/// link.
-Result<JobId> replace(Store& store, Cluster& cluster, Clock& clock, const Run& run,
-                      const NextLink& next, JobId old)
-{
-    TRY(store.remove(layout::job_json(run.key, next.link)));
-    TRY(cluster.cancel(old));
-    return submit_link(store, cluster, clock, run, next);
-}
-
-void go_on(Doors& doors, Store& store, const Options& options, const Run& run, Settled& settled,
-           seconds length)
-{
-    NextLink next = next_of(options, length);
-    next.pause = settled.verdict.pause;
-    const auto there = recorded(store, run.key, next.link);
-    if (there && is_withdrawn(doors, *there)) {
-        settled.verdict.go = Verdict::Go::over;
-        settled.verdict.ending =
-            Ending{static_cast<int>(ExitStatus::stopped), Cause::cancelled,
-                   fmt::format("the job of its next link, {}, was cancelled", there->value),
-                   doors.clock.now()};
-        return;
-    }
-    auto cluster = doors.cluster();
-    if (!cluster) {
-        settled.next = there;
-        return; // whoever looks at the run next submits it
-    }
-    next.exclude = avoidable(**cluster, run.request, settled.verdict.exclude);
-    const bool is_new_plan = next.pause.count() > 0 || !next.exclude.empty();
-    const auto job = there && is_new_plan
-                         ? replace(store, **cluster, doors.clock, run, next, *there)
-                         : submit_link(store, **cluster, doors.clock, run, next);
-    settled.next = job ? std::optional(*job) : there;
 }
 
 } // namespace
@@ -338,61 +218,39 @@ Judged judge_predecessor(Doors& doors, const Options& options)
         judged.turn = first_turn(run->request);
         return judged;
     }
-    const LinkNumber before{options.link.value - 1};
-    std::vector<LinkPast> links = read_links(**store, run->key, before);
-    LinkPast& last = links.back();
-    const auto own = (*store)->read(layout::job_json(run->key, options.link));
-    const auto own_job = own ? link_job_from_json(*own) : Result<LinkJob>(own.error());
-    const bool resumed = own_job && own_job->resumed;
-    const bool had_word = last.ending.has_value();
-    if (had_word && !last.ending->continues && !resumed) {
-        judged.leave = true;
-        return judged;
-    }
-    if (exists(**store, layout::ended_json(run->key)) && !resumed) {
-        judged.leave = true;
-        return judged;
-    }
-    if (!had_word) {
-        last.ending = ending_without_word(doors, **store, run->key, before);
-    }
-    if (!last.ending && !resumed) {
-        judged.wait = fmt::format("nobody can say yet how link {} ended", before.value);
-        return judged;
-    }
-    const checkpoint::Place place = place_of(*run, (*store)->root());
-    Sights sights = sights_at(place, *run, {});
-    std::this_thread::sleep_for(k_settling);
-    sights = sights_at(place, *run, sights);
-    ask_check(sights, *run);
-    if (!had_word) {
-        take_what_it_saved(last, sights, *run->request.chain);
-    }
-    const Time now = doors.clock.now();
-    Verdict verdict = resumed ? Verdict{Verdict::Go::on, Restart::user, 0s, {}, "", {}}
-                              : judge(run->request, links, now);
-    if (resumed && last.ending) {
-        verdict.why = "somebody let it go on";
-    }
-    if (verdict.go == Verdict::Go::wait) {
-        judged.wait = verdict.why;
-        return judged;
-    }
-    if (verdict.go == Verdict::Go::over) {
-        (void)(*store)->write_once(layout::ended_json(run->key), to_json(*verdict.ending));
-        judged.leave = true;
-        return judged;
-    }
-    (void)checkpoint::put_aside(founds(sights));
-    const Sights kept = kept_sights(**store, *run);
     const Chain& chain = *run->request.chain;
-    const Seen* best = newest_usable(sights, chain);
+    const Time now = doors.clock.now();
+    std::optional<Sights> sights;
+    const auto look_around = [&] {
+        const checkpoint::Place place = place_of(*run, (*store)->root());
+        sights = sights_at(place, *run, {});
+        std::this_thread::sleep_for(k_settling);
+        sights = sights_at(place, *run, *sights);
+        ask_check(*sights, *run);
+    };
+    auto cluster = doors.cluster();
+    const Succession found = succeed(**store, cluster ? cluster->get() : nullptr, *run,
+                                     options.link, options.job, now, [&](LinkPast& last) {
+                                         look_around();
+                                         take_what_it_saved(last, *sights, chain);
+                                     });
+    judged.leave = found.is == Succession::Is::leave;
+    judged.wait = found.why;
+    if (found.is != Succession::Is::turn) {
+        return judged;
+    }
+    if (!sights) {
+        look_around();
+    }
+    (void)checkpoint::put_aside(founds(*sights));
+    const Sights kept = kept_sights(**store, *run);
+    const Seen* best = newest_usable(*sights, chain);
     const Seen* spare = newest_usable(kept, chain);
     if (spare != nullptr && (best == nullptr || spare->found.modified > best->found.modified)) {
         best = spare;
     }
-    const bool was_saved =
-        std::any_of(links.begin(), links.end(), [](const LinkPast& link) { return link.saved(); });
+    const bool was_saved = std::any_of(found.links.begin(), found.links.end(),
+                                       [](const LinkPast& link) { return link.saved(); });
     if (best == nullptr && was_saved) {
         const Ending ending{static_cast<int>(ExitStatus::internal), Cause::not_started,
                             "none of its checkpoints is whole any more: it does not begin again "
@@ -403,13 +261,13 @@ Judged judge_predecessor(Doors& doors, const Options& options)
         return judged;
     }
     Turn turn;
-    turn.restart = verdict.restart;
+    turn.restart = found.verdict.restart;
     turn.checkpoint = best == nullptr ? "" : best->found.path;
-    turn.length = next_length(run->request, links, now);
-    turn.lead = notice_lead(turn.length, links);
-    turn.why = verdict.why;
-    if (!had_word) {
-        turn.previous = last.ending;
+    turn.length = next_length(run->request, found.links, now);
+    turn.lead = notice_lead(turn.length, found.links);
+    turn.why = found.verdict.why;
+    if (!found.had_word) {
+        turn.previous = found.links.back().ending;
     }
     judged.turn = std::move(turn);
     return judged;
@@ -452,6 +310,7 @@ Settled settle(Doors& doors, const Options& options, LinkPast self, const Sights
     auto store = doors.store(options.state_dir);
     const auto run = store ? run_of(**store, options) : Result<Run>(store.error());
     if (!run) {
+        settled.verdict = Verdict{}; // not to be known here
         return settled;
     }
     forget_half_kept(**store, run->key);
@@ -469,7 +328,10 @@ Settled settle(Doors& doors, const Options& options, LinkPast self, const Sights
     const Time now = doors.clock.now();
     settled.verdict = judge(run->request, links, now);
     if (settled.verdict.go == Verdict::Go::on) {
-        go_on(doors, **store, options, *run, settled, next_length(run->request, links, now));
+        auto cluster = doors.cluster();
+        settled.next =
+            hand_over(**store, cluster ? cluster->get() : nullptr, doors.clock, *run,
+                      next_of(options, next_length(run->request, links, now)), settled.verdict);
     }
     if (settled.verdict.go == Verdict::Go::over) {
         if (auto cluster = doors.cluster()) {
@@ -583,6 +445,9 @@ std::optional<Judged> judged_in(std::string_view packed)
 
 std::string packed(const Settled& settled)
 {
+    if (settled.verdict.go == Verdict::Go::wait) {
+        return ""; // as if there was no answer
+    }
     return packed_fields({settled.verdict.go == Verdict::Go::on ? "on" : "over",
                           settled.verdict.why, packed_ending(settled.verdict.ending),
                           settled.next ? fmt::format("{}", settled.next->value) : "",

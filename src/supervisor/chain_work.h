@@ -63,7 +63,7 @@ std::optional<Judged> judged_in(std::string_view packed);
 std::string submit_next(Doors& doors, const Options& options, const Turn& turn);
 
 /// After the end of the program: whether the run goes on. Makes sure that the next link has its
-/// job, or that there is none.
+/// job, or that there is none. Go::wait: the record of the run could not be read.
 struct Settled {
     Verdict verdict;
     Sights sights;

@@ -258,6 +258,144 @@ TEST_F(Look, LivesWithAFolderThatCanNotBeWritten)
     EXPECT_TRUE(is_active(one.key()));
 }
 
+/// A run of several links.
+class LookAtChain : public Look {
+protected:
+    RunOnDisk chain()
+    {
+        auto run = fakes::some_run(m_clock.now() - 10min, "train", ++m_number);
+        run.request.walltime = 24h;
+        run.request.chain.emplace();
+        run.request.chain->link = 1h;
+        run.request.chain->from_scratch = true;
+        return RunOnDisk(m_store, run).submitted(JobId{1}).started(JobId{1}, m_clock.now() - 1min);
+    }
+    void next(const RunOnDisk& one, JobState state)
+    {
+        const LinkJob link{"lab", JobId{2}, m_clock.now(), true};
+        ASSERT_TRUE(m_store.write(layout::job_json(one.key(), LinkNumber{2}), to_json(link)));
+        job(one.key(), 2, state).comment = job_comment(one.key(), LinkNumber{2});
+        m_cluster.next_id = 3;
+    }
+    void ends(RunOnDisk& one, bool continues)
+    {
+        Event ended;
+        ended.kind = Event::Kind::ended;
+        ended.at = m_clock.now();
+        ended.cause = Cause::time_limit;
+        ended.status = 124;
+        ended.continues = continues;
+        one.event(ended);
+    }
+    bool is_written_down(const RunOnDisk& one)
+    {
+        return m_store.files.contains(layout::ended_json(one.key()));
+    }
+};
+
+TEST_F(LookAtChain, ShowsTheLinkThatRunsWhileTheNextOneWaits)
+{
+    RunOnDisk one = chain();
+    one.beat(JobId{1}, m_clock.now());
+    next(one, JobState::pending);
+    const RunStatus status = look_at(m_doors, one.key());
+    EXPECT_EQ(status.state, RunState::running);
+    EXPECT_EQ(status.link, LinkNumber{1});
+    EXPECT_EQ(status.next_job, JobId{2});
+}
+
+TEST_F(LookAtChain, WaitsForTheNextLinkOnceOneHasGoneOn)
+{
+    RunOnDisk one = chain();
+    next(one, JobState::pending);
+    ends(one, /*continues=*/true);
+    const RunStatus status = look_at(m_doors, one.key());
+    EXPECT_EQ(status.state, RunState::waiting);
+    EXPECT_EQ(status.link, LinkNumber{2});
+    EXPECT_EQ(status.first_job, JobId{1});
+}
+
+TEST_F(LookAtChain, LeavesALostLinkToTheOneThatWaits)
+{
+    RunOnDisk one = chain();
+    job(one.key(), 1, JobState::node_fail);
+    next(one, JobState::pending);
+    EXPECT_EQ(look_at(m_doors, one.key()).state, RunState::waiting);
+    EXPECT_FALSE(is_written_down(one));
+    EXPECT_TRUE(is_active(one.key()));
+    m_cluster.jobs.erase(m_cluster.jobs.begin()); // forgotten
+    EXPECT_EQ(look_at(m_doors, one.key()).state, RunState::waiting);
+    EXPECT_FALSE(is_written_down(one));
+}
+
+TEST_F(LookAtChain, GivesALostLinkANextOne)
+{
+    RunOnDisk one = chain();
+    job(one.key(), 1, JobState::node_fail);
+    m_cluster.next_id = 3;
+    EXPECT_EQ(look_at(m_doors, one.key()).link, LinkNumber{2});
+    ASSERT_EQ(m_cluster.specs.size(), 1u);
+    EXPECT_EQ(m_cluster.specs[0].comment, job_comment(one.key(), LinkNumber{2}));
+    EXPECT_FALSE(is_written_down(one));
+    look_at(m_doors, one.key());
+    EXPECT_EQ(m_cluster.specs.size(), 1u);
+}
+
+TEST_F(LookAtChain, ResurrectsNoCancelledOne)
+{
+    RunOnDisk one = chain();
+    job(one.key(), 1, JobState::cancelled);
+    EXPECT_EQ(look_at(m_doors, one.key()).ending->cause, Cause::cancelled);
+    EXPECT_TRUE(m_cluster.specs.empty());
+
+    RunOnDisk two = chain();
+    m_cluster.jobs.clear();
+    job(two.key(), 1, JobState::node_fail);
+    next(two, JobState::cancelled);
+    EXPECT_EQ(look_at(m_doors, two.key()).state, RunState::ended);
+    EXPECT_TRUE(m_cluster.specs.empty());
+}
+
+TEST_F(LookAtChain, StopsARunThatNobodyHasGivenANextLink)
+{
+    RunOnDisk one = chain();
+    ends(one, /*continues=*/true);
+    one.stop_asked("ada@login1", m_clock.now());
+    EXPECT_EQ(look_at(m_doors, one.key()).ending->cause, Cause::stopped);
+    EXPECT_TRUE(m_cluster.specs.empty());
+}
+
+TEST_F(LookAtChain, SubmitsNothingToAnotherCluster)
+{
+    RunOnDisk one = chain();
+    ends(one, /*continues=*/true);
+    m_cluster.cluster_name = "elsewhere";
+    EXPECT_EQ(look_at(m_doors, one.key()).state, RunState::waiting);
+    EXPECT_TRUE(m_cluster.specs.empty());
+}
+
+TEST_F(LookAtChain, DoesNotTakeTheEndOfALinkForThatOfTheNext)
+{
+    class LateWord : public fakes::FakeCluster {
+    public:
+        std::function<void()> before_answer;
+        Result<std::vector<Job>> own_jobs() override
+        {
+            before_answer();
+            return FakeCluster::own_jobs();
+        }
+    };
+    RunOnDisk one = chain();
+    job(one.key(), 1, JobState::completed);
+    next(one, JobState::pending);
+    LateWord cluster;
+    cluster.jobs = m_cluster.jobs;
+    cluster.before_answer = [&] { ends(one, /*continues=*/true); };
+    m_doors.cluster = [&] { return Result<Cluster*>(&cluster); };
+    EXPECT_NE(look_at(m_doors, one.key()).state, RunState::ended);
+    EXPECT_FALSE(is_written_down(one));
+}
+
 TEST(ReadEvidence, LeavesOutWhatMakesNoSense)
 {
     fakes::MemoryStore store;
