@@ -28,7 +28,7 @@ def chains(home, cluster):
         "aware": start(home, "aware", aware, *trainer("--aware", "--steps", "250")),
         "unaware": start(home, "unaware", LINK + UNAWARE, *trainer("--steps", "250", "--folder", "out")),
         "crashes": start(home, "crashes", LINK + UNAWARE,
-                         *trainer("--steps", "90", "--folder", "out", "--crash-at", "65")),
+                         *trainer("--steps", "90", "--folder", "out", "--crash-at", "45")),
         "bug": start(home, "bug", LINK + UNAWARE, *trainer("--folder", "/proc/nowhere")),
         "supervisor": start(home, "supervisor", LONG + UNAWARE, *trainer("--steps", "100", "--folder", "out")),
         "cancelled": start(home, "cancelled", LONG + UNAWARE, *trainer("--steps", "900", "--folder", "out")),
@@ -127,7 +127,7 @@ def test_a_crash_after_a_checkpoint_goes_on(chains):
     wait_for(lambda: chain.show()["state"] == "ended", 90, "its end")
     parts = chain.assert_unbroken(90)
     assert parts[1]["line"] == "link 2 cause crash"
-    assert parts[1]["resumed"] == 60
+    assert parts[1]["resumed"] == 40
     assert chain.show()["exit"] == 0
 
 
