@@ -111,15 +111,18 @@ TEST(FilesPage, HasEveryFileOfTheLayout)
           layout::shown_json(key), layout::job_json(key, link), layout::claim(key, link),
           layout::log(key, link, Stream::out), layout::log(key, link, Stream::err),
           layout::order(key, link), layout::journal(key, link), layout::heartbeat(key, link),
-          layout::connect_dir(key), layout::active(key), layout::job_index("CLUSTER", JobId{7})}) {
+          layout::stop_file(key, link), layout::save_file(key, link), layout::checkpoints(key),
+          layout::kept(key), layout::connect_dir(key), layout::active(key),
+          layout::job_index("CLUSTER", JobId{7})}) {
         path = std::regex_replace(path, std::regex(key.text()), "KEY");
         path = std::regex_replace(path, std::regex("link-1"), "link-N");
         path = std::regex_replace(path, std::regex("/7$"), "/JOBID");
         EXPECT_THAT(text, HasSubstr(path));
     }
-    for (const char* name : {layout::k_stop_request, layout::k_connect_keys,
-                             layout::k_connect_identity, layout::k_connect_known_hosts,
-                             layout::k_connect_host_key, layout::k_connect_authorized}) {
+    for (const char* name :
+         {layout::k_stop_request, layout::k_save_and_stop_request, layout::k_connect_keys,
+          layout::k_connect_identity, layout::k_connect_known_hosts, layout::k_connect_host_key,
+          layout::k_connect_authorized}) {
         EXPECT_THAT(text, HasSubstr(name));
     }
 }
