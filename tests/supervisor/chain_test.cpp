@@ -277,10 +277,11 @@ TEST(Chained, AStopThatLetsItSaveEndsTheRun)
 
 TEST(Chained, AStopWhileItSavesDoesNotWait)
 {
-    Link link("trap 'echo told' USR1; stay");
+    Link link("trap 'echo told' USR1; echo ready; stay");
     Client client = link.begin();
+    ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\n"; }));
     link.ask(layout::k_save_and_stop_request);
-    ASSERT_TRUE(client.reads_until([&] { return client.out == "told\n"; }));
+    ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\ntold\n"; }));
     client.say(wire::Stop{"ada@login1"});
     const auto before = std::chrono::steady_clock::now();
     ASSERT_TRUE(client.reads_to_the_end());
