@@ -338,6 +338,7 @@ Settled settle(Doors& doors, const Options& options, LinkPast self, const Sights
             (void)withdraw_link(**store, **cluster, *run, LinkNumber{options.link.value + 1});
         }
     }
+    forget_half_kept(**store, run->key); // a helper that was killed late
     return settled;
 }
 
