@@ -9,6 +9,7 @@
 #include "core/layout.h"
 #include "core/walltime.h"
 #include "report/json.h"
+#include "runs/connect_keys.h"
 #include "runs/evidence.h"
 #include "runs/find.h"
 #include "runs/next_link.h"
@@ -60,12 +61,14 @@ public:
         next.link = LinkNumber{newest.value + (is_free ? 0 : 1)};
         next.resumed = true;
         TRY(forget_end(walltime, now));
-        TRY_ASSIGN(const JobId job,
-                   submit_link(m_store, *cluster, m_invocation.doors.clock(), run, next));
+        const auto job = submit_link(m_store, *cluster, m_invocation.doors.clock(), run, next);
+        if (!job) {
+            return not_resumed(job.error());
+        }
         // A look of somebody else's may have written the old end down once more.
         (void)m_store.remove(layout::ended_json(run.key));
         (void)m_store.write(layout::active(run.key), "");
-        return tell(job, next.link);
+        return tell(*job, next.link);
     }
 
 private:
@@ -105,6 +108,16 @@ private:
         }
         TRY(m_store.write(layout::active(key), ""));
         return m_store.remove(layout::ended_json(key));
+    }
+
+    /// Refused: it has ended as before. Without an answer it may go on all the same.
+    Error not_resumed(Error error)
+    {
+        if (error.kind != Error::Kind::unreachable && m_status.ending) {
+            (void)m_store.write_once(layout::ended_json(m_status.key), to_json(*m_status.ending));
+            forget_active(m_store, m_status.key);
+        }
+        return error;
     }
 
     Result<int> tell(JobId job, LinkNumber link) const

@@ -51,11 +51,13 @@ Kind kind_of(const LinkPast& link)
     case Cause::lost:
         return Kind::node;
     case Cause::finished:
+        if (ending.status == k_status_do_not_continue) {
+            return Kind::over;
+        }
         if (ending.status == k_status_continue_me || left_as_told(link)) {
             return Kind::planned;
         }
-        return ending.status == 0 || ending.status == k_status_do_not_continue ? Kind::over
-                                                                               : Kind::crash;
+        return ending.status == 0 ? Kind::over : Kind::crash;
     case Cause::crashed:
     case Cause::memory:
     case Cause::gpu_memory:

@@ -100,7 +100,8 @@ void ChainKeeper::handle(const PollSet& polls, Steady now)
         submitted(*said, now);
     }
     if (const auto said = answer(m_looking, polls, now)) {
-        looked(sights_in(*said), now);
+        // A helper that died has seen nothing, which is not that nothing is there.
+        looked(said->empty() ? m_sights : sights_in(*said), now);
     }
     if (const auto said = answer(m_settling, polls, now)) {
         m_settled = settled_in(*said);
@@ -169,7 +170,9 @@ void ChainKeeper::submitted(const std::string& answer, Steady now)
         m_submit_at = now + k_submit_again;
         if (!std::exchange(m_told_failure, true)) {
             event.kind = Event::Kind::next_failed;
-            event.detail = answer.empty() ? "Slurm does not answer" : answer.substr(6);
+            constexpr std::string_view k_later = "later ";
+            event.detail = answer.starts_with(k_later) ? answer.substr(k_later.size())
+                                                       : "Slurm does not answer";
             m_journal(std::move(event));
         }
     }
