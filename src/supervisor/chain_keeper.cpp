@@ -21,6 +21,7 @@ constexpr auto k_look_patience = 900s;
 /// Two message time-outs of Slurm, and the work.
 constexpr auto k_submit_patience = 45s;
 constexpr auto k_settle_patience = 60s;
+constexpr auto k_withdraw_patience = 15s;
 /// After an answer that was lost: Slurm has it, or has it not, by then.
 constexpr auto k_submit_again = 60s;
 /// So much of the usual time between two checkpoints has to be left for another one.
@@ -45,7 +46,7 @@ ChainKeeper::ChainKeeper(Doors& doors, const Options& options, const Run& run, T
 
 ChainKeeper::~ChainKeeper()
 {
-    for (Running* running : {&m_submission, &m_looking, &m_settling}) {
+    for (Running* running : {&m_submission, &m_looking, &m_settling, &m_withdrawal}) {
         drop(*running);
     }
 }
@@ -59,7 +60,7 @@ void ChainKeeper::begin(Steady now)
 
 void ChainKeeper::add_to(PollSet& polls)
 {
-    for (Running* running : {&m_submission, &m_looking, &m_settling}) {
+    for (Running* running : {&m_submission, &m_looking, &m_settling, &m_withdrawal}) {
         running->polled = polls.add(running->helper ? running->helper->answer() : -1, POLLIN);
     }
 }
@@ -111,6 +112,7 @@ void ChainKeeper::handle(const PollSet& polls, Steady now)
             give_up_settling();
         }
     }
+    (void)answer(m_withdrawal, polls, now);
     if (m_ended || !m_began) {
         return;
     }
@@ -134,7 +136,7 @@ std::optional<ChainKeeper::Steady> ChainKeeper::next_wake() const
         take(m_submission.helper ? std::nullopt : m_submit_at);
         take(m_looking.helper ? std::nullopt : m_look_at);
     }
-    for (const Running* running : {&m_submission, &m_looking, &m_settling}) {
+    for (const Running* running : {&m_submission, &m_looking, &m_settling, &m_withdrawal}) {
         take(running->helper ? std::optional(running->until) : std::nullopt);
     }
     return next;
@@ -143,7 +145,7 @@ std::optional<ChainKeeper::Steady> ChainKeeper::next_wake() const
 std::vector<pid_t> ChainKeeper::pids() const
 {
     std::vector<pid_t> pids;
-    for (const Running* running : {&m_submission, &m_looking, &m_settling}) {
+    for (const Running* running : {&m_submission, &m_looking, &m_settling, &m_withdrawal}) {
         if (running->helper) {
             pids.push_back(running->helper->pid());
         }
@@ -260,6 +262,14 @@ void ChainKeeper::give_up_settling()
         settled.verdict.why = "it could not be settled in time";
     }
     m_settled = std::move(settled);
+}
+
+void ChainKeeper::withdraw(Steady now)
+{
+    start(m_withdrawal, now, k_withdraw_patience, [this]() -> std::string {
+        withdraw_next(m_doors, m_options);
+        return "";
+    });
 }
 
 } // namespace gpuq::supervisor

@@ -56,6 +56,10 @@ public:
     /// Nobody can wait longer.
     void give_up_settling();
 
+    /// The end of the run has been recorded: its next link is not needed.
+    void withdraw(Steady now);
+    bool is_withdrawing() const { return m_withdrawal.helper.has_value(); }
+
 private:
     struct Running {
         std::optional<Helper> helper;
@@ -86,7 +90,7 @@ private:
     std::optional<Steady> m_submit_at, m_look_at;
     std::chrono::milliseconds m_period{0};
     bool m_told_failure = false;
-    Running m_submission, m_looking, m_settling;
+    Running m_submission, m_looking, m_settling, m_withdrawal;
 };
 
 } // namespace gpuq::supervisor

@@ -333,13 +333,20 @@ Settled settle(Doors& doors, const Options& options, LinkPast self, const Sights
             hand_over(**store, cluster ? cluster->get() : nullptr, doors.clock, *run,
                       next_of(options, next_length(run->request, links, now)), settled.verdict);
     }
-    if (settled.verdict.go == Verdict::Go::over) {
-        if (auto cluster = doors.cluster()) {
-            (void)withdraw_link(**store, **cluster, *run, LinkNumber{options.link.value + 1});
-        }
-    }
     forget_half_kept(**store, run->key); // a helper that was killed late
     return settled;
+}
+
+void withdraw_next(Doors& doors, const Options& options)
+{
+    auto store = doors.store(options.state_dir);
+    const auto run = store ? run_of(**store, options) : Result<Run>(store.error());
+    if (!run || !run->request.chain) {
+        return;
+    }
+    if (auto cluster = doors.cluster()) {
+        (void)withdraw_link(**store, **cluster, *run, LinkNumber{options.link.value + 1});
+    }
 }
 
 // Texts between processes.

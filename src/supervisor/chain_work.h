@@ -62,8 +62,8 @@ std::optional<Judged> judged_in(std::string_view packed);
 /// Submits the link after this one: `job ID`, `later WHY` or `none`.
 std::string submit_next(Doors& doors, const Options& options, const Turn& turn);
 
-/// After the end of the program: whether the run goes on. Makes sure that the next link has its
-/// job, or that there is none. Go::wait: the record of the run could not be read.
+/// After the end of the program: whether the run goes on. If so, makes sure that the next link has
+/// its job. Go::wait: the record of the run could not be read.
 struct Settled {
     Verdict verdict;
     Sights sights;
@@ -75,5 +75,9 @@ Settled settle(Doors& doors, const Options& options, LinkPast self, const Sights
                bool by_itself);
 std::string packed(const Settled& settled);
 std::optional<Settled> settled_in(std::string_view packed);
+
+/// The run is over, and that is on disk: the job of the next link is taken back. One that stays,
+/// because Slurm does not answer, finds that out itself and leaves.
+void withdraw_next(Doors& doors, const Options& options);
 
 } // namespace gpuq::supervisor

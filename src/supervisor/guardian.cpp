@@ -78,14 +78,14 @@ std::optional<int> goodbye_of(pid_t supervisor, int goodbye)
 }
 
 /// How the run ended as the journal has it already.
-std::optional<int> journaled_status(int folder)
+std::optional<Event> journaled_end(int folder)
 {
     const auto text = read_file(folder, "journal.jsonl");
     const std::vector<Event> events = text ? parse_journal(*text) : std::vector<Event>{};
     const auto ended = std::find_if(events.rbegin(), events.rend(), [](const Event& event) {
-        return event.kind == Event::Kind::ended;
+        return event.kind == Event::Kind::ended && event.status;
     });
-    return ended == events.rend() ? std::nullopt : ended->status;
+    return ended == events.rend() ? std::nullopt : std::optional(*ended);
 }
 
 /// All that a helper says, within `patience`.
@@ -127,22 +127,21 @@ bool settle_the_loss(Doors& doors, const Options& options, const RunFolder& fold
     return true; // in doubt the next link judges
 }
 
-int journal_the_loss(Doors& doors, const Options& options)
+Event journal_the_loss(Doors& doors, const Options& options)
 {
-    const int lost = static_cast<int>(ExitStatus::lost);
     const auto run = RunFolder::open(options.state_dir, options.key);
     LinkFiles files;
     if (auto folder = run ? run->link(options.link) : Result<Descriptor>(run.error())) {
         files.folder = *std::move(folder);
     }
-    if (const auto status = journaled_status(files.folder.get())) {
-        return *status;
+    if (auto journaled = journaled_end(files.folder.get())) {
+        return *std::move(journaled);
     }
     files.open();
     Event ended;
     ended.kind = Event::Kind::ended;
     ended.at = doors.clock.now();
-    ended.status = lost;
+    ended.status = static_cast<int>(ExitStatus::lost);
     ended.cause = Cause::lost;
     ended.detail = "the supervisor of the run was killed";
     ended.continues = run && settle_the_loss(doors, options, *run, ended);
@@ -150,13 +149,23 @@ int journal_the_loss(Doors& doors, const Options& options)
     journal.use(files.journal.get());
     journal.append(ended);
     ::fsync(files.journal.get());
-    return ended.continues ? static_cast<int>(ExitStatus::success) : *ended.status;
+    return ended;
 }
 
 int clean_up_after_a_killed_supervisor(Doors& doors, const Options& options)
 {
     kill_descendants(k_kill_patience);
-    return journal_the_loss(doors, options);
+    const Event ended = journal_the_loss(doors, options);
+    if (ended.continues) {
+        return static_cast<int>(ExitStatus::success);
+    }
+    if (auto helper = Helper::start([&]() -> std::string {
+            withdraw_next(doors, options);
+            return "";
+        })) {
+        (void)answer_of(*helper, k_settle_patience);
+    }
+    return *ended.status;
 }
 
 /// A later link begins when it is known how the one before it has ended. Nothing: it has nothing to

@@ -117,6 +117,9 @@ void Supervisor::tell_the_end()
     }
     m_clients->ended(
         wire::Ended{m_ending, m_backlog.end()[0], m_backlog.end()[1], m_tail.last_lines()});
+    if (m_chain && !m_ending.continues) {
+        m_chain->withdraw(m_now);
+    }
     m_phase = Phase::parting;
 }
 
@@ -131,7 +134,8 @@ void Supervisor::part()
     const bool gone =
         m_told_at && (m_clients->all_gone() || m_now > *m_told_at + m_options.patience.closing);
     const bool synced = m_synced || m_now > m_phase_since + m_options.patience.disk;
-    if ((gone && synced) || out_of_time()) {
+    const bool withdrawn = !m_chain || !m_chain->is_withdrawing();
+    if ((gone && synced && withdrawn) || out_of_time()) {
         m_phase = Phase::done;
         return;
     }

@@ -146,7 +146,8 @@ def test_a_supervisor_without_descriptors_says_so(person, shell):
         refused, let_in = None, []
         while not refused and len(let_in) < 10:
             screen = everybody.enter_context(terminal(person, "attach"))
-            wait_for(lambda: not screen.read(0.1) or b"ready> " in screen.screen or b"<status" in screen.screen, 20)
+            wait_for(lambda: not screen.read(0.1) or b"ready> " in screen.screen or b"<status" in screen.screen, 20,
+                     lambda screen=screen: f"an answer in {screen.screen}, {len(let_in)} others; {held_by(pid)}")
             if b"<status" in screen.screen:
                 refused = screen
             else:

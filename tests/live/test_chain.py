@@ -3,7 +3,6 @@
 import os
 import pathlib
 import signal
-import time
 
 import pytest
 
@@ -74,7 +73,7 @@ def test_a_cancelled_link_ends_the_run(chains, cluster):
     ended = chain.ended(1)
     assert (ended["status"], ended["cause"]) == (123, "cancelled")
     wait_for(lambda: chain.show()["state"] == "ended", 20, "its end")
-    assert not cluster.slurm("squeue", "-h", "-n", "cancelled", "-t", "PD,R").strip()
+    wait_for(lambda: not cluster.slurm("squeue", "-h", "-n", "cancelled", "-t", "PD,R"), 10, "an empty queue")
     assert chain.links() == [1]
 
 
@@ -91,8 +90,7 @@ def test_a_stop_ends_the_whole_run(chains, cluster):
     assert chain.person.gpuq("stop", chain.job(1)).returncode == 0
     assert chain.ended(1)["cause"] == "stopped"
     wait_for(lambda: chain.show()["state"] == "ended", 20, "its end")
-    time.sleep(2)
-    assert not cluster.slurm("squeue", "-h", "-n", "stopped", "-t", "PD,R").strip()
+    wait_for(lambda: not cluster.slurm("squeue", "-h", "-n", "stopped", "-t", "PD,R"), 10, "an empty queue")
 
 
 def test_a_run_that_saves_stops_and_goes_on(chains):
@@ -154,7 +152,7 @@ def test_a_program_through_several_links(name, chains, cluster):
         assert cluster.accounted(chain.job(link))["State"] == "COMPLETED"
     kept = [one for one in (pathlib.Path(chain.folder) / "kept").iterdir() if not one.name.startswith(".")]
     assert len(kept) <= 2
-    assert not cluster.slurm("squeue", "-h", "-n", name, "-t", "PD,R").strip()
+    wait_for(lambda: not cluster.slurm("squeue", "-h", "-n", name, "-t", "PD,R"), 10, "an empty queue")
 
 
 def test_a_program_without_checkpoints_is_told_before_it_starts(home):

@@ -224,6 +224,8 @@ TEST(Chained, AProgramThatFinishesAtOnceLeavesNoNextLink)
     Client client = link.begin();
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_EQ(client.ended->ending.cause, Cause::finished);
+    client.close_all();
+    EXPECT_EQ(link.wait(), 0);
     EXPECT_EQ(link.waiting(), std::set<std::string>{});
     EXPECT_FALSE(link.has_next_on_disk());
 }
@@ -235,6 +237,8 @@ TEST(Chained, AProgramThatFinishesWhileItIsToldHasFinished)
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_EQ(client.ended->ending.cause, Cause::finished);
     EXPECT_FALSE(client.ended->ending.continues);
+    client.close_all();
+    EXPECT_EQ(link.wait(), 0);
     EXPECT_EQ(link.waiting(), std::set<std::string>{});
 }
 
@@ -272,6 +276,8 @@ TEST(Chained, AStopThatLetsItSaveEndsTheRun)
     EXPECT_FALSE(client.ended->ending.continues);
     EXPECT_EQ(link.event(Kind::noticed)->detail, "stop");
     EXPECT_EQ(link.event(Kind::checkpoint)->detail, link.checkpoint(1));
+    client.close_all();
+    EXPECT_EQ(link.wait(), 123);
     EXPECT_EQ(link.waiting(), std::set<std::string>{});
 }
 
@@ -288,6 +294,8 @@ TEST(Chained, AStopWhileItSavesDoesNotWait)
     EXPECT_LT(std::chrono::steady_clock::now() - before, 2s);
     EXPECT_EQ(client.ended->ending.detail, "by ada@login1");
     EXPECT_EQ(client.ended->ending.status, 123);
+    client.close_all();
+    EXPECT_EQ(link.wait(), 123);
     EXPECT_EQ(link.waiting(), std::set<std::string>{});
 }
 

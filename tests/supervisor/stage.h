@@ -170,7 +170,10 @@ public:
         while (std::filesystem::exists(file_of(id))) {
             ++id.value;
         }
-        put(file_of(id), spec.comment);
+        // Whoever asks may be killed: Slurm has the job whole, or not at all.
+        const std::filesystem::path asked = m_folder / ("asked-" + std::to_string(::getpid()));
+        put(asked, spec.comment);
+        std::filesystem::rename(asked, file_of(id));
         return id;
     }
     Result<StepProcess> start_step(JobId, const std::vector<std::string>&, bool) override
