@@ -17,6 +17,8 @@ using namespace std::chrono_literals;
 constexpr auto k_leftovers_pause = 5ms;
 constexpr auto k_leftovers_patience = 10s;
 constexpr auto k_complete_first = 3s;
+/// Slurm kills the processes of a step one after the other, within this.
+constexpr auto k_kill_spread = 250ms;
 
 } // namespace
 
@@ -33,6 +35,16 @@ bool Supervisor::nothing_left() const
     const bool childless =
         ::waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD;
     return childless || left_behind().empty();
+}
+
+/// The program was killed, and perhaps all of the step is: who told a reason now would tell a wrong
+/// one, and might not live to free the job.
+bool Supervisor::may_still_be_killed() const
+{
+    const bool died_of_kill = m_observed.wait_status && WIFSIGNALED(*m_observed.wait_status) &&
+                              WTERMSIG(*m_observed.wait_status) == SIGKILL;
+    const bool expected = m_observed.killing || m_observed.asked_signals.test(SIGKILL);
+    return died_of_kill && !expected && m_now < m_program_ended_at + k_kill_spread;
 }
 
 /// The program died of TERM or left on it, and ours may be on its way: then the job is being ended.
@@ -60,7 +72,7 @@ void Supervisor::clear_leftovers()
         for (const pid_t pid : left_behind()) {
             ::kill(pid, SIGKILL);
         }
-    } else if (silent && !may_still_be_terminated()) {
+    } else if (silent && !may_still_be_terminated() && !may_still_be_killed()) {
         settle_or_record();
         return;
     }

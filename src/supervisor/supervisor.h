@@ -120,6 +120,7 @@ private:
     std::vector<pid_t> left_behind() const;
     bool nothing_left() const;
     bool may_still_be_terminated() const;
+    bool may_still_be_killed() const;
     void settle_or_record();
     void record_end();
     void tell_the_end();

@@ -53,6 +53,17 @@ def held_by(pid):
     return len(os.listdir(f"/proc/{pid}/fd")), int(re.search(r"VmRSS:\s*(\d+)", status)[1])
 
 
+def held_in_peace_by(pid):
+    """Descriptors that stay: none of a helper's, or of a hand-over that is under way."""
+    seen = [held_by(pid)[0]]
+
+    def has_settled():
+        seen.append(held_by(pid)[0])
+        return len(seen) > 50 and len(set(seen[-50:])) == 1
+    wait_for(has_settled, 20, lambda: f"a steady number of descriptors; {seen}")
+    return seen[-1]
+
+
 def modes(screen):
     return termios.tcgetattr(screen.master)
 
@@ -142,7 +153,7 @@ def few_descriptors(pid, count):
 def test_a_supervisor_without_descriptors_says_so(person, shell):
     pid = supervisor(person)
     with contextlib.ExitStack() as everybody:
-        everybody.enter_context(few_descriptors(pid, held_by(pid)[0] + 4))
+        everybody.enter_context(few_descriptors(pid, held_in_peace_by(pid) + 4))
         refused, let_in = None, []
         while not refused and len(let_in) < 10:
             screen = everybody.enter_context(terminal(person, "attach"))
@@ -163,7 +174,9 @@ def test_a_supervisor_without_descriptors_says_so(person, shell):
         cpu_before = cpu_of(pid)
         says(shell, "sleep 1; echo slept-$((1+1))", "slept-2")
         assert cpu_of(pid) - cpu_before < 0.3, "nothing spins"
+        full = held_by(pid)[0]
         leave(let_in[-1])
+        wait_for(lambda: held_by(pid)[0] < full - 1, 20, lambda: f"less than {full} descriptors; {held_by(pid)}")
         with attached(person) as screen:  # somebody has left: there is room
             says(screen, "echo room-$((2+2))", "room-4")
             leave(screen)
