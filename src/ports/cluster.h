@@ -278,6 +278,17 @@ struct AccountGrants {
     bool operator==(const AccountGrants&) const = default;
 };
 
+/// Which nodes went down, as accounting has noted it.
+struct NodeHistory {
+    struct Failure {
+        std::string node;
+        Time at;
+        bool operator==(const Failure&) const = default;
+    };
+    Time since; ///< from when on it would know: the time asked for, or the cluster's first day
+    std::vector<Failure> failures;
+};
+
 class Accounting {
 public:
     virtual ~Accounting() = default;
@@ -294,6 +305,10 @@ public:
     /// What Slurm lets each account of `user` spend on GPUs, as the controller counts it: one
     /// question to it. `missing` when it knows no account of `user`; `unreachable` as above.
     virtual Result<std::vector<AccountGrants>> grants(const std::string& user) = 0;
+
+    /// The nodes of this cluster that went down between the two times, whatever the reason: what
+    /// ran on them ended. `unreachable` as above.
+    virtual Result<NodeHistory> node_failures(Time from, Time to) = 0;
 };
 
 } // namespace gpuq

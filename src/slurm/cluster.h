@@ -59,6 +59,7 @@ public:
     Result<PastJob> past_job(JobId id) override;
     Result<std::vector<JobUse>> use(const UseQuestion& question) override;
     Result<std::vector<AccountGrants>> grants(const std::string& user) override;
+    Result<NodeHistory> node_failures(Time from, Time to) override;
 
 private:
     SlurmAccounting() = default;

@@ -16,6 +16,16 @@ struct FreeList {
 /// A list of slurmdbd's, or one for a question to it.
 using OwnedList = std::unique_ptr<std::remove_pointer_t<List>, FreeList>;
 
+template <typename Record, typename Visit>
+void for_each(List list, const Visit& visit)
+{
+    auto* const iterator = slurm_list_iterator_create(list);
+    while (const void* item = slurm_list_next(iterator)) {
+        visit(*static_cast<const Record*>(item));
+    }
+    slurm_list_iterator_destroy(iterator);
+}
+
 /// `unreachable` when this Slurm keeps no accounting.
 Result<void> needs_accounting();
 

@@ -72,16 +72,6 @@ Result<std::vector<std::string>> uids_of(const std::vector<std::string>& users)
     return uids;
 }
 
-template <typename Record, typename Visit>
-void for_each(List list, const Visit& visit)
-{
-    auto* const iterator = slurm_list_iterator_create(list);
-    while (const void* item = slurm_list_next(iterator)) {
-        visit(*static_cast<const Record*>(item));
-    }
-    slurm_list_iterator_destroy(iterator);
-}
-
 TresNames tres_names(void* connection)
 {
     slurmdb_tres_cond_t condition{};

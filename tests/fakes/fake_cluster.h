@@ -328,7 +328,15 @@ public:
     std::vector<JobId> asked;
     std::vector<UseQuestion> questions;
     std::map<std::string, std::vector<AccountGrants>> granted; ///< by user
+    NodeHistory nodes;
     bool silent = false;
+
+    Result<NodeHistory> node_failures(Time, Time) override
+    {
+        return silent ? Result<NodeHistory>(
+                            fail(Error::Kind::unreachable, "accounting does not answer"))
+                      : nodes;
+    }
 
     Result<std::vector<AccountGrants>> grants(const std::string& user) override
     {

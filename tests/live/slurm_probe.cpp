@@ -108,6 +108,25 @@ int past(const Words& words)
     return 0;
 }
 
+/// Of the last hour.
+int failures()
+{
+    auto accounting = SlurmAccounting::open();
+    if (!accounting) {
+        return give_up(accounting.error());
+    }
+    const Time now = std::chrono::floor<Time::duration>(std::chrono::system_clock::now());
+    const auto history = (*accounting)->node_failures(now - std::chrono::hours(1), now);
+    if (!history) {
+        return give_up(history.error());
+    }
+    say(fmt::format("since {}\n", (now - history->since) / std::chrono::seconds(1)));
+    for (const NodeHistory::Failure& failure : history->failures) {
+        say(fmt::format("{} {}\n", failure.node, (now - failure.at) / std::chrono::seconds(1)));
+    }
+    return 0;
+}
+
 int act(Cluster& cluster, const Words& words)
 {
     const auto done = words.at(0) == "cancel"
@@ -131,6 +150,9 @@ int run(const Words& words)
     }
     if (verb == "own") {
         return own(**cluster, words);
+    }
+    if (verb == "failures") {
+        return failures();
     }
     return verb == "past" ? past(words) : act(**cluster, words);
 }

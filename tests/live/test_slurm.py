@@ -241,6 +241,23 @@ def test_accounting_knows_the_end_and_who_cancelled(cluster):
     assert probe(cluster, "past", 3999999).returncode == 2
 
 
+def test_accounting_knows_which_nodes_went_down(cluster):
+    cluster.scontrol("update", "nodename=n0", "state=drain", "reason=later")
+    cluster.scontrol("update", "nodename=n0", "state=resume")
+    cluster.scontrol("update", "nodename=n0", "state=down", "reason=broken")
+    time.sleep(1.1)  # slurmdbd drops what has begun and ended in the same second
+    cluster.scontrol("update", "nodename=n0", "state=resume")
+
+    def noted():
+        words = [line.split() for line in probe(cluster, "failures").stdout.splitlines()]
+        return words if any(word[0] == "n0" for word in words) else None
+    since, *failures = wait_for(noted, 20, "the failure of n0")
+    # The cluster is younger than the hour: only from then on there was somebody to note it.
+    assert since[0] == "since" and 0 <= int(since[1]) < 1800
+    assert {node for node, _ in failures} == {"n0"} and all(0 <= int(age) < 60 for _, age in failures)
+    assert len(failures) == 1, failures
+
+
 def test_accounting_that_is_down_is_unreachable(cluster):
     with cluster.stopped("slurmdbd"):
         begin = time.monotonic()
