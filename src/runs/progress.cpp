@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/progress.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+
+namespace gpuq {
+namespace {
+
+struct Word {
+    std::string_view text;
+    std::string_view unit;
+};
+/// In the order in which they count.
+constexpr std::array k_words{Word{"epoch", "epoch"}, Word{"step", "step"},
+                             Word{"iteration", "iteration"}, Word{"iter", "iteration"}};
+
+bool is_letter(char c)
+{
+    return std::isalpha(static_cast<unsigned char>(c)) != 0;
+}
+
+bool same(char a, char b)
+{
+    return std::tolower(static_cast<unsigned char>(a)) == b;
+}
+
+std::string_view without(std::string_view text, std::string_view bytes)
+{
+    text.remove_prefix(std::min(text.find_first_not_of(bytes), text.size()));
+    return text;
+}
+
+/// Takes a whole number off `text`: not the 0 of a 0.37, which is a loss.
+std::optional<std::uint64_t> take_number(std::string_view& text)
+{
+    std::uint64_t number = 0;
+    const char* const end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, number);
+    const bool is_fraction = rest + 1 < end && *rest == '.' && std::isdigit(rest[1]) != 0;
+    if (error != std::errc() || is_fraction) {
+        return std::nullopt;
+    }
+    text.remove_prefix(static_cast<std::size_t>(rest - text.data()));
+    return number;
+}
+
+std::optional<std::uint64_t> total_after(std::string_view text)
+{
+    text = without(text, " ");
+    if (text.starts_with('/')) {
+        text = without(text.substr(1), " ");
+    } else if (text.starts_with("of ")) {
+        text = without(text.substr(3), " ");
+    } else {
+        return std::nullopt;
+    }
+    return take_number(text);
+}
+
+/// What stands after the word.
+std::optional<Progress> progress_after(std::string_view text, std::string_view unit)
+{
+    text.remove_prefix(!text.empty() && same(text.front(), 's') ? 1 : 0);
+    if (!text.empty() && is_letter(text.front())) {
+        return std::nullopt; // another word, which begins like it
+    }
+    text = without(text, " :=#[(\t");
+    const auto done = take_number(text);
+    if (!done) {
+        return std::nullopt;
+    }
+    return Progress{std::string(unit), *done, total_after(text)};
+}
+
+std::optional<Progress> find(std::string_view output, bool last)
+{
+    for (const Word& word : k_words) {
+        std::optional<Progress> found;
+        auto at = output.begin();
+        while (true) {
+            at = std::search(at, output.end(), word.text.begin(), word.text.end(), same);
+            if (at == output.end()) {
+                break;
+            }
+            const bool begins = at == output.begin() || !is_letter(at[-1]);
+            at += static_cast<std::ptrdiff_t>(word.text.size());
+            const auto rest = output.substr(static_cast<std::size_t>(at - output.begin()));
+            if (auto here = begins ? progress_after(rest, word.unit) : std::nullopt) {
+                found = std::move(here);
+                if (!last) {
+                    break;
+                }
+            }
+        }
+        if (found) {
+            return found;
+        }
+    }
+    return std::nullopt;
+}
+
+} // namespace
+
+std::optional<Progress> first_progress(std::string_view output)
+{
+    return find(output, /*last=*/false);
+}
+
+std::optional<Progress> last_progress(std::string_view output)
+{
+    return find(output, /*last=*/true);
+}
+
+} // namespace gpuq

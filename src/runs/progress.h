@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+/// How far a training has come, as its output tells it. Pure.
+namespace gpuq {
+
+struct Progress {
+    std::string unit; ///< `epoch`, `step` or `iteration`
+    std::uint64_t done = 0;
+    std::optional<std::uint64_t> total;
+    bool operator==(const Progress&) const = default;
+};
+
+/// The first, or the last, place in `output` that tells a progress: one of the words epoch, step,
+/// iteration or iter, as a word of its own, and a number (`Epoch 3/10`, `step: 120`,
+/// `[iter 5 of 80]`). Of the units that occur, epochs count before steps and these before
+/// iterations, so that the places of two links of one program can be compared.
+std::optional<Progress> first_progress(std::string_view output);
+std::optional<Progress> last_progress(std::string_view output);
+
+} // namespace gpuq

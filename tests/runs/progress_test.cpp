@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/progress.h"
+
+#include <gtest/gtest.h>
+
+namespace gpuq {
+namespace {
+
+using Maybe = std::optional<Progress>;
+
+TEST(Progress, IsReadAsFrameworksWriteIt)
+{
+    EXPECT_EQ(last_progress("Epoch 3/10 loss 0.2\n"), (Progress{"epoch", 3, 10}));
+    EXPECT_EQ(last_progress("epoch: 7, acc=0.91"), (Progress{"epoch", 7, {}}));
+    EXPECT_EQ(last_progress("[Epoch=4] done"), (Progress{"epoch", 4, {}}));
+    EXPECT_EQ(last_progress("global_step 120"), (Progress{"step", 120, {}}));
+    EXPECT_EQ(last_progress("Steps 5 of 80\n"), (Progress{"step", 5, 80}));
+    EXPECT_EQ(last_progress("iter 20 / 400: loss 1"), (Progress{"iteration", 20, 400}));
+    EXPECT_EQ(last_progress("Epoch [2/90]"), (Progress{"epoch", 2, 90}));
+}
+
+TEST(Progress, IsTheFirstOrTheLastOfTheUnitThatCountsMost)
+{
+    constexpr std::string_view k_output = "step 1\nstep 2\nepoch 1 step 9\nepoch 2\nstep 30\n";
+    EXPECT_EQ(first_progress(k_output), (Progress{"epoch", 1, {}}));
+    EXPECT_EQ(last_progress(k_output), (Progress{"epoch", 2, {}}));
+    EXPECT_EQ(first_progress("iter 3\nstep 4\nstep 5"), (Progress{"step", 4, {}}));
+}
+
+TEST(Progress, IsNotWhatOnlyLooksLikeIt)
+{
+    EXPECT_EQ(last_progress(""), Maybe());
+    EXPECT_EQ(last_progress("epoch"), Maybe());
+    EXPECT_EQ(last_progress("footstep 3, stepping 4, iterator 5"), Maybe());
+    EXPECT_EQ(last_progress("epoch loss 3"), Maybe());
+    EXPECT_EQ(last_progress("step 0.5 of the way"), Maybe());
+    EXPECT_EQ(last_progress("step -3"), Maybe());
+    EXPECT_EQ(last_progress("step 99999999999999999999999"), Maybe());
+    EXPECT_EQ(last_progress("Epoch 3/x"), (Progress{"epoch", 3, {}}));
+}
+
+} // namespace
+} // namespace gpuq
