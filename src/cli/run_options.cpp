@@ -235,6 +235,21 @@ constexpr std::string_view k_of_chains[] = {"link",      "checkpoint", "resume-a
                                             "valid",     "notice",     "restart-from-scratch",
                                             "max-links", "gpu-hours",  "until"};
 
+/// A rehearsal has links and limits of its own, and is not left alone.
+constexpr std::string_view k_not_rehearsed[] = {"after", "detach", "max-wait",  "dry-run",
+                                                "pty",   "link",   "max-links", "gpu-hours",
+                                                "until", "array"};
+
+std::vector<Option> without(std::span<const std::string_view> names)
+{
+    std::vector<Option> table;
+    std::copy_if(std::begin(k_table), std::end(k_table), std::back_inserter(table),
+                 [&](const Option& row) {
+                     return std::find(names.begin(), names.end(), row.name) == names.end();
+                 });
+    return table;
+}
+
 Result<std::string> parse_pattern(std::string_view text)
 {
     if (text.empty() || text.find('\0') != std::string_view::npos) {
@@ -343,16 +358,21 @@ Result<RunOptions> run_options(const Options& options, const std::vector<std::st
 std::span<const Option> shell_option_table()
 {
     static const std::vector<Option> k_shell_table = [] {
-        std::vector<Option> table;
-        std::copy_if(k_table.begin(), k_table.end(), std::back_inserter(table),
-                     [](const Option& row) {
-                         return row.name != "pty" &&
-                                std::find(std::begin(k_of_chains), std::end(k_of_chains),
-                                          row.name) == std::end(k_of_chains);
-                     });
+        std::vector<Option> table = without(k_of_chains);
+        std::erase_if(table, [](const Option& row) { return row.name == "pty"; });
         return table;
     }();
     return k_shell_table;
+}
+
+std::span<const Option> rehearse_option_table()
+{
+    static const std::vector<Option> k_rehearse_table = [] {
+        std::vector<Option> table = without(k_not_rehearsed);
+        table.push_back({0, "within", "TIME", "how long the rehearsal may run; default: 15 min"});
+        return table;
+    }();
+    return k_rehearse_table;
 }
 
 } // namespace gpuq::cli

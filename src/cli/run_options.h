@@ -17,6 +17,8 @@ namespace gpuq::cli {
 std::span<const Option> run_option_table();
 /// Those of `gpuq shell`: the same, which is always on a terminal.
 std::span<const Option> shell_option_table();
+/// Those of `gpuq rehearse`: what makes the run what it is, and how long to try.
+std::span<const Option> rehearse_option_table();
 
 /// What `gpuq run` was told, typed, still without defaults.
 struct RunOptions {

@@ -84,6 +84,13 @@ public:
         return status;
     }
 
+    Result<StartedRun> start()
+    {
+        m_for_gpuq = true;
+        TRY_ASSIGN(m_started.status, run());
+        return std::move(m_started);
+    }
+
 private:
     /// With a terminal of the program's own: as large as ours, which has to be there.
     Result<void> ask_for_terminal()
@@ -119,6 +126,7 @@ private:
             return give_up(run, submitted.error());
         }
         m_submitted = true;
+        m_started = {0, run, submitted->job};
         keep_queues(*m_store, run.cluster, queues, m_doors.clock().now());
         tell(fmt::format("run {} ({}): {}", submitted->job.value, run.request.name, plan.summary));
         if (m_options.detach) {
@@ -224,7 +232,7 @@ private:
     {
         tell(run.request.pty ? fmt::format("its terminal: gpuq attach {}", job.value)
                              : fmt::format("its output: gpuq logs -f {}", job.value));
-        if (m_globals.json) {
+        if (m_globals.json && !m_for_gpuq) {
             const std::string text = report::json_document(
                 {{"key", run.key.text()}, {"job", job}, {"name", run.request.name}});
             std::fwrite(text.data(), 1, text.size(), stdout);
@@ -273,6 +281,8 @@ private:
     Cluster* m_cluster = nullptr;
     std::optional<int> m_interrupted;
     bool m_submitted = false;
+    bool m_for_gpuq = false;
+    StartedRun m_started;
     DetachKey m_detach_key;
 };
 
@@ -287,6 +297,12 @@ Result<int> run(Invocation& invocation)
 Result<int> run_with(Invocation& invocation, RunOptions options, bool shell)
 {
     return RunVerb(invocation, std::move(options), shell).run();
+}
+
+Result<StartedRun> start_detached(Invocation& invocation, RunOptions options)
+{
+    options.detach = true;
+    return RunVerb(invocation, std::move(options), /*shell=*/false).start();
 }
 
 const Verb k_run_verb{"run",

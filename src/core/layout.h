@@ -73,6 +73,7 @@ std::string job_index_in(const std::string& folder, JobId);
 /// Names inside an inbox.
 constexpr const char* k_stop_request = "stop.json";
 constexpr const char* k_save_and_stop_request = "save_and_stop.json";
+constexpr const char* k_rehearsal_request = "rehearsal";
 
 /// Names inside the folder connect.
 constexpr const char* k_connect_keys = "keys.json";

@@ -2,6 +2,7 @@
 #include "supervisor/supervisor.h"
 
 #include "core/exit_status.h"
+#include "runs/rehearsal.h"
 #include "supervisor/check_command.h"
 #include "supervisor/job_environment.h"
 #include "supervisor/notice.h"
@@ -143,10 +144,10 @@ void Supervisor::notice(Killing killing, Clock::time_point until)
     if (m_chain) {
         m_chain->noticed(told.at, m_now);
     }
-    m_log->record(std::move(told), Urgency::now);
     m_log->drop_stop_file();
     const Notice how = m_run->request.chain ? m_run->request.chain->notice : Notice::automatic;
-    tell(listeners("GPUQ_RUN_ID=" + m_options.key.text(), own_helpers()), how);
+    told.to = tell(listeners("GPUQ_RUN_ID=" + m_options.key.text(), own_helpers()), how).size();
+    m_log->record(std::move(told), Urgency::now);
 }
 
 void Supervisor::notice_when_due()
@@ -212,6 +213,21 @@ void Supervisor::save_and_stop(const std::string& by)
     notice(killing, m_now + k_time_to_save);
     if (m_notice && m_notice->cause != Cause::stopped) {
         m_notice = killing; // it was told already, and now it is not to go on
+    }
+}
+
+/// `gpuq rehearse` tries now what else comes at the end of a link, or by a fault.
+void Supervisor::rehearse(const std::string& line)
+{
+    const auto asked = rehearsal_request_in(line);
+    if (!asked || asked->link != m_options.link || m_phase != Phase::running || !m_program) {
+        return;
+    }
+    if (asked->act == RehearsalRequest::Act::notice) {
+        notice({Cause::time_limit, ""}, m_now + k_time_to_save);
+    } else {
+        journal(Event::Kind::signalled, "KILL for the program: gpuq rehearse", Urgency::now);
+        m_program->signal(SIGKILL);
     }
 }
 

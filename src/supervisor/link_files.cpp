@@ -93,6 +93,11 @@ std::optional<std::string> RunFolder::save_request() const
     return request(layout::k_save_and_stop_request);
 }
 
+std::optional<std::string> RunFolder::rehearsal_request() const
+{
+    return request(layout::k_rehearsal_request);
+}
+
 std::optional<std::string> RunFolder::request(const char* name) const
 {
     // Opened anew each time: on NFS only that asks the server.

@@ -26,6 +26,8 @@ public:
     /// The text of inbox/stop.json, or of save_and_stop.json, when there is one.
     std::optional<std::string> stop_request() const;
     std::optional<std::string> save_request() const;
+    /// Of inbox/rehearsal (runs/rehearsal.h).
+    std::optional<std::string> rehearsal_request() const;
     /// A job runs this link, or has run it.
     bool is_claimed(LinkNumber link) const;
     /// Makes the folder if need be and opens it. `io` when it is neither there nor can be made.

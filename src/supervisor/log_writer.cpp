@@ -152,6 +152,9 @@ void LogWriter::tell(News news)
         if (news.save_request) {
             m_news.save_request = std::move(news.save_request);
         }
+        if (news.rehearsal_request) {
+            m_news.rehearsal_request = std::move(news.rehearsal_request);
+        }
         m_news.fenced = m_news.fenced || news.fenced;
         m_news.looked = m_news.looked || news.looked;
         m_news.written = m_news.written || news.written;
@@ -407,6 +410,11 @@ void LogWriter::look()
     if (auto request = m_save_seen ? std::nullopt : m_setup.folder->save_request()) {
         m_save_seen = true;
         tell({.save_request = std::move(request)});
+    }
+    if (auto request = m_setup.next ? m_setup.folder->rehearsal_request() : std::nullopt;
+        request && *request != m_rehearsal_seen) {
+        m_rehearsal_seen = *request;
+        tell({.rehearsal_request = std::move(request)});
     }
     if (m_setup.next && !m_fence_seen && m_setup.folder->is_claimed(*m_setup.next)) {
         m_fence_seen = true;

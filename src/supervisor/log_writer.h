@@ -70,6 +70,7 @@ public:
     struct News {
         std::optional<std::string> stop_request; ///< the text of stop.json, once
         std::optional<std::string> save_request; ///< of save_and_stop.json, once
+        std::optional<std::string> rehearsal_request; ///< each other text once
         bool fenced = false;            ///< the next link has begun: this one is taken for dead
         bool looked = false;            ///< look_for_stop() is answered
         std::vector<std::string> notes; ///< for people
@@ -146,6 +147,7 @@ private:
     bool m_broken = false;
     bool m_reserve = false;
     bool m_stop_seen = false, m_save_seen = false, m_fence_seen = false;
+    std::string m_rehearsal_seen;
     std::chrono::steady_clock::time_point m_next_tick, m_next_beat, m_next_try;
     std::optional<std::chrono::steady_clock::time_point> m_sync_due;
 };

@@ -276,6 +276,9 @@ void Supervisor::take_news()
     if (news.save_request) {
         save_and_stop(who_asked(news.save_request));
     }
+    if (news.rehearsal_request) {
+        rehearse(*news.rehearsal_request);
+    }
     if (news.fenced) {
         fenced();
     }

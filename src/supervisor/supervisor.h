@@ -105,6 +105,7 @@ private:
     void notice_when_due();
     void end_when_saved();
     void save_and_stop(const std::string& by);
+    void rehearse(const std::string& line);
     void fenced();
     void settle_when_ended();
     std::vector<pid_t> own_helpers() const;
