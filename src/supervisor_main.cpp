@@ -5,6 +5,7 @@
 #include "slurm/cluster.h"
 #include "supervisor/command_line.h"
 #include "supervisor/deadline.h"
+#include "supervisor/notice_elsewhere.h"
 #include "supervisor/relay.h"
 #include "supervisor/ssh_server.h"
 
@@ -65,6 +66,8 @@ Result<int> perform(const std::vector<std::string>& words)
         return supervisor::guard(doors, line.options);
     case supervisor::Task::connect:
         return supervisor::serve_ssh(line.options);
+    case supervisor::Task::notice:
+        return supervisor::tell_this_node(line.options, line.notice);
     case supervisor::Task::run:
         break;
     }

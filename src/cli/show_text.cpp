@@ -295,6 +295,8 @@ std::string event_in_words(const Event& event, const RunStatus& status)
                            event.from.value_or(0), event.to.value_or(0), stream_name(event));
     case Event::Kind::noticed:
         return fmt::format("the program was told to save and leave ({})", detail);
+    case Event::Kind::notice_failed:
+        return "not all other nodes could be told by a signal, but by the stop file: " + detail;
     case Event::Kind::checkpoint:
         return fmt::format("saved {}, {} bytes", detail, event.to.value_or(0));
     case Event::Kind::resumed:

@@ -212,6 +212,11 @@ public:
     virtual Result<StepProcess> start_step(JobId id, const std::vector<std::string>& step,
                                            bool with_input) = 0;
 
+    /// The same, without input, once on each node of a job of `nodes` but the first; their streams
+    /// come as one.
+    virtual Result<StepProcess> start_step_elsewhere(JobId id, const std::vector<std::string>& step,
+                                                     int nodes) = 0;
+
     /// Leaves a running step to itself: kills the client process that carries its streams in such
     /// a way that the step does not notice. Only after the step has sent its first bytes. The
     /// descriptors stay the caller's to close.

@@ -31,6 +31,7 @@ constexpr std::pair<Event::Kind, std::string_view> k_kinds[] = {
     {Event::Kind::stop_asked, "stop_asked"},
     {Event::Kind::log_lost, "log_lost"},
     {Event::Kind::noticed, "noticed"},
+    {Event::Kind::notice_failed, "notice_failed"},
     {Event::Kind::checkpoint, "checkpoint"},
     {Event::Kind::resumed, "resumed"},
     {Event::Kind::next_submitted, "next_submitted"},

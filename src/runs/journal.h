@@ -24,7 +24,8 @@ struct Event {
         stop_asked,         ///< detail: by whom
         log_lost,           ///< stream, from, to: output bytes that are not in the log
         noticed,            ///< the program was told to save and leave; detail: why; to: how many
-                            ///< of its processes got a signal
+                            ///< of its processes on the first node got a signal
+        notice_failed,      ///< not on all of the other nodes; detail: why
         checkpoint,         ///< a new whole one: detail is its path; from: step, to: bytes
         resumed,            ///< detail: the checkpoint to go on from, or empty; cause of the link
         next_submitted,     ///< job: the next link's

@@ -40,6 +40,8 @@ public:
                          const std::vector<std::string>& environment) override;
     Result<StepProcess> start_step(JobId id, const std::vector<std::string>& step,
                                    bool with_input) override;
+    Result<StepProcess> start_step_elsewhere(JobId id, const std::vector<std::string>& step,
+                                             int nodes) override;
     void abandon(const StepProcess& process) override;
     Result<void> cancel(JobId id) override;
     Result<void> set_walltime(JobId id, std::chrono::minutes walltime) override;

@@ -184,8 +184,7 @@ public:
     {
     }
 
-    [[noreturn]] void run(const std::string& srun, const Launching& what,
-                          const std::vector<std::string>& step, bool with_input)
+    [[noreturn]] void run(const std::string& srun, const Launching& what, const Step& step)
     {
         leave_without_handlers();
         become_independent();
@@ -201,7 +200,7 @@ public:
         }
         const auto facts = facts_of(::getpid());
         say(fmt::format("job {} {} {}\n", id->value, ::getpid(), facts ? facts->born : 0));
-        become_srun(srun, srun_command(*id, step, with_input));
+        become_srun(srun, srun_command(*id, step));
         const int reason = errno;
         what.give_up(*id);
         say(as_report(fail(Error::Kind::internal,
@@ -270,36 +269,37 @@ bool in_a_grandchild(const Work& work)
 
 } // namespace
 
-std::vector<std::string> srun_command(JobId id, const std::vector<std::string>& step,
-                                      bool with_input)
+std::vector<std::string> srun_command(JobId id, const Step& step)
 {
     std::vector<std::string> words{
         "srun",
         fmt::format("--jobid={}", id.value),
         "--overlap", // the step shares the job's CPUs, memory and GPUs with all the others
-        "--nodes=1",
-        "--ntasks=1",
-        "--relative=0", // on the first node
+        fmt::format("--nodes={}", step.nodes),
+        fmt::format("--ntasks={}", step.nodes),
+        fmt::format("--relative={}", step.first_node),
         "--mpi=none",
         "--quiet",
-        with_input ? "--input=all" : "--input=none",
+        step.with_input ? "--input=all" : "--input=none",
     };
     if (has_cpu_binding()) { // one task would be bound to one core, the job may have more
         words.emplace_back("--cpu-bind=none");
     }
-    words.insert(words.end(), step.begin(), step.end());
+    if (step.nodes > 1) {
+        words.emplace_back("--ntasks-per-node=1");
+    }
+    words.insert(words.end(), step.words.begin(), step.words.end());
     return words;
 }
 
-Result<Launched> launch(const Launching& what, const std::vector<std::string>& step,
-                        bool with_input)
+Result<Launched> launch(const Launching& what, const Step& step)
 {
     TRY_ASSIGN(const std::string srun, find_srun());
-    TRY_ASSIGN(Streams streams, make_streams(with_input));
+    TRY_ASSIGN(Streams streams, make_streams(step.with_input));
     TRY_ASSIGN(Pipe permit, make_pipe());
     TRY_ASSIGN(Pipe report, make_pipe());
     Starter starter(streams, permit, report.write.get());
-    const bool begun = in_a_grandchild([&] { starter.run(srun, what, step, with_input); });
+    const bool begun = in_a_grandchild([&] { starter.run(srun, what, step); });
     report.write.reset();
     if (!begun) {
         return fail(Error::Kind::io,

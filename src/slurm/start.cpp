@@ -93,6 +93,13 @@ Result<JobId> allocate(const JobSpec& spec)
     return error;
 }
 
+Result<StepProcess> start_step_of(JobId id, const Step& step)
+{
+    TRY_ASSIGN(const Launched launched,
+               launch({{}, [&] { return Result<JobId>(id); }, [](JobId) {}}, step));
+    return launched.process;
+}
+
 } // namespace
 } // namespace slurm
 
@@ -101,19 +108,23 @@ Result<Cluster::Started> SlurmCluster::start_now(const JobSpec& spec,
                                                  bool with_input, const Before& before)
 {
     const auto give_up = [](JobId id) { slurm::complete_job(id.value, 126U << 8); };
-    TRY_ASSIGN(
-        const slurm::Launched launched,
-        slurm::launch({before, [&] { return slurm::allocate(spec); }, give_up}, step, with_input));
+    TRY_ASSIGN(const slurm::Launched launched,
+               slurm::launch({before, [&] { return slurm::allocate(spec); }, give_up},
+                             {step, with_input}));
     return Started{launched.job, launched.process};
 }
 
 Result<StepProcess> SlurmCluster::start_step(JobId id, const std::vector<std::string>& step,
                                              bool with_input)
 {
-    TRY_ASSIGN(
-        const slurm::Launched launched,
-        slurm::launch({{}, [&] { return Result<JobId>(id); }, [](JobId) {}}, step, with_input));
-    return launched.process;
+    return slurm::start_step_of(id, {step, with_input});
+}
+
+Result<StepProcess>
+SlurmCluster::start_step_elsewhere(JobId id, const std::vector<std::string>& step, int nodes)
+{
+    return slurm::start_step_of(
+        id, {step, /*with_input=*/false, /*first_node=*/1, /*nodes=*/nodes - 1});
 }
 
 void SlurmCluster::abandon(const StepProcess& process)

@@ -81,8 +81,10 @@ void Supervisor::describe_turn(Environment& variables) const
 std::vector<pid_t> Supervisor::own_helpers() const
 {
     std::vector<pid_t> pids = m_chain ? m_chain->pids() : std::vector<pid_t>{};
-    if (const auto helper = m_slurm.pid()) {
-        pids.push_back(*helper);
+    for (const auto helper : {m_slurm.pid(), m_elsewhere.pid()}) {
+        if (helper) {
+            pids.push_back(*helper);
+        }
     }
     return pids;
 }
@@ -101,14 +103,16 @@ void Supervisor::look_after_chain()
     }
 }
 
-/// All processes of the node are looked through for it, and a program that writes much keeps the
+/// On this node: of the others nobody knows before they are told. All its processes are looked
+/// through for it, and a program that writes much keeps the
 /// loop busy: the last answer serves for a moment.
 bool Supervisor::anybody_listens()
 {
     if (m_listened_at && m_now < *m_listened_at + k_listeners_stay) {
         return m_listened;
     }
-    const auto all = listeners("GPUQ_RUN_ID=" + m_options.key.text(), own_helpers());
+    const auto all =
+        listeners("GPUQ_RUN_ID=" + m_options.key.text(), m_options.node, own_helpers());
     const std::vector<int> signals = signals_of(m_run->request.chain->notice);
     m_listened = std::any_of(signals.begin(), signals.end(),
                              [&](int signal) { return !to_be_told(all, signal).empty(); });
@@ -146,8 +150,29 @@ void Supervisor::notice(Killing killing, Clock::time_point until)
     }
     m_log->drop_stop_file();
     const Notice how = m_run->request.chain ? m_run->request.chain->notice : Notice::automatic;
-    told.to = tell(listeners("GPUQ_RUN_ID=" + m_options.key.text(), own_helpers()), how).size();
+    m_elsewhere.begin(m_run->request.nodes, how, m_now);
+    told.to =
+        tell(listeners("GPUQ_RUN_ID=" + m_options.key.text(), m_options.node, own_helpers()), how)
+            .size();
     m_log->record(std::move(told), Urgency::now);
+}
+
+/// Who was not told has the stop file. When the program has left meanwhile, nobody is missing.
+void Supervisor::noticed_elsewhere()
+{
+    const auto until = m_elsewhere.gives_up_at();
+    if (!until) {
+        return;
+    }
+    if (m_polls.ready(m_polled.elsewhere) == 0 && m_now < *until) {
+        wake_at(*until);
+        return;
+    }
+    const auto problem = m_elsewhere.finish();
+    if (problem && m_phase == Phase::running) {
+        journal(Event::Kind::notice_failed, *problem);
+    }
+    wake_at(m_now); // the helper may have hidden the end of the program
 }
 
 void Supervisor::notice_when_due()

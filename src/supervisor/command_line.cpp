@@ -2,6 +2,7 @@
 #include "supervisor/command_line.h"
 
 #include "core/layout.h"
+#include "runs/record.h"
 
 #include <charconv>
 #include <utility>
@@ -10,10 +11,14 @@ namespace gpuq::supervisor {
 namespace {
 
 constexpr const char* k_usage =
-    "usage: gpuq-supervisor run|relay|guard|connect STATE_DIR KEY LINK [--first]";
+    "usage: gpuq-supervisor run|relay|guard|connect STATE_DIR KEY LINK [--first], or "
+    "gpuq-supervisor notice STATE_DIR KEY LINK auto|USR1|USR2|TERM";
 
-constexpr std::pair<std::string_view, Task> k_tasks[] = {
-    {"run", Task::run}, {"relay", Task::relay}, {"guard", Task::guard}, {"connect", Task::connect}};
+constexpr std::pair<std::string_view, Task> k_tasks[] = {{"run", Task::run},
+                                                         {"relay", Task::relay},
+                                                         {"guard", Task::guard},
+                                                         {"connect", Task::connect},
+                                                         {"notice", Task::notice}};
 
 std::optional<Task> task_of(std::string_view word)
 {
@@ -42,10 +47,13 @@ Result<CommandLine> parse_command_line(const std::vector<std::string>& words,
                                        const Variables& variables, unsigned uid,
                                        const std::string& host)
 {
-    const bool first = words.size() == 5 && words[4] == "--first";
     const auto task = words.empty() ? std::nullopt : task_of(words[0]);
     const auto link = words.size() > 3 ? number_in<int>(words[3]) : std::nullopt;
-    if (!task || !link || (words.size() != 4 && !first) || !words[1].starts_with('/')) {
+    const std::string fifth = words.size() == 5 ? words[4] : "";
+    const auto notice = task == Task::notice ? notice_from_word(fifth) : std::nullopt;
+    const bool first = task != Task::notice && fifth == "--first";
+    const bool complete = task == Task::notice ? notice.has_value() : first || words.size() == 4;
+    if (!task || !link || !complete || !words[1].starts_with('/')) {
         return fail(Error::Kind::usage, k_usage);
     }
     TRY_ASSIGN(RunKey key, RunKey::parse(words[2]));
@@ -59,7 +67,7 @@ Result<CommandLine> parse_command_line(const std::vector<std::string>& words,
     if (const auto end = number_in<std::int64_t>(variables("SLURM_JOB_END_TIME"))) {
         options.ends_at = Time{std::chrono::seconds{*end}};
     }
-    return CommandLine{*task, std::move(options)};
+    return CommandLine{*task, std::move(options), notice.value_or(Notice::none)};
 }
 
 } // namespace gpuq::supervisor

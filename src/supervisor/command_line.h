@@ -12,17 +12,19 @@
 namespace gpuq::supervisor {
 
 /// What gpuq-supervisor was started for.
-enum class Task { run, relay, guard, connect };
+enum class Task { run, relay, guard, connect, notice };
 
 struct CommandLine {
     Task task = Task::run;
     Options options;
+    Notice notice = Notice::none; ///< of Task::notice
 };
 
 /// A variable of the environment, or nothing.
 using Variables = std::function<std::optional<std::string>(const char* name)>;
 
-/// `run|relay|guard|connect STATE_DIR KEY LINK [--first]`; job and node are in Slurm's variables.
+/// `run|relay|guard|connect STATE_DIR KEY LINK [--first]` or
+/// `notice STATE_DIR KEY LINK auto|USR1|USR2|TERM`; job and node are in Slurm's variables.
 /// `usage` for anything else.
 Result<CommandLine> parse_command_line(const std::vector<std::string>& words,
                                        const Variables& variables, unsigned uid,

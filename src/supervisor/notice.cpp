@@ -215,11 +215,13 @@ std::vector<int> signals_of(Notice notice)
     return {};
 }
 
-std::vector<Listener> listeners(const std::string& variable, const std::vector<pid_t>& spared)
+std::vector<Listener> listeners(const std::string& variable, const std::string& node,
+                                const std::vector<pid_t>& spared)
 {
     std::vector<pid_t> pids = descendants(spared);
     for (const pid_t pid : started_with(variable)) {
-        if (std::find(pids.begin(), pids.end(), pid) == pids.end()) {
+        const bool is_new = std::find(pids.begin(), pids.end(), pid) == pids.end();
+        if (is_new && variable_of(pid, "SLURMD_NODENAME").value_or(node) == node) {
             pids.push_back(pid);
         }
     }

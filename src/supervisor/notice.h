@@ -41,8 +41,10 @@ std::vector<int> signals_of(Notice notice);
 
 /// All processes of the calling process's program on this node: what is below it, but for those in
 /// `spared` and below them, and all that were started with `variable` (NAME=VALUE), wherever they
-/// hang in the tree; supervisors excepted.
-std::vector<Listener> listeners(const std::string& variable, const std::vector<pid_t>& spared);
+/// hang in the tree; supervisors excepted, and what Slurm has started on another node than `node`:
+/// two slurmds may share a machine.
+std::vector<Listener> listeners(const std::string& variable, const std::string& node,
+                                const std::vector<pid_t>& spared);
 
 /// Tells those of `all` that listen, each once; the told ones.
 std::vector<pid_t> tell(const std::vector<Listener>& all, Notice notice);

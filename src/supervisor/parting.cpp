@@ -17,6 +17,8 @@ using namespace std::chrono_literals;
 constexpr auto k_leftovers_pause = 5ms;
 constexpr auto k_leftovers_patience = 10s;
 constexpr auto k_complete_first = 3s;
+/// A notice that is still on its way to other nodes.
+constexpr auto k_elsewhere_patience = 1s;
 /// Slurm kills the processes of a step one after the other, within this.
 constexpr auto k_kill_spread = 250ms;
 
@@ -147,7 +149,9 @@ void Supervisor::part()
         m_told_at && (m_clients->all_gone() || m_now > *m_told_at + m_options.patience.closing);
     const bool synced = m_synced || m_now > m_phase_since + m_options.patience.disk;
     const bool withdrawn = !m_chain || !m_chain->is_withdrawing();
-    if ((gone && synced && withdrawn) || out_of_time()) {
+    // A node whose step loses its srun is closed to new jobs for seconds.
+    const bool told_elsewhere = !m_elsewhere.open() || m_now > m_phase_since + k_elsewhere_patience;
+    if ((gone && synced && withdrawn && told_elsewhere) || out_of_time()) {
         m_phase = Phase::done;
         return;
     }

@@ -182,6 +182,18 @@ std::vector<pid_t> started_with(const std::string& variable)
     return found;
 }
 
+std::optional<std::string> variable_of(pid_t pid, const std::string& name)
+{
+    const std::string text = '\0' + proc_text(pid, "environ");
+    const std::string wanted = '\0' + name + '=';
+    const std::size_t at = text.find(wanted);
+    if (at == std::string::npos) {
+        return std::nullopt;
+    }
+    const std::size_t begin = at + wanted.size();
+    return text.substr(begin, text.find('\0', begin) - begin);
+}
+
 bool kill_descendants(std::chrono::milliseconds patience)
 {
     const auto until = std::chrono::steady_clock::now() + patience;

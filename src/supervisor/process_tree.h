@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <sys/types.h>
 #include <vector>
@@ -36,6 +37,9 @@ ProcessFacts facts_of(pid_t pid);
 /// All processes on this node that were started with `variable` (NAME=VALUE) in their environment,
 /// wherever they hang in its tree; supervisors excepted.
 std::vector<pid_t> started_with(const std::string& variable);
+
+/// The value of a variable in the environment that a process was started with.
+std::optional<std::string> variable_of(pid_t pid, const std::string& name);
 
 /// Kills (SIGKILL) and reaps all that is below the calling process, again and again until nothing
 /// is left or `patience` is over (a process in an uninterruptible sleep, or of another user).

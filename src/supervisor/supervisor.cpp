@@ -57,6 +57,7 @@ Supervisor::Supervisor(Doors& doors, const Options& options, const std::optional
     , m_wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
     , m_slurm(doors, options.job)
     , m_turn(turn)
+    , m_elsewhere(doors, options)
     , m_now(doors.clock.steady())
     , m_started_at(m_now)
     , m_next_wake(m_now)
@@ -93,6 +94,7 @@ void Supervisor::round()
     restore_size();
     check_abandoned();
     look_after_chain();
+    noticed_elsewhere();
     if (m_phase == Phase::running) {
         warn();
     } else if (m_phase == Phase::leftovers) {
@@ -121,6 +123,7 @@ void Supervisor::prepare_polls()
     m_polled.wake = m_polls.add(m_wake.get(), POLLIN);
     m_polled.guardian = m_polls.add(m_guardian_gone ? -1 : m_guardian, POLLIN);
     m_polled.slurm = m_polls.add(m_slurm.fd(), POLLIN);
+    m_polled.elsewhere = m_polls.add(m_elsewhere.fd(), POLLIN);
     m_clients->add_to(m_polls);
     if (m_chain) {
         m_chain->add_to(m_polls);

@@ -12,6 +12,7 @@
 #include "supervisor/link_files.h"
 #include "supervisor/log_writer.h"
 #include "supervisor/memory_events.h"
+#include "supervisor/notice_elsewhere.h"
 #include "supervisor/poll_set.h"
 #include "supervisor/program.h"
 #include "supervisor/slurm_questions.h"
@@ -102,6 +103,7 @@ private:
     bool anybody_listens();
     bool saves_in_its_own_time();
     void notice(Killing killing, Clock::time_point until);
+    void noticed_elsewhere();
     void notice_when_due();
     void end_when_saved();
     void save_and_stop(const std::string& by);
@@ -146,7 +148,8 @@ private:
     std::optional<Turn> m_turn; ///< of a chain
     std::optional<ChainKeeper> m_chain;
     std::optional<Killing> m_notice; ///< why the program was told to save and leave
-    bool m_fenced = false;           ///< the next link goes on
+    NoticeElsewhere m_elsewhere;
+    bool m_fenced = false; ///< the next link goes on
     bool m_listened = false;
     std::optional<Clock::time_point> m_listened_at;
     Tail m_tail;
@@ -179,7 +182,7 @@ private:
     Clock::time_point m_next_look;
 
     struct Polled {
-        std::size_t signals = 0, wake = 0, guardian = 0;
+        std::size_t signals = 0, wake = 0, guardian = 0, elsewhere = 0;
         std::optional<std::size_t> out, err, input, report, slurm;
     };
     PollSet m_polls;

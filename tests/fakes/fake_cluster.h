@@ -157,6 +157,14 @@ public:
         return run(step, with_input);
     }
 
+    Result<StepProcess> start_step_elsewhere(JobId id, const std::vector<std::string>& step,
+                                             int nodes) override
+    {
+        asked.push_back("start_step_elsewhere " + std::to_string(id.value) + " " +
+                        std::to_string(nodes));
+        return run(step, /*with_input=*/false);
+    }
+
     void abandon(const StepProcess& process) override
     {
         asked.emplace_back("abandon");

@@ -13,7 +13,7 @@ DEAF = os.environ.get("DEAF_RANK") == RANK
 
 def say(text):
     with open("said", "a") as file:
-        file.write(f"{text} {RANK} {time.time()}\n")
+        file.write(f"{text} {RANK} {time.time()} {os.environ['SLURMD_NODENAME']}\n")
 
 
 def save():

@@ -119,6 +119,7 @@ TEST_P(Leaving, AfterTheNoticeGoesOnWhenItHasSaved)
     EXPECT_TRUE(std::filesystem::exists(link.link_file("stop")));
     EXPECT_EQ(link.waiting(), link.next());
     EXPECT_EQ(link.names(layout::kept(link.run.key)), std::set<std::string>{"step-1.safetensors"});
+    EXPECT_EQ(contents(link.root() / "slurm" / "calls").find("elsewhere"), std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(Chained, Leaving,
@@ -279,6 +280,75 @@ TEST(Chained, AStopThatLetsItSaveEndsTheRun)
     client.close_all();
     EXPECT_EQ(link.wait(), 123);
     EXPECT_EQ(link.waiting(), std::set<std::string>{});
+}
+
+/// A link on several nodes: its srun is a stand-in that runs the program once, here.
+class WideLink : public Link {
+public:
+    WideLink(const std::string& program, const std::string& elsewhere)
+        : Link(program)
+    {
+        run.request.nodes = 3;
+        run.request.env = {{"PATH", root().string() + "/bin:/usr/bin:/bin"}};
+        std::filesystem::create_directory(root() / "bin");
+        put(root() / "bin" / "srun", "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\n"
+                                     "shift; exec \"$@\"\n");
+        std::filesystem::permissions(root() / "bin" / "srun", std::filesystem::perms::owner_all);
+        if (!elsewhere.empty()) {
+            put(root() / "slurm" / "elsewhere", elsewhere);
+        }
+    }
+    /// Lets it save and stop.
+    void end_by_stop()
+    {
+        Client client = begin();
+        ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\n"; }));
+        ask(layout::k_save_and_stop_request);
+        ASSERT_TRUE(client.reads_to_the_end());
+        EXPECT_EQ(client.ended->ending.status, 123);
+        EXPECT_EQ(event(Kind::checkpoint)->detail, checkpoint(1));
+        client.close_all();
+        EXPECT_EQ(wait(), 123);
+    }
+    bool was_asked_elsewhere() const
+    {
+        return contents(root() / "slurm" / "calls").find("elsewhere 42 of 3 notice auto\n") !=
+               std::string::npos;
+    }
+};
+
+TEST(Chained, TheOtherNodesAreToldInOneStep)
+{
+    WideLink link("trap 'save 1; sleep 0.3; exit 85' USR1; echo ready; stay",
+                  "echo told 1; echo told 0");
+    link.end_by_stop();
+    EXPECT_TRUE(link.was_asked_elsewhere());
+    EXPECT_FALSE(link.event(Kind::notice_failed));
+}
+
+TEST(Chained, ANodeThatIsNotReachedIsInTheJournal)
+{
+    WideLink link("trap 'save 1; sleep 0.3; exit 85' USR1; echo ready; stay",
+                  "echo told 1; echo srun: error: n3 is gone >&2");
+    link.end_by_stop();
+    EXPECT_EQ(link.event(Kind::notice_failed)->detail, "1 of 2 reached: srun: error: n3 is gone");
+}
+
+TEST(Chained, WhereNoStepCanBeStartedTheFirstNodeIsTold)
+{
+    WideLink link("trap 'save 1; sleep 0.3; exit 85' USR1; echo ready; stay", "");
+    link.end_by_stop();
+    EXPECT_TRUE(link.was_asked_elsewhere());
+    EXPECT_EQ(link.event(Kind::notice_failed)->detail, "no srun in PATH");
+}
+
+TEST(Chained, AStepThatHangsElsewhereDelaysNothing)
+{
+    WideLink link("trap 'save 1; exit 85' USR1; echo ready; stay", "sleep 5");
+    const auto before = std::chrono::steady_clock::now();
+    link.end_by_stop();
+    EXPECT_LT(std::chrono::steady_clock::now() - before, 4s);
+    EXPECT_FALSE(link.event(Kind::notice_failed));
 }
 
 TEST(Chained, AStopWhileItSavesDoesNotWait)

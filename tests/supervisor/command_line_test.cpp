@@ -60,6 +60,15 @@ TEST(CommandLine, HasATaskForEachWord)
     }
 }
 
+TEST(CommandLine, ANoticeIsOfASignal)
+{
+    const auto line = parsed({"notice", "/state", k_key, "3", "USR2"});
+    ASSERT_TRUE(line);
+    EXPECT_EQ(line->task, Task::notice);
+    EXPECT_EQ(line->notice, Notice::usr2);
+    EXPECT_EQ(line->options.link, LinkNumber{3});
+}
+
 TEST(CommandLine, AnythingElseIsUsage)
 {
     for (const std::vector<std::string>& words :
@@ -71,6 +80,10 @@ TEST(CommandLine, AnythingElseIsUsage)
                                                {"run", "/state", k_key, "0"},
                                                {"run", "/state", k_key, "1x"},
                                                {"run", "/state", k_key, "1", "--last"},
+                                               {"run", "/state", k_key, "1", "USR1"},
+                                               {"notice", "/state", k_key, "1"},
+                                               {"notice", "/state", k_key, "1", "KILL"},
+                                               {"notice", "/state", k_key, "1", "--first"},
                                                {"run", "/state", k_key, "1", "--first", "x"}}) {
         EXPECT_FALSE(parsed(words)) << testing::PrintToString(words);
     }

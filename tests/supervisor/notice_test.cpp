@@ -15,6 +15,7 @@ namespace {
 
 using namespace std::string_literals;
 using Pids = std::vector<pid_t>;
+const std::string k_node = "n1";
 
 // Who is told: a rule over what /proc says.
 
@@ -387,7 +388,7 @@ TEST_P(Matrix, TheLeafIsToldOnceAndNobodyDies)
     const std::set<pid_t> before = all_below();
 
     const auto begin = std::chrono::steady_clock::now();
-    const Pids told = tell(listeners(tree.variable(), {}), signal.notice);
+    const Pids told = tell(listeners(tree.variable(), k_node, {}), signal.notice);
     ASSERT_EQ(told.size(), static_cast<std::size_t>(shape.ready.at("leaf")));
     for (const pid_t pid : told) {
         EXPECT_TRUE(eventually([&] { return tree.heard_once(pid, "leaf"); })) << pid;
@@ -413,9 +414,9 @@ TEST(Tell, WithUsr2WhenNobodyHandlesUsr1)
     Tree tree("USR2");
     const pid_t leaf = tree.start(script("leaf.py", ""));
     ASSERT_TRUE(tree.is_ready({{"leaf", 1}}));
-    EXPECT_EQ(tell(listeners(tree.variable(), {}), Notice::none), Pids{});
-    EXPECT_EQ(tell(listeners(tree.variable(), {}), Notice::usr1), Pids{});
-    EXPECT_EQ(tell(listeners(tree.variable(), {}), Notice::automatic), Pids{leaf});
+    EXPECT_EQ(tell(listeners(tree.variable(), k_node, {}), Notice::none), Pids{});
+    EXPECT_EQ(tell(listeners(tree.variable(), k_node, {}), Notice::usr1), Pids{});
+    EXPECT_EQ(tell(listeners(tree.variable(), k_node, {}), Notice::automatic), Pids{leaf});
     EXPECT_TRUE(eventually([&] { return tree.heard_once(leaf, "leaf"); }));
 }
 
@@ -428,9 +429,29 @@ TEST(Tell, AlsoWhatHangsElsewhereInTheTree)
     ASSERT_EQ(::waitpid(between, nullptr, 0), between);
     ASSERT_TRUE(tree.is_ready({{"leaf", 1}}));
     ASSERT_TRUE(descendants().empty());
-    const Pids told = tell(listeners(tree.variable(), {}), Notice::usr1);
+    const Pids told = tell(listeners(tree.variable(), k_node, {}), Notice::usr1);
     ASSERT_EQ(told.size(), 1U);
     EXPECT_TRUE(eventually([&] { return tree.heard_once(told.front(), "leaf"); }));
+}
+
+TEST(Tell, NotWhatSlurmHasStartedOnAnotherNode)
+{
+    Tree tree("USR1");
+    ::prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+    const std::string one = k_python + " leaf.py & ";
+    const pid_t between = tree.start(
+        {"/bin/sh", "-c", "export SLURMD_NODENAME=n2; " + one + "SLURMD_NODENAME=n1 " + one});
+    ASSERT_EQ(::waitpid(between, nullptr, 0), between);
+    ASSERT_TRUE(tree.is_ready({{"leaf", 2}}));
+    const Pids here = tell(listeners(tree.variable(), "n1", {}), Notice::usr1);
+    const Pids there = tell(listeners(tree.variable(), "n2", {}), Notice::usr1);
+    ASSERT_EQ(here.size(), 1U);
+    ASSERT_EQ(there.size(), 1U);
+    EXPECT_NE(here, there);
+    EXPECT_EQ(tell(listeners(tree.variable(), "n3", {}), Notice::usr1), Pids{});
+    for (const pid_t pid : {here.front(), there.front()}) {
+        EXPECT_TRUE(eventually([&] { return tree.heard_once(pid, "leaf"); }));
+    }
 }
 
 TEST(Tell, NotTheSupervisorsOwnHelpers)
@@ -439,7 +460,7 @@ TEST(Tell, NotTheSupervisorsOwnHelpers)
     ::unsetenv("GPUQ_NOTICE_TEST"); // it is the program's
     const pid_t helper = tree.start({"/bin/sh", "-c", k_python + " leaf.py; true"});
     ASSERT_TRUE(tree.is_ready({{"leaf", 1}}));
-    EXPECT_EQ(tell(listeners(tree.variable(), {helper}), Notice::usr1), Pids{});
+    EXPECT_EQ(tell(listeners(tree.variable(), k_node, {helper}), Notice::usr1), Pids{});
 }
 
 } // namespace

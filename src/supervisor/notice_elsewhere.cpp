@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/notice_elsewhere.h"
+
+#include "core/exit_status.h"
+#include "runs/record.h"
+#include "supervisor/notice.h"
+#include "supervisor/process_tree.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <poll.h>
+#include <unistd.h>
+
+namespace gpuq::supervisor {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A step starts within tenths of a second; a controller that is busy takes seconds.
+constexpr auto k_step_patience = 20s;
+/// For an srun that is told to end to take its step along.
+constexpr auto k_srun_patience = 2s;
+/// Then the helper itself is hung.
+constexpr auto k_helper_patience = k_step_patience + k_srun_patience + 3s;
+/// Of the step's processes, each for itself: looking through a node takes milliseconds.
+constexpr unsigned k_alarm = 15;
+/// What a node says that has been looked at.
+constexpr std::string_view k_looked = "told ";
+constexpr std::string_view k_all_reached = "all";
+
+/// What a step says on both its streams.
+class Words {
+public:
+    explicit Words(const StepProcess& step)
+        : m_streams{Descriptor(step.output), Descriptor(step.error)}
+    {
+        for (const Descriptor& stream : m_streams) {
+            set_nonblocking(stream.get());
+        }
+    }
+
+    /// True when the step has ended within `patience`.
+    bool read_to_the_end(std::chrono::milliseconds patience)
+    {
+        const auto until = std::chrono::steady_clock::now() + patience;
+        while (m_streams[0] || m_streams[1]) {
+            const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+                until - std::chrono::steady_clock::now());
+            std::array<pollfd, 2> wait{pollfd{m_streams[0].get(), POLLIN, 0},
+                                       pollfd{m_streams[1].get(), POLLIN, 0}};
+            if (left <= 0ms) {
+                return false;
+            }
+            ::poll(wait.data(), wait.size(), static_cast<int>(left.count()));
+            for (std::size_t i = 0; i < wait.size(); ++i) {
+                if (wait[i].revents != 0) {
+                    read_some(i);
+                }
+            }
+        }
+        return true;
+    }
+
+    /// Nodes that have been looked at.
+    int nodes() const
+    {
+        int count = 0;
+        for (std::size_t at = m_said[0].find(k_looked); at != std::string::npos;
+             at = m_said[0].find(k_looked, at + 1)) {
+            ++count;
+        }
+        return count;
+    }
+    std::string first_error() const
+    {
+        constexpr std::size_t k_most = 300;
+        return m_said[1].substr(0, std::min(m_said[1].find('\n'), k_most));
+    }
+
+private:
+    void read_some(std::size_t i)
+    {
+        constexpr std::size_t k_most = 64 << 10;
+        char piece[4096];
+        const ssize_t size = ::read(m_streams[i].get(), piece, sizeof piece);
+        if (size > 0 && m_said[i].size() < k_most) {
+            m_said[i].append(piece, static_cast<std::size_t>(size));
+        } else if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) {
+            m_streams[i].reset();
+        }
+    }
+
+    std::array<Descriptor, 2> m_streams;
+    std::array<std::string, 2> m_said;
+};
+
+/// Also when its file has been replaced since: then it is the one that is there now.
+std::string own_program()
+{
+    std::error_code error;
+    std::string path = std::filesystem::read_symlink("/proc/self/exe", error).string();
+    constexpr std::string_view k_deleted = " (deleted)";
+    if (path.ends_with(k_deleted)) {
+        path.erase(path.size() - k_deleted.size());
+    }
+    return path;
+}
+
+/// The helper's work: `all`, or why not all.
+std::string tell_elsewhere(Doors& doors, const Options& options, int nodes, Notice notice)
+{
+    become_subreaper(); // srun stays below this process
+    auto cluster = doors.cluster();
+    const auto step = cluster ? (*cluster)->start_step_elsewhere(
+                                    *options.job,
+                                    {own_program(), "notice", options.state_dir, options.key.text(),
+                                     std::to_string(options.link.value), std::string(word(notice))},
+                                    nodes)
+                              : Result<StepProcess>(cluster.error());
+    if (!step) {
+        return step.error().text;
+    }
+    Words words(*step);
+    if (!words.read_to_the_end(k_step_patience)) {
+        ::kill(step->pid, SIGTERM);
+        if (!words.read_to_the_end(k_srun_patience)) {
+            ::kill(-step->pid, SIGKILL); // a session of its own
+        }
+    }
+    const int others = nodes - 1;
+    if (words.nodes() >= others) {
+        return std::string(k_all_reached);
+    }
+    const std::string error = words.first_error();
+    return fmt::format("{} of {} reached{}{}", words.nodes(), others, error.empty() ? "" : ": ",
+                       error);
+}
+
+} // namespace
+
+NoticeElsewhere::~NoticeElsewhere()
+{
+    (void)finish();
+}
+
+void NoticeElsewhere::begin(int nodes, Notice notice, Clock::time_point now)
+{
+    if (nodes < 2 || notice == Notice::none || !m_options.job || m_helper) {
+        return;
+    }
+    m_began_at = now;
+    m_helper = Helper::start(
+        [this, nodes, notice] { return tell_elsewhere(m_doors, m_options, nodes, notice); });
+}
+
+std::optional<NoticeElsewhere::Clock::time_point> NoticeElsewhere::gives_up_at() const
+{
+    return m_helper ? std::optional(m_began_at + k_helper_patience) : std::nullopt;
+}
+
+std::optional<std::string> NoticeElsewhere::finish()
+{
+    if (!m_helper) {
+        return std::nullopt;
+    }
+    std::string said = m_helper->finish();
+    m_helper.reset();
+    if (said == k_all_reached) {
+        return std::nullopt;
+    }
+    return said.empty() ? "Slurm does not answer" : std::move(said);
+}
+
+std::optional<pid_t> NoticeElsewhere::pid() const
+{
+    return m_helper ? std::optional(m_helper->pid()) : std::nullopt;
+}
+
+int tell_this_node(const Options& options, Notice notice)
+{
+    ::alarm(k_alarm);
+    const auto all = listeners("GPUQ_RUN_ID=" + options.key.text(), options.node, {});
+    const std::vector<pid_t> told = tell(all, notice);
+    return static_cast<int>(write_all(STDOUT_FILENO, fmt::format("{}{}\n", k_looked, told.size()))
+                                ? ExitStatus::success
+                                : ExitStatus::internal);
+}
+
+} // namespace gpuq::supervisor
