@@ -242,8 +242,8 @@ def test_accounting_knows_the_end_and_who_cancelled(cluster):
 
 
 def test_accounting_knows_which_nodes_went_down(cluster):
-    cluster.scontrol("update", "nodename=n0", "state=drain", "reason=later")
-    cluster.scontrol("update", "nodename=n0", "state=resume")
+    cluster.scontrol("update", "nodename=n1", "state=drain", "reason=later")
+    cluster.scontrol("update", "nodename=n1", "state=resume")
     cluster.scontrol("update", "nodename=n0", "state=down", "reason=broken")
     time.sleep(1.1)  # slurmdbd drops what has begun and ended in the same second
     cluster.slurm("scontrol", "update", "nodename=n0", "state=resume", check=False)  # or slurmd was heard already
