@@ -63,8 +63,8 @@ Result<NodeHistory> SlurmAccounting::node_failures(Time from, Time to)
     const auto seconds = [](Time time) {
         return std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count();
     };
-    const auto answer = slurm::in_a_child(
-        [&] { return ask_for_failures(seconds(from), seconds(to)); }, k_patience);
+    const auto answer =
+        slurm::in_a_child([&] { return ask_for_failures(seconds(from), seconds(to)); }, k_patience);
     if (!answer || !answer->starts_with("ok\nsince ")) {
         return slurm::no_accounting_answer(answer.value_or(""));
     }

@@ -68,8 +68,8 @@ public:
         std::vector<Piece> pieces;
     };
     struct News {
-        std::optional<std::string> stop_request; ///< the text of stop.json, once
-        std::optional<std::string> save_request; ///< of save_and_stop.json, once
+        std::optional<std::string> stop_request;      ///< the text of stop.json, once
+        std::optional<std::string> save_request;      ///< of save_and_stop.json, once
         std::optional<std::string> rehearsal_request; ///< each other text once
         bool fenced = false;            ///< the next link has begun: this one is taken for dead
         bool looked = false;            ///< look_for_stop() is answered

@@ -121,9 +121,8 @@ TEST(FilesPage, HasEveryFileOfTheLayout)
     }
     for (const char* name :
          {layout::k_stop_request, layout::k_save_and_stop_request, layout::k_rehearsal_request,
-          layout::k_connect_keys,
-          layout::k_connect_identity, layout::k_connect_known_hosts, layout::k_connect_host_key,
-          layout::k_connect_authorized}) {
+          layout::k_connect_keys, layout::k_connect_identity, layout::k_connect_known_hosts,
+          layout::k_connect_host_key, layout::k_connect_authorized}) {
         EXPECT_THAT(text, HasSubstr(name));
     }
 }
