@@ -2,6 +2,7 @@
 #include "cli/attach_verb.h"
 
 #include "cli/follow.h"
+#include "cli/log_output.h"
 #include "cli/look_doors.h"
 #include "cli/say.h"
 #include "cli/signals.h"
@@ -10,6 +11,7 @@
 #include "core/layout.h"
 #include "report/words.h"
 #include "runs/find.h"
+#include "runs/link_log.h"
 #include "runs/look.h"
 #include "runs/record.h"
 
@@ -17,6 +19,8 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <thread>
 
 namespace gpuq::cli {
 namespace {
@@ -26,6 +30,8 @@ constexpr std::array k_options = {
 
 /// Of a run that nobody knows to have been shown, no more than about this much is.
 constexpr std::uint64_t k_most_of_the_past = 64 << 10;
+/// Before a log whose files do not fit together yet (NFS) is looked at again.
+constexpr std::chrono::milliseconds k_pause{50};
 
 /// One use of `gpuq attach`.
 class AttachVerb {
@@ -53,6 +59,7 @@ public:
         options.over = m_status.state == RunState::ended;
         options.link = m_status.link;
         options.shown = run.request.pty ? std::nullopt : std::optional(first_unshown());
+        const std::optional<Shown> earlier = run.request.pty ? std::nullopt : shown_of_earlier();
         if (run.request.pty && !options.over) {
             TRY(check_stdin());
         }
@@ -61,6 +68,9 @@ public:
             return *waited.leave;
         }
         tell_where(run, options);
+        if (earlier) {
+            show_links_since(*earlier);
+        }
         return follow_run(m_doors, m_signals, run, m_status.job->job, options, std::nullopt);
     }
 
@@ -87,14 +97,57 @@ private:
         return wait_for_start(m_doors, m_signals, *m_status.run, m_status.job->job, waiting);
     }
 
+    /// Where the last client left off.
+    std::optional<Shown> last_shown() const
+    {
+        const auto text = m_store.read(layout::shown_json(m_status.key));
+        const auto shown = text ? shown_from_json(*text) : Result<Shown>(text.error());
+        return shown ? std::optional(*shown) : std::nullopt;
+    }
+
+    std::optional<Shown> shown_of_earlier() const
+    {
+        const auto shown = last_shown();
+        return shown && shown->link < m_status.link ? shown : std::nullopt;
+    }
+
+    /// What was not shown of the links that have ended meanwhile.
+    void show_links_since(Shown shown) const
+    {
+        LogOutput output;
+        for (; shown.link < m_status.link; shown = Shown{0, 0, LinkNumber{shown.link.value + 1}}) {
+            LinkLog log(m_store, m_status.key, shown.link);
+            std::array<std::uint64_t, 2> known{shown.out, shown.err};
+            while (true) {
+                const auto item = log.next(Writer::gone, std::chrono::steady_clock::now());
+                if (!item || std::holds_alternative<log::End>(*item)) {
+                    break;
+                }
+                if (std::holds_alternative<log::Wait>(*item)) {
+                    std::this_thread::sleep_for(k_pause);
+                } else if (const auto* gap = std::get_if<log::Gap>(&*item)) {
+                    auto& skip = known[static_cast<std::size_t>(gap->stream)];
+                    skip -= std::min(skip, gap->bytes);
+                } else if (const auto* bytes = std::get_if<log::Output>(&*item)) {
+                    auto& skip = known[static_cast<std::size_t>(bytes->stream)];
+                    const std::size_t from = std::min<std::size_t>(skip, bytes->bytes.size());
+                    skip -= from;
+                    if (output.write(bytes->stream, std::string_view(bytes->bytes).substr(from)) !=
+                        0) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
     /// Where the last client left off; else the beginning, or where the end begins of a long log.
     Shown first_unshown() const
     {
         const RunKey& key = m_status.key;
-        const auto text = m_store.read(layout::shown_json(key));
-        const auto shown = text ? shown_from_json(*text) : Result<Shown>(text.error());
-        if (shown && shown->link == m_status.link) {
-            return *shown;
+        const auto shown = last_shown();
+        if (shown) {
+            return shown->link == m_status.link ? *shown : Shown{0, 0, m_status.link};
         }
         return {start_of(layout::log(key, m_status.link, Stream::out)),
                 start_of(layout::log(key, m_status.link, Stream::err)), m_status.link};

@@ -2,12 +2,14 @@
 """Runs of several links, shortened to seconds. All start at once, and are looked at one by one."""
 import os
 import pathlib
+import re
 import signal
 
 import pytest
 
-from chains import UNAWARE, start, time_of, trainer
+from chains import UNAWARE, Chain, start, time_of, trainer
 from conftest import Person, short_folder, wait_for
+from runs import terminal
 
 CLUSTER = dict(nodes=2, gpus=16, lines=["KillWait=5"])
 LINK = ["-t", "10", "--link", "14s"]
@@ -162,3 +164,19 @@ def test_a_program_without_checkpoints_is_told_before_it_starts(home):
     refused = home.gpuq("run", "-t", "1h", "--max-links", "2", "--", "true")
     assert refused.returncode == 2
     assert "--restart-from-scratch" in refused.stderr
+
+
+def test_attach_goes_on_where_an_earlier_link_was_left(home, cluster):
+    """What was written while nobody looked is shown, of the link that was left and of later ones."""
+    with terminal(home, "run", "-J", "left", *LINK, "--mem", "64M", "--", *trainer("--aware", "--steps", "150")) as screen:
+        screen.wait_for("step 12\r\n", 40)
+        os.kill(screen.client(), signal.SIGHUP)
+        assert screen.status() == 129
+        shown = screen.screen.replace(b"\r\n", b"\n").decode()
+    chain = Chain(home, "left")
+    chain.event(2, "program_started", 60)
+    back = home.gpuq("attach", chain.job(1), timeout=120)
+    assert back.returncode == 0, back.stderr
+    steps = [int(number) for number in re.findall(r"^step (\d+)$", shown + back.stdout, re.M)]
+    assert steps == list(range(1, 151)), (shown[-500:], back.stdout[:500])
+    assert back.stdout.count("link 2 cause") == 1
