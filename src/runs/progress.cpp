@@ -5,6 +5,7 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 
 namespace gpuq {
 namespace {
@@ -112,6 +113,21 @@ std::optional<Progress> first_progress(std::string_view output)
 std::optional<Progress> last_progress(std::string_view output)
 {
     return find(output, /*last=*/true);
+}
+
+std::optional<std::chrono::seconds> time_left(const Progress& first, const Progress& last,
+                                              std::chrono::seconds between)
+{
+    constexpr double k_longest = 10.0 * 365 * 86400; // what takes longer is no forecast
+    if (!last.total || first.unit != last.unit || last.done <= first.done ||
+        *last.total < last.done || between.count() <= 0) {
+        return std::nullopt;
+    }
+    const double each =
+        static_cast<double>(between.count()) / static_cast<double>(last.done - first.done);
+    const double left = each * static_cast<double>(*last.total - last.done);
+    return left > k_longest ? std::nullopt
+                            : std::optional(std::chrono::seconds(std::llround(left)));
 }
 
 } // namespace gpuq

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,5 +23,10 @@ struct Progress {
 /// iterations, so that the places of two links of one program can be compared.
 std::optional<Progress> first_progress(std::string_view output);
 std::optional<Progress> last_progress(std::string_view output);
+
+/// How long the rest takes at the pace of what was done `between` the two places, of one unit.
+/// Nothing without a total, or while nothing was done in between.
+std::optional<std::chrono::seconds> time_left(const Progress& first, const Progress& last,
+                                              std::chrono::seconds between);
 
 } // namespace gpuq

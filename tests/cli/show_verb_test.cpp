@@ -86,6 +86,24 @@ what happened:
     EXPECT_THAT(m_doors.slurm.asked, IsEmpty());
 }
 
+TEST_F(Show, TellsHowFarItIsAndWhenItWillFinish)
+{
+    RunOnDisk one = run(train()).submitted(JobId{8}).started(JobId{8}, now() - 10min);
+    one.beat(JobId{8}, now() - 1s);
+    const std::string log = layout::log(one.key(), LinkNumber{1}, Stream::out);
+    ASSERT_TRUE(m_doors.memory.write(log, "Epoch 5/50\nEpoch 10/50\n"));
+    Use shown = show({"train"});
+    EXPECT_THAT(shown.out, HasSubstr("\n  progress    epoch 10 of 50, as its output says\n"));
+    // 5 epochs in 10 minutes.
+    EXPECT_THAT(shown.out,
+                HasSubstr("\n  finish      about 09:20:00, at the pace of this link; 1.3 "
+                          "GPU-hours to come\n"));
+    ASSERT_TRUE(m_doors.memory.write(log, "nothing of that kind\n"));
+    shown = show({"train"});
+    EXPECT_THAT(shown.out, Not(HasSubstr("progress")));
+    EXPECT_THAT(shown.out, Not(HasSubstr("finish")));
+}
+
 TEST_F(Show, NeverShowsAValueOfTheEnvironment)
 {
     run(train()).submitted(JobId{8}).started(JobId{8}, now());

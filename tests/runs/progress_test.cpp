@@ -39,5 +39,18 @@ TEST(Progress, IsNotWhatOnlyLooksLikeIt)
     EXPECT_EQ(last_progress("Epoch 3/x"), (Progress{"epoch", 3, {}}));
 }
 
+TEST(TimeLeft, GoesOnAtTheSamePace)
+{
+    using std::chrono::seconds;
+    const Progress first{"epoch", 10, 100};
+    EXPECT_EQ(time_left(first, {"epoch", 20, 100}, seconds(50)), seconds(400));
+    EXPECT_EQ(time_left(first, {"epoch", 100, 100}, seconds(50)), seconds(0));
+    EXPECT_EQ(time_left(first, {"epoch", 20, {}}, seconds(50)), std::nullopt) << "no total";
+    EXPECT_EQ(time_left(first, {"epoch", 10, 100}, seconds(50)), std::nullopt) << "no pace";
+    EXPECT_EQ(time_left(first, {"step", 20, 100}, seconds(50)), std::nullopt);
+    EXPECT_EQ(time_left(first, {"epoch", 20, 15}, seconds(50)), std::nullopt);
+    EXPECT_EQ(time_left(first, {"epoch", 20, ~0ULL}, seconds(50)), std::nullopt) << "no forecast";
+}
+
 } // namespace
 } // namespace gpuq
