@@ -353,6 +353,8 @@ std::string event_in_words(const Event& event, const RunStatus& status)
     case Event::Kind::resumed:
         return detail.empty() ? std::string("began without a checkpoint")
                               : fmt::format("went on from {}", detail);
+    case Event::Kind::code_changed:
+        return fmt::format("{} has changed since the link before began", detail);
     case Event::Kind::next_submitted:
         return fmt::format("job {} waits to be the next link", event.job.value_or(0));
     case Event::Kind::next_failed:

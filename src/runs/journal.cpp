@@ -34,6 +34,7 @@ constexpr std::pair<Event::Kind, std::string_view> k_kinds[] = {
     {Event::Kind::notice_failed, "notice_failed"},
     {Event::Kind::checkpoint, "checkpoint"},
     {Event::Kind::resumed, "resumed"},
+    {Event::Kind::code_changed, "code_changed"},
     {Event::Kind::next_submitted, "next_submitted"},
     {Event::Kind::next_failed, "next_failed"},
     {Event::Kind::ended, "ended"},

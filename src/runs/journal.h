@@ -28,6 +28,7 @@ struct Event {
         notice_failed,      ///< not on all of the other nodes; detail: why
         checkpoint,         ///< a new whole one: detail is its path; from: step, to: bytes
         resumed,            ///< detail: the checkpoint to go on from, or empty; cause of the link
+        code_changed,       ///< since the link before began; detail: the program's own files
         next_submitted,     ///< job: the next link's
         next_failed,        ///< detail: why the next link could not be submitted
         ended,              ///< status, cause, detail, continues, tail: the last lines of output

@@ -16,7 +16,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <filesystem>
+#include <sys/stat.h>
 #include <thread>
 
 namespace gpuq::supervisor {
@@ -157,6 +160,24 @@ void forget_half_kept(Store& store, const RunKey& key)
     }
 }
 
+/// The program itself and the scripts among its words. What these import is not looked at.
+std::string changed_since(Time then, const Request& request)
+{
+    constexpr std::array<std::string_view, 4> k_scripts{".py", ".sh", ".jl", ".R"};
+    std::string names;
+    for (const std::string& word : request.program) {
+        const std::filesystem::path path = std::filesystem::path(request.work_dir) / word;
+        const bool is_script =
+            std::find(k_scripts.begin(), k_scripts.end(), path.extension()) != k_scripts.end();
+        struct stat file {};
+        if ((&word == &request.program.front() || is_script) && ::stat(path.c_str(), &file) == 0 &&
+            S_ISREG(file.st_mode) && std::chrono::system_clock::from_time_t(file.st_mtime) > then) {
+            names += (names.empty() ? "" : ", ") + word;
+        }
+    }
+    return names;
+}
+
 Result<Run> run_of(Store& store, const Options& options)
 {
     return read_run(store, options.key);
@@ -269,6 +290,8 @@ Judged judge_predecessor(Doors& doors, const Options& options)
     if (!found.had_word) {
         turn.previous = found.links.back().ending;
     }
+    turn.changed =
+        changed_since(found.links.back().started_at.value_or(run->submitted_at), run->request);
     judged.turn = std::move(turn);
     return judged;
 }
@@ -425,7 +448,7 @@ std::string packed(const Judged& judged)
     return packed_fields({"turn", std::string(word(turn.restart)), turn.checkpoint,
                           fmt::format("{}", turn.length.count()),
                           fmt::format("{}", turn.lead.count()), turn.why,
-                          packed_ending(turn.previous)});
+                          packed_ending(turn.previous), turn.changed});
 }
 
 std::optional<Judged> judged_in(std::string_view packed)
@@ -437,7 +460,7 @@ std::optional<Judged> judged_in(std::string_view packed)
         judged.wait = fields[1];
         return judged;
     }
-    if (fields.size() != 7) {
+    if (fields.size() != 8) {
         return std::nullopt;
     }
     Turn turn;
@@ -447,6 +470,7 @@ std::optional<Judged> judged_in(std::string_view packed)
     turn.lead = seconds(number_in<std::int64_t>(fields[4]));
     turn.why = fields[5];
     turn.previous = ending_in(fields[6]);
+    turn.changed = fields[7];
     judged.turn = std::move(turn);
     return judged;
 }

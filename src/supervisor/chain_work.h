@@ -44,6 +44,7 @@ struct Turn {
     std::chrono::seconds lead{0};   ///< of the notice before its end
     std::string why;                ///< in words
     std::optional<Ending> previous; ///< of the link before, when it could not say so itself
+    std::string changed; ///< files of the program that changed since then, by comma; empty: none
 };
 
 /// The turn of the first link.

@@ -57,6 +57,9 @@ void Supervisor::tell_turn()
         resumed.status = m_turn->previous->status;
     }
     m_log->record(std::move(resumed));
+    if (!m_turn->changed.empty()) {
+        journal(Event::Kind::code_changed, m_turn->changed);
+    }
 }
 
 /// The program of this link: with what makes it resume, when there is something to resume from.

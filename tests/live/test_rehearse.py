@@ -53,6 +53,7 @@ CASES = {
     "silent": ("import time; time.sleep(300)", CHECKPOINT),
     "short": ("print('done')", CHECKPOINT),
 }
+WITHIN = {"listens": 2}  # minutes; it is let alone for a sixth of that three times
 
 
 @pytest.fixture(scope="module")
@@ -67,13 +68,13 @@ def reports(cluster):
             (folder / "train.py").write_text(program)
             if person.user:
                 os.chown(folder, person.user.pw_uid, person.user.pw_gid)
-            clients[name] = person.start("rehearse", "--json", "--within", "1", "-J", name, "--mem", "64M", *options,
+            clients[name] = person.start("rehearse", "--json", "--within", WITHIN.get(name, 1), "-J", name, "--mem", "64M", *options,
                                          "--", PYTHON, "train.py", cwd=folder)
         with clients["plain"] as a, clients["listens"] as b, clients["forgets"] as c, \
                 clients["unnumbered"] as d, clients["silent"] as e, clients["short"] as f:
             reports = {}
             for name, client in zip(CASES, (a, b, c, d, e, f)):
-                out, said = client.communicate(timeout=150)
+                out, said = client.communicate(timeout=200)
                 reports[name] = (client.returncode, json.loads(out or "{}"), said.decode())
         yield reports
         wait_for(lambda: not cluster.squeue(), 20, "an empty queue")
@@ -100,7 +101,7 @@ def test_a_program_that_listens_passes(reports):
     found = levels(report)
     assert {found[check] for check in ("start", "notice", "checkpoint", "resume", "kill")} == {"ok"}
     assert found["loss"] == "warning", "it saves only when it is told"
-    assert report["save_seconds"] < 3 and report["advised_interval_seconds"] > 60
+    assert report["save_seconds"] < 5 and report["advised_interval_seconds"] > 60
     assert report["lost_seconds"] > 1
 
 

@@ -448,6 +448,25 @@ private:
     }
 };
 
+TEST(SecondLink, NotesThatItsProgramHasChanged)
+{
+    for (const bool changed : {true, false}) {
+        Second link("exit 0", true);
+        const std::filesystem::path script = link.root() / "train.py";
+        put(script, "");
+        std::filesystem::last_write_time(script, std::filesystem::file_time_type::clock::now() -
+                                                     (changed ? seconds{60} : seconds{180}));
+        link.run.request.program.push_back(script);
+        Client client = link.begin();
+        ASSERT_TRUE(client.reads_to_the_end());
+        const auto note = link.event(Kind::code_changed); // the link before began 120 s ago
+        EXPECT_EQ(note.has_value(), changed);
+        EXPECT_EQ(note && note->detail == script.string(), changed);
+        client.close_all();
+        link.wait();
+    }
+}
+
 TEST(SecondLink, IsToldWhereToGoOn)
 {
     Second link("echo $0 $*; env | sort", true);
