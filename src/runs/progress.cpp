@@ -28,6 +28,14 @@ bool same(char a, char b)
     return std::tolower(static_cast<unsigned char>(a)) == b;
 }
 
+/// `max_iters = 9` is a setting, `global_step 9` is how far it is.
+bool begins_word(std::string_view output, std::string_view::iterator at)
+{
+    const auto before = output.substr(0, static_cast<std::size_t>(at - output.begin()));
+    return before.empty() || before.ends_with("global_") ||
+           (!is_letter(before.back()) && before.back() != '_');
+}
+
 std::string_view without(std::string_view text, std::string_view bytes)
 {
     text.remove_prefix(std::min(text.find_first_not_of(bytes), text.size()));
@@ -86,7 +94,7 @@ std::optional<Progress> find(std::string_view output, bool last)
             if (at == output.end()) {
                 break;
             }
-            const bool begins = at == output.begin() || !is_letter(at[-1]);
+            const bool begins = begins_word(output, at);
             at += static_cast<std::ptrdiff_t>(word.text.size());
             const auto rest = output.substr(static_cast<std::size_t>(at - output.begin()));
             if (auto here = begins ? progress_after(rest, word.unit) : std::nullopt) {

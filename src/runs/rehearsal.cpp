@@ -214,6 +214,13 @@ Finding how_it_resumes(const Links& links, std::size_t index, const std::string&
                 fmt::format("{}link {} had no whole checkpoint to begin with", after, index + 1),
                 ""};
     }
+    if (link->ending && !link->noticed_at && !link->killed_at && link->ending->status != 0) {
+        return {check, Level::problem,
+                fmt::format("{}link {} was given {}, and its program ended with status {} after {}",
+                            after, index + 1, link->resumed_from, link->ending->status,
+                            text_of(between(*link->started_at, link->ending->at))),
+                "Its output tells why: gpuq logs last"};
+    }
     std::string words;
     switch (went_on(links, index, words)) {
     case WentOn::yes:

@@ -42,17 +42,12 @@ constexpr auto k_patience = 600s;
 std::vector<std::string> with_path(const std::vector<std::string>& words, const std::string& path)
 {
     std::vector<std::string> result;
-    bool placed = false;
     for (std::string word : words) {
         for (std::size_t at = 0; (at = word.find("{}", at)) != std::string::npos;
              at += path.size()) {
             word.replace(at, 2, path);
-            placed = true;
         }
         result.push_back(std::move(word));
-    }
-    if (!placed) {
-        result.push_back(path);
     }
     return result;
 }
@@ -61,6 +56,9 @@ bool passes_check(const std::vector<std::string>& command, const std::string& pa
 {
     Request checked = run.request;
     checked.program = with_path(command, path);
+    if (checked.program == command) { // it names no place for it
+        checked.program.push_back(path);
+    }
     const std::vector<std::string> words = program_argv(checked);
     const pid_t child = ::fork();
     if (child == 0) {

@@ -33,6 +33,7 @@ TEST(Progress, IsNotWhatOnlyLooksLikeIt)
     EXPECT_EQ(last_progress("epoch"), Maybe());
     EXPECT_EQ(last_progress("footstep 3, stepping 4, iterator 5"), Maybe());
     EXPECT_EQ(last_progress("epoch loss 3"), Maybe());
+    EXPECT_EQ(last_progress("max_iters = 100000, warmup_steps: 5"), Maybe());
     EXPECT_EQ(last_progress("step 0.5 of the way"), Maybe());
     EXPECT_EQ(last_progress("step -3"), Maybe());
     EXPECT_EQ(last_progress("step 99999999999999999999999"), Maybe());

@@ -201,6 +201,20 @@ TEST(Rehearsal, SeesThatAProgramBeginsFromTheStart)
     EXPECT_EQ(levels(judged(links))["resume"], Level::unknown) << "nobody can tell";
 }
 
+TEST(Rehearsal, SeesThatAProgramFailsWhenItIsToGoOn)
+{
+    Links links = good();
+    links[1].killed_at.reset();
+    links[1].saves.clear();
+    links[1].ending = ending(17s, 1, Cause::finished, true);
+    const RehearsalReport report = judged(links);
+    EXPECT_EQ(levels(report)["resume"], Level::problem);
+    links = good();
+    links[2].noticed_at.reset();
+    links[2].ending = ending(36s, 1, Cause::finished, false);
+    EXPECT_EQ(levels(judged(links))["kill"], Level::problem);
+}
+
 TEST(Rehearsal, SeesThatNobodySaves)
 {
     Links links = good();
