@@ -68,8 +68,8 @@ public:
             return *waited.leave;
         }
         tell_where(run, options);
-        if (earlier) {
-            show_links_since(*earlier);
+        if (const auto leave = earlier ? show_links_since(*earlier) : std::nullopt) {
+            return *leave;
         }
         return follow_run(m_doors, m_signals, run, m_status.job->job, options, std::nullopt);
     }
@@ -111,8 +111,9 @@ private:
         return shown && shown->link < m_status.link ? shown : std::nullopt;
     }
 
-    /// What was not shown of the links that have ended meanwhile.
-    void show_links_since(Shown shown) const
+    /// What was not shown of the links that have ended meanwhile; what gpuq exits with when a
+    /// signal has ended that.
+    std::optional<int> show_links_since(Shown shown)
     {
         LogOutput output;
         for (; shown.link < m_status.link; shown = Shown{0, 0, LinkNumber{shown.link.value + 1}}) {
@@ -120,8 +121,15 @@ private:
             std::array<std::uint64_t, 2> known{shown.out, shown.err};
             while (true) {
                 const auto item = log.next(Writer::gone, std::chrono::steady_clock::now());
+                if (!item) {
+                    say(fmt::format("a part of link {} is not shown: {}", shown.link.value,
+                                    item.error().text));
+                }
                 if (!item || std::holds_alternative<log::End>(*item)) {
                     break;
+                }
+                if (const auto number = m_signals.next()) {
+                    return 128 + *number;
                 }
                 if (std::holds_alternative<log::Wait>(*item)) {
                     std::this_thread::sleep_for(k_pause);
@@ -134,11 +142,12 @@ private:
                     skip -= from;
                     if (output.write(bytes->stream, std::string_view(bytes->bytes).substr(from)) !=
                         0) {
-                        return;
+                        return std::nullopt; // who follows the run meets it again
                     }
                 }
             }
         }
+        return std::nullopt;
     }
 
     /// Where the last client left off; else the beginning, or where the end begins of a long log.

@@ -15,6 +15,7 @@
 #include "report/json.h"
 #include "runs/journal.h"
 #include "runs/look.h"
+#include "runs/progress.h"
 #include "runs/record.h"
 #include "runs/rehearsal.h"
 
@@ -35,7 +36,6 @@ constexpr int k_warm_ups = 6;
 constexpr auto k_look_pause = 500ms;
 /// The disk says how it goes; only what the disk can not say is asked of Slurm.
 constexpr auto k_ask_pause = 10s;
-constexpr std::uint64_t k_most_output = 1 << 20;
 constexpr std::chrono::days k_history{90};
 
 /// One rehearsal, from the start of its run to the report.
@@ -51,7 +51,18 @@ public:
     {
     }
 
+    /// An error of ours is no reason to leave a run behind.
     Result<int> run()
+    {
+        auto status = rehearse();
+        if (!status) {
+            static_cast<void>(stopped(0));
+        }
+        return status;
+    }
+
+private:
+    Result<int> rehearse()
     {
         while (true) {
             if (const auto job = waiting_job()) {
@@ -74,24 +85,12 @@ public:
         }
     }
 
-private:
     LinkNumber newest() const { return LinkNumber{static_cast<int>(m_links.size())}; }
 
     std::vector<Event> journal(LinkNumber link)
     {
         const auto text = m_store.read(layout::journal(m_run.key, link));
         return text ? parse_journal(*text) : std::vector<Event>{};
-    }
-
-    std::string output(LinkNumber link)
-    {
-        std::string output;
-        for (const Stream stream : {Stream::out, Stream::err}) {
-            const auto text =
-                m_store.read_at(layout::log(m_run.key, link, stream), 0, k_most_output);
-            output += text ? *text + "\n" : "";
-        }
-        return output;
     }
 
     void read()
@@ -102,7 +101,7 @@ private:
             if (events.empty()) {
                 break;
             }
-            links.push_back(rehearsed_link(events, output(link)));
+            links.push_back(rehearsed_link(events));
         }
         m_links = std::move(links);
     }
@@ -227,6 +226,12 @@ private:
 
     Result<int> report()
     {
+        for (std::size_t i = 0; i < m_links.size(); ++i) {
+            const LinkNumber link{static_cast<int>(i) + 1};
+            const LinkProgress progress = read_progress(m_store, m_run.key, link);
+            m_links[i].first = progress.first;
+            m_links[i].last = progress.last;
+        }
         std::string silence;
         const auto failures = rate(silence);
         const RehearsalReport report = judge_rehearsal(m_run.request, m_links, failures, silence);

@@ -21,21 +21,6 @@ std::optional<std::uint64_t> size_of(Store& store, const std::string& path)
     return size ? std::optional(*size) : std::nullopt;
 }
 
-constexpr std::uint64_t k_most_output = 64 << 10;
-
-std::string part_of_log(Store& store, const RunStatus& status, bool end)
-{
-    std::string output;
-    for (const Stream stream : {Stream::out, Stream::err}) {
-        const std::string log = layout::log(status.key, status.link, stream);
-        const std::uint64_t size = size_of(store, log).value_or(0);
-        const std::uint64_t from = end && size > k_most_output ? size - k_most_output : 0;
-        const auto text = store.read_at(log, from, k_most_output);
-        output += text ? *text + "\n" : "";
-    }
-    return output;
-}
-
 /// The status first: the look may write down an end that only Slurm knew.
 WholeRun find_out(Doors& doors, Store& store, const RunKey& key)
 {
@@ -45,8 +30,9 @@ WholeRun find_out(Doors& doors, Store& store, const RunKey& key)
     whole.folder = fmt::format("{}/{}", store.root(), layout::run_dir(key));
     whole.out_bytes = size_of(store, layout::log(key, whole.status.link, Stream::out));
     whole.err_bytes = size_of(store, layout::log(key, whole.status.link, Stream::err));
-    whole.begin = first_progress(part_of_log(store, whole.status, /*end=*/false));
-    whole.progress = last_progress(part_of_log(store, whole.status, /*end=*/true));
+    const LinkProgress progress = read_progress(store, key, whole.status.link);
+    whole.begin = progress.first;
+    whole.progress = progress.last;
     if (!looked.slurm_silent.empty()) {
         whole.warnings.push_back(looked.slurm_silent);
     }

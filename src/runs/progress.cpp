@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/progress.h"
 
+#include "core/layout.h"
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -121,6 +123,23 @@ std::optional<Progress> first_progress(std::string_view output)
 std::optional<Progress> last_progress(std::string_view output)
 {
     return find(output, /*last=*/true);
+}
+
+LinkProgress read_progress(Store& store, const RunKey& key, LinkNumber link)
+{
+    constexpr std::uint64_t k_most = 64 << 10;
+    std::string begin;
+    std::string end;
+    for (const Stream stream : {Stream::out, Stream::err}) {
+        const std::string log = layout::log(key, link, stream);
+        const auto size = store.size(log);
+        const std::uint64_t from = size && *size > k_most ? *size - k_most : 0;
+        const auto head = store.read_at(log, 0, k_most);
+        const auto tail = store.read_at(log, from, k_most);
+        begin += head ? *head + "\n" : "";
+        end += tail ? *tail + "\n" : "";
+    }
+    return {first_progress(begin), last_progress(end)};
 }
 
 std::optional<std::chrono::seconds> time_left(const Progress& first, const Progress& last,

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "core/ids.h"
+#include "core/key.h"
+#include "ports/store.h"
+
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
-/// How far a training has come, as its output tells it. Pure.
+/// How far a training has come, as its output tells it.
 namespace gpuq {
 
 struct Progress {
@@ -23,6 +27,12 @@ struct Progress {
 /// iterations, so that the places of two links of one program can be compared.
 std::optional<Progress> first_progress(std::string_view output);
 std::optional<Progress> last_progress(std::string_view output);
+
+/// Where a link began, and has come to: out of the beginning and the end of its log on disk.
+struct LinkProgress {
+    std::optional<Progress> first, last;
+};
+LinkProgress read_progress(Store& store, const RunKey& key, LinkNumber link);
 
 /// How long the rest takes at the pace of what was done `between` the two places, of one unit.
 /// Nothing without a total, or while nothing was done in between.

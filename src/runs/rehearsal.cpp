@@ -2,6 +2,7 @@
 #include "runs/rehearsal.h"
 
 #include "core/size.h"
+#include "runs/chain.h"
 
 #include <fmt/format.h>
 
@@ -313,16 +314,18 @@ std::optional<RehearsalRequest> rehearsal_request_in(std::string_view line)
     return std::nullopt;
 }
 
-RehearsedLink rehearsed_link(const std::vector<Event>& journal, std::string_view output)
+RehearsedLink rehearsed_link(const std::vector<Event>& journal)
 {
+    const LinkPast past = link_past(LinkNumber{}, journal);
     RehearsedLink link;
+    link.noticed_at = past.noticed_at;
+    link.ending = past.ending;
     for (const Event& event : journal) {
         switch (event.kind) {
         case Event::Kind::program_started:
             link.started_at = link.started_at.value_or(event.at);
             break;
         case Event::Kind::noticed:
-            link.noticed_at = link.noticed_at.value_or(event.at);
             link.told = std::max(link.told, event.to.value_or(0));
             break;
         case Event::Kind::signalled:
@@ -337,16 +340,10 @@ RehearsedLink rehearsed_link(const std::vector<Event>& journal, std::string_view
         case Event::Kind::resumed:
             link.resumed_from = event.detail.value_or("");
             break;
-        case Event::Kind::ended:
-            link.ending = Ending{event.status.value_or(0), event.cause.value_or(Cause::lost),
-                                 event.detail.value_or(""), event.at, event.continues};
-            break;
         default:
             break;
         }
     }
-    link.first = first_progress(output);
-    link.last = last_progress(output);
     return link;
 }
 

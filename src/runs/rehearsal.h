@@ -31,7 +31,7 @@ struct RehearsalRequest {
 std::string to_line(const RehearsalRequest& request);
 std::optional<RehearsalRequest> rehearsal_request_in(std::string_view line);
 
-/// What a journal and the output of its link tell.
+/// What a journal and the output of its link tell; `first` and `last` are the caller's to fill in.
 struct RehearsedLink {
     struct Save {
         Time at; ///< complete
@@ -48,7 +48,7 @@ struct RehearsedLink {
     std::vector<Save> saves;
     std::optional<Progress> first, last;
 };
-RehearsedLink rehearsed_link(const std::vector<Event>& journal, std::string_view output);
+RehearsedLink rehearsed_link(const std::vector<Event>& journal);
 
 /// What `gpuq rehearse` is to do now.
 enum class RehearsalAct { wait, notice, kill, stop, over };
@@ -81,7 +81,7 @@ struct RehearsalReport {
     std::optional<std::chrono::seconds> between_failures; ///< of the nodes of one such run
     std::optional<std::chrono::seconds> advised;          ///< interval
 };
-/// start, notice, checkpoint, resume, kill, progress, interval. `silence`: why there is no rate.
+/// start, notice, checkpoint, resume, kill, loss, interval. `silence`: why there is no rate.
 RehearsalReport judge_rehearsal(const Request& request, const std::vector<RehearsedLink>& links,
                                 const std::optional<FailureRate>& rate, const std::string& silence);
 
