@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "core/host_list.h"
+
+#include "core/number.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+namespace gpuq {
+namespace {
+
+constexpr std::size_t k_most_digits = 9;
+
+/// The parts of `text` between commas that stand outside brackets.
+std::vector<std::string_view> parts_of(std::string_view text)
+{
+    std::vector<std::string_view> parts;
+    std::size_t begin = 0;
+    bool inside = false;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        inside = text[at] == '[' || (inside && text[at] != ']');
+        if (text[at] == ',' && !inside) {
+            parts.push_back(text.substr(begin, at - begin));
+            begin = at + 1;
+        }
+    }
+    parts.push_back(text.substr(begin));
+    return parts;
+}
+
+bool is_name(std::string_view text)
+{
+    return std::all_of(text.begin(), text.end(), [](unsigned char c) {
+        return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+    });
+}
+
+Error refused(std::string_view part, std::string_view why)
+{
+    return fail(Error::Kind::usage, fmt::format("'{}' is no list of nodes: {}", part, why));
+}
+
+/// `01-04` or `7` between `head` and `tail`.
+Result<void> add_range(std::vector<std::string>& hosts, std::string_view part,
+                       std::string_view head, std::string_view range, std::string_view tail)
+{
+    const std::size_t dash = range.find('-');
+    const std::string_view low = range.substr(0, dash);
+    const std::string_view high = dash == std::string_view::npos ? low : range.substr(dash + 1);
+    if (low.size() > k_most_digits || high.size() > k_most_digits) {
+        return refused(part, fmt::format("more than {} digits", k_most_digits));
+    }
+    const auto first = whole_number(low);
+    const auto last = whole_number(high);
+    if (!first || !last) {
+        return refused(part, fmt::format("'{}' is no number and no range", range));
+    }
+    if (*last < *first) {
+        return refused(part, fmt::format("the range {} runs backwards", range));
+    }
+    if (*last - *first >= k_most_hosts - std::min(hosts.size(), k_most_hosts)) {
+        return refused(part, fmt::format("more than {} nodes", k_most_hosts));
+    }
+    for (std::uint64_t number = *first; number <= *last; ++number) {
+        hosts.push_back(fmt::format("{}{:0{}}{}", head, number, low.size(), tail));
+    }
+    return {};
+}
+
+Result<void> add_part(std::vector<std::string>& hosts, std::string_view part)
+{
+    const std::size_t open = part.find('[');
+    const std::size_t close = part.find(']');
+    if (open == std::string_view::npos && close == std::string_view::npos) {
+        if (part.empty() || !is_name(part)) {
+            return refused(part, "a node's name has letters, digits, '-', '_' and '.'");
+        }
+        hosts.emplace_back(part);
+        return {};
+    }
+    if (open == std::string_view::npos || close == std::string_view::npos || close < open) {
+        return refused(part, "a bracket is not closed");
+    }
+    const std::string_view head = part.substr(0, open);
+    const std::string_view tail = part.substr(close + 1);
+    if (head.empty() || !is_name(head) || !is_name(tail)) {
+        return refused(part, "one bracket after a name, as in gpu[01-04]");
+    }
+    for (const std::string_view range : parts_of(part.substr(open + 1, close - open - 1))) {
+        TRY(add_range(hosts, part, head, range, tail));
+    }
+    return {};
+}
+
+} // namespace
+
+Result<std::vector<std::string>> expand_hosts(std::string_view text)
+{
+    std::vector<std::string> hosts;
+    for (const std::string_view part : parts_of(text)) {
+        TRY(add_part(hosts, part));
+        if (hosts.size() > k_most_hosts) {
+            return refused(text, fmt::format("more than {} nodes", k_most_hosts));
+        }
+    }
+    std::set<std::string_view> seen;
+    for (const std::string& host : hosts) {
+        if (!seen.insert(host).second) {
+            return refused(text, fmt::format("{} stands there twice", host));
+        }
+    }
+    return hosts;
+}
+
+} // namespace gpuq
