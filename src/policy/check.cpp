@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "policy/check.h"
+
+#include "core/nearest.h"
+#include "core/walltime.h"
+#include "policy/doors.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace gpuq::policy {
+namespace {
+
+using Names = std::vector<std::string>;
+using Weight = Finding::Weight;
+
+/// Gathers findings about one policy.
+class Checker {
+public:
+    explicit Checker(const Policy& policy)
+        : m_policy(policy)
+    {
+        for (const Pool& pool : policy.pools) {
+            m_pools.push_back(pool.name);
+        }
+        for (const Queue& queue : policy.queues) {
+            m_queues.push_back(queue.name);
+        }
+    }
+
+    std::vector<Finding> run()
+    {
+        if (m_pools.empty() || m_queues.empty()) {
+            error(0, "missing", "a policy needs at least one pool and one queue");
+            return std::move(m_findings);
+        }
+        check_models();
+        check_pools();
+        for (const Queue& queue : m_policy.queues) {
+            check_queue(queue);
+        }
+        check_partitions();
+        check_shadows();
+        check_rest();
+        return std::move(m_findings);
+    }
+
+private:
+    void add(Weight weight, int line, std::string code, std::string text)
+    {
+        m_findings.push_back({weight, line, 0, std::move(code), std::move(text)});
+    }
+    void error(int line, std::string code, std::string text)
+    {
+        add(Weight::error, line, std::move(code), std::move(text));
+    }
+    void warn(int line, std::string code, std::string text)
+    {
+        add(Weight::warning, line, std::move(code), std::move(text));
+    }
+
+    void expect_known(const std::string& name, const Names& known, std::string_view what, int line)
+    {
+        if (std::find(known.begin(), known.end(), name) == known.end()) {
+            error(line, "unknown-name",
+                  fmt::format("there is no {} '{}'{}", what, name, did_you_mean(name, known)));
+        }
+    }
+
+    void check_models()
+    {
+        Names models;
+        for (const GpuModel& model : m_policy.gpus) {
+            models.push_back(model.name);
+        }
+        for (const Pool& pool : m_policy.pools) {
+            for (const GpuCount& gpu : pool.gpus.value) {
+                if (!models.empty() && !gpu.model.empty()) {
+                    expect_known(gpu.model, models, "model of GPU", pool.gpus.line);
+                }
+            }
+        }
+        for (const GpuModel& model : m_policy.gpus) {
+            const bool used =
+                std::any_of(m_policy.pools.begin(), m_policy.pools.end(),
+                            [&](const Pool& pool) { return pool.has_model(model.name); });
+            if (!used) {
+                warn(model.line, "unused", fmt::format("no pool has a {}", model.name));
+            }
+        }
+    }
+
+    void check_pools()
+    {
+        std::map<std::string, const Pool*> owner_of;
+        for (const Pool& pool : m_policy.pools) {
+            if (pool.nodes.value == Names{"ALL"} && m_policy.pools.size() > 1) {
+                error(pool.nodes.line, "all-nodes",
+                      "ALL is possible for the only pool; name the nodes of each");
+            }
+            for (const std::string& node : pool.nodes.value) {
+                const auto [place, first] = owner_of.emplace(node, &pool);
+                if (!first) {
+                    error(pool.nodes.line, "twice",
+                          fmt::format("node {} is in pool {} as well (line {})", node,
+                                      place->second->name, place->second->nodes.line));
+                    break;
+                }
+            }
+            check_owner(pool);
+        }
+    }
+
+    bool is_used(const Queue& queue, const Pool& pool) const
+    {
+        const auto in = [&](const Names& names) {
+            return std::find(names.begin(), names.end(), pool.name) != names.end();
+        };
+        return in(queue.pools.value) || in(queue.overflow.value);
+    }
+
+    void check_owner(const Pool& pool)
+    {
+        int users = 0;
+        bool owner_uses = false;
+        for (const Queue& queue : m_policy.queues) {
+            const bool uses = is_used(queue, pool);
+            users += uses ? 1 : 0;
+            owner_uses = owner_uses || (uses && pool.owner && pool.owner->value == queue.name);
+        }
+        if (users == 0) {
+            warn(pool.line, "unused", fmt::format("no queue uses pool {}", pool.name));
+        }
+        if (pool.owner) {
+            expect_known(pool.owner->value, m_queues, "queue", pool.owner->line);
+            if (!owner_uses && m_policy.queue(pool.owner->value) != nullptr) {
+                error(pool.owner->line, "owner",
+                      fmt::format("queue {} owns pool {} and does not use it: add it to its pools",
+                                  pool.owner->value, pool.name));
+            }
+        }
+        if (pool.lend && users <= (owner_uses ? 1 : 0)) {
+            warn(pool.lend->line, "unused", fmt::format("pool {} is lent to nobody", pool.name));
+        }
+    }
+
+    void check_queue(const Queue& queue)
+    {
+        for (const auto* pools : {&queue.pools, &queue.overflow}) {
+            for (const std::string& name : pools->value) {
+                expect_known(name, m_pools, "pool", pools->line);
+            }
+            if (pools->value.size() > k_most_pools) {
+                error(pools->line, "too-many",
+                      fmt::format("more than {} pools in one list", k_most_pools));
+            }
+        }
+        for (const std::string& name : queue.overflow.value) {
+            const auto& own = queue.pools.value;
+            if (std::find(own.begin(), own.end(), name) != own.end()) {
+                error(queue.overflow.line, "twice",
+                      fmt::format("pool {} is among the pools of queue {} already (line {})", name,
+                                  queue.name, queue.pools.line));
+            }
+        }
+        if (queue.default_time.value > queue.max_time.value) {
+            error(queue.default_time.line, "above",
+                  fmt::format("default_time {} is beyond the time {} of line {}",
+                              to_text(queue.default_time.value), to_text(queue.max_time.value),
+                              queue.max_time.line));
+        }
+        if (queue.chain && queue.chain->link && queue.chain->link->value > queue.max_time.value) {
+            error(queue.chain->link->line, "above",
+                  fmt::format("a link of {} is beyond the queue's time {}",
+                              to_text(queue.chain->link->value), to_text(queue.max_time.value)));
+        }
+        check_queue_models(queue);
+        check_limits(queue);
+        check_wait(queue.wait);
+    }
+
+    void check_queue_models(const Queue& queue)
+    {
+        for (const std::string& model : queue.models ? queue.models->value : Names{}) {
+            const auto doors = doors_of(m_policy, queue);
+            const bool there = std::any_of(doors.begin(), doors.end(), [&](const Door& door) {
+                return door.pool->has_model(model);
+            });
+            if (!there) {
+                error(queue.models->line, "unknown-name",
+                      fmt::format("no pool of queue {} has a {}", queue.name, model));
+            }
+        }
+    }
+
+    void check_limits(const Queue& queue)
+    {
+        const Limits& limits = queue.limits;
+        if (limits.all.soft_gpus) {
+            error(limits.all.soft_gpus->line, "no-effect",
+                  "all together have no soft limit: nobody is left to wait for them");
+        }
+        for (const Share* share : {&limits.user, &limits.account}) {
+            if (share->soft_gpus && share->gpus && share->soft_gpus->value >= share->gpus->value) {
+                error(share->soft_gpus->line, "no-effect",
+                      fmt::format("soft_gpus {} never binds: gpus {} (line {}) does first",
+                                  share->soft_gpus->value, share->gpus->value, share->gpus->line));
+            }
+            if (share->jobs && share->queued && share->jobs->value > share->queued->value) {
+                error(share->jobs->line, "no-effect",
+                      fmt::format("jobs {} never binds: queued {} (line {}) does first",
+                                  share->jobs->value, share->queued->value, share->queued->line));
+            }
+            if (share->gpus && limits.job.gpus && limits.job.gpus->value > share->gpus->value) {
+                error(limits.job.gpus->line, "no-effect",
+                      fmt::format("a job may have {} GPUs, but who starts it only {} (line {})",
+                                  limits.job.gpus->value, share->gpus->value, share->gpus->line));
+            }
+        }
+    }
+
+    void check_wait(const WaitTarget& wait)
+    {
+        const auto order = [&](const Maybe<minutes>& less, const Maybe<minutes>& more) {
+            if (less && more && less->value > more->value) {
+                error(less->line, "above",
+                      fmt::format("a wait of {} is longer than the one of line {}",
+                                  to_text(less->value), more->line));
+            }
+        };
+        order(wait.p50, wait.p95);
+        order(wait.p95, wait.max);
+        order(wait.p50, wait.max);
+    }
+
+    void check_partitions()
+    {
+        std::map<std::string, const Queue*> of;
+        for (const Queue& queue : m_policy.queues) {
+            for (const Door& door : doors_of(m_policy, queue)) {
+                const auto [place, first] = of.emplace(door.partition, &queue);
+                if (!first && place->second != &queue) {
+                    error(queue.line, "twice",
+                          fmt::format("queues {} and {} would both make a partition {}: rename one",
+                                      place->second->name, queue.name, door.partition));
+                }
+            }
+        }
+    }
+
+    /// Whether `first` takes every job that `queue` does.
+    bool covers(const Queue& first, const Queue& queue) const
+    {
+        const auto holds = [](const Names& all, const Names& some) {
+            return std::all_of(some.begin(), some.end(), [&](const std::string& name) {
+                return std::find(all.begin(), all.end(), name) != all.end();
+            });
+        };
+        const auto at_least = [](const Maybe<int>& one, const Maybe<int>& other) {
+            return !one || (other && one->value >= other->value);
+        };
+        const bool people =
+            first.access.is_open() ||
+            (!queue.access.is_open() && holds(first.access.users, queue.access.users) &&
+             holds(first.access.accounts, queue.access.accounts));
+        return people && first.max_time.value >= queue.max_time.value &&
+               at_least(first.limits.job.gpus, queue.limits.job.gpus) &&
+               at_least(first.limits.job.nodes, queue.limits.job.nodes) &&
+               covers_models(first, queue);
+    }
+
+    /// Every job fits by its models and by its GPUs on one node.
+    bool covers_models(const Queue& first, const Queue& queue) const
+    {
+        const auto has = [&](const Queue& one, const std::string& model, int on_node) {
+            const bool named =
+                !one.models || std::find(one.models->value.begin(), one.models->value.end(),
+                                         model) != one.models->value.end();
+            const auto doors = doors_of(m_policy, one);
+            return named && std::any_of(doors.begin(), doors.end(), [&](const Door& door) {
+                       const bool known = !door.pool->gpus.value.empty();
+                       return door.pool->has_model(model) &&
+                              (!known || door.pool->gpus_per_node() >= on_node);
+                   });
+        };
+        for (const Door& door : doors_of(m_policy, queue)) {
+            for (const GpuCount& gpu : door.pool->gpus.value) {
+                const bool gives = has(queue, gpu.model, gpu.count);
+                if (gives && !has(first, gpu.model, door.pool->gpus_per_node())) {
+                    return false;
+                }
+            }
+        }
+        return true;
+    }
+
+    void check_shadows()
+    {
+        for (std::size_t i = 0; i < m_policy.queues.size(); ++i) {
+            for (std::size_t j = 0; j < i; ++j) {
+                const Queue& queue = m_policy.queues[i];
+                const Queue& first = m_policy.queues[j];
+                if (covers(first, queue)) {
+                    error(
+                        queue.line, "shadowed",
+                        fmt::format("no job comes to queue {} by itself: queue {} (line {}) takes "
+                                    "all that it takes; put it first, or give it what the other "
+                                    "has not",
+                                    queue.name, first.name, first.line));
+                    break;
+                }
+            }
+        }
+    }
+
+    void check_rest()
+    {
+        if (m_policy.default_queue) {
+            expect_known(m_policy.default_queue->value, m_queues, "queue",
+                         m_policy.default_queue->line);
+        }
+        Names courses;
+        for (const Course& course : m_policy.courses) {
+            courses.push_back(course.name);
+            check_course(course);
+        }
+        for (const Case& test : m_policy.tests) {
+            for (const auto& name : {test.queue, test.in}) {
+                if (name) {
+                    expect_known(*name, m_queues, "queue", test.line);
+                }
+            }
+            if (test.course) {
+                expect_known(*test.course, courses, "course", test.line);
+            }
+        }
+    }
+
+    void check_course(const Course& course)
+    {
+        for (const std::string& node : course.nodes.value) {
+            const bool there = std::any_of(m_policy.pools.begin(), m_policy.pools.end(),
+                                           [&](const Pool& pool) { return pool.has_node(node); });
+            if (!there) {
+                error(course.nodes.line, "unknown-name",
+                      fmt::format("node {} is in no pool", node));
+            }
+        }
+    }
+
+    const Policy& m_policy;
+    Names m_pools;
+    Names m_queues;
+    std::vector<Finding> m_findings;
+};
+
+} // namespace
+
+std::vector<Finding> check(const Policy& policy)
+{
+    return Checker(policy).run();
+}
+
+} // namespace gpuq::policy

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "core/walltime.h"
+#include "policy/check.h"
+#include "policy/doors.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace gpuq::policy {
+namespace {
+
+using Weight = Finding::Weight;
+
+constexpr SlurmRelease k_run_minutes{24, 5};       ///< MaxTRESRunMinsPU is enforced from here on
+constexpr SlurmRelease k_gpu_reservations{23, 11}; ///< of GPUs instead of whole nodes
+
+int gpus_of(const Pool& pool)
+{
+    return static_cast<int>(pool.nodes.value.size()) * pool.gpus_per_node();
+}
+
+void say_bound(const Queue& queue, const WaitBound& bound, std::vector<Finding>& findings)
+{
+    const minutes most = queue.wait.max->value;
+    std::string text =
+        fmt::format("queue {}: a wait of {} at worst holds for at most {} people at "
+                    "once ({} GPUs, {} for each)",
+                    queue.name, to_text(most), bound.people, bound.gpus, bound.per_user);
+    if (bound.with_lent > bound.gpus) {
+        text += fmt::format("; with lent nodes ({} GPUs) for {}", bound.with_lent,
+                            bound.people_with_lent);
+    }
+    findings.push_back({Weight::note, queue.wait.max->line, 0, "wait-bound", std::move(text)});
+}
+
+void say_ignored(const Queue& queue, SlurmRelease slurm, std::vector<Finding>& findings)
+{
+    for (const Share* share : {&queue.limits.user, &queue.limits.account}) {
+        if (share->gpu_hours_ahead && slurm < k_run_minutes) {
+            findings.push_back(
+                {Weight::warning, share->gpu_hours_ahead->line, 0, "ignored-by-slurm",
+                 fmt::format("Slurm {:02}.{:02} stores gpu_hours_ahead and does not enforce it "
+                             "(from {:02}.{:02} on it does): use gpus or jobs",
+                             slurm.year, slurm.month, k_run_minutes.year, k_run_minutes.month)});
+        }
+    }
+}
+
+/// PreemptExemptTime is one for the whole cluster (slurm.conf(5)).
+void say_rounded(const Policy& policy, std::vector<Finding>& findings)
+{
+    seconds longest{0};
+    for (const Pool& pool : policy.pools) {
+        longest = std::max(longest, pool.lend ? pool.lend->min_run.value : seconds{0});
+    }
+    for (const Pool& pool : policy.pools) {
+        if (pool.lend && pool.lend->min_run.value < longest) {
+            findings.push_back({Weight::warning, pool.lend->line, 0, "rounded",
+                                fmt::format("Slurm has one min_run for all pools: guests of pool "
+                                            "{} are left alone for {} s too",
+                                            pool.name, longest.count())});
+        }
+    }
+}
+
+/// What the owner of a lent pool waits for at most: measured, as Slurm looks every 30 s whether a
+/// time of grace is over, and then waits KillWait (30 s unless slurm.conf says otherwise).
+void say_return(const Pool& pool, std::vector<Finding>& findings)
+{
+    if (!pool.lend) {
+        return;
+    }
+    const seconds grace = pool.lend->grace.value;
+    findings.push_back(
+        {Weight::note, pool.lend->grace.line > 0 ? pool.lend->grace.line : pool.lend->line, 0,
+         "return-bound",
+         fmt::format("pool {} is back with its owner at most {} s after they ask (grace {} s, up "
+                     "to 30 s until Slurm looks, KillWait 30 s){}",
+                     pool.name, grace.count() + 63, grace.count(),
+                     pool.lend->min_run.value.count() > 0
+                         ? fmt::format(", not counting the {} s a guest is left alone",
+                                       pool.lend->min_run.value.count())
+                         : "")});
+}
+
+} // namespace
+
+std::optional<WaitBound> wait_bound(const Policy& policy, const Queue& queue)
+{
+    const Share& user = queue.limits.user;
+    if (!queue.wait.max || (!user.gpus && !user.soft_gpus)) {
+        return std::nullopt;
+    }
+    WaitBound bound;
+    bound.per_user = user.soft_gpus ? user.soft_gpus->value : user.gpus->value;
+    for (const Door& door : doors_of(policy, queue)) {
+        if (door.kind == Door::Kind::own) {
+            if (door.pool->gpus.value.empty()) {
+                return std::nullopt;
+            }
+            bound.gpus += door.guest ? 0 : gpus_of(*door.pool);
+            bound.with_lent += gpus_of(*door.pool);
+        }
+    }
+    const auto turns = queue.wait.max->value / queue.max_time.value;
+    const auto people = [&](int gpus) {
+        return static_cast<int>(turns * gpus / bound.per_user) + 1;
+    };
+    bound.people = bound.gpus > 0 ? people(bound.gpus) : 0;
+    bound.people_with_lent = people(bound.with_lent);
+    return bound;
+}
+
+std::vector<Finding> consequences(const Policy& policy, SlurmRelease slurm)
+{
+    std::vector<Finding> findings;
+    for (const Queue& queue : policy.queues) {
+        say_ignored(queue, slurm, findings);
+        if (const auto bound = wait_bound(policy, queue)) {
+            say_bound(queue, *bound, findings);
+        }
+    }
+    say_rounded(policy, findings);
+    for (const Pool& pool : policy.pools) {
+        say_return(pool, findings);
+    }
+    for (const Course& course : policy.courses) {
+        if (slurm < k_gpu_reservations) {
+            findings.push_back(
+                {Weight::note, course.nodes.line, 0, "rounded",
+                 fmt::format("course {} gets whole nodes: GPU reservations need "
+                             "Slurm {:02}.{:02}",
+                             course.name, k_gpu_reservations.year, k_gpu_reservations.month)});
+        }
+    }
+    std::stable_sort(
+        findings.begin(), findings.end(),
+        [](const Finding& one, const Finding& other) { return one.line < other.line; });
+    return findings;
+}
+
+} // namespace gpuq::policy

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "policy/policy.h"
+#include "policy/submission.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gpuq::policy {
+
+/// What the rules say to one job. Only what does not change from one moment to the next: how many
+/// GPUs others hold, and who comes first, is Slurm's to count (policy/objects.h).
+struct Verdict {
+    enum class Outcome {
+        accept,
+        refuse,
+        outside, ///< no job of this policy: it goes as it came
+    };
+    Outcome outcome = Outcome::outside;
+    std::string queue;                       ///< accepted: the queue's name
+    std::vector<std::string> partitions;     ///< what the job is given instead of its own
+    std::string qos;                         ///< the same
+    std::optional<std::uint32_t> time_limit; ///< minutes; only when it had none
+    std::string reservation;                 ///< a course's; empty: as it came
+    std::vector<std::string> words; ///< to the user: why not, or what was decided in their place
+    bool operator==(const Verdict&) const = default;
+};
+
+/// Applies the rules, in this order:
+///
+/// 1. A job that asks for partitions of the policy is judged for their queues, in its order; so it
+///    is no use to ask for one of a queue's inner partitions. Other partitions: outside. Both in
+///    one list: refused.
+/// 2. A job without a partition is judged for all queues, in the order of the file, when it asks
+///    for GPUs; without GPUs for `default_queue`, if there is one, else it is outside.
+/// 3. A queue takes it when its people, models, time, GPUs and nodes do. Without a time limit it
+///    gets the queue's default one, and is told.
+/// 4. Who is of a course that is on goes to its nodes when a queue takes the job there.
+///    `courses_on`: the names of the reservations that are active.
+/// 5. In the queue, the job gets the partitions of all pools that have its model and enough GPUs on
+///    a node.
+///
+/// Pure, and total: every job has a verdict.
+Verdict decide(const Policy& policy, const Submission& job,
+               const std::vector<std::string>& courses_on);
+
+/// The same for a change of a job that waits or runs (scontrol update): `after` is the whole job as
+/// it would be. A job that was of the policy stays so; without `partition_changed` it stays in its
+/// queue. Accepted without `partition_changed`: nothing is rewritten.
+Verdict decide_change(const Policy& policy, const Submission& before, const Submission& after,
+                      bool partition_changed);
+
+/// The submission that a test of the file describes.
+Submission submission_of(const Case& test);
+
+} // namespace gpuq::policy

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "policy/doors.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace gpuq::policy {
+namespace {
+
+constexpr int k_owner_tier = 60;
+constexpr int k_own_tier = 40;
+constexpr int k_more_tier = 20;
+constexpr int k_overflow_tier = 10;
+
+/// A queue's name, and the pool's unless it is the queue's first.
+std::string partition_name(const Queue& queue, const std::string& pool)
+{
+    const bool first = !queue.pools.value.empty() && queue.pools.value.front() == pool;
+    return first ? queue.name : queue.name + "-" + pool;
+}
+
+void add(std::vector<Door>& doors, const Policy& policy, const Queue& queue,
+         const std::vector<std::string>& pools, Door::Kind kind, int tier)
+{
+    for (const std::string& name : pools) {
+        const Pool* pool = policy.pool(name);
+        if (pool == nullptr) {
+            continue;
+        }
+        const bool owner = pool->owner && pool->owner->value == queue.name;
+        const std::string suffix = kind == Door::Kind::more ? "-more" : "";
+        doors.push_back({partition_name(queue, name) + suffix, pool, kind,
+                         owner && kind == Door::Kind::own ? k_owner_tier : tier,
+                         pool->lend.has_value() && !owner});
+        --tier;
+    }
+}
+
+} // namespace
+
+std::vector<Door> doors_of(const Policy& policy, const Queue& queue)
+{
+    std::vector<Door> doors;
+    add(doors, policy, queue, queue.pools.value, Door::Kind::own, k_own_tier);
+    if (queue.limits.user.soft_gpus || queue.limits.account.soft_gpus) {
+        add(doors, policy, queue, queue.pools.value, Door::Kind::more, k_more_tier);
+    }
+    add(doors, policy, queue, queue.overflow.value, Door::Kind::overflow, k_overflow_tier);
+    return doors;
+}
+
+const Queue* queue_of_partition(const Policy& policy, const std::string& partition)
+{
+    for (const Queue& queue : policy.queues) {
+        for (const Door& door : doors_of(policy, queue)) {
+            if (door.partition == partition) {
+                return &queue;
+            }
+        }
+    }
+    return nullptr;
+}
+
+std::string qos_of(const Queue& queue)
+{
+    return "gpuq_" + queue.name;
+}
+
+std::string soft_qos_of(const Queue& queue)
+{
+    return "gpuq_" + queue.name + "_soft";
+}
+
+} // namespace gpuq::policy

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "policy/lua.h"
+
+#include "policy/doors.h"
+#include "policy/sentences.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace gpuq::policy {
+namespace {
+
+constexpr std::string_view k_engine =
+#include "policy/job_submit.lua.inc"
+    ;
+
+/// `{ ["a"] = true, ["b"] = true }`
+std::string set_of(const std::vector<std::string>& names)
+{
+    std::string text = "{";
+    for (const std::string& name : names) {
+        text += fmt::format(" [{}] = true,", lua_literal(name));
+    }
+    return text + " }";
+}
+
+template <typename T>
+std::string or_nil(const Maybe<T>& rule)
+{
+    return rule ? fmt::format("{}", rule->value) : "nil";
+}
+
+std::string door_text(const Policy& policy, const Door& door)
+{
+    std::vector<std::string> models;
+    for (const GpuCount& gpu : door.pool->gpus.value) {
+        models.push_back(gpu.model);
+    }
+    std::vector<std::string> courses;
+    for (const Course& course : policy.courses) {
+        if (door.pool->has_some_of(course)) {
+            courses.push_back(course.name);
+        }
+    }
+    return fmt::format(
+        "            {{ partition = {}, models = {}, per_node = {}, courses = {} }},\n",
+        lua_literal(door.partition), door.pool->has_models() ? set_of(models) : "nil",
+        !models.empty() ? std::to_string(door.pool->gpus_per_node()) : "nil", set_of(courses));
+}
+
+std::string sentences_text(const Sentences& say)
+{
+    return fmt::format("        say = {{\n"
+                       "            access = {}, model = {},\n"
+                       "            time = {}, gpus = {},\n"
+                       "            nodes = {}, fit = {},\n"
+                       "            qos = {}, undeclared = {},\n"
+                       "        }},\n",
+                       lua_literal(say.access), lua_literal(say.model), lua_literal(say.time),
+                       lua_literal(say.gpus), lua_literal(say.nodes), lua_literal(say.fit),
+                       lua_literal(say.qos), lua_literal(say.undeclared));
+}
+
+std::string queue_text(const Policy& policy, const Queue& queue)
+{
+    std::string text = fmt::format(
+        "    {{\n"
+        "        name = {}, qos = {}, max_time = {}, default_time = {},\n"
+        "        job_gpus = {}, job_nodes = {}, models = {},\n"
+        "        open = {}, users = {}, accounts = {},\n",
+        lua_literal(queue.name), lua_literal(qos_of(queue)), queue.max_time.value.count(),
+        queue.default_time.value.count(), or_nil(queue.limits.job.gpus),
+        or_nil(queue.limits.job.nodes), queue.models ? set_of(queue.models->value) : "nil",
+        queue.access.is_open(), set_of(queue.access.users), set_of(queue.access.accounts));
+    text += sentences_text(sentences_of(policy, queue)) + "        doors = {\n";
+    for (const Door& door : doors_of(policy, queue)) {
+        text += door_text(policy, door);
+    }
+    return text + "        },\n    },\n";
+}
+
+std::string default_queue_text(const Policy& policy)
+{
+    for (std::size_t i = 0; i < policy.queues.size(); ++i) {
+        if (policy.default_queue && policy.queues[i].name == policy.default_queue->value) {
+            return std::to_string(i + 1);
+        }
+    }
+    return "nil";
+}
+
+/// Everything but the version, which is made of it.
+std::string body(const Policy& policy)
+{
+    std::string text = "P.queues = {\n";
+    std::string queue_of = "P.queue_of = {\n";
+    for (std::size_t i = 0; i < policy.queues.size(); ++i) {
+        text += queue_text(policy, policy.queues[i]);
+        for (const Door& door : doors_of(policy, policy.queues[i])) {
+            queue_of += fmt::format("    [{}] = {},\n", lua_literal(door.partition), i + 1);
+        }
+    }
+    text += "}\n" + queue_of + "}\nP.courses = {\n";
+    for (const Course& course : policy.courses) {
+        text +=
+            fmt::format("    {{ name = {}, users = {}, accounts = {} }},\n",
+                        lua_literal(course.name), set_of(course.users), set_of(course.accounts));
+    }
+    text += fmt::format("}}\nP.default_queue = {}\nP.nowhere = {}\nP.mixed = {}\n",
+                        default_queue_text(policy), lua_literal(nowhere(policy)),
+                        lua_literal(mixed_partitions()));
+    return text + std::string(k_engine);
+}
+
+/// FNV-1a, 64 bits: tells texts apart, keeps no secret.
+std::uint64_t hash_of(std::string_view text)
+{
+    std::uint64_t hash = 0xcbf29ce484222325;
+    for (const char c : text) {
+        hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    }
+    return hash;
+}
+
+} // namespace
+
+std::string lua_literal(const std::string& text)
+{
+    std::string literal = "\"";
+    for (const char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (c == '"' || c == '\\') {
+            literal += {'\\', c};
+        } else if (byte < ' ' || byte >= 0x7f) {
+            literal += fmt::format("\\{:03}", byte);
+        } else {
+            literal += c;
+        }
+    }
+    return literal + "\"";
+}
+
+std::string job_submit_lua(const Policy& policy)
+{
+    const std::string text = body(policy);
+    return fmt::format("-- Made by `gpuq policy apply`; a change by hand is found by `gpuq policy "
+                       "drift`.\nlocal P = {{ version = \"{:016x}\" }}\n",
+                       hash_of(text)) +
+           text;
+}
+
+std::string lua_version(const Policy& policy)
+{
+    return fmt::format("{:016x}", hash_of(body(policy)));
+}
+
+} // namespace gpuq::policy

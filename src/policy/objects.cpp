@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "policy/objects.h"
+
+#include "core/walltime.h"
+#include "policy/doors.h"
+#include "policy/lua.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace gpuq::policy {
+namespace {
+
+using Kind = Object::Kind;
+using Fields = std::map<std::string, std::string>;
+
+std::string sorted(std::vector<std::string> names)
+{
+    std::sort(names.begin(), names.end());
+    return fmt::format("{}", fmt::join(names, ","));
+}
+
+bool lends(const Policy& policy)
+{
+    return std::any_of(policy.pools.begin(), policy.pools.end(),
+                       [](const Pool& pool) { return pool.lend.has_value(); });
+}
+
+void add_settings(const Policy& policy, std::vector<Object>& objects)
+{
+    seconds min_run{0};
+    for (const Pool& pool : policy.pools) {
+        min_run = std::max(min_run, pool.lend ? pool.lend->min_run.value : seconds{0});
+    }
+    const auto half_life = std::chrono::duration_cast<minutes>(policy.fair_share.half_life.value);
+    const int line = policy.fair_share.half_life.line;
+    const auto set = [&](std::string name, std::string value) {
+        objects.push_back({Kind::setting, std::move(name), {{"value", std::move(value)}}, line});
+    };
+    set("EnforcePartLimits", "ANY");
+    set("JobRequeue", "1");
+    set("PreemptExemptTime", fmt::format("{:02}:{:02}:{:02}", min_run.count() / 3600,
+                                         min_run.count() / 60 % 60, min_run.count() % 60));
+    set("PreemptMode", lends(policy) ? "REQUEUE" : "OFF");
+    set("PreemptType", lends(policy) ? "preempt/partition_prio" : "preempt/none");
+    set("PriorityCalcPeriod", "00:01:00");
+    set("PriorityDecayHalfLife", slurm_time(half_life));
+    set("PriorityMaxAge", slurm_time(std::chrono::hours{24 * 7}));
+    set("PriorityType", "priority/multifactor");
+    set("PriorityWeightAge", "1000");
+    set("PriorityWeightFairshare", "10000");
+}
+
+void add_requirements(std::vector<Object>& objects)
+{
+    const auto need = [&](std::string name, std::string words) {
+        objects.push_back(
+            {Kind::requirement, std::move(name), {{"contains", std::move(words)}}, 0});
+    };
+    need("AccountingStorageEnforce", "associations,limits,qos,safe");
+    need("AccountingStorageTRES", "gres/gpu");
+    need("JobSubmitPlugins", "lua");
+    need("SchedulerParameters", "bf_continue,bf_one_resv_per_job");
+}
+
+/// `GRES/gpu:k80=0.25,GRES/gpu:p100=0.6`; all alike: `GRES/gpu=1`.
+std::string billing(const Policy& policy)
+{
+    std::vector<std::string> weights;
+    for (const GpuModel& model : policy.gpus) {
+        weights.push_back(fmt::format("GRES/gpu:{}={}", model.name, model.weight.value));
+    }
+    return weights.empty() ? "GRES/gpu=1" : sorted(std::move(weights));
+}
+
+Fields partition_fields(const Policy& policy, const Queue& queue, const Door& door)
+{
+    Fields fields{{"Nodes", door.pool->node_list},
+                  {"MaxTime", std::to_string(queue.max_time.value.count())},
+                  {"DefaultTime", std::to_string(queue.default_time.value.count())},
+                  {"PriorityTier", std::to_string(door.tier)},
+                  {"AllowQos", qos_of(queue)},
+                  {"PreemptMode", door.guest ? "REQUEUE" : "OFF"},
+                  {"TRESBillingWeights", billing(policy)}};
+    const bool soft = queue.limits.user.soft_gpus || queue.limits.account.soft_gpus;
+    if (soft && door.kind == Door::Kind::own) {
+        fields["QOS"] = soft_qos_of(queue);
+    }
+    if (door.guest) {
+        fields["GraceTime"] = std::to_string(door.pool->lend->grace.value.count());
+    }
+    if (queue.cpus_per_gpu) {
+        fields["DefCpuPerGPU"] = std::to_string(queue.cpus_per_gpu->value);
+    }
+    if (queue.memory_per_gpu_mib) {
+        fields["DefMemPerGPU"] = std::to_string(queue.memory_per_gpu_mib->value);
+    }
+    if (policy.default_queue && policy.default_queue->value == queue.name &&
+        door.partition == queue.name) {
+        fields["Default"] = "YES";
+    }
+    return fields;
+}
+
+void limit(Fields& fields, const std::string& name, const Maybe<int>& rule,
+           std::string_view unit = "")
+{
+    if (rule) {
+        fields[name] = fmt::format("{}{}", unit, rule->value);
+    }
+}
+
+Fields qos_fields(const Queue& queue)
+{
+    constexpr std::string_view k_gpus = "gres/gpu=";
+    const Limits& limits = queue.limits;
+    Fields fields{{"Flags", "DenyOnLimit"}};
+    limit(fields, "MaxTRESPU", limits.user.gpus, k_gpus);
+    limit(fields, "MaxJobsPU", limits.user.jobs);
+    limit(fields, "MaxSubmitPU", limits.user.queued);
+    limit(fields, "MaxTRESPA", limits.account.gpus, k_gpus);
+    limit(fields, "MaxJobsPA", limits.account.jobs);
+    limit(fields, "MaxSubmitPA", limits.account.queued);
+    limit(fields, "GrpTRES", limits.all.gpus, k_gpus);
+    limit(fields, "GrpJobs", limits.all.jobs);
+    limit(fields, "GrpSubmit", limits.all.queued);
+    std::vector<std::string> job;
+    if (limits.job.gpus) {
+        job.push_back(fmt::format("gres/gpu={}", limits.job.gpus->value));
+    }
+    if (limits.job.nodes) {
+        job.push_back(fmt::format("node={}", limits.job.nodes->value));
+    }
+    if (!job.empty()) {
+        fields["MaxTRES"] = sorted(std::move(job));
+    }
+    const auto minutes_ahead = [&](const std::string& name, const Maybe<int>& hours) {
+        if (hours) {
+            fields[name] = fmt::format("gres/gpu={}", std::int64_t{hours->value} * 60);
+        }
+    };
+    minutes_ahead("MaxTRESRunMinsPU", limits.user.gpu_hours_ahead);
+    minutes_ahead("MaxTRESRunMinsPA", limits.account.gpu_hours_ahead);
+    minutes_ahead("GrpTRESRunMins", limits.all.gpu_hours_ahead);
+    return fields;
+}
+
+void add_queue(const Policy& policy, const Queue& queue, std::vector<Object>& objects)
+{
+    for (const Door& door : doors_of(policy, queue)) {
+        objects.push_back(
+            {Kind::partition, door.partition, partition_fields(policy, queue, door), queue.line});
+    }
+    objects.push_back({Kind::qos, qos_of(queue), qos_fields(queue), queue.line});
+    Fields soft;
+    limit(soft, "MaxTRESPU", queue.limits.user.soft_gpus, "gres/gpu=");
+    limit(soft, "MaxTRESPA", queue.limits.account.soft_gpus, "gres/gpu=");
+    if (!soft.empty()) {
+        objects.push_back({Kind::qos, soft_qos_of(queue), std::move(soft), queue.line});
+    }
+    const bool open = queue.access.is_open();
+    objects.push_back({Kind::access,
+                       qos_of(queue),
+                       {{"accounts", open ? "root" : sorted(queue.access.accounts)},
+                        {"users", sorted(queue.access.users)}},
+                       open ? queue.line : queue.access.line});
+}
+
+std::string_view slurm_word(Course::Repeat repeat)
+{
+    switch (repeat) {
+    case Course::Repeat::daily:
+        return "DAILY";
+    case Course::Repeat::weekdays:
+        return "WEEKDAY";
+    case Course::Repeat::weekly:
+        return "WEEKLY";
+    case Course::Repeat::once:
+        break;
+    }
+    return "";
+}
+
+void add_rest(const Policy& policy, std::vector<Object>& objects)
+{
+    for (const FairShare::Part& part : policy.fair_share.shares) {
+        objects.push_back({Kind::share,
+                           part.account,
+                           {{"fairshare", std::to_string(part.shares.value)}},
+                           part.shares.line});
+    }
+    for (const Course& course : policy.courses) {
+        objects.push_back({Kind::reservation,
+                           course.name,
+                           {{"Nodes", course.node_list},
+                            {"StartTime", course.start.value},
+                            {"Duration", std::to_string(course.duration.value.count())},
+                            {"Flags", std::string(slurm_word(course.repeat.value))},
+                            {"Users", sorted(course.users)},
+                            {"Accounts", sorted(course.accounts)}},
+                           course.line});
+    }
+    objects.push_back({Kind::script, "job_submit.lua", {{"version", lua_version(policy)}}, 0});
+}
+
+/// A field of a partition as slurm.conf(5) spells it.
+std::string conf_field(const std::string& name, const std::string& value)
+{
+    if (name == "MaxTime" || name == "DefaultTime") {
+        return fmt::format(" {}={}", name, slurm_time(minutes{std::stoll(value)}));
+    }
+    return fmt::format(" {}={}", name, value);
+}
+
+} // namespace
+
+std::string_view word(Object::Kind kind)
+{
+    constexpr std::string_view k_words[] = {"setting", "requirement", "partition",   "qos",
+                                            "access",  "share",       "reservation", "script"};
+    return k_words[static_cast<int>(kind)];
+}
+
+std::vector<Object> objects_of(const Policy& policy)
+{
+    std::vector<Object> objects;
+    add_settings(policy, objects);
+    add_requirements(objects);
+    for (const Queue& queue : policy.queues) {
+        add_queue(policy, queue, objects);
+    }
+    add_rest(policy, objects);
+    std::stable_sort(objects.begin(), objects.end(), [](const Object& one, const Object& other) {
+        return std::pair(one.kind, one.name) < std::pair(other.kind, other.name);
+    });
+    return objects;
+}
+
+std::string slurm_conf_of(const Policy& policy)
+{
+    std::string text = "# Made by `gpuq policy apply`; a change by hand is found by `gpuq policy "
+                       "drift`.\n";
+    for (const Object& object : objects_of(policy)) {
+        if (object.kind == Kind::setting) {
+            text += fmt::format("{}={}\n", object.name, object.fields.at("value"));
+        } else if (object.kind == Kind::partition) {
+            text += "PartitionName=" + object.name;
+            for (const auto& [name, value] : object.fields) {
+                text += conf_field(name, value);
+            }
+            text += "\n";
+        }
+    }
+    return text;
+}
+
+} // namespace gpuq::policy

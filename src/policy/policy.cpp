@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "policy/policy.h"
+
+#include <algorithm>
+
+namespace gpuq::policy {
+namespace {
+
+template <typename T>
+const T* named(const std::vector<T>& list, const std::string& name)
+{
+    const auto found =
+        std::find_if(list.begin(), list.end(), [&](const T& one) { return one.name == name; });
+    return found == list.end() ? nullptr : &*found;
+}
+
+} // namespace
+
+int Pool::gpus_per_node() const
+{
+    int count = 0;
+    for (const GpuCount& gpu : gpus.value) {
+        count += gpu.count;
+    }
+    return count;
+}
+
+bool Pool::has_model(const std::string& model) const
+{
+    return gpus.value.empty() ||
+           std::any_of(gpus.value.begin(), gpus.value.end(), [&](const GpuCount& gpu) {
+               return gpu.model.empty() || gpu.model == model;
+           });
+}
+
+bool Pool::has_models() const
+{
+    return !gpus.value.empty() &&
+           std::none_of(gpus.value.begin(), gpus.value.end(),
+                        [](const GpuCount& gpu) { return gpu.model.empty(); });
+}
+
+bool Pool::has_node(const std::string& node) const
+{
+    const auto& all = nodes.value;
+    return all == std::vector<std::string>{"ALL"} ||
+           std::find(all.begin(), all.end(), node) != all.end();
+}
+
+bool Pool::has_some_of(const Course& course) const
+{
+    return std::any_of(course.nodes.value.begin(), course.nodes.value.end(),
+                       [&](const std::string& node) { return has_node(node); });
+}
+
+const Pool* Policy::pool(const std::string& name) const
+{
+    return named(pools, name);
+}
+
+const Queue* Policy::queue(const std::string& name) const
+{
+    return named(queues, name);
+}
+
+const GpuModel* Policy::model(const std::string& name) const
+{
+    return named(gpus, name);
+}
+
+} // namespace gpuq::policy

@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "policy/read.h"
+
+#include "core/host_list.h"
+#include "core/number.h"
+#include "policy/check.h"
+#include "policy/reader.h"
+#include "policy/submission.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace gpuq::policy {
+namespace {
+
+using yaml::Node;
+using Need = Reader::Need;
+
+constexpr int k_many = 1'000'000;
+
+GpuModel model_in(Reader& reader, const std::string& name, const Node& place, const Node& node)
+{
+    GpuModel model;
+    model.name = name;
+    model.line = place.line;
+    reader.map(node, fmt::format("model {}", name),
+               {
+                   {"memory", [&](const Node& value) { model.memory_mib = reader.memory(value); }},
+                   {"weight", [&](const Node& value) { model.weight = reader.weight(value); }},
+               });
+    return model;
+}
+
+Rule<std::vector<std::string>> hosts_in(Reader& reader, const Node& node)
+{
+    const Rule<std::string> text = reader.text(node);
+    if (text.line == 0) {
+        return {};
+    }
+    if (text.value == "ALL") {
+        return {{"ALL"}, node.line};
+    }
+    auto hosts = expand_hosts(text.value);
+    if (!hosts) {
+        reader.note(node, "not-nodes", hosts.error().text);
+        return {};
+    }
+    return {*std::move(hosts), node.line};
+}
+
+/// `k80:4`, `4`, `k80:2,p100:2`.
+Rule<std::vector<GpuCount>> gpus_in(Reader& reader, const Node& node)
+{
+    auto counts = node.kind == Node::Kind::text
+                      ? parse_gpu_counts(node.text)
+                      : Result<std::vector<GpuCount>>(fail(Error::Kind::usage, "no text"));
+    if (!counts || counts->empty()) {
+        reader.note(
+            node, "not-gpus",
+            fmt::format("'{}' is no number of GPUs such as 4, k80:4 or k80:2,p100:2", node.text));
+        return {};
+    }
+    return {*std::move(counts), node.line};
+}
+
+Lend lend_in(Reader& reader, const Node& node)
+{
+    Lend lend;
+    lend.line = node.line;
+    reader.map(node, "lend",
+               {
+                   {"grace", [&](const Node& value) { lend.grace = reader.duration(value); }},
+                   {"min_run", [&](const Node& value) { lend.min_run = reader.duration(value); }},
+                   {"probe", [&](const Node& value) { lend.probe = reader.some_texts(value); }},
+               });
+    return lend;
+}
+
+Pool pool_in(Reader& reader, const std::string& name, const Node& place, const Node& node)
+{
+    Pool pool;
+    pool.name = name;
+    pool.line = place.line;
+    reader.map(node, fmt::format("pool {}", name),
+               {
+                   {"nodes",
+                    [&](const Node& value) {
+                        pool.nodes = hosts_in(reader, value);
+                        pool.node_list = value.text;
+                    },
+                    Need::yes},
+                   {"gpus", [&](const Node& value) { pool.gpus = gpus_in(reader, value); }},
+                   {"owner", [&](const Node& value) { pool.owner = reader.name(value); }},
+                   {"lend", [&](const Node& value) { pool.lend = lend_in(reader, value); }},
+               });
+    return pool;
+}
+
+Share share_in(Reader& reader, std::string_view what, const Node& node)
+{
+    Share share;
+    const auto into = [&reader](Maybe<int>& limit, int least) {
+        return [&reader, &limit, least](const Node& value) {
+            limit = reader.number(value, least, k_many);
+        };
+    };
+    reader.map(node, what,
+               {
+                   {"gpus", into(share.gpus, 1)},
+                   {"soft_gpus", into(share.soft_gpus, 1)},
+                   {"jobs", into(share.jobs, 1)},
+                   {"queued", into(share.queued, 1)},
+                   {"gpu_hours_ahead", into(share.gpu_hours_ahead, 1)},
+               });
+    return share;
+}
+
+Limits limits_in(Reader& reader, const Node& node)
+{
+    Limits limits;
+    const auto into = [&reader](Share& share, std::string_view what) {
+        return
+            [&reader, &share, what](const Node& value) { share = share_in(reader, what, value); };
+    };
+    const auto job = [&](const Node& value) {
+        reader.map(
+            value, "the limits of a job",
+            {
+                {"gpus",
+                 [&](const Node& gpus) { limits.job.gpus = reader.number(gpus, 1, k_many); }},
+                {"nodes",
+                 [&](const Node& nodes) { limits.job.nodes = reader.number(nodes, 1, k_many); }},
+            });
+    };
+    reader.map(node, "limits",
+               {
+                   {"user", into(limits.user, "the limits of a user")},
+                   {"account", into(limits.account, "the limits of an account")},
+                   {"all", into(limits.all, "the limits of all together")},
+                   {"job", job},
+               });
+    return limits;
+}
+
+Access access_in(Reader& reader, const Node& node)
+{
+    Access access;
+    access.line = node.line;
+    reader.map(
+        node, "allow",
+        {
+            {"users", [&](const Node& value) { access.users = reader.people(value).value; }},
+            {"accounts", [&](const Node& value) { access.accounts = reader.people(value).value; }},
+            {"ask", [&](const Node& value) { access.ask = reader.text(value); }},
+        });
+    return access;
+}
+
+WaitTarget wait_in(Reader& reader, const Node& node)
+{
+    WaitTarget wait;
+    reader.map(node, "wait",
+               {
+                   {"p50", [&](const Node& value) { wait.p50 = reader.walltime(value); }},
+                   {"p95", [&](const Node& value) { wait.p95 = reader.walltime(value); }},
+                   {"max", [&](const Node& value) { wait.max = reader.walltime(value); }},
+               });
+    return wait;
+}
+
+ChainRule chain_in(Reader& reader, const Node& node)
+{
+    ChainRule chain;
+    chain.line = node.line;
+    reader.map(
+        node, "chain",
+        {
+            {"link", [&](const Node& value) { chain.link = reader.walltime(value); }},
+            {"links", [&](const Node& value) { chain.links = reader.number(value, 1, k_many); }},
+            {"gpu_hours",
+             [&](const Node& value) { chain.gpu_hours = reader.number(value, 1, k_many); }},
+        });
+    return chain;
+}
+
+void per_gpu_in(Reader& reader, Queue& queue, const Node& node)
+{
+    reader.map(
+        node, "per_gpu",
+        {
+            {"cpus",
+             [&](const Node& value) { queue.cpus_per_gpu = reader.number(value, 1, 4096); }},
+            {"memory", [&](const Node& value) { queue.memory_per_gpu_mib = reader.memory(value); }},
+        });
+}
+
+Queue queue_in(Reader& reader, const std::string& name, const Node& place, const Node& node)
+{
+    Queue queue;
+    queue.name = name;
+    queue.line = place.line;
+    reader.map(
+        node, fmt::format("queue {}", name),
+        {
+            {"time", [&](const Node& value) { queue.max_time = reader.walltime(value); },
+             Need::yes},
+            {"default_time",
+             [&](const Node& value) { queue.default_time = reader.walltime(value); }},
+            {"pools", [&](const Node& value) { queue.pools = reader.some_names(value); },
+             Need::yes},
+            {"overflow", [&](const Node& value) { queue.overflow = reader.some_names(value); }},
+            {"models", [&](const Node& value) { queue.models = reader.some_names(value); }},
+            {"per_gpu", [&](const Node& value) { per_gpu_in(reader, queue, value); }},
+            {"limits", [&](const Node& value) { queue.limits = limits_in(reader, value); }},
+            {"allow", [&](const Node& value) { queue.access = access_in(reader, value); }},
+            {"wait", [&](const Node& value) { queue.wait = wait_in(reader, value); }},
+            {"chain", [&](const Node& value) { queue.chain = chain_in(reader, value); }},
+        });
+    if (queue.default_time.line == 0) {
+        queue.default_time.value = queue.max_time.value;
+    }
+    return queue;
+}
+
+FairShare fair_share_in(Reader& reader, const Node& node)
+{
+    FairShare fair;
+    const auto shares = [&](const Node& value) {
+        if (value.kind != Node::Kind::map) {
+            reader.note(value, "not-a-map", "shares has to be `ACCOUNT: NUMBER` lines");
+            return;
+        }
+        for (const Node::Entry& entry : value.entries) {
+            if (reader.people(entry.key_node).value.size() == 1) {
+                fair.shares.push_back({entry.key, reader.number(entry.value, 1, k_many)});
+            }
+        }
+    };
+    reader.map(
+        node, "fair_share",
+        {
+            {"half_life", [&](const Node& value) { fair.half_life = reader.duration(value); }},
+            {"shares", shares},
+        });
+    return fair;
+}
+
+/// `2026-11-03T13:00`, as scontrol(1) takes it; months of 31 days are checked no closer: Slurm
+/// does.
+bool is_local_time(std::string_view text)
+{
+    if (text.size() != 16 || text[4] != '-' || text[7] != '-' || text[10] != 'T' ||
+        text[13] != ':') {
+        return false;
+    }
+    const auto in = [&](std::size_t at, std::size_t size, std::uint64_t least, std::uint64_t most) {
+        const auto value = whole_number(text.substr(at, size));
+        return value && *value >= least && *value <= most;
+    };
+    return in(0, 4, 2000, 2999) && in(5, 2, 1, 12) && in(8, 2, 1, 31) && in(11, 2, 0, 23) &&
+           in(14, 2, 0, 59);
+}
+
+Rule<Course::Repeat> repeat_in(Reader& reader, const Node& node)
+{
+    constexpr std::array<std::pair<std::string_view, Course::Repeat>, 4> k_words{
+        {{"once", Course::Repeat::once},
+         {"daily", Course::Repeat::daily},
+         {"weekdays", Course::Repeat::weekdays},
+         {"weekly", Course::Repeat::weekly}}};
+    const auto word = std::find_if(k_words.begin(), k_words.end(),
+                                   [&](const auto& row) { return row.first == node.text; });
+    if (node.kind != Node::Kind::text || word == k_words.end()) {
+        reader.note(node, "not-a-word",
+                    fmt::format("'{}' is none of once, daily, weekdays, weekly", node.text));
+        return {};
+    }
+    return {word->second, node.line};
+}
+
+Course course_in(Reader& reader, const std::string& name, const Node& place, const Node& node)
+{
+    Course course;
+    course.name = name;
+    course.line = place.line;
+    const auto start = [&](const Node& value) {
+        course.start = reader.text(value);
+        if (course.start.line > 0 && !is_local_time(course.start.value)) {
+            reader.note(value, "not-a-date",
+                        fmt::format("'{}' is no local time such as 2026-11-03T13:00", value.text));
+        }
+    };
+    reader.map(
+        node, fmt::format("course {}", name),
+        {
+            {"nodes",
+             [&](const Node& value) {
+                 course.nodes = hosts_in(reader, value);
+                 course.node_list = value.text;
+             },
+             Need::yes},
+            {"start", start, Need::yes},
+            {"duration", [&](const Node& value) { course.duration = reader.walltime(value); },
+             Need::yes},
+            {"repeat", [&](const Node& value) { course.repeat = repeat_in(reader, value); }},
+            {"users", [&](const Node& value) { course.users = reader.people(value).value; }},
+            {"accounts", [&](const Node& value) { course.accounts = reader.people(value).value; }},
+        });
+    if (course.users.empty() && course.accounts.empty()) {
+        reader.note(place, "missing", fmt::format("course {} needs 'users' or 'accounts'", name));
+    }
+    return course;
+}
+
+void job_in(Reader& reader, Case& test, const Node& node)
+{
+    const auto gpus = [&](const Node& value) {
+        test.gpus = value.text;
+        if (value.text != "0") {
+            gpus_in(reader, value);
+        }
+    };
+    reader.map(node, "job",
+               {
+                   {"user", [&](const Node& value) { test.user = value.text; }},
+                   {"account", [&](const Node& value) { test.account = value.text; }},
+                   {"time", [&](const Node& value) { test.time = reader.walltime(value).value; }},
+                   {"gpus", gpus},
+                   {"nodes",
+                    [&](const Node& value) { test.nodes = reader.number(value, 1, 65536).value; }},
+                   {"queue", [&](const Node& value) { test.queue = reader.name(value).value; }},
+                   {"course", [&](const Node& value) { test.course = reader.name(value).value; }},
+               });
+}
+
+Case test_in(Reader& reader, const Node& node)
+{
+    Case test;
+    test.line = node.line;
+    bool refused = false;
+    const auto expect = [&](const Node& value) {
+        reader.map(value, "expect",
+                   {
+                       {"queue", [&](const Node& name) { test.in = reader.name(name).value; }},
+                       {"refused",
+                        [&](const Node& text) {
+                            test.because = reader.text(text).value;
+                            refused = true;
+                        }},
+                   });
+        if (test.in.has_value() == refused) {
+            reader.note(value, "missing", "expect needs one of 'queue' and 'refused'");
+        }
+    };
+    reader.map(node, "a test",
+               {
+                   {"name", [&](const Node& value) { test.name = reader.text(value).value; }},
+                   {"job", [&](const Node& value) { job_in(reader, test, value); }, Need::yes},
+                   {"expect", expect, Need::yes},
+               });
+    if (test.name.empty()) {
+        test.name = fmt::format("line {}", test.line);
+    }
+    return test;
+}
+
+void tests_in(Reader& reader, Policy& policy, const Node& node)
+{
+    if (node.kind != Node::Kind::list) {
+        reader.note(node, "not-a-list", "tests has to be a list: `- {job: ..., expect: ...}`");
+        return;
+    }
+    for (const Node& item : node.items) {
+        policy.tests.push_back(test_in(reader, item));
+    }
+}
+
+void version_in(Reader& reader, const Node& node)
+{
+    if (node.kind != Node::Kind::text || node.text != "1") {
+        reader.note(node, "version", "this gpuq reads version 1 only");
+    }
+}
+
+void policy_in(Reader& reader, Policy& policy, const Node& root)
+{
+    const auto each = [&reader](std::string_view what, auto& list, auto read) {
+        return [&reader, what, &list, read](const Node& node) {
+            reader.names(node, what,
+                         [&](const std::string& name, const Node& place, const Node& value) {
+                             list.push_back(read(reader, name, place, value));
+                         });
+        };
+    };
+    const auto model = [](Reader& its, const std::string& name, const Node& place,
+                          const Node& value) { return model_in(its, name, place, value); };
+    reader.map(
+        root, "the policy",
+        {
+            {"version", [&](const Node& node) { version_in(reader, node); }, Need::yes},
+            {"gpus", each("gpus", policy.gpus, model)},
+            {"pools", each("pools", policy.pools, pool_in), Need::yes},
+            {"queues", each("queues", policy.queues, queue_in), Need::yes},
+            {"default_queue", [&](const Node& node) { policy.default_queue = reader.name(node); }},
+            {"fair_share",
+             [&](const Node& node) { policy.fair_share = fair_share_in(reader, node); }},
+            {"courses", each("courses", policy.courses, course_in)},
+            {"tests", [&](const Node& node) { tests_in(reader, policy, node); }},
+        });
+}
+
+} // namespace
+
+Result<Reading> read_policy(std::string_view text, const std::string& file)
+{
+    if (text.size() > k_most_bytes) {
+        return fail(Error::Kind::usage,
+                    fmt::format("{}: larger than {} KiB", file, k_most_bytes / 1024));
+    }
+    TRY_ASSIGN(const Node root, yaml::parse(text, file));
+    Reader reader;
+    Reading reading;
+    reading.policy.file = file;
+    policy_in(reader, reading.policy, root);
+    reading.findings = reader.take();
+    // Of half a policy, only what is wrong with its text can be told.
+    if (!has_errors(reading.findings)) {
+        reading.findings = check(reading.policy);
+    }
+    std::stable_sort(
+        reading.findings.begin(), reading.findings.end(),
+        [](const Finding& left, const Finding& right) { return left.line < right.line; });
+    return reading;
+}
+
+} // namespace gpuq::policy

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "policy/sentences.h"
+
+#include "core/walltime.h"
+#include "policy/doors.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <set>
+#include <vector>
+
+namespace gpuq::policy {
+namespace {
+
+std::string for_whom(const Access& access)
+{
+    std::vector<std::string> whom;
+    if (!access.accounts.empty()) {
+        whom.push_back(fmt::format("accounts {}", fmt::join(access.accounts, ", ")));
+    }
+    if (!access.users.empty()) {
+        whom.push_back(fmt::format("users {}", fmt::join(access.users, ", ")));
+    }
+    return fmt::format("{}", fmt::join(whom, " and "));
+}
+
+std::string models_text(const Policy& policy, const Queue& queue)
+{
+    if (queue.models) {
+        return fmt::format("{}", fmt::join(queue.models->value, ", "));
+    }
+    std::set<std::string> models;
+    for (const Door& door : doors_of(policy, queue)) {
+        for (const GpuCount& gpu : door.pool->gpus.value) {
+            models.insert(gpu.model);
+        }
+    }
+    return fmt::format("{}", fmt::join(models, ", "));
+}
+
+} // namespace
+
+std::string place_of(const Policy& policy, int line)
+{
+    const std::string name = policy.file.substr(policy.file.rfind('/') + 1);
+    return line > 0 ? fmt::format(" ({}:{})", name, line) : fmt::format(" ({})", name);
+}
+
+Sentences sentences_of(const Policy& policy, const Queue& queue)
+{
+    const std::string name = "queue " + queue.name;
+    const auto at = [&](int line) { return place_of(policy, line); };
+    const JobLimits& job = queue.limits.job;
+    Sentences say;
+    say.access = fmt::format("{} is for {} only{}{}", name, for_whom(queue.access),
+                             queue.access.ask ? "; ask " + queue.access.ask->value : "",
+                             at(queue.access.line));
+    say.model = fmt::format(" is no model of {}, which has {}{}", name, models_text(policy, queue),
+                            at(queue.models ? queue.models->line : queue.pools.line));
+    say.time = fmt::format("{} takes at most {} a job{}", name, to_text(queue.max_time.value),
+                           at(queue.max_time.line));
+    if (job.gpus) {
+        say.gpus = fmt::format("{} gives a job at most {} GPUs{}", name, job.gpus->value,
+                               at(job.gpus->line));
+    }
+    if (job.nodes) {
+        say.nodes = fmt::format("{} gives a job at most {} nodes{}", name, job.nodes->value,
+                                at(job.nodes->line));
+    }
+    say.fit = fmt::format(" GPUs on one node are more than a node of {} has{}", name,
+                          at(queue.pools.line));
+    say.qos = fmt::format("{} sets the QOS itself: leave --qos out{}", name, at(queue.line));
+    say.undeclared = fmt::format(
+        "no time limit given: {} ends the job after {}; -t sets another{}", name,
+        to_text(queue.default_time.value),
+        at(queue.default_time.line > 0 ? queue.default_time.line : queue.max_time.line));
+    return say;
+}
+
+std::string nowhere(const Policy& policy)
+{
+    return "no queue takes this job" + place_of(policy, 0);
+}
+
+std::string mixed_partitions()
+{
+    return "a list of partitions with queues of the policy and others is not possible";
+}
+
+} // namespace gpuq::policy

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "policy/policy.h"
+
+#include <string>
+
+namespace gpuq::policy {
+
+/// What a person is told about a queue, each with the rule's place. `decide` and the generated lua
+/// say the same words: the lua is given these.
+struct Sentences {
+    std::string access; ///< may not use it, and whom to ask
+    std::string model;  ///< after the name of a model that it has not
+    std::string time;
+    std::string gpus;
+    std::string nodes;
+    std::string fit;        ///< after a number of GPUs that no node of it has
+    std::string qos;        ///< a QOS was asked for
+    std::string undeclared; ///< accepted without a time limit
+    bool operator==(const Sentences&) const = default;
+};
+Sentences sentences_of(const Policy& policy, const Queue& queue);
+
+/// A job that is for no queue at all, before the reasons.
+std::string nowhere(const Policy& policy);
+/// A partition of the policy and one that is not, in one list.
+std::string mixed_partitions();
+
+/// ` (policy.yaml:12)`: where a rule stands; without the folders, which help no user.
+std::string place_of(const Policy& policy, int line);
+
+} // namespace gpuq::policy

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "policy/submission.h"
+
+#include "core/number.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+namespace gpuq::policy {
+namespace {
+
+constexpr std::uint64_t k_most = 999'999'999;
+
+std::vector<std::string_view> split(std::string_view text, std::string_view separators)
+{
+    std::vector<std::string_view> parts;
+    std::size_t begin = 0;
+    while (true) {
+        const std::size_t end = text.find_first_of(separators, begin);
+        parts.push_back(text.substr(begin, end - begin));
+        if (end == std::string_view::npos) {
+            return parts;
+        }
+        begin = end + 1;
+    }
+}
+
+bool begins_with_digit(std::string_view text)
+{
+    return !text.empty() && text.front() >= '0' && text.front() <= '9';
+}
+
+/// `2`, `2k`: Slurm's counts may have a factor (srun(1), --gres).
+int count_of(std::string_view text)
+{
+    std::uint64_t factor = 1;
+    if (!text.empty() && (text.back() == 'k' || text.back() == 'K')) {
+        factor = 1024;
+        text.remove_suffix(1);
+    }
+    const bool is_number = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+        return c >= '0' && c <= '9';
+    });
+    if (!is_number) {
+        return 0;
+    }
+    const std::uint64_t count = whole_number(text).value_or(k_most);
+    return static_cast<int>(std::min(k_most, std::min(count, k_most) * factor));
+}
+
+std::optional<GpuCount> gpus_in_item(std::string_view item)
+{
+    if (item.starts_with("gres:") || item.starts_with("gres/")) {
+        item.remove_prefix(5);
+    }
+    const auto parts = split(item, ":=");
+    if (parts.front() != "gpu") {
+        return std::nullopt;
+    }
+    if (parts.size() == 1) {
+        return GpuCount{"", 1};
+    }
+    if (parts.size() == 2) {
+        return begins_with_digit(parts[1]) ? GpuCount{"", count_of(parts[1])}
+                                           : GpuCount{std::string(parts[1]), 1};
+    }
+    return GpuCount{std::string(parts[1]), parts.size() == 3 ? count_of(parts[2]) : 0};
+}
+
+/// Not asked for, and 0, are one.
+std::uint64_t at_least_one(const std::optional<std::uint32_t>& number)
+{
+    return std::max(1U, number.value_or(1));
+}
+
+std::uint64_t sum(const std::vector<GpuCount>& gpus)
+{
+    std::uint64_t total = 0;
+    for (const GpuCount& count : gpus) {
+        total += static_cast<std::uint64_t>(count.count);
+    }
+    return total;
+}
+
+} // namespace
+
+std::vector<GpuCount> gpus_in_tres(std::string_view tres)
+{
+    std::vector<GpuCount> gpus;
+    for (const std::string_view item : split(tres, ",")) {
+        if (auto count = gpus_in_item(item)) {
+            gpus.push_back(*std::move(count));
+        }
+    }
+    return gpus;
+}
+
+GpusAsked gpus_asked(const Submission& job)
+{
+    const std::uint64_t nodes = at_least_one(job.min_nodes);
+    const std::uint64_t tasks =
+        job.num_tasks.value_or(0) > 0 ? *job.num_tasks : nodes * at_least_one(job.ntasks_per_node);
+    const std::uint64_t sockets = nodes * at_least_one(job.sockets_per_node);
+    const auto per_job = gpus_in_tres(job.tres_per_job);
+    const auto per_node = gpus_in_tres(job.tres_per_node);
+    const auto per_task = gpus_in_tres(job.tres_per_task);
+    const auto per_socket = gpus_in_tres(job.tres_per_socket);
+    GpusAsked asked;
+    asked.per_node = sum(per_node);
+    asked.total = std::max(
+        {sum(per_job), nodes * sum(per_node), tasks * sum(per_task), sockets * sum(per_socket)});
+    for (const auto* gpus : {&per_job, &per_node, &per_task, &per_socket}) {
+        for (const GpuCount& count : *gpus) {
+            const auto found = std::find(asked.models.begin(), asked.models.end(), count.model);
+            if (!count.model.empty() && found == asked.models.end()) {
+                asked.models.push_back(count.model);
+            }
+        }
+    }
+    return asked;
+}
+
+Result<std::vector<GpuCount>> parse_gpu_counts(std::string_view text)
+{
+    std::vector<GpuCount> gpus;
+    for (const std::string_view item : split(text, ",")) {
+        const auto parts = split(item, ":");
+        const bool model = !begins_with_digit(parts.front());
+        const std::string_view number = !model ? parts[0] : parts.size() == 2 ? parts[1] : "1";
+        const auto count = whole_number(number);
+        if (parts.front().empty() || parts.size() > (model ? 2U : 1U) || !count || *count == 0 ||
+            *count > 1024) {
+            return fail(Error::Kind::usage,
+                        fmt::format("'{}' is no number of GPUs: 4, k80, k80:4", item));
+        }
+        gpus.push_back({model ? std::string(parts[0]) : "", static_cast<int>(*count)});
+    }
+    return gpus;
+}
+
+} // namespace gpuq::policy

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/result.h"
+#include "policy/policy.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gpuq::policy {
+
+/// A job as slurmctld hands it to job_submit, whoever sent it: what is not set was not asked for.
+/// The names are those of slurm.h's job_desc_msg_t.
+struct Submission {
+    std::string user_name;
+    std::string account;                  ///< the default one when none was asked for; may be empty
+    std::optional<std::string> partition; ///< may be a list
+    std::optional<std::string> qos;
+    std::optional<std::string> reservation;
+    std::optional<std::uint32_t> time_limit; ///< minutes; k_unlimited
+    std::optional<std::uint32_t> min_nodes;
+    std::optional<std::uint32_t> num_tasks;
+    std::optional<std::uint32_t> ntasks_per_node;
+    std::optional<std::uint32_t> sockets_per_node;
+    std::string tres_per_job, tres_per_node, tres_per_task, tres_per_socket;
+    bool operator==(const Submission&) const = default;
+};
+
+/// Slurm's INFINITE.
+constexpr std::uint32_t k_unlimited = 0xffffffff;
+
+/// The GPUs that a job asks for.
+struct GpusAsked {
+    std::uint64_t total = 0;         ///< of the whole job
+    std::uint64_t per_node = 0;      ///< that a node has to have; 0: Slurm may spread them
+    std::vector<std::string> models; ///< those named, each once, in order
+    bool operator==(const GpusAsked&) const = default;
+};
+
+/// All four fields are read, in both of Slurm's spellings (`gres:gpu:2`, `gres/gpu:2`). They speak
+/// of the same GPUs, so the one that comes to the most counts: --gpus=4 --gpus-per-node=2 is four.
+GpusAsked gpus_asked(const Submission& job);
+
+/// The GPUs in one of Slurm's TRES texts; other resources are left out. Slurm refuses what is
+/// malformed, so that counts as 0.
+std::vector<GpuCount> gpus_in_tres(std::string_view tres);
+
+/// `4`, `k80`, `k80:4`, `k80:2,p100:2`. `usage` for anything else.
+Result<std::vector<GpuCount>> parse_gpu_counts(std::string_view text);
+
+} // namespace gpuq::policy

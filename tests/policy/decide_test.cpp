@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "policy/decide.h"
+
+#include "policy/doors.h"
+#include "policy/objects.h"
+#include "policy/read.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+namespace gpuq::policy {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using Outcome = Verdict::Outcome;
+using Words = std::vector<std::string>;
+
+Policy criann()
+{
+    std::ifstream file(std::string(GPUQ_POLICIES_DIR) + "/criann.yaml");
+    std::ostringstream text;
+    text << file.rdbuf();
+    return read_policy(text.str(), "/etc/gpuq/policy.yaml")->policy;
+}
+
+Submission job(std::optional<std::uint32_t> minutes, const std::string& gpus)
+{
+    Submission job;
+    job.user_name = "alice";
+    job.account = "physics";
+    job.time_limit = minutes;
+    job.tres_per_node = gpus;
+    return job;
+}
+
+TEST(Decide, RoutesByTimeAndGivesEveryPool)
+{
+    const Verdict verdict = decide(criann(), job(120, "gres:gpu:1"), {});
+    EXPECT_EQ(verdict.outcome, Outcome::accept);
+    EXPECT_EQ(verdict.queue, "calibration");
+    EXPECT_EQ(verdict.qos, "gpuq_calibration");
+    EXPECT_THAT(verdict.partitions,
+                ElementsAre("calibration", "calibration-visu", "calibration-lab",
+                            "calibration-more", "calibration-visu-more", "calibration-lab-more",
+                            "calibration-main"));
+    EXPECT_EQ(verdict.time_limit, std::nullopt);
+    EXPECT_THAT(verdict.words, IsEmpty());
+    EXPECT_EQ(decide(criann(), job(121, "gres:gpu:1"), {}).queue, "long");
+}
+
+TEST(Decide, RefusesWithTheRuleOfEveryQueue)
+{
+    const Verdict verdict = decide(criann(), job(49 * 60, "gres:gpu:1"), {});
+    EXPECT_EQ(verdict.outcome, Outcome::refuse);
+    ASSERT_EQ(verdict.words.size(), 5U);
+    EXPECT_EQ(verdict.words[0], "no queue takes this job (policy.yaml)");
+    EXPECT_THAT(verdict.words[1], HasSubstr("queue visu is for accounts visu only; ask "
+                                            "support@criann.example (policy.yaml:"));
+    EXPECT_THAT(verdict.words[4], HasSubstr("queue long takes at most 2 days a job"));
+}
+
+TEST(Decide, AJobWithoutATimeIsToldWhatItGets)
+{
+    const Verdict verdict = decide(criann(), job(std::nullopt, "gres:gpu:1"), {});
+    EXPECT_EQ(verdict.queue, "calibration");
+    EXPECT_EQ(verdict.time_limit, 60U);
+    ASSERT_EQ(verdict.words.size(), 1U);
+    EXPECT_THAT(verdict.words[0], HasSubstr("queue calibration ends the job after 1 h; -t sets"));
+}
+
+TEST(Decide, AModelChoosesThePoolsThatHaveIt)
+{
+    const Verdict verdict = decide(criann(), job(60, "gres:gpu:p100:2"), {});
+    EXPECT_THAT(verdict.partitions, ElementsAre("calibration-lab", "calibration-lab-more"));
+    EXPECT_THAT(decide(criann(), job(60, "gres:gpu:a100:1"), {}).words,
+                testing::Contains(HasSubstr("a100 is no model of queue calibration, which has k80, "
+                                            "p100, v100")));
+}
+
+TEST(Decide, GpusOfOneNodeHaveToFit)
+{
+    EXPECT_THAT(decide(criann(), job(60, "gres:gpu:3"), {}).partitions,
+                testing::Not(testing::Contains("calibration-visu")));
+    Submission many = job(60, "gres:gpu:5");
+    many.partition = "long";
+    EXPECT_THAT(decide(criann(), many, {}).words,
+                ElementsAre(HasSubstr("5 GPUs on one node are more than a node of queue long")));
+}
+
+TEST(Decide, NobodyWalksAroundARuleBySpelling)
+{
+    for (const char* gpus : {"gres:gpu:5", "gres/gpu:5", "gres/gpu=5", "gpu:5", "gres:gpu:v100:5",
+                             "gres:gpu:2,gres:gpu:v100:3"}) {
+        Submission one = job(60, "");
+        one.tres_per_job = gpus;
+        EXPECT_NE(decide(criann(), one, {}).queue, "calibration") << gpus;
+    }
+    Submission tasks = job(60, "");
+    tasks.tres_per_task = "gres:gpu:1";
+    tasks.num_tasks = 5;
+    EXPECT_EQ(decide(criann(), tasks, {}).queue, "long");
+    Submission sockets = job(60, "");
+    sockets.tres_per_socket = "gres:gpu:2";
+    sockets.sockets_per_node = 2;
+    sockets.min_nodes = 2;
+    EXPECT_EQ(gpus_asked(sockets).total, 8U);
+    Submission both = job(60, "gres:gpu:2");
+    both.tres_per_job = "gres:gpu:4";
+    both.min_nodes = 2;
+    EXPECT_EQ(gpus_asked(both).total, 4U) << "the same GPUs, said twice";
+}
+
+TEST(Decide, InnerPartitionsLeadToTheirQueue)
+{
+    Submission one = job(60, "gres:gpu:1");
+    one.partition = "calibration-main";
+    EXPECT_EQ(decide(criann(), one, {}).partitions.front(), "calibration");
+    one.time_limit = 180;
+    EXPECT_EQ(decide(criann(), one, {}).outcome, Outcome::refuse);
+    one.partition = "calibration,long";
+    EXPECT_EQ(decide(criann(), one, {}).queue, "long");
+    one.partition = "calibration,cpu";
+    EXPECT_EQ(decide(criann(), one, {}).outcome, Outcome::refuse);
+    one.partition = "cpu";
+    EXPECT_EQ(decide(criann(), one, {}).outcome, Outcome::outside);
+}
+
+TEST(Decide, AQosOfOnesOwnIsRefused)
+{
+    Submission one = job(60, "gres:gpu:1");
+    one.qos = "normal";
+    EXPECT_EQ(decide(criann(), one, {}).outcome, Outcome::refuse);
+    one.qos = "gpuq_long";
+    EXPECT_EQ(decide(criann(), one, {}).queue, "long");
+}
+
+TEST(Decide, JobsWithoutGpusAreLeftAlone)
+{
+    EXPECT_EQ(decide(criann(), job(60, ""), {}).outcome, Outcome::outside);
+    EXPECT_EQ(decide(criann(), job(60, "gres:shard:1"), {}).outcome, Outcome::outside);
+}
+
+TEST(Decide, ACoursesPeopleGoToItsNodesWhileItIsOn)
+{
+    Submission student = job(60, "gres:gpu:1");
+    student.account = "course-dl";
+    EXPECT_EQ(decide(criann(), student, {}).reservation, "");
+    const Verdict verdict = decide(criann(), student, {"deep-learning-2026"});
+    EXPECT_EQ(verdict.reservation, "deep-learning-2026");
+    EXPECT_THAT(verdict.partitions, ElementsAre("calibration-lab", "calibration-lab-more"));
+    EXPECT_EQ(decide(criann(), job(60, "gres:gpu:1"), {"deep-learning-2026"}).reservation, "");
+    student.time_limit = 180;
+    EXPECT_EQ(decide(criann(), student, {"deep-learning-2026"}).queue, "long");
+}
+
+TEST(DecideChange, NoRaiseLeadsPastTheRules)
+{
+    Submission before = job(60, "gres:gpu:1");
+    before.partition = "calibration,calibration-visu";
+    before.qos = "gpuq_calibration";
+    Submission after = before;
+    after.time_limit = 180;
+    EXPECT_EQ(decide_change(criann(), before, after, false).outcome, Outcome::refuse);
+    after.time_limit = 90;
+    const Verdict fine = decide_change(criann(), before, after, false);
+    EXPECT_EQ(fine.outcome, Outcome::accept);
+    EXPECT_THAT(fine.partitions, IsEmpty());
+    after.tres_per_node = "gres:gpu:5";
+    EXPECT_EQ(decide_change(criann(), before, after, false).outcome, Outcome::refuse);
+}
+
+TEST(DecideChange, AJobMayChangeItsQueueAndNotLeaveThePolicy)
+{
+    Submission before = job(60, "gres:gpu:1");
+    before.partition = "calibration";
+    before.qos = "gpuq_calibration";
+    Submission after = before;
+    after.partition = "long";
+    EXPECT_THAT(decide_change(criann(), before, after, true).partitions, ElementsAre("long"));
+    after.partition = "cpu";
+    EXPECT_EQ(decide_change(criann(), before, after, true).outcome, Outcome::refuse);
+}
+
+TEST(Decide, TheFilesOwnTestsHold)
+{
+    for (const char* name : {"minimal.yaml", "workstation.yaml", "criann.yaml", "teaching.yaml"}) {
+        std::ifstream file(std::string(GPUQ_POLICIES_DIR) + "/" + name);
+        std::ostringstream text;
+        text << file.rdbuf();
+        const Policy policy = read_policy(text.str(), name)->policy;
+        for (const Case& test : policy.tests) {
+            const Words on = test.course ? Words{*test.course} : Words{};
+            const Verdict verdict = decide(policy, submission_of(test), on);
+            EXPECT_EQ(verdict.queue, test.in.value_or("")) << name << ": " << test.name;
+            if (!test.in) {
+                EXPECT_THAT(verdict.words, testing::Contains(HasSubstr(test.because)))
+                    << name << ": " << test.name;
+            }
+        }
+    }
+}
+
+TEST(Objects, SayThePolicyInSlurmsWords)
+{
+    const std::string text = slurm_conf_of(criann());
+    EXPECT_THAT(text, HasSubstr("PartitionName=calibration AllowQos=gpuq_calibration "
+                                "DefCpuPerGPU=4 DefMemPerGPU=16384 DefaultTime=0-01:00:00 "
+                                "MaxTime=0-02:00:00 Nodes=gpu01 PreemptMode=OFF PriorityTier=40 "
+                                "QOS=gpuq_calibration_soft "));
+    EXPECT_THAT(text, HasSubstr("PartitionName=calibration-visu-more "));
+    EXPECT_THAT(text, HasSubstr("GraceTime=600"));
+    EXPECT_THAT(text, HasSubstr("PreemptExemptTime=00:15:00\n"));
+}
+
+TEST(Objects, HaveEveryNameOnceAndInOrder)
+{
+    const auto objects = objects_of(criann());
+    for (std::size_t i = 1; i < objects.size(); ++i) {
+        EXPECT_LT(std::pair(objects[i - 1].kind, objects[i - 1].name),
+                  std::pair(objects[i].kind, objects[i].name));
+    }
+}
+
+} // namespace
+} // namespace gpuq::policy

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "policy/read.h"
+
+#include "policy/check.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <random>
+#include <sstream>
+
+namespace gpuq::policy {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+std::string shipped(const std::string& name)
+{
+    std::ifstream file(std::string(GPUQ_POLICIES_DIR) + "/" + name);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+
+/// Every finding, a line each; or what was wrong with the YAML.
+std::string findings(const std::string& text)
+{
+    const auto reading = read_policy(text, "p.yaml");
+    if (!reading) {
+        return reading.error().text;
+    }
+    std::string lines;
+    for (const Finding& finding : reading->findings) {
+        lines += to_line(finding, "p.yaml") + "\n";
+    }
+    return lines;
+}
+
+const std::string k_small = "version: 1\n"
+                            "pools:\n"
+                            "  all: {nodes: 'n[1-2]', gpus: 'k80:4'}\n"
+                            "queues:\n"
+                            "  short: {time: 2h, pools: all}\n";
+
+/// `k_small` with one more queue.
+std::string with_queue(const std::string& text)
+{
+    return k_small + "  other: " + text + "\n";
+}
+
+TEST(ReadPolicy, TakesTheShippedOnes)
+{
+    for (const char* name : {"minimal.yaml", "workstation.yaml", "criann.yaml", "teaching.yaml"}) {
+        const auto reading = read_policy(shipped(name), name);
+        ASSERT_TRUE(reading) << reading.error().text;
+        EXPECT_THAT(reading->findings, IsEmpty())
+            << name << ": " << to_line(reading->findings.front(), name);
+        EXPECT_FALSE(reading->policy.tests.empty()) << name;
+    }
+}
+
+TEST(ReadPolicy, KeepsValuesAndTheirLines)
+{
+    const Policy policy = read_policy(shipped("criann.yaml"), "criann.yaml")->policy;
+    const Queue& queue = *policy.queue("calibration");
+    EXPECT_EQ(queue.max_time.value, std::chrono::hours{2});
+    EXPECT_EQ(queue.default_time.value, std::chrono::hours{1});
+    EXPECT_EQ(queue.pools.value, (std::vector<std::string>{"calib", "visu", "lab"}));
+    EXPECT_EQ(queue.limits.user.soft_gpus->value, 2);
+    EXPECT_EQ(queue.limits.user.soft_gpus->line, queue.limits.user.queued->line - 1);
+    EXPECT_EQ(queue.memory_per_gpu_mib->value, 16U * 1024);
+    EXPECT_EQ(policy.pool("main")->nodes.value.size(), 13U);
+    EXPECT_EQ(policy.pool("main")->nodes.value.front(), "gpu02");
+    EXPECT_EQ(policy.model("k80")->weight.value, 0.25);
+    EXPECT_EQ(policy.pool("lab")->lend->min_run.value, std::chrono::minutes{15});
+}
+
+TEST(ReadPolicy, FindsEverythingThatIsWrongAtOnce)
+{
+    const std::string text = findings("version: 2\n"
+                                      "pools:\n"
+                                      "  all: {node: n1, gpus: 0}\n"
+                                      "queues:\n"
+                                      "  short: {time: 120, pools: all, limits: {user: {gpu: 1}}}\n"
+                                      "  9x: {time: 1h, pools: all}\n"
+                                      "quues: {}\n");
+    EXPECT_THAT(text, HasSubstr("p.yaml:1:10: error: this gpuq reads version 1 only"));
+    EXPECT_THAT(text, HasSubstr("p.yaml:3:9: error: unknown name 'node' (did you mean 'nodes'?)"));
+    EXPECT_THAT(text, HasSubstr("pool all needs 'nodes'"));
+    EXPECT_THAT(text, HasSubstr("'0' is no number of GPUs"));
+    EXPECT_THAT(text, HasSubstr("'120' is no length of time such as 90s, 30m, 2h or 7d: needs a "
+                                "unit"));
+    EXPECT_THAT(text, HasSubstr("unknown name 'gpu' (did you mean 'gpus'?) in the limits of a "
+                                "user; there are: gpus, soft_gpus"));
+    EXPECT_THAT(text, HasSubstr("'9x' is no name"));
+    EXPECT_THAT(text, HasSubstr("unknown name 'quues' (did you mean 'queues'?)"));
+}
+
+TEST(ReadPolicy, RefusesWhatYamlWouldHide)
+{
+    EXPECT_THAT(findings(k_small + "version: 1\n"), HasSubstr("p.yaml:6:1: 'version' stands here"));
+    EXPECT_THAT(findings("version: 1\npools: &a {}\n"), HasSubstr("anchors"));
+    EXPECT_THAT(findings("version: !!int 1\n"), HasSubstr("tags"));
+    EXPECT_THAT(findings("version: 1\nx: *a\n"), HasSubstr("anchor is not defined"));
+    std::string deep = "version: ";
+    deep += std::string(40, '[') + std::string(40, ']');
+    EXPECT_THAT(findings(deep), HasSubstr("deeper than 32"));
+    EXPECT_THAT(findings(std::string(256 * 1024 + 1, '#')), HasSubstr("larger than 256 KiB"));
+    EXPECT_THAT(findings(""), HasSubstr("needs 'version'"));
+}
+
+TEST(CheckPolicy, NamesHaveToBeThere)
+{
+    EXPECT_THAT(findings(with_queue("{time: 3h, pools: [all, al], overflow: nope}")),
+                AllOf(HasSubstr("p.yaml:6: error: there is no pool 'al' (did you mean 'all'?)"),
+                      HasSubstr("there is no pool 'nope'")));
+    EXPECT_THAT(findings(k_small + "default_queue: shor\n"),
+                HasSubstr("there is no queue 'shor' (did you mean 'short'?)"));
+    EXPECT_THAT(findings(with_queue("{time: 3h, pools: all, models: v100}")),
+                HasSubstr("no pool of queue other has a v100"));
+    EXPECT_THAT(findings(k_small + "gpus: {k81: {}}\n"),
+                AllOf(HasSubstr("there is no model of GPU 'k80'"), HasSubstr("no pool has a k81")));
+    EXPECT_THAT(findings(k_small + "courses: {c: {nodes: n3, start: 2026-11-03T13:00, duration: "
+                                   "4h, users: u}}\n"),
+                HasSubstr("node n3 is in no pool"));
+    EXPECT_THAT(findings(k_small + "tests: [{job: {}, expect: {queue: shrt}}]\n"),
+                HasSubstr("there is no queue 'shrt'"));
+}
+
+TEST(CheckPolicy, RulesHaveToHaveAnEffect)
+{
+    EXPECT_THAT(findings(with_queue("{time: 1h, pools: all}")),
+                HasSubstr("p.yaml:6: error: no job comes to queue other by itself: queue short "
+                          "(line 5) takes all that it takes"));
+    EXPECT_THAT(findings(with_queue("{time: 3h, pools: all, limits: {user: {soft_gpus: 4, gpus: "
+                                    "4}}}")),
+                HasSubstr("soft_gpus 4 never binds: gpus 4 (line 6) does first"));
+    EXPECT_THAT(findings(with_queue("{time: 3h, pools: all, limits: {user: {gpus: 2}, job: {gpus: "
+                                    "4}}}")),
+                HasSubstr("a job may have 4 GPUs, but who starts it only 2"));
+    EXPECT_THAT(findings(with_queue("{time: 3h, pools: all, default_time: 4h}")),
+                HasSubstr("default_time 4 h is beyond the time 3 h"));
+    EXPECT_THAT(findings(with_queue("{time: 3h, pools: all, wait: {p50: 2h, max: 1h}}")),
+                HasSubstr("a wait of 2 h is longer"));
+    EXPECT_THAT(findings(with_queue("{time: 3h, pools: all, overflow: all}")),
+                HasSubstr("pool all is among the pools of queue other already"));
+}
+
+TEST(CheckPolicy, AQueueForFewerPeopleMayStandBehindOneForOthers)
+{
+    const std::string first = "  first: {time: 9h, pools: all, allow: {accounts: [a]}}\n";
+    EXPECT_THAT(findings("version: 1\npools: {all: {nodes: n1}}\nqueues:\n" + first +
+                         "  second: {time: 2h, pools: all}\n"),
+                IsEmpty());
+    EXPECT_THAT(findings("version: 1\npools: {all: {nodes: n1}}\nqueues:\n" + first +
+                         "  second: {time: 2h, pools: all, allow: {accounts: a}}\n"),
+                HasSubstr("no job comes to queue second"));
+}
+
+TEST(CheckPolicy, ANodeIsInOnePool)
+{
+    EXPECT_THAT(findings("version: 1\npools: {a: {nodes: 'n[1-3]'}, b: {nodes: n2}}\n"
+                         "queues: {q: {time: 1h, pools: [a, b]}}\n"),
+                HasSubstr("node n2 is in pool a as well (line 2)"));
+    EXPECT_THAT(findings("version: 1\npools: {a: {nodes: ALL}, b: {nodes: n2}}\n"
+                         "queues: {q: {time: 1h, pools: [a, b]}}\n"),
+                HasSubstr("ALL is possible for the only pool"));
+}
+
+TEST(CheckPolicy, TwoQueuesMakeNoPartitionOfOneName)
+{
+    EXPECT_THAT(findings("version: 1\npools: {a: {nodes: n1}, b: {nodes: n2}}\n"
+                         "queues:\n  q-b: {time: 1h, pools: a}\n  q: {time: 2h, pools: [a, b]}\n"),
+                HasSubstr("queues q-b and q would both make a partition q-b"));
+}
+
+TEST(CheckPolicy, AnOwnerUsesItsPool)
+{
+    EXPECT_THAT(findings("version: 1\npools: {a: {nodes: n1, owner: p}, b: {nodes: n2}}\n"
+                         "queues:\n  q: {time: 2h, pools: a}\n  p: {time: 3h, pools: b}\n"),
+                HasSubstr("queue p owns pool a and does not use it"));
+}
+
+std::string told(const std::string& text, SlurmRelease slurm)
+{
+    std::string lines;
+    for (const Finding& finding : consequences(read_policy(text, "p.yaml")->policy, slurm)) {
+        lines += finding.text + "\n";
+    }
+    return lines;
+}
+
+TEST(Consequences, TheWaitBoundIsForSoManyPeople)
+{
+    const std::string text = told(shipped("criann.yaml"), {22, 5});
+    EXPECT_THAT(text, HasSubstr("queue calibration: a wait of 2 h at worst holds for at most 3 "
+                                "people at once (4 GPUs, 2 for each); with lent nodes (16 GPUs) "
+                                "for 9"));
+    EXPECT_THAT(text, HasSubstr("pool visu is back with its owner at most 363 s after they ask"));
+    EXPECT_THAT(text, HasSubstr("Slurm has one min_run for all pools: guests of pool visu are left "
+                                "alone for 900 s too"));
+    EXPECT_THAT(text, HasSubstr("gets whole nodes: GPU reservations need Slurm 23.11"));
+}
+
+TEST(Consequences, DependOnTheRelease)
+{
+    const std::string text = with_queue("{time: 3h, pools: all, limits: {user: {gpu_hours_ahead: "
+                                        "8}}}");
+    EXPECT_THAT(told(text, {22, 5}), HasSubstr("Slurm 22.05 stores gpu_hours_ahead and does not"));
+    EXPECT_THAT(told(text, {24, 5}), IsEmpty());
+    EXPECT_THAT(told(shipped("criann.yaml"), {23, 11}), Not(HasSubstr("whole nodes")));
+}
+
+/// Whatever is in a file, reading it ends, and says where it is wrong or is right.
+TEST(ReadPolicy, SurvivesEveryMutation)
+{
+    std::mt19937 random(5);
+    const std::string seed = shipped("criann.yaml");
+    for (int round = 0; round < 400; ++round) {
+        std::string text = seed;
+        for (int change = 0; change < 3; ++change) {
+            const std::size_t at = random() % text.size();
+            switch (random() % 4) {
+            case 0:
+                text[at] = static_cast<char>(random() % 256);
+                break;
+            case 1:
+                text.erase(at, random() % 40);
+                break;
+            case 2:
+                text.insert(at, text.substr(random() % text.size(), random() % 60));
+                break;
+            default:
+                text.insert(at, 1, "[]{}:,-#'\"\n &*!|>%"[random() % 18]);
+            }
+        }
+        const auto reading = read_policy(text, "p.yaml");
+        if (!reading) {
+            EXPECT_THAT(reading.error().text, StartsWith("p.yaml"));
+        } else if (!has_errors(reading->findings)) {
+            (void)consequences(reading->policy, {22, 5});
+        }
+    }
+}
+
+} // namespace
+} // namespace gpuq::policy
