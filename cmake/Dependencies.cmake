@@ -5,6 +5,18 @@ find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(yaml-cpp REQUIRED)
 set(gpuq_yaml_cpp yaml-cpp)
+# Slurm's plugin on Debian is 5.1; the text is for 5.1 to 5.4.
+find_package(Lua 5.1 REQUIRED)
+add_library(gpuq_liblua INTERFACE)
+target_include_directories(gpuq_liblua SYSTEM INTERFACE ${LUA_INCLUDE_DIR})
+if(GPUQ_SELF_CONTAINED)
+  find_library(LUA_ARCHIVE NAMES liblua5.1.a liblua.a)
+endif()
+if(LUA_ARCHIVE)
+  target_link_libraries(gpuq_liblua INTERFACE ${LUA_ARCHIVE} m dl)
+else()
+  target_link_libraries(gpuq_liblua INTERFACE ${LUA_LIBRARIES})
+endif()
 find_package(Threads REQUIRED)
 
 # What a site installs carries its C++ libraries inside: looking for their symbols takes half a

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "policy/decide.h"
 
-#include "policy/doors.h"
-#include "policy/sentences.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,6 +10,8 @@ namespace gpuq::policy {
 namespace {
 
 using Words = std::vector<std::string>;
+using QueueRules = Rules::QueueRules;
+using Candidates = std::vector<const QueueRules*>;
 
 bool contains(const Words& words, const std::string& word)
 {
@@ -53,36 +52,36 @@ bool has_room(const Door& door, const GpusAsked& asked)
 }
 
 /// The first model that the queue does not give, or null.
-const std::string* missing_model(const Policy& policy, const Queue& queue, const GpusAsked& asked)
+const std::string* missing_model(const QueueRules& rules, const GpusAsked& asked)
 {
-    const auto doors = doors_of(policy, queue);
+    const auto& named = rules.queue->models;
     for (const std::string& model : asked.models) {
-        const bool named = !queue.models || contains(queue.models->value, model);
-        const bool there = std::any_of(doors.begin(), doors.end(), [&](const Door& door) {
-            return has_models(door, {0, 0, {model}});
-        });
-        if (!named || !there) {
+        const bool there =
+            std::any_of(rules.doors.begin(), rules.doors.end(),
+                        [&](const Door& door) { return door.pool->has_model(model); });
+        if (!there || (named && !contains(named->value, model))) {
             return &model;
         }
     }
     return nullptr;
 }
 
-/// One queue's answer: the partitions, or why not.
+/// One queue's answer: the doors, or why not.
 struct Answer {
-    Words partitions;
+    std::vector<const Door*> doors;
     std::string why;
 };
 
-Answer ask(const Policy& policy, const Queue& queue, const Submission& job, const GpusAsked& asked)
+Answer ask(const QueueRules& rules, const Submission& job, const GpusAsked& asked)
 {
-    const Sentences say = sentences_of(policy, queue);
+    const Queue& queue = *rules.queue;
+    const Sentences& say = rules.say;
     const auto refused = [](std::string why) { return Answer{{}, std::move(why)}; };
     const JobLimits& limits = queue.limits.job;
     if (!may_use(queue, job)) {
         return refused(say.access);
     }
-    if (const std::string* model = missing_model(policy, queue, asked)) {
+    if (const std::string* model = missing_model(rules, asked)) {
         return refused(*model + say.model);
     }
     if (job.time_limit &&
@@ -96,31 +95,19 @@ Answer ask(const Policy& policy, const Queue& queue, const Submission& job, cons
         job.min_nodes.value_or(1) > static_cast<std::uint32_t>(limits.nodes->value)) {
         return refused(say.nodes);
     }
-    if (job.qos && *job.qos != qos_of(queue)) {
+    if (job.qos && *job.qos != rules.qos) {
         return refused(say.qos);
     }
     Answer answer;
-    for (const Door& door : doors_of(policy, queue)) {
+    for (const Door& door : rules.doors) {
         if (has_models(door, asked) && has_room(door, asked)) {
-            answer.partitions.push_back(door.partition);
+            answer.doors.push_back(&door);
         }
     }
-    if (answer.partitions.empty()) {
+    if (answer.doors.empty()) {
         answer.why = fmt::format("{}{}", asked.per_node, say.fit);
     }
     return answer;
-}
-
-Words on_nodes_of(const Policy& policy, const Queue& queue, const Course& course,
-                  const Words& partitions)
-{
-    Words there;
-    for (const Door& door : doors_of(policy, queue)) {
-        if (contains(partitions, door.partition) && door.pool->has_some_of(course)) {
-            there.push_back(door.partition);
-        }
-    }
-    return there;
 }
 
 bool is_of(const Course& course, const Submission& job)
@@ -128,16 +115,19 @@ bool is_of(const Course& course, const Submission& job)
     return contains(course.users, job.user_name) || contains(course.accounts, job.account);
 }
 
-Verdict accepted(const Policy& policy, const Queue& queue, const Submission& job, Words partitions)
+Verdict accepted(const QueueRules& rules, const Submission& job,
+                 const std::vector<const Door*>& doors)
 {
     Verdict verdict;
     verdict.outcome = Verdict::Outcome::accept;
-    verdict.queue = queue.name;
-    verdict.partitions = std::move(partitions);
-    verdict.qos = qos_of(queue);
+    verdict.queue = rules.queue->name;
+    for (const Door* door : doors) {
+        verdict.partitions.push_back(door->partition);
+    }
+    verdict.qos = rules.qos;
     if (!job.time_limit) {
-        verdict.time_limit = static_cast<std::uint32_t>(queue.default_time.value.count());
-        verdict.words.push_back(sentences_of(policy, queue).undeclared);
+        verdict.time_limit = static_cast<std::uint32_t>(rules.queue->default_time.value.count());
+        verdict.words.push_back(rules.say.undeclared);
     }
     return verdict;
 }
@@ -151,7 +141,7 @@ Verdict refused(Words words)
 }
 
 /// In a course's nodes, when one is on and takes the job.
-std::optional<Verdict> in_course(const Policy& policy, const std::vector<const Queue*>& candidates,
+std::optional<Verdict> in_course(const Policy& policy, const Candidates& candidates,
                                  const Submission& job, const GpusAsked& asked,
                                  const Words& courses_on)
 {
@@ -159,11 +149,12 @@ std::optional<Verdict> in_course(const Policy& policy, const std::vector<const Q
         if (job.reservation || !contains(courses_on, course.name) || !is_of(course, job)) {
             continue;
         }
-        for (const Queue* queue : candidates) {
-            const Answer answer = ask(policy, *queue, job, asked);
-            Words there = on_nodes_of(policy, *queue, course, answer.partitions);
-            if (!there.empty()) {
-                Verdict verdict = accepted(policy, *queue, job, std::move(there));
+        for (const QueueRules* rules : candidates) {
+            Answer answer = ask(*rules, job, asked);
+            std::erase_if(answer.doors,
+                          [&](const Door* door) { return !door->pool->has_some_of(course); });
+            if (!answer.doors.empty()) {
+                Verdict verdict = accepted(*rules, job, answer.doors);
                 verdict.reservation = course.name;
                 return verdict;
             }
@@ -172,18 +163,18 @@ std::optional<Verdict> in_course(const Policy& policy, const std::vector<const Q
     return std::nullopt;
 }
 
-Verdict judge(const Policy& policy, const std::vector<const Queue*>& candidates,
-              const Submission& job, const Words& courses_on)
+Verdict judge(const Policy& policy, const Candidates& candidates, const Submission& job,
+              const Words& courses_on)
 {
     const GpusAsked asked = gpus_asked(job);
     if (auto verdict = in_course(policy, candidates, job, asked, courses_on)) {
         return *std::move(verdict);
     }
     Words reasons;
-    for (const Queue* queue : candidates) {
-        Answer answer = ask(policy, *queue, job, asked);
-        if (!answer.partitions.empty()) {
-            return accepted(policy, *queue, job, std::move(answer.partitions));
+    for (const QueueRules* rules : candidates) {
+        Answer answer = ask(*rules, job, asked);
+        if (!answer.doors.empty()) {
+            return accepted(*rules, job, answer.doors);
         }
         reasons.push_back(std::move(answer.why));
     }
@@ -195,16 +186,16 @@ Verdict judge(const Policy& policy, const std::vector<const Queue*>& candidates,
 
 /// The queues that a list of partitions speaks of; `mixed` when some are not the policy's.
 struct Asked {
-    std::vector<const Queue*> queues;
+    Candidates queues;
     bool mixed = false;
 };
 
-Asked queues_in(const Policy& policy, const std::string& partitions)
+Asked queues_in(const Rules& rules, const std::string& partitions)
 {
     Asked asked;
     bool others = false;
     for (const std::string& name : split(partitions)) {
-        const Queue* queue = queue_of_partition(policy, name);
+        const QueueRules* queue = rules.of_partition(name);
         others = others || queue == nullptr;
         const bool known =
             std::find(asked.queues.begin(), asked.queues.end(), queue) != asked.queues.end();
@@ -216,16 +207,14 @@ Asked queues_in(const Policy& policy, const std::string& partitions)
     return asked;
 }
 
-std::vector<const Queue*> queues_for_anybody(const Policy& policy, const Submission& job)
+Candidates queues_for_anybody(const Rules& rules, const Submission& job)
 {
-    std::vector<const Queue*> queues;
-    if (gpus_asked(job).total > 0) {
-        for (const Queue& queue : policy.queues) {
+    const auto& by_default = rules.policy().default_queue;
+    const bool gpus = gpus_asked(job).total > 0;
+    Candidates queues;
+    for (const QueueRules& queue : rules.queues()) {
+        if (gpus || (by_default && by_default->value == queue.queue->name)) {
             queues.push_back(&queue);
-        }
-    } else if (policy.default_queue) {
-        if (const Queue* queue = policy.queue(policy.default_queue->value)) {
-            queues.push_back(queue);
         }
     }
     return queues;
@@ -233,26 +222,44 @@ std::vector<const Queue*> queues_for_anybody(const Policy& policy, const Submiss
 
 } // namespace
 
-Verdict decide(const Policy& policy, const Submission& job, const Words& courses_on)
+Rules::Rules(Policy policy)
+    : m_policy(std::move(policy))
+{
+    for (const Queue& queue : m_policy.queues) {
+        m_queues.push_back(
+            {&queue, doors_of(m_policy, queue), sentences_of(m_policy, queue), qos_of(queue)});
+        for (const Door& door : m_queues.back().doors) {
+            m_of_partition.emplace(door.partition, m_queues.size() - 1);
+        }
+    }
+}
+
+const Rules::QueueRules* Rules::of_partition(const std::string& partition) const
+{
+    const auto found = m_of_partition.find(partition);
+    return found == m_of_partition.end() ? nullptr : &m_queues[found->second];
+}
+
+Verdict decide(const Rules& rules, const Submission& job, const Words& courses_on)
 {
     Asked asked;
     if (job.partition) {
-        asked = queues_in(policy, *job.partition);
+        asked = queues_in(rules, *job.partition);
     } else {
-        asked.queues = queues_for_anybody(policy, job);
+        asked.queues = queues_for_anybody(rules, job);
     }
     if (asked.mixed) {
         return refused({mixed_partitions()});
     }
-    return asked.queues.empty() ? Verdict{} : judge(policy, asked.queues, job, courses_on);
+    return asked.queues.empty() ? Verdict{} : judge(rules.policy(), asked.queues, job, courses_on);
 }
 
-Verdict decide_change(const Policy& policy, const Submission& before, const Submission& after,
+Verdict decide_change(const Rules& rules, const Submission& before, const Submission& after,
                       bool partition_changed)
 {
-    const Asked was = queues_in(policy, before.partition.value_or(""));
-    const Asked is = partition_changed ? queues_in(policy, after.partition.value_or("")) : was;
-    if (is.mixed || (!was.queues.empty() && is.queues.empty())) {
+    const Asked was = queues_in(rules, before.partition.value_or(""));
+    const Asked is = partition_changed ? queues_in(rules, after.partition.value_or("")) : was;
+    if ((partition_changed && is.mixed) || (!was.queues.empty() && is.queues.empty())) {
         return refused({mixed_partitions()});
     }
     if (is.queues.empty()) {
@@ -262,7 +269,7 @@ Verdict decide_change(const Policy& policy, const Submission& before, const Subm
     if (partition_changed && after.qos == before.qos) {
         job.qos.reset(); // it came with the queue that the job leaves
     }
-    Verdict verdict = judge(policy, is.queues, job, {});
+    Verdict verdict = judge(rules.policy(), is.queues, job, {});
     if (!partition_changed) {
         verdict.partitions.clear();
         verdict.qos.clear();

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "policy/doors.h"
 #include "policy/policy.h"
+#include "policy/sentences.h"
 #include "policy/submission.h"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +32,32 @@ struct Verdict {
     bool operator==(const Verdict&) const = default;
 };
 
+/// A policy made ready to judge many jobs. Keeps the policy, and stays where it is: its parts point
+/// to each other.
+class Rules {
+public:
+    struct QueueRules {
+        const Queue* queue;
+        std::vector<Door> doors;
+        Sentences say;
+        std::string qos;
+    };
+
+    Rules(Policy policy);
+    Rules(const Rules&) = delete;
+    Rules& operator=(const Rules&) = delete;
+
+    const Policy& policy() const { return m_policy; }
+    const std::vector<QueueRules>& queues() const { return m_queues; }
+    /// The queue of a partition, or null.
+    const QueueRules* of_partition(const std::string& partition) const;
+
+private:
+    Policy m_policy;
+    std::vector<QueueRules> m_queues;
+    std::map<std::string, std::size_t> m_of_partition;
+};
+
 /// Applies the rules, in this order:
 ///
 /// 1. A job that asks for partitions of the policy is judged for their queues, in its order; so it
@@ -44,13 +73,13 @@ struct Verdict {
 ///    a node.
 ///
 /// Pure, and total: every job has a verdict.
-Verdict decide(const Policy& policy, const Submission& job,
+Verdict decide(const Rules& rules, const Submission& job,
                const std::vector<std::string>& courses_on);
 
 /// The same for a change of a job that waits or runs (scontrol update): `after` is the whole job as
 /// it would be. A job that was of the policy stays so; without `partition_changed` it stays in its
 /// queue. Accepted without `partition_changed`: nothing is rewritten.
-Verdict decide_change(const Policy& policy, const Submission& before, const Submission& after,
+Verdict decide_change(const Rules& rules, const Submission& before, const Submission& after,
                       bool partition_changed);
 
 /// The submission that a test of the file describes.

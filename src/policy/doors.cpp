@@ -49,18 +49,6 @@ std::vector<Door> doors_of(const Policy& policy, const Queue& queue)
     return doors;
 }
 
-const Queue* queue_of_partition(const Policy& policy, const std::string& partition)
-{
-    for (const Queue& queue : policy.queues) {
-        for (const Door& door : doors_of(policy, queue)) {
-            if (door.partition == partition) {
-                return &queue;
-            }
-        }
-    }
-    return nullptr;
-}
-
 std::string qos_of(const Queue& queue)
 {
     return "gpuq_" + queue.name;

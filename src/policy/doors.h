@@ -33,9 +33,6 @@ struct Door {
 /// then those beyond, then overflow; and every queue fills its pools in the order of the file.
 std::vector<Door> doors_of(const Policy& policy, const Queue& queue);
 
-/// The queue that a partition of Slurm belongs to, or null.
-const Queue* queue_of_partition(const Policy& policy, const std::string& partition);
-
 /// The name of the QOS that carries a queue's hard limits, and is the key to its partitions.
 std::string qos_of(const Queue& queue);
 /// Of the one that carries its soft limit.

@@ -122,6 +122,36 @@ GpusAsked gpus_asked(const Submission& job)
     return asked;
 }
 
+std::map<std::string, std::variant<std::string, std::uint32_t>> fields_of(const Submission& job)
+{
+    std::map<std::string, std::variant<std::string, std::uint32_t>> fields;
+    const auto text = [&](const char* name, const std::string& value) {
+        if (!value.empty()) {
+            fields[name] = value;
+        }
+    };
+    const auto maybe = [&](const char* name, const auto& value) {
+        if (value) {
+            fields[name] = *value;
+        }
+    };
+    text("user_name", job.user_name);
+    text("account", job.account);
+    maybe("partition", job.partition);
+    maybe("qos", job.qos);
+    maybe("reservation", job.reservation);
+    maybe("time_limit", job.time_limit);
+    maybe("min_nodes", job.min_nodes);
+    maybe("num_tasks", job.num_tasks);
+    maybe("ntasks_per_node", job.ntasks_per_node);
+    maybe("sockets_per_node", job.sockets_per_node);
+    text("tres_per_job", job.tres_per_job);
+    text("tres_per_node", job.tres_per_node);
+    text("tres_per_task", job.tres_per_task);
+    text("tres_per_socket", job.tres_per_socket);
+    return fields;
+}
+
 Result<std::vector<GpuCount>> parse_gpu_counts(std::string_view text)
 {
     std::vector<GpuCount> gpus;

@@ -5,9 +5,11 @@
 #include "policy/policy.h"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace gpuq::policy {
@@ -47,6 +49,9 @@ GpusAsked gpus_asked(const Submission& job);
 /// The GPUs in one of Slurm's TRES texts; other resources are left out. Slurm refuses what is
 /// malformed, so that counts as 0.
 std::vector<GpuCount> gpus_in_tres(std::string_view tres);
+
+/// The job by the names that job_submit.lua knows; what was not asked for is not there.
+std::map<std::string, std::variant<std::string, std::uint32_t>> fields_of(const Submission& job);
 
 /// `4`, `k80`, `k80:4`, `k80:2,p100:2`. `usage` for anything else.
 Result<std::vector<GpuCount>> parse_gpu_counts(std::string_view text);

@@ -15,6 +15,7 @@ LIBRARIES = {
     "spdlog/": "spdlog",
     "ncurses": "ncurses",
     "libssh/": "libssh",
+    "lua.h": "lua",
 }
 
 

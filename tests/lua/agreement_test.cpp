@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "lua/submit_script.h"
+#include "policy/decide.h"
+#include "policy/lua.h"
+#include "policy/read.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+/// The generated job_submit.lua and decide() have to say the same to every job there is.
+namespace gpuq::policy {
+namespace {
+
+using Outcome = Verdict::Outcome;
+using Words = std::vector<std::string>;
+
+/// A million in contrib/soak.sh, fewer in between.
+int rounds()
+{
+    const char* soak = std::getenv("GPUQ_SOAK");
+    return soak != nullptr ? 250'000 : 10'000;
+}
+
+Policy shipped(const std::string& name)
+{
+    std::ifstream file(std::string(GPUQ_POLICIES_DIR) + "/" + name);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return read_policy(text.str(), name)->policy;
+}
+
+/// Jobs at random: mostly ones that people send, some that nobody sane does.
+class Jobs {
+public:
+    Jobs(const Rules& rules, unsigned seed)
+        : m_random(seed)
+    {
+        for (const auto& queue : rules.queues()) {
+            for (const Door& door : queue.doors) {
+                m_partitions.push_back(door.partition);
+            }
+            m_qos.push_back(queue.qos);
+        }
+        for (const GpuModel& model : rules.policy().gpus) {
+            m_models.push_back(model.name);
+        }
+        for (const Course& course : rules.policy().courses) {
+            m_courses.push_back(course.name);
+        }
+    }
+
+    Submission job()
+    {
+        Submission job;
+        job.user_name = pick({"alice", "lena", "student1", ""});
+        job.account = pick({"physics", "lab", "visu", "course-dl", "ml-course", "staff", ""});
+        if (one_in(3)) {
+            job.partition = list(m_partitions);
+        }
+        if (one_in(10)) {
+            job.qos = one_in(2) ? pick(m_qos) : "normal";
+        }
+        if (one_in(20)) {
+            job.reservation = "other";
+        }
+        job.time_limit =
+            number({0, 1, 30, 60, 61, 120, 121, 720, 721, 1440, 2880, 2881, k_unlimited});
+        job.min_nodes = number({0, 1, 2, 3, 5, 16, 1000});
+        job.num_tasks = number({0, 1, 4, 7, 128, 4000000000});
+        job.ntasks_per_node = number({0, 1, 2, 8});
+        job.sockets_per_node = number({0, 1, 2});
+        for (std::string* tres :
+             {&job.tres_per_job, &job.tres_per_node, &job.tres_per_task, &job.tres_per_socket}) {
+            if (one_in(3)) {
+                *tres = this->tres();
+            }
+        }
+        return job;
+    }
+
+    Words courses_on() { return m_courses.empty() || one_in(2) ? Words{} : Words{pick(m_courses)}; }
+    bool one_in(unsigned many) { return m_random() % many == 0; }
+
+private:
+    std::string pick(const Words& words)
+    {
+        return words.empty() ? "none" : words[m_random() % words.size()];
+    }
+
+    std::optional<std::uint32_t> number(const std::vector<std::uint32_t>& numbers)
+    {
+        return one_in(2) ? std::nullopt : std::optional(numbers[m_random() % numbers.size()]);
+    }
+
+    std::string list(const Words& names)
+    {
+        std::string text =
+            one_in(15) ? pick({"cpu", "", "calibration ", "Calibration"}) : pick(names);
+        while (one_in(3)) {
+            text += "," + (one_in(8) ? pick({"cpu", ""}) : pick(names));
+        }
+        return text;
+    }
+
+    std::string tres()
+    {
+        std::string text;
+        do {
+            const std::string model =
+                one_in(2) ? ""
+                          : (one_in(6) ? pick({"a100", "x y", "", "3g.20gb"}) : pick(m_models));
+            const std::string separator = one_in(8) ? "=" : ":";
+            text += text.empty() ? "" : ",";
+            text += pick({"gres:", "gres:", "gres/", "", "GRES:"});
+            text += pick({"gpu", "gpu", "gpu", "gpu", "shard", "gpus"});
+            text += model.empty() ? "" : ":" + model;
+            text += one_in(5) ? ""
+                              : separator + pick({"1", "2", "4", "5", "8", "0", "16", "1k",
+                                                  "999999999999", "-1", "x", "", "2:3"});
+        } while (one_in(4));
+        return text;
+    }
+
+    std::mt19937 m_random;
+    Words m_partitions, m_qos, m_models, m_courses;
+};
+
+std::string shown(const ScriptFields& fields)
+{
+    std::string text;
+    for (const auto& [name, value] : fields) {
+        const auto* words = std::get_if<std::string>(&value);
+        text +=
+            fmt::format(" {}={}", name,
+                        words != nullptr ? *words : std::to_string(std::get<std::uint32_t>(value)));
+    }
+    return text;
+}
+
+/// The job as it would be after a verdict.
+ScriptFields after(const Submission& job, const Verdict& verdict)
+{
+    ScriptFields fields = fields_of(job);
+    if (verdict.outcome != Outcome::accept) {
+        return fields;
+    }
+    if (!verdict.partitions.empty()) {
+        fields["partition"] = fmt::format("{}", fmt::join(verdict.partitions, ","));
+    }
+    if (!verdict.qos.empty()) {
+        fields["qos"] = verdict.qos;
+    }
+    if (verdict.time_limit) {
+        fields["time_limit"] = *verdict.time_limit;
+    }
+    if (!verdict.reservation.empty()) {
+        fields["reservation"] = verdict.reservation;
+    }
+    return fields;
+}
+
+Words prefixed(const Words& words)
+{
+    Words lines;
+    for (const std::string& word : words) {
+        lines.push_back("gpuq: " + word);
+    }
+    return lines;
+}
+
+class Agreement : public testing::TestWithParam<const char*> {};
+
+TEST_P(Agreement, OnEverySubmission)
+{
+    const Rules rules(shipped(GetParam()));
+    const auto script = *lua::load_submit_script(job_submit_lua(rules.policy()));
+    Jobs jobs(rules, 11);
+    int accepted = 0;
+    int refused = 0;
+    for (int round = 0; round < rounds(); ++round) {
+        const Submission job = jobs.job();
+        const Words on = jobs.courses_on();
+        const Verdict verdict = decide(rules, job, on);
+        const auto answer = script->submit(fields_of(job), on);
+        ASSERT_TRUE(answer) << answer.error().text << shown(fields_of(job));
+        ASSERT_EQ(answer->status == 0, verdict.outcome != Outcome::refuse)
+            << shown(fields_of(job)) << fmt::format(": {}", fmt::join(answer->words, "; "));
+        ASSERT_EQ(answer->fields, after(job, verdict)) << shown(answer->fields);
+        ASSERT_EQ(answer->words, prefixed(verdict.words)) << shown(fields_of(job));
+        accepted += verdict.outcome == Outcome::accept ? 1 : 0;
+        refused += verdict.outcome == Outcome::refuse ? 1 : 0;
+    }
+    // The jobs have to reach both sides of the rules, or nothing was compared.
+    EXPECT_GT(accepted, rounds() / 20);
+    EXPECT_GT(refused, rounds() / 20);
+}
+
+TEST_P(Agreement, OnEveryChange)
+{
+    const Rules rules(shipped(GetParam()));
+    const auto script = *lua::load_submit_script(job_submit_lua(rules.policy()));
+    Jobs jobs(rules, 12);
+    int compared = 0;
+    for (int round = 0; round < rounds(); ++round) {
+        const Submission first = jobs.job();
+        const Verdict start = decide(rules, first, {});
+        if (start.outcome != Outcome::accept && !jobs.one_in(5)) {
+            continue;
+        }
+        ScriptFields before = after(first, start);
+        ScriptFields change = fields_of(jobs.job());
+        for (const char* name : {"user_name", "reservation"}) {
+            change.erase(name);
+        }
+        while (change.size() > 2) {
+            change.erase(change.begin());
+        }
+        Submission was = first;
+        Submission is = first;
+        const auto text = [](const ScriptFields& fields, const char* name) {
+            const auto found = fields.find(name);
+            return found == fields.end() ? std::nullopt
+                                         : std::optional(std::get<std::string>(found->second));
+        };
+        const auto apply = [&](const ScriptFields& fields, Submission& job) {
+            const auto into_text = [&](const char* name, std::string& value) {
+                value = text(fields, name).value_or(value);
+            };
+            const auto into = [&](const char* name, std::optional<std::uint32_t>& value) {
+                const auto found = fields.find(name);
+                if (found != fields.end()) {
+                    value = std::get<std::uint32_t>(found->second);
+                }
+            };
+            job.partition = text(fields, "partition") ? text(fields, "partition") : job.partition;
+            job.qos = text(fields, "qos") ? text(fields, "qos") : job.qos;
+            into_text("account", job.account);
+            into("time_limit", job.time_limit);
+            into("min_nodes", job.min_nodes);
+            into("num_tasks", job.num_tasks);
+            into("ntasks_per_node", job.ntasks_per_node);
+            into("sockets_per_node", job.sockets_per_node);
+            into_text("tres_per_job", job.tres_per_job);
+            into_text("tres_per_node", job.tres_per_node);
+            into_text("tres_per_task", job.tres_per_task);
+            into_text("tres_per_socket", job.tres_per_socket);
+        };
+        apply(before, was);
+        is = was;
+        apply(change, is);
+        const Verdict verdict = change.empty()
+                                    ? Verdict{}
+                                    : decide_change(rules, was, is, change.count("partition") == 1);
+        const auto answer = script->modify(before, change, 1000);
+        ASSERT_TRUE(answer) << answer.error().text;
+        ASSERT_EQ(answer->status == 0, verdict.outcome != Outcome::refuse)
+            << shown(before) << " ->" << shown(change)
+            << fmt::format(": {}", fmt::join(answer->words, "; "));
+        ASSERT_EQ(answer->words, prefixed(verdict.words)) << shown(before) << shown(change);
+        const auto lists = answer->fields.find("partition");
+        if (verdict.outcome == Outcome::accept && !verdict.partitions.empty()) {
+            ASSERT_EQ(std::get<std::string>(lists->second),
+                      fmt::format("{}", fmt::join(verdict.partitions, ",")));
+            ASSERT_EQ(std::get<std::string>(answer->fields.at("qos")), verdict.qos);
+        }
+        ++compared;
+    }
+    EXPECT_GT(compared, rounds() / 20);
+}
+
+TEST_P(Agreement, ThePolicysOwnTestsHoldInLua)
+{
+    const Policy policy = shipped(GetParam());
+    const Rules rules(policy);
+    const auto script = *lua::load_submit_script(job_submit_lua(policy));
+    for (const Case& test : policy.tests) {
+        const Words on = test.course ? Words{*test.course} : Words{};
+        const auto answer = script->submit(fields_of(submission_of(test)), on);
+        EXPECT_EQ(answer->status == 0, test.in.has_value()) << test.name;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, Agreement,
+                         testing::Values("minimal.yaml", "workstation.yaml", "criann.yaml",
+                                         "teaching.yaml"),
+                         [](const auto& chosen) {
+                             const std::string name = chosen.param;
+                             return name.substr(0, name.find('.'));
+                         });
+
+TEST(GeneratedLua, RootMayChangeWhatItLikes)
+{
+    const Policy policy = shipped("criann.yaml");
+    const auto script = *lua::load_submit_script(job_submit_lua(policy));
+    const ScriptFields job{{"partition", "calibration"}, {"time_limit", 60U}, {"user_name", "a"}};
+    EXPECT_EQ(script->modify(job, {{"time_limit", 6000U}}, 0)->status, 0);
+    EXPECT_NE(script->modify(job, {{"time_limit", 6000U}}, 1000)->status, 0);
+}
+
+TEST(GeneratedLua, TellsItsVersionToTheProbe)
+{
+    const Policy policy = shipped("criann.yaml");
+    const auto script = *lua::load_submit_script(job_submit_lua(policy));
+    const auto answer = script->submit({{"name", "gpuq-policy-probe"}}, {});
+    EXPECT_EQ(answer->status, 2002);
+    EXPECT_THAT(answer->words, testing::ElementsAre("gpuq-policy " + lua_version(policy)));
+    EXPECT_NE(lua_version(policy), lua_version(shipped("teaching.yaml")));
+}
+
+TEST(GeneratedLua, ATextOfAnyBytesStaysAText)
+{
+    Policy policy = shipped("criann.yaml");
+    policy.queues[0].access.ask->value = "\"]] .. os.exit() --\\ \x01\xff%s";
+    const auto script = *lua::load_submit_script(job_submit_lua(policy));
+    Submission job;
+    job.partition = "visu";
+    job.tres_per_node = "gres:gpu:1";
+    const auto answer = script->submit(fields_of(job), {});
+    EXPECT_EQ(answer->words, prefixed(decide(Rules(policy), job, {}).words));
+}
+
+} // namespace
+} // namespace gpuq::policy
