@@ -5,6 +5,7 @@
 #include "cli/verb.h"
 #include "core/descriptor.h"
 #include "embedded/cluster.h"
+#include "lua/submit_script.h"
 #include "posix/clock.h"
 #include "posix/host.h"
 #include "posix/random.h"
@@ -45,7 +46,7 @@ bool is_set(const std::string& name)
     return !variable_of_process(name).value_or("").empty();
 }
 
-Result<std::string> read_file(const std::string& path)
+Result<cli::TextFile> read_text_file(const std::string& path, std::size_t most)
 {
     // A FIFO without a writer would hold us up for ever.
     const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
@@ -58,13 +59,24 @@ Result<std::string> read_file(const std::string& path)
     if (::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) {
         return fail(Error::Kind::io, fmt::format("{} is not a file", path));
     }
+    if (static_cast<std::size_t>(facts.st_size) > most) {
+        return fail(Error::Kind::usage, fmt::format("{}: larger than {} KiB", path, most / 1024));
+    }
     std::string text(static_cast<std::size_t>(facts.st_size), '\0');
     const ssize_t size = ::pread(file.get(), text.data(), text.size(), 0);
     if (size < 0) {
         return fail(Error::Kind::io, fmt::format("{}: {}", path, std::strerror(errno)));
     }
     text.resize(static_cast<std::size_t>(size));
-    return text;
+    constexpr mode_t k_permissions = 07777;
+    return cli::TextFile{std::move(text), facts.st_uid, facts.st_mode & k_permissions};
+}
+
+Result<std::string> read_file(const std::string& path)
+{
+    constexpr std::size_t k_most = 1 << 20;
+    TRY_ASSIGN(cli::TextFile file, read_text_file(path, k_most));
+    return std::move(file.text);
 }
 
 /// The Slurm configuration to open; nothing: what libslurm itself would take.
@@ -174,6 +186,16 @@ public:
         auto path = std::filesystem::read_symlink("/proc/self/exe", error);
         return error ? Result<std::string>(fail(Error::Kind::io, "/proc/self/exe can't be read"))
                      : path.string();
+    }
+
+    Result<cli::TextFile> text_file(const std::string& path, std::size_t most) override
+    {
+        return read_text_file(path, most);
+    }
+
+    Result<std::unique_ptr<SubmitScript>> submit_script(const std::string& text) override
+    {
+        return lua::load_submit_script(text);
     }
 
     Result<SshKeyPair> new_ssh_key() override { return make_ssh_key(); }

@@ -9,8 +9,12 @@
 #include "ports/cluster.h"
 #include "ports/host.h"
 #include "ports/store.h"
+#include "ports/submit_script.h"
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,6 +22,12 @@
 #include <vector>
 
 namespace gpuq::cli {
+
+struct TextFile {
+    std::string text;
+    std::uint32_t owner = 0;
+    std::uint32_t mode = 0; ///< permission bits
+};
 
 /// The doors, each opened at its first use: `gpuq --help` opens none, `gpuq logs` no Slurm.
 /// References live as long as the object.
@@ -41,6 +51,10 @@ public:
     virtual Result<std::string> supervisor() = 0;
     /// Absolute path of this program, for a command line that somebody else executes.
     virtual Result<std::string> program() = 0;
+    /// A file of at most `most` bytes, and whose it is. `missing`, `io`; `usage` when it is larger.
+    virtual Result<TextFile> text_file(const std::string& path, std::size_t most) = 0;
+    /// A job_submit.lua, loaded into a Lua.
+    virtual Result<std::unique_ptr<SubmitScript>> submit_script(const std::string& text) = 0;
     /// A new key pair without a passphrase.
     virtual Result<SshKeyPair> new_ssh_key() = 0;
     /// Variables and configuration files (config.h).

@@ -12,6 +12,7 @@
 #include "cli/help_verb.h"
 #include "cli/logs_verb.h"
 #include "cli/ls_verb.h"
+#include "cli/policy_verb.h"
 #include "cli/rehearse_verb.h"
 #include "cli/report_verb.h"
 #include "cli/resume_verb.h"
@@ -32,10 +33,11 @@ namespace gpuq::cli {
 namespace {
 
 constexpr std::array k_verbs = {
-    &k_run_verb,    &k_shell_verb,    &k_attach_verb,  &k_logs_verb,       &k_ls_verb,
-    &k_free_verb,   &k_why_verb,      &k_show_verb,    &k_usage_verb,      &k_stop_verb,
-    &k_resume_verb, &k_rehearse_verb, &k_extend_verb,  &k_clean_verb,      &k_connect_verb,
-    &k_doctor_verb, &k_report_verb,   &k_cluster_verb, &k_completion_verb, &k_help_verb,
+    &k_run_verb,    &k_shell_verb,    &k_attach_verb, &k_logs_verb,    &k_ls_verb,
+    &k_free_verb,   &k_why_verb,      &k_show_verb,   &k_usage_verb,   &k_stop_verb,
+    &k_resume_verb, &k_rehearse_verb, &k_extend_verb, &k_clean_verb,   &k_connect_verb,
+    &k_doctor_verb, &k_report_verb,   &k_policy_verb, &k_cluster_verb, &k_completion_verb,
+    &k_help_verb,
 };
 
 constexpr std::array k_global_options = {
@@ -49,8 +51,8 @@ constexpr std::array k_global_options = {
     Option{'h', "help", "", "say what the verb does, and leave"},
 };
 
-constexpr std::array<std::string_view, 9> k_reserved_verbs = {
-    "profile", "top", "policy", "keepalive", "serve", "notebook", "reserve", "data", "exempt"};
+constexpr std::array<std::string_view, 8> k_reserved_verbs = {
+    "profile", "top", "keepalive", "serve", "notebook", "reserve", "data", "exempt"};
 
 } // namespace
 

@@ -4,8 +4,8 @@
 #include "policy/finding.h"
 #include "policy/policy.h"
 
-#include <compare>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace gpuq::policy {
@@ -19,7 +19,11 @@ std::vector<Finding> check(const Policy& policy);
 struct SlurmRelease {
     int year = 0;
     int month = 0;
-    auto operator<=>(const SlurmRelease&) const = default;
+
+    friend bool operator<(const SlurmRelease& one, const SlurmRelease& other)
+    {
+        return std::pair(one.year, one.month) < std::pair(other.year, other.month);
+    }
 };
 
 /// What follows from a policy under one release of Slurm: rules that it stores and ignores, rounds,

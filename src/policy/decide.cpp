@@ -174,7 +174,9 @@ Verdict judge(const Policy& policy, const Candidates& candidates, const Submissi
     for (const QueueRules* rules : candidates) {
         Answer answer = ask(*rules, job, asked);
         if (!answer.doors.empty()) {
-            return accepted(*rules, job, answer.doors);
+            Verdict verdict = accepted(*rules, job, answer.doors);
+            verdict.declined = std::move(reasons);
+            return verdict;
         }
         reasons.push_back(std::move(answer.why));
     }

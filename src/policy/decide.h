@@ -28,7 +28,8 @@ struct Verdict {
     std::string qos;                         ///< the same
     std::optional<std::uint32_t> time_limit; ///< minutes; only when it had none
     std::string reservation;                 ///< a course's; empty: as it came
-    std::vector<std::string> words; ///< to the user: why not, or what was decided in their place
+    std::vector<std::string> words;    ///< to the user: why not, or what was decided in their place
+    std::vector<std::string> declined; ///< why the queues before this one did not take it
     bool operator==(const Verdict&) const = default;
 };
 

@@ -29,6 +29,11 @@ public:
     std::vector<std::string> environment() override { return {}; }
     Result<std::string> supervisor() override { std::abort(); }
     Result<std::string> program() override { std::abort(); }
+    Result<TextFile> text_file(const std::string&, std::size_t) override { std::abort(); }
+    Result<std::unique_ptr<SubmitScript>> submit_script(const std::string&) override
+    {
+        std::abort();
+    }
     Result<SshKeyPair> new_ssh_key() override { std::abort(); }
     void choose_cluster(const std::string& name) override { chosen = name; }
 

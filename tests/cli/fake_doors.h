@@ -47,6 +47,17 @@ public:
     std::vector<std::string> environment() override { return {}; }
     Result<std::string> supervisor() override { return std::string("/gpuq-supervisor"); }
     Result<std::string> program() override { return std::string("/usr/bin/gpuq"); }
+    std::map<std::string, TextFile> files;
+    Result<TextFile> text_file(const std::string& path, std::size_t) override
+    {
+        const auto found = files.find(path);
+        return found == files.end() ? Result<TextFile>(fail(Error::Kind::missing, path + ": none"))
+                                    : found->second;
+    }
+    Result<std::unique_ptr<SubmitScript>> submit_script(const std::string&) override
+    {
+        return fail(Error::Kind::internal, "no Lua here");
+    }
     Result<SshKeyPair> new_ssh_key() override
     {
         ++ssh_keys_made;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/free_table.h"
 #include "cli/grants_text.h"
+#include "cli/policy_text.h"
 #include "cli/run_table.h"
 #include "cli/show_text.h"
 #include "cli/usage_text.h"
@@ -106,6 +107,24 @@ TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
                      {UseRow{{"a", "b", "c", "d"}, 1, 1}},
                      {}};
     EXPECT_EQ(told_of("gpuq usage"), members_of(usage_document(use)));
+}
+
+TEST(JsonMan, TellsWhatPolicyHas)
+{
+    EXPECT_EQ(told_of("gpuq policy check"), members_of(check_document({policy::Finding{}}, "p")));
+    policy::Policy policy;
+    policy.queues.push_back({});
+    policy.queues[0].name = "q";
+    policy.courses.push_back({});
+    const policy::Rules rules(policy);
+    Explanation explanation;
+    explanation.verdict.queue = "q";
+    EXPECT_EQ(told_of("gpuq policy explain"), members_of(explain_document(rules, explanation)));
+    TestReport report;
+    const policy::Case test;
+    report.cases.results.push_back({&test, true, ""});
+    report.cases.rules.push_back({});
+    EXPECT_EQ(told_of("gpuq policy test"), members_of(test_document(report)));
 }
 
 TEST(JsonMan, TellsWhatUsageLeftHas)

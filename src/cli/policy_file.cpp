@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/policy_file.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <vector>
+
+namespace gpuq::cli {
+namespace {
+
+constexpr const char* k_installed = "/etc/gpuq/policy.yaml";
+
+/// As sudo asks of sudoers(5): who could write it could give themselves every GPU.
+Result<void> check_owner(const std::string& path, const TextFile& file)
+{
+    constexpr std::uint32_t k_group_and_others_write = 022;
+    if (file.owner != 0) {
+        return fail(Error::Kind::denied,
+                    fmt::format("{} belongs to user {}, not to root: chown root {}", path,
+                                file.owner, path));
+    }
+    if ((file.mode & k_group_and_others_write) != 0) {
+        return fail(Error::Kind::denied,
+                    fmt::format("{} can be written by others than root (mode {:04o}): chmod 644 {}",
+                                path, file.mode, path));
+    }
+    return {};
+}
+
+} // namespace
+
+Result<LoadedPolicy> load_policy(Doors& doors, const std::optional<std::string>& path)
+{
+    const auto variable = doors.variable("GPUQ_POLICY");
+    LoadedPolicy loaded;
+    loaded.path = path ? *path : variable && !variable->empty() ? *variable : k_installed;
+    auto file = doors.text_file(loaded.path, policy::k_most_bytes);
+    if (!file) {
+        const bool none = file.error().kind == Error::Kind::missing && loaded.path == k_installed;
+        return none ? fail(Error::Kind::missing,
+                           fmt::format("there is no {}; name a policy: gpuq policy check FILE",
+                                       k_installed))
+                    : file.error();
+    }
+    if (loaded.path == k_installed) {
+        TRY(check_owner(loaded.path, *file));
+    }
+    TRY_ASSIGN(loaded.reading, policy::read_policy(file->text, loaded.path));
+    return loaded;
+}
+
+Result<LoadedPolicy> load_valid_policy(Doors& doors, const std::optional<std::string>& path)
+{
+    TRY_ASSIGN(LoadedPolicy loaded, load_policy(doors, path));
+    if (has_errors(loaded.reading.findings)) {
+        std::vector<std::string> lines;
+        for (const policy::Finding& finding : loaded.reading.findings) {
+            lines.push_back(to_line(finding, loaded.path));
+        }
+        return fail(Error::Kind::usage, fmt::format("{}", fmt::join(lines, "\n")));
+    }
+    return loaded;
+}
+
+} // namespace gpuq::cli

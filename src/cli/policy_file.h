@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "cli/verb.h"
+#include "policy/read.h"
+
+#include <optional>
+#include <string>
+
+namespace gpuq::cli {
+
+/// A policy and where it was found.
+struct LoadedPolicy {
+    std::string path;
+    policy::Reading reading;
+};
+
+/// The policy in `path`; else the one that $GPUQ_POLICY names; else /etc/gpuq/policy.yaml, which
+/// has to belong to root and be writable by no one else. `missing` without any.
+Result<LoadedPolicy> load_policy(Doors& doors, const std::optional<std::string>& path);
+
+/// The same, refusing one with errors: `usage` with all of them, a line each.
+Result<LoadedPolicy> load_valid_policy(Doors& doors, const std::optional<std::string>& path);
+
+} // namespace gpuq::cli

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/policy_verb.h"
+
+#include "cli/policy_file.h"
+#include "cli/policy_text.h"
+#include "cli/surroundings.h"
+#include "cli/table_output.h"
+#include "core/gpu_request.h"
+#include "core/nearest.h"
+#include "core/number.h"
+#include "core/walltime.h"
+#include "policy/check.h"
+#include "policy/lua.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+namespace gpuq::cli {
+namespace {
+
+using policy::Rules;
+using policy::SlurmRelease;
+using policy::Submission;
+using policy::Verdict;
+
+constexpr std::array k_options = {
+    Option{0, "policy", "FILE", "the policy; otherwise $GPUQ_POLICY, /etc/gpuq/policy.yaml"},
+    Option{0, "slurm", "RELEASE", "check: judge for this Slurm, as 23.11; otherwise the one here"},
+    Option{'t', "time", "TIME", "explain: how long"},
+    Option{'g', "gpus", "GPUS", "explain: GPUs per node: 2, k80:2"},
+    Option{'N', "nodes", "N", "explain: how many nodes"},
+    Option{'p', "queue", "QUEUE", "explain: this queue"},
+    Option{0, "user", "NAME", "explain: as this user; otherwise yourself"},
+    Option{'A', "account", "NAME", "explain: with this account"},
+};
+
+/// `policy check FILE`, or --policy FILE.
+Result<std::optional<std::string>> path_of(const Invocation& invocation)
+{
+    const auto& words = invocation.words;
+    const auto option = invocation.options.value("policy");
+    if (words.size() > 2 || (words.size() == 2 && option)) {
+        return fail(Error::Kind::usage, "one policy file at a time");
+    }
+    return words.size() == 2 ? std::optional(words[1]) : option;
+}
+
+Result<SlurmRelease> release_in(const std::string& text)
+{
+    const std::size_t point = text.find('.');
+    const auto year = whole_number(std::string_view(text).substr(0, point));
+    const std::string_view rest =
+        point == std::string::npos ? "" : std::string_view(text).substr(point + 1);
+    const auto month = whole_number(rest.substr(0, rest.find('.')));
+    if (!year || !month || *year > 99 || *month > 12) {
+        return fail(Error::Kind::usage, fmt::format("'{}' is no release of Slurm: 23.11", text));
+    }
+    return SlurmRelease{static_cast<int>(*year), static_cast<int>(*month)};
+}
+
+/// The release asked for, else the one that answers here; and a note when none does.
+Result<SlurmRelease> release_of(const Invocation& invocation, std::vector<policy::Finding>& notes)
+{
+    if (const auto text = invocation.options.value("slurm")) {
+        return release_in(*text);
+    }
+    constexpr SlurmRelease k_oldest{22, 5};
+    const auto cluster = invocation.doors.cluster();
+    const auto controller =
+        cluster ? (*cluster)->controller() : Result<Controller>(cluster.error());
+    if (controller) {
+        return release_in(controller->version);
+    }
+    notes.push_back({policy::Finding::Weight::note, 0, 0, "slurm-unknown",
+                     fmt::format("judged for Slurm {:02}.{:02}: none answers here ({})",
+                                 k_oldest.year, k_oldest.month, controller.error().text)});
+    return k_oldest;
+}
+
+Result<int> check(Invocation& invocation)
+{
+    TRY_ASSIGN(const auto path, path_of(invocation));
+    TRY_ASSIGN(LoadedPolicy loaded, load_policy(invocation.doors, path));
+    auto& findings = loaded.reading.findings;
+    if (!has_errors(findings)) {
+        TRY_ASSIGN(const SlurmRelease release, release_of(invocation, findings));
+        const auto more = consequences(loaded.reading.policy, release);
+        findings.insert(findings.end(), more.begin(), more.end());
+    }
+    TRY(print_text(invocation.globals.json
+                       ? report::json_document(check_document(findings, loaded.path))
+                       : check_text(findings, loaded.path)));
+    return has_errors(findings) ? 1 : 0;
+}
+
+Result<Submission> submission_in(const Options& options)
+{
+    Submission job;
+    job.user_name = options.value("user").value_or(user_name());
+    job.account = options.value("account").value_or("");
+    job.partition = options.value("queue");
+    if (const auto time = options.value("time")) {
+        TRY_ASSIGN(const std::chrono::minutes limit, parse_walltime(*time));
+        job.time_limit = static_cast<std::uint32_t>(limit.count());
+    }
+    const auto nodes = whole_number(options.value("nodes").value_or("1"));
+    if (!nodes || *nodes == 0 || *nodes > 65536) {
+        return fail(Error::Kind::usage, "-N: a number of nodes");
+    }
+    job.min_nodes = static_cast<std::uint32_t>(*nodes);
+    TRY_ASSIGN(const GpuRequest gpus, parse_gpu_request(options.value("gpus").value_or("1")));
+    if (gpus.min_memory_mib) {
+        return fail(Error::Kind::usage, "explain takes a model or a number of GPUs, no memory");
+    }
+    if (gpus.count > 0) {
+        job.tres_per_node = gpus.model ? fmt::format("gres:gpu:{}:{}", *gpus.model, gpus.count)
+                                       : fmt::format("gres:gpu:{}", gpus.count);
+    }
+    return job;
+}
+
+/// GPUs of the caller's running jobs in a queue; unknown when Slurm does not say, or of others.
+std::optional<int> held_in(const Invocation& invocation, const Rules& rules,
+                           const std::string& queue)
+{
+    const auto cluster = invocation.doors.cluster();
+    if (!cluster || invocation.options.has("user")) {
+        return std::nullopt;
+    }
+    const auto jobs = (*cluster)->own_jobs();
+    if (!jobs) {
+        return std::nullopt;
+    }
+    int held = 0;
+    for (const Job& job : *jobs) {
+        const auto* where = rules.of_partition(job.partition);
+        if (job.state == JobState::running && where != nullptr && where->queue->name == queue) {
+            held += job.gpus;
+        }
+    }
+    return held;
+}
+
+Result<int> explain(Invocation& invocation)
+{
+    if (invocation.words.size() > 1) {
+        return fail(Error::Kind::usage,
+                    fmt::format("'{}' is no option; the file: --policy FILE", invocation.words[1]));
+    }
+    Explanation explanation;
+    TRY_ASSIGN(explanation.job, submission_in(invocation.options));
+    TRY_ASSIGN(const LoadedPolicy loaded,
+               load_valid_policy(invocation.doors, invocation.options.value("policy")));
+    const Rules rules(loaded.reading.policy);
+    explanation.verdict = decide(rules, explanation.job, {});
+    if (explanation.verdict.outcome == Verdict::Outcome::refuse) {
+        explanation.helps = what_would_help(rules, explanation.job);
+    } else if (explanation.verdict.outcome == Verdict::Outcome::accept) {
+        explanation.held = held_in(invocation, rules, explanation.verdict.queue);
+    }
+    TRY(print_text(invocation.globals.json
+                       ? report::json_document(explain_document(rules, explanation))
+                       : explain_text(rules, explanation)));
+    return explanation.verdict.outcome == Verdict::Outcome::refuse
+               ? static_cast<int>(ExitStatus::refused)
+               : 0;
+}
+
+/// Where the generated script judges a test otherwise than `decide`.
+Result<std::vector<std::string>> differences(Doors& doors, const Rules& rules)
+{
+    TRY_ASSIGN(const auto script, doors.submit_script(job_submit_lua(rules.policy())));
+    std::vector<std::string> texts;
+    for (const policy::Case& test : rules.policy().tests) {
+        const auto on = test.course ? std::vector{*test.course} : std::vector<std::string>{};
+        const Submission job = submission_of(test);
+        const Verdict verdict = decide(rules, job, on);
+        TRY_ASSIGN(const ScriptAnswer answer, script->submit(fields_of(job), on));
+        const auto partition = answer.fields.find("partition");
+        const bool accepted = verdict.outcome == Verdict::Outcome::accept;
+        const bool same =
+            (answer.status == 0) == (verdict.outcome != Verdict::Outcome::refuse) &&
+            (!accepted || (partition != answer.fields.end() &&
+                           partition->second == decltype(partition->second)(fmt::format(
+                                                    "{}", fmt::join(verdict.partitions, ",")))));
+        if (!same) {
+            texts.push_back(fmt::format("{}: status {}, {}", test.name, answer.status,
+                                        fmt::join(answer.words, "; ")));
+        }
+    }
+    return texts;
+}
+
+Result<int> test(Invocation& invocation)
+{
+    TRY_ASSIGN(const auto path, path_of(invocation));
+    TRY_ASSIGN(const LoadedPolicy loaded, load_valid_policy(invocation.doors, path));
+    const Rules rules(loaded.reading.policy);
+    TestReport report;
+    report.cases = run_cases(rules);
+    TRY_ASSIGN(report.lua, differences(invocation.doors, rules));
+    TRY(print_text(invocation.globals.json ? report::json_document(test_document(report))
+                                           : test_text(rules, report)));
+    return is_complete(report) ? 0 : 1;
+}
+
+struct Part {
+    std::string_view name;
+    Result<int> (*run)(Invocation&);
+};
+constexpr std::array k_parts = {Part{"check", check}, Part{"explain", explain}, Part{"test", test}};
+
+Result<int> policy_verb(Invocation& invocation)
+{
+    std::vector<std::string> names;
+    for (const Part& part : k_parts) {
+        names.emplace_back(part.name);
+    }
+    const std::string word = invocation.words.empty() ? "" : invocation.words.front();
+    const auto part = std::find_if(k_parts.begin(), k_parts.end(),
+                                   [&](const Part& row) { return row.name == word; });
+    if (part == k_parts.end()) {
+        return fail(Error::Kind::usage,
+                    word.empty() ? fmt::format("policy: one of {}", fmt::join(names, ", "))
+                                 : fmt::format("policy: there is no '{}'{}; one of {}", word,
+                                               did_you_mean(word, names), fmt::join(names, ", ")));
+    }
+    return part->run(invocation);
+}
+
+} // namespace
+
+const Verb k_policy_verb{"policy", "gpuq policy check|explain|test [options] [FILE]",
+                         "rules of the GPU queues: check a file, ask it, try its own tests",
+                         policy_verb, k_options};
+
+} // namespace gpuq::cli

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "policy/cases.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace gpuq::policy {
+namespace {
+
+using Outcome = Verdict::Outcome;
+
+bool contains_part(const std::vector<std::string>& words, const std::string& part)
+{
+    return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+        return word.find(part) != std::string::npos;
+    });
+}
+
+CaseResult judge(const Case& test, const Verdict& verdict)
+{
+    switch (verdict.outcome) {
+    case Outcome::accept: {
+        const bool there = !test.course || verdict.reservation == *test.course;
+        return {&test, test.in == verdict.queue && there,
+                fmt::format("queue {}{}", verdict.queue,
+                            there ? "" : ", not on the nodes of the course")};
+    }
+    case Outcome::refuse:
+        return {&test, !test.in && contains_part(verdict.words, test.because),
+                fmt::format("refused: {}", fmt::join(verdict.words, "; "))};
+    case Outcome::outside:
+        break;
+    }
+    return {&test, false, "no job of this policy: it asks for no GPU and no queue of it"};
+}
+
+/// The rules of one queue, each with the sentence by which it turns a job away.
+std::vector<std::pair<RuleCount, std::string>> rules_of(const Rules::QueueRules& rules)
+{
+    const Queue& queue = *rules.queue;
+    const auto named = [&](std::string_view what) {
+        return fmt::format("queue {}: {}", queue.name, what);
+    };
+    std::vector<std::pair<RuleCount, std::string>> list;
+    list.push_back({{named("time"), queue.max_time.line, 0}, rules.say.time});
+    if (!queue.access.is_open()) {
+        list.push_back({{named("allow"), queue.access.line, 0}, rules.say.access});
+    }
+    if (queue.models) {
+        list.push_back({{named("models"), queue.models->line, 0}, rules.say.model});
+    }
+    if (queue.limits.job.gpus) {
+        list.push_back(
+            {{named("limits of a job, gpus"), queue.limits.job.gpus->line, 0}, rules.say.gpus});
+    }
+    if (queue.limits.job.nodes) {
+        list.push_back(
+            {{named("limits of a job, nodes"), queue.limits.job.nodes->line, 0}, rules.say.nodes});
+    }
+    return list;
+}
+
+} // namespace
+
+CaseReport run_cases(const Rules& rules)
+{
+    CaseReport report;
+    std::vector<Verdict> verdicts;
+    for (const Case& test : rules.policy().tests) {
+        const auto on = test.course ? std::vector{*test.course} : std::vector<std::string>{};
+        verdicts.push_back(decide(rules, submission_of(test), on));
+        report.results.push_back(judge(test, verdicts.back()));
+    }
+    const auto count = [&](auto&& meets) {
+        return static_cast<int>(std::count_if(verdicts.begin(), verdicts.end(), meets));
+    };
+    for (const Rules::QueueRules& queue : rules.queues()) {
+        const std::string& name = queue.queue->name;
+        report.rules.push_back(
+            {fmt::format("queue {}", name), queue.queue->line,
+             count([&](const Verdict& verdict) { return verdict.queue == name; })});
+        for (auto& row : rules_of(queue)) {
+            RuleCount& rule = row.first;
+            const std::string& sentence = row.second;
+            rule.tests = count([&](const Verdict& verdict) {
+                return contains_part(verdict.words, sentence) ||
+                       contains_part(verdict.declined, sentence);
+            });
+            report.rules.push_back(std::move(rule));
+        }
+    }
+    for (const Course& course : rules.policy().courses) {
+        report.rules.push_back(
+            {fmt::format("course {}", course.name), course.line,
+             count([&](const Verdict& verdict) { return verdict.reservation == course.name; })});
+    }
+    return report;
+}
+
+} // namespace gpuq::policy
