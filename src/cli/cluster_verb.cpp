@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/cluster_verb.h"
 
+#include "cli/policy_file.h"
 #include "cli/say.h"
 #include "core/number.h"
 #include "core/quote.h"
@@ -35,6 +36,7 @@ constexpr std::array k_options = {
     Option{0, "name", "NAME", "up: name of the cluster; default: local"},
     Option{0, "node-name", "NAME", "up: what node names start with; default: n"},
     Option{0, "cgroups", "WHEN", "up: confine jobs: auto, on or off"},
+    Option{0, "policy", "FILE", "up: partitions and limits as this policy says, on its nodes"},
     Option{0, "slurm-conf", "LINE", "up: a line for the end of slurm.conf; may be repeated"},
     Option{0, "purge", "", "down: remove its accounting and state too"},
 };
@@ -101,7 +103,12 @@ void tell(const Globals& globals, const std::string& sentence)
 
 Result<int> up(const Invocation& invocation, const std::string& dir)
 {
-    TRY_ASSIGN(const Wishes asked, wishes(invocation.options));
+    TRY_ASSIGN(Wishes asked, wishes(invocation.options));
+    if (const auto path = invocation.options.value("policy")) {
+        TRY(load_valid_policy(invocation.doors, *path));
+        TRY_ASSIGN(const TextFile file, invocation.doors.text_file(*path, policy::k_most_bytes));
+        asked.policy = file.text;
+    }
     TRY_ASSIGN(const embedded::UpReport report, embedded::up(dir, asked));
     const embedded::ClusterSpec& spec = report.state.spec;
     if (report.was_up) {
@@ -159,8 +166,8 @@ std::string json_of(const embedded::Status& status)
     }
     Json::Elements nodes;
     for (const embedded::NodeStatus& node : status.nodes) {
-        nodes.push_back(
-            Json::object({{"name", node.name}, {"state", node.state}, {"gpus", spec.gpus.size()}}));
+        nodes.push_back(Json::object(
+            {{"name", node.name}, {"state", node.state}, {"gpus", spec.gpus_on(node.name)}}));
     }
     return report::json_document({{"up", status.up},
                                   {"name", spec.name},
@@ -194,7 +201,7 @@ std::string text_of(const embedded::Status& status, Time now)
                                 : fmt::format("runs, pid {}", daemon.process.pid));
     }
     for (const embedded::NodeStatus& node : status.nodes) {
-        const std::size_t gpus = state.spec.gpus.size();
+        const std::size_t gpus = state.spec.gpus_on(node.name);
         text += fmt::format("{:<14}{}, {} {}\n", "node " + node.name, node.state, gpus,
                             gpus == 1 ? "GPU" : "GPUs");
     }

@@ -17,6 +17,11 @@ struct Places {
     std::string gres_conf() const { return dir + "/gres.conf"; }
     std::string cgroup_conf() const { return dir + "/cgroup.conf"; }
     std::string slurmdbd_conf() const { return dir + "/slurmdbd.conf"; }
+    /// What a policy makes lies where `gpuq policy apply` would put it.
+    std::string policy_dir() const { return dir + "/gpuq"; }
+    std::string policy_yaml() const { return policy_dir() + "/applied.yaml"; }
+    std::string policy_conf() const { return policy_dir() + "/policy.conf"; }
+    std::string job_submit_lua() const { return dir + "/job_submit.lua"; }
     std::string state_file() const { return dir + "/cluster.state"; }
     std::string lock_file() const { return dir + "/lock"; }
     std::string log_dir() const { return dir + "/log"; }

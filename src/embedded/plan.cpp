@@ -2,6 +2,7 @@
 #include "embedded/plan.h"
 
 #include "embedded/texts.h"
+#include "policy/read.h"
 
 #include <algorithm>
 #include <cctype>
@@ -107,6 +108,60 @@ Wishes merge(const Wishes& wishes, const ClusterSpec& former)
     return merged;
 }
 
+Result<NodesOfPolicy> nodes_of_policy(const std::string& text)
+{
+    TRY_ASSIGN(const policy::Reading reading, policy::read_policy(text, "policy"));
+    if (has_errors(reading.findings)) {
+        return refused(to_line(reading.findings.front(), "policy"));
+    }
+    NodesOfPolicy nodes;
+    for (const policy::Queue& queue : reading.policy.queues) {
+        const auto cpus = queue.cpus_per_gpu ? queue.cpus_per_gpu->value : 1;
+        const auto memory = queue.memory_per_gpu_mib ? queue.memory_per_gpu_mib->value : 0;
+        nodes.cpus_per_gpu = std::max(nodes.cpus_per_gpu, cpus);
+        nodes.memory_per_gpu = std::max(nodes.memory_per_gpu, memory);
+    }
+    if (reading.policy.pools.front().nodes.value == std::vector<std::string>{"ALL"}) {
+        return nodes;
+    }
+    nodes.pools = reading.policy.pools;
+    std::size_t count = 0;
+    for (const policy::Pool& pool : nodes.pools) {
+        count += pool.nodes.value.size();
+        if (pool.gpus.value.empty()) {
+            return refused(fmt::format("pool {} does not say which GPUs its nodes have (gpus: "
+                                       "k80:4): stand-ins need to know",
+                                       pool.name));
+        }
+    }
+    if (count > k_most_nodes) {
+        return refused(fmt::format("the policy has {} nodes; one machine plays at most {}", count,
+                                   k_most_nodes));
+    }
+    return nodes;
+}
+
+void use_pools(ClusterSpec& spec, const NodesOfPolicy& nodes,
+               const std::vector<GpuDevice>& stand_ins)
+{
+    for (const policy::Pool& pool : nodes.pools) {
+        std::vector<GpuDevice> gpus;
+        for (const policy::GpuCount& group : pool.gpus.value) {
+            for (int i = 0; i < group.count && gpus.size() < stand_ins.size(); ++i) {
+                gpus.push_back({group.model, stand_ins[gpus.size()].file});
+            }
+        }
+        for (const std::string& name : pool.nodes.value) {
+            spec.named.push_back({name, gpus});
+        }
+    }
+    spec.nodes = static_cast<int>(spec.named.size());
+    const auto most = stand_ins.size();
+    spec.cpus = std::max(spec.cpus, static_cast<int>(most) * nodes.cpus_per_gpu + k_spare_cpus);
+    spec.memory_mib =
+        std::max(spec.memory_mib, most * nodes.memory_per_gpu + k_stand_in_memory_per_gpu);
+}
+
 Result<ClusterSpec> plan(const Wishes& wishes, const MachineFacts& machine,
                          const std::vector<GpuDevice>& stand_ins)
 {
@@ -137,6 +192,14 @@ Result<ClusterSpec> plan(const Wishes& wishes, const MachineFacts& machine,
 
 std::string describe(const ClusterSpec& spec)
 {
+    if (!spec.named.empty()) {
+        std::size_t all = 0;
+        for (const NamedNode& node : spec.named) {
+            all += node.gpus.size();
+        }
+        return fmt::format("the {} nodes of its policy with {} GPUs (stand-ins)", spec.named.size(),
+                           all);
+    }
     const std::size_t gpus = spec.gpus.size();
     std::string text = spec.nodes == 1 ? "1 node" : fmt::format("{} nodes", spec.nodes);
     text += gpus == 1 ? " with 1 GPU" : fmt::format(" with {} GPUs", gpus);

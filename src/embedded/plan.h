@@ -3,6 +3,7 @@
 
 #include "core/result.h"
 #include "embedded/spec.h"
+#include "policy/policy.h"
 
 #include <cstdint>
 #include <optional>
@@ -20,6 +21,7 @@ struct Wishes {
     std::optional<std::string> model;
     std::optional<Confinement> confinement;
     std::vector<std::string> extra_lines; ///< of slurm.conf; replace the former ones
+    std::optional<std::string> policy;    ///< the text of one, without errors
 
     bool operator==(const Wishes&) const = default;
 };
@@ -37,6 +39,19 @@ struct MachineFacts {
 
 /// The wishes that give `former` again, under `wishes`.
 Wishes merge(const Wishes& wishes, const ClusterSpec& former);
+
+/// What a policy's nodes have to be like, as far as stand-ins are concerned.
+struct NodesOfPolicy {
+    std::vector<policy::Pool> pools; ///< empty: the policy is for all nodes, whichever
+    int cpus_per_gpu = 1;
+    std::uint64_t memory_per_gpu = 0; ///< MiB
+};
+/// `usage` for a policy with errors, and for pools that do not say what GPUs they have.
+Result<NodesOfPolicy> nodes_of_policy(const std::string& text);
+
+/// Gives every node of the pools its name, and of `stand_ins` as many as it has GPUs.
+void use_pools(ClusterSpec& spec, const NodesOfPolicy& nodes,
+               const std::vector<GpuDevice>& stand_ins);
 
 /// `usage` with a sentence for what can not be: names Slurm would not take, cgroups without root,
 /// no GPUs and none asked for. `stand_ins` are the devices for `wishes.gpus`.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,6 +13,13 @@ struct GpuDevice {
     std::string model;
     std::string file;
     bool operator==(const GpuDevice&) const = default;
+};
+
+/// A node with a name and GPUs of its own, as a policy has them.
+struct NamedNode {
+    std::string name;
+    std::vector<GpuDevice> gpus;
+    bool operator==(const NamedNode&) const = default;
 };
 
 /// How jobs are kept to their share.
@@ -34,8 +42,27 @@ struct ClusterSpec {
     Confinement confinement = Confinement::parents;
     std::string user = "root";              ///< SlurmUser
     std::vector<std::string> extra_lines{}; ///< appended to slurm.conf as they are
+    std::vector<NamedNode> named{};         ///< the nodes, when they are not all alike
+    bool policy = false;                    ///< partitions and limits are those of a policy
 
-    std::string node(int index) const { return node_prefix + std::to_string(index); }
+    std::string node(int index) const
+    {
+        return named.empty() ? node_prefix + std::to_string(index)
+                             : named.at(static_cast<std::size_t>(index)).name;
+    }
+    const std::vector<GpuDevice>& gpus_of(int index) const
+    {
+        return named.empty() ? gpus : named.at(static_cast<std::size_t>(index)).gpus;
+    }
+    std::size_t gpus_on(const std::string& host) const
+    {
+        for (const NamedNode& one : named) {
+            if (one.name == host) {
+                return one.gpus.size();
+            }
+        }
+        return gpus.size();
+    }
     bool operator==(const ClusterSpec&) const = default;
 };
 

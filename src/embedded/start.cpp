@@ -4,9 +4,14 @@
 #include "embedded/cluster.h"
 #include "embedded/folder.h"
 #include "embedded/machine.h"
+#include "embedded/process.h"
+#include "embedded/rules.h"
 #include "embedded/teardown.h"
 #include "embedded/texts.h"
 #include "embedded/tools.h"
+#include "policy/lua.h"
+#include "policy/objects.h"
+#include "policy/read.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -233,7 +238,9 @@ Result<void> account(const Start& start, std::vector<std::string> words)
     TRY_ASSIGN(const Finished done, ask(start.places, std::move(words), seconds(20)));
     const bool fine = done.status == 0 ||
                       done.output.find("Nothing new added") != std::string::npos ||
-                      done.output.find("already exists") != std::string::npos;
+                      done.output.find("already exists") != std::string::npos ||
+                      // of people of a policy who are not on this machine
+                      done.output.find("Nothing modified") != std::string::npos;
     if (!fine) {
         return fail(Error::Kind::internal, fmt::format("sacctmgr: {}", done.output));
     }
@@ -260,6 +267,42 @@ Result<void> start_controller(Start& start)
         const auto answer = ask(start.places, {"sinfo", "-h"}, seconds(5));
         return answer && answer->status == 0;
     });
+}
+
+Result<policy::Policy> kept_policy(const Places& places)
+{
+    TRY_ASSIGN(policy::Reading reading,
+               policy::read_policy(content_of(places.policy_yaml()), "policy.yaml"));
+    if (has_errors(reading.findings)) {
+        return fail(Error::Kind::usage, to_line(reading.findings.front(), places.policy_yaml()));
+    }
+    return std::move(reading.policy);
+}
+
+/// Accounting learns of GPUs from the first controller that has some; so the limits and then the
+/// partitions that name them come after it.
+Result<void> set_up_policy(const Start& start, const policy::Policy& policy)
+{
+    for (auto& words : accounting_commands(policy, start.state.spec.name)) {
+        TRY(account(start, std::move(words)));
+    }
+    TRY(write_file(start.places.policy_conf(), policy::slurm_conf_of(policy), 0644));
+    TRY_ASSIGN(const Finished done, ask(start.places, {"scontrol", "reconfigure"}, seconds(20)));
+    return done.status == 0 ? Result<void>()
+                            : fail(Error::Kind::io, "scontrol reconfigure: " + done.output);
+}
+
+/// The controller, and the first time under a policy what that makes.
+Result<void> start_controller_under_policy(Start& start)
+{
+    const Places& places = start.places;
+    if (!start.state.spec.policy || content_of(places.policy_conf()) != k_no_policy_yet) {
+        return start_controller(start);
+    }
+    TRY_ASSIGN(const policy::Policy policy, kept_policy(places));
+    TRY(write_file(places.job_submit_lua(), policy::job_submit_lua(policy), 0644));
+    TRY(start_controller(start));
+    return set_up_policy(start, policy);
 }
 
 /// A `*` means that the node has not reported.
@@ -363,7 +406,7 @@ Result<void> start_daemons(Start& start)
     TRY(start_munge(start));
     TRY(start_database(start));
     TRY(start_accounting(start));
-    TRY(start_controller(start));
+    TRY(start_controller_under_policy(start));
     return start_nodes(start);
 }
 

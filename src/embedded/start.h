@@ -22,6 +22,10 @@ private:
     sigset_t m_former{};
 };
 
+/// What stands for the partitions of a policy until they are made: no client takes an
+/// empty file, and no controller one without a partition.
+constexpr const char* k_no_policy_yet = "# not made yet\nPartitionName=none Nodes=ALL State=DOWN\n";
+
 /// A start on its way.
 struct Start {
     Places places;

@@ -37,6 +37,24 @@ bool read_gpu(std::string_view value, State& state)
     return !gpu.file.empty();
 }
 
+bool read_node(std::string_view value, State& state)
+{
+    state.spec.named.push_back({std::string(value), {}});
+    return !value.empty();
+}
+
+bool read_node_gpu(std::string_view value, State& state)
+{
+    if (state.spec.named.empty()) {
+        return false;
+    }
+    GpuDevice gpu;
+    gpu.file = next_word(value);
+    gpu.model = value;
+    state.spec.named.back().gpus.push_back(gpu);
+    return !gpu.file.empty();
+}
+
 bool read_daemon(std::string_view value, State& state)
 {
     Daemon daemon;
@@ -88,6 +106,9 @@ const Key k_keys[] = {
     {"user", [](auto value, auto& state) { return k_text(value, state.spec.user); }},
     {"slurm-conf",
      [](auto value, auto& state) { return k_text(value, state.spec.extra_lines.emplace_back()); }},
+    {"node", read_node},
+    {"node-gpu", read_node_gpu},
+    {"policy", [](auto value, auto& state) { return read_flag(value, state.spec.policy); }},
     {"controller-port",
      [](auto value, auto& state) { return read_number(value, state.ports.controller); }},
     {"accounting-port",
@@ -121,11 +142,14 @@ std::string to_text(const State& state)
         text += fmt::format("{} {}\n", key, value);
     };
     const auto flag = [](bool value) { return value ? "yes" : "no"; };
+    const auto gpu_text = [](const GpuDevice& gpu) {
+        return gpu.model.empty() ? gpu.file : gpu.file + " " + gpu.model;
+    };
     add("name", spec.name);
     add("node-prefix", spec.node_prefix);
     add("nodes", spec.nodes);
     for (const GpuDevice& gpu : spec.gpus) {
-        add("gpu", gpu.model.empty() ? gpu.file : gpu.file + " " + gpu.model);
+        add("gpu", gpu_text(gpu));
     }
     add("stand-ins", flag(spec.stand_ins));
     add("cpus", spec.cpus);
@@ -135,6 +159,15 @@ std::string to_text(const State& state)
     add("user", spec.user);
     for (const std::string& line : spec.extra_lines) {
         add("slurm-conf", line);
+    }
+    for (const NamedNode& node : spec.named) {
+        add("node", node.name);
+        for (const GpuDevice& gpu : node.gpus) {
+            add("node-gpu", gpu_text(gpu));
+        }
+    }
+    if (spec.policy) {
+        add("policy", flag(true));
     }
     add("controller-port", state.ports.controller);
     add("accounting-port", state.ports.accounting);

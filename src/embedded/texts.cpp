@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <set>
 
 namespace gpuq::embedded {
 namespace {
@@ -36,8 +37,8 @@ std::string tracking(Confinement confinement)
 std::string node_lines(const ClusterSpec& spec, const Ports& ports)
 {
     std::string text;
-    const std::string gres = gres_of(spec.gpus);
     for (int index = 0; index < spec.nodes; ++index) {
+        const std::string gres = gres_of(spec.gpus_of(index));
         text += fmt::format("NodeName={} NodeHostname=localhost NodeAddr=127.0.0.1 Port={} "
                             "CPUs={}{}{} RealMemory={}{}{} State=UNKNOWN\n",
                             spec.node(index), ports.nodes.at(static_cast<std::size_t>(index)),
@@ -45,6 +46,28 @@ std::string node_lines(const ClusterSpec& spec, const Ports& ports)
                             spec.memory_mib, gres.empty() ? "" : " Gres=", gres);
     }
     return text;
+}
+
+/// What accounting counts: GPUs, and with nodes of several models each of them too.
+std::string accounted(const ClusterSpec& spec)
+{
+    std::set<std::string> tres{"gres/gpu"};
+    for (const NamedNode& node : spec.named) {
+        for (const GpuDevice& gpu : node.gpus) {
+            tres.insert(gpu.model.empty() ? "gres/gpu" : "gres/gpu:" + gpu.model);
+        }
+    }
+    return fmt::format("{}", fmt::join(tres, ","));
+}
+
+/// What a policy requires of slurm.conf; the rest is in the file that is made of it.
+std::string policy_lines(const ClusterSpec& spec, const Places& places)
+{
+    return fmt::format("AccountingStorageEnforce=associations,limits,qos,safe\n"
+                       "JobSubmitPlugins=lua\n"
+                       "DefMemPerCPU={}\n"
+                       "include {}\n",
+                       share_of(spec).memory_per_cpu, places.policy_conf());
 }
 
 std::string partition_lines(const ClusterSpec& spec)
@@ -101,7 +124,7 @@ std::string slurm_conf(const ClusterSpec& spec, const Ports& ports, const Places
         "ReturnToService=2\n"
         "SlurmdParameters=config_overrides\n"
         "SchedulerType=sched/backfill\n"
-        "SchedulerParameters=batch_sched_delay=0\n"
+        "SchedulerParameters=batch_sched_delay=0{scheduler}\n"
         "SelectType=select/cons_tres\n"
         "SelectTypeParameters=CR_Core_Memory\n"
         "GresTypes=gpu\n"
@@ -110,9 +133,11 @@ std::string slurm_conf(const ClusterSpec& spec, const Ports& ports, const Places
         "AccountingStorageHost=127.0.0.1\n"
         "AccountingStoragePort={accounting}\n"
         "AccountingStoragePass={munge}\n"
-        "AccountingStorageTRES=gres/gpu\n"
+        "AccountingStorageTRES={tres}\n"
         "AccountingStoreFlags=job_comment\n",
         fmt::arg("name", spec.name),
+        fmt::arg("scheduler", spec.policy ? ",bf_continue,bf_one_resv_per_job" : ""),
+        fmt::arg("tres", accounted(spec)),
         fmt::arg("clients", clients == ClientsListen::on_loopback
                                 ? "CommunicationParameters=NoInAddrAny,NoCtldInAddrAny\n"
                                 : ""),
@@ -120,7 +145,8 @@ std::string slurm_conf(const ClusterSpec& spec, const Ports& ports, const Places
         fmt::arg("munge", places.munge_socket()), fmt::arg("state", places.controller_state()),
         fmt::arg("spool", places.spool()), fmt::arg("run", places.private_dir()),
         fmt::arg("log", places.log_dir()), fmt::arg("accounting", ports.accounting));
-    text += tracking(spec.confinement) + node_lines(spec, ports) + partition_lines(spec);
+    text += tracking(spec.confinement) + node_lines(spec, ports);
+    text += spec.policy ? policy_lines(spec, places) : partition_lines(spec);
     for (const std::string& line : spec.extra_lines) {
         text += line + "\n";
     }
@@ -131,7 +157,7 @@ std::string gres_conf(const ClusterSpec& spec)
 {
     std::string text = "AutoDetect=off\n";
     for (int index = 0; index < spec.nodes; ++index) {
-        for (const GpuDevice& gpu : spec.gpus) {
+        for (const GpuDevice& gpu : spec.gpus_of(index)) {
             const std::string type = gpu.model.empty() ? "" : " Type=" + gpu.model;
             text +=
                 fmt::format("NodeName={} Name=gpu{} File={}\n", spec.node(index), type, gpu.file);

@@ -2,6 +2,7 @@
 #include "embedded/cluster.h"
 #include "embedded/folder.h"
 #include "embedded/machine.h"
+#include "embedded/process.h"
 #include "embedded/start.h"
 #include "embedded/teardown.h"
 #include "embedded/tools.h"
@@ -61,6 +62,28 @@ Result<MachineFacts> look_at_machine(const Places& places)
     return facts;
 }
 
+/// Keeps the policy, and marks what is to be made of it as not made yet. The mark has to be there:
+/// slurm.conf includes it, and no client of Slurm's goes without.
+Result<void> keep_policy(const Places& places, const Wishes& wishes)
+{
+    if (!wishes.policy) {
+        return {};
+    }
+    TRY(make_dir(places.policy_dir(), 0755));
+    TRY(write_file(places.policy_yaml(), *wishes.policy, 0644));
+    return write_file(places.policy_conf(), k_no_policy_yet, 0644);
+}
+
+/// Of one node.
+int most_gpus(const NodesOfPolicy& nodes)
+{
+    int most = 0;
+    for (const policy::Pool& pool : nodes.pools) {
+        most = std::max(most, pool.gpus_per_node());
+    }
+    return most;
+}
+
 Result<ClusterSpec> decide(const Places& places, const Wishes& wishes, const State* former)
 {
     TRY_ASSIGN(const MachineFacts machine, look_at_machine(places));
@@ -68,11 +91,27 @@ Result<ClusterSpec> decide(const Places& places, const Wishes& wishes, const Sta
     if (!all.confinement && machine.cgroups && places.dir == k_machine_dir) {
         all.confinement = Confinement::cgroups;
     }
+    const bool ruled = wishes.policy || (former && former->spec.policy);
+    NodesOfPolicy nodes;
+    if (ruled) {
+        TRY_ASSIGN(nodes, nodes_of_policy(wishes.policy ? *wishes.policy
+                                                        : content_of(places.policy_yaml())));
+        if (!nodes.pools.empty() && (wishes.gpus || wishes.nodes || wishes.model)) {
+            return fail(Error::Kind::usage, "the policy says which nodes there are and what they "
+                                            "have: leave out --gpus, --model and --nodes");
+        }
+        all.gpus = nodes.pools.empty() ? all.gpus : most_gpus(nodes);
+        all.model = nodes.pools.empty() ? all.model : std::nullopt;
+    }
     std::vector<GpuDevice> stand_ins;
     if (all.gpus) {
         TRY_ASSIGN(stand_ins, stand_in_gpus(*all.gpus, all.model.value_or(""), places.devices()));
     }
-    TRY_ASSIGN(const ClusterSpec spec, plan(all, machine, stand_ins));
+    TRY_ASSIGN(ClusterSpec spec, plan(all, machine, stand_ins));
+    spec.policy = ruled;
+    if (!nodes.pools.empty()) {
+        use_pools(spec, nodes, stand_ins);
+    }
     if (former && former->spec.name != spec.name) {
         return fail(Error::Kind::usage,
                     fmt::format("{0} holds the accounting of cluster '{1}', not of '{2}'; "
@@ -90,8 +129,11 @@ std::ptrdiff_t count_living(const State& state)
 }
 
 /// Nothing asked, or nothing else than what is there.
-bool asks_for(const Wishes& wishes, const ClusterSpec& spec)
+bool asks_for(const Wishes& wishes, const ClusterSpec& spec, const Places& places)
 {
+    if (wishes.policy) {
+        return spec.policy && content_of(places.policy_yaml()) == *wishes.policy;
+    }
     const Wishes same = merge({}, spec);
     return merge(wishes, spec) == same;
 }
@@ -156,6 +198,7 @@ Result<UpReport> start_anew(Start& start, const Wishes& wishes, const State* for
 {
     TRY_ASSIGN(start.state.spec, decide(start.places, wishes, former));
     TRY(check_room(start.places.dir));
+    TRY(keep_policy(start.places, wishes));
     if (former) {
         TRY(clean_up_after(*former, start.places));
         start.state.ports = former->ports;
@@ -184,6 +227,7 @@ Result<UpReport> start_by_systemd(const Places& places, const Wishes& wishes, co
     State state = former ? *former : State{};
     TRY_ASSIGN(state.spec, decide(places, wishes, former));
     TRY(check_room(places.dir));
+    TRY(keep_policy(places, wishes));
     state.up = false;
     TRY(write_state(places, state));
     lock.reset();
@@ -212,7 +256,7 @@ Result<UpReport> up(const std::string& dir, const Wishes& wishes)
     const HeldSignals held;
     const bool alive =
         former && former->up && former->boot == boot_id() && count_living(*former) > 0;
-    if (alive && !asks_for(wishes, former->spec)) {
+    if (alive && !asks_for(wishes, former->spec, start.places)) {
         return asks_for_another(start.places, former->spec);
     }
     const State* const last = former ? &*former : nullptr;

@@ -36,6 +36,45 @@ Wishes wishing(int gpus)
     return wishes;
 }
 
+TEST(NodesOfPolicy, HaveTheNamesAndGpusOfItsPools)
+{
+    const auto nodes =
+        nodes_of_policy("version: 1\npools:\n  a: {nodes: 'g[1-2]', gpus: 'k80:2,p100:1'}\n"
+                        "  b: {nodes: v1, gpus: 1}\n"
+                        "queues: {q: {time: 2h, pools: [a, b], per_gpu: {cpus: 4, memory: 8G}}}\n");
+    ASSERT_TRUE(nodes) << nodes.error().text;
+    ClusterSpec spec;
+    use_pools(spec, *nodes, stand_ins(3, ""));
+    const std::vector<GpuDevice> three{
+        {"k80", "/dev/tty0"}, {"k80", "/dev/tty1"}, {"p100", "/dev/tty2"}};
+    EXPECT_EQ(spec.named,
+              (std::vector<NamedNode>{{"g1", three}, {"g2", three}, {"v1", {{"", "/dev/tty0"}}}}));
+    EXPECT_EQ(spec.nodes, 3);
+    EXPECT_EQ(spec.node(2), "v1");
+    EXPECT_EQ(spec.gpus_on("g2"), 3U);
+    EXPECT_GE(spec.cpus, 12);
+    EXPECT_GE(spec.memory_mib, 3U * 8 * 1024);
+    EXPECT_EQ(describe(spec), "the 3 nodes of its policy with 7 GPUs (stand-ins)");
+}
+
+TEST(NodesOfPolicy, HaveToBeKnownUnlessTheyAreAllNodes)
+{
+    EXPECT_TRUE(nodes_of_policy("version: 1\npools: {a: {nodes: ALL}}\n"
+                                "queues: {q: {time: 2h, pools: a}}\n")
+                    ->pools.empty());
+    EXPECT_THAT(nodes_of_policy("version: 1\npools: {a: {nodes: n1}}\n"
+                                "queues: {q: {time: 2h, pools: a}}\n")
+                    .error()
+                    .text,
+                HasSubstr("pool a does not say which GPUs"));
+    EXPECT_THAT(nodes_of_policy("version: 1\npools: {a: {nodes: 'n[1-65]', gpus: 1}}\n"
+                                "queues: {q: {time: 2h, pools: a}}\n")
+                    .error()
+                    .text,
+                HasSubstr("65 nodes; one machine plays at most 64"));
+    EXPECT_FALSE(nodes_of_policy("version: 1\n"));
+}
+
 TEST(Plan, GivesAStandInNodeEnoughForAllItsGpusAtOnce)
 {
     Wishes wishes = wishing(64);

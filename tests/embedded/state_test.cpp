@@ -16,6 +16,8 @@ State some_state()
     state.spec.topology = "Boards=1 SocketsPerBoard=2";
     state.spec.confinement = Confinement::cgroups;
     state.spec.extra_lines = {"KillWait=5", "MaxJobCount=20000"};
+    state.spec.named = {{"gpu01", {{"k80", "/dev/tty0"}, {"", "/dev/tty1"}}}, {"cpu01", {}}};
+    state.spec.policy = true;
     state.ports = {20001, 20002, {20003, 20004}};
     state.run = "/tmp/gpuq-cluster-abc";
     state.boot = "b0";
@@ -45,6 +47,7 @@ TEST(State, NamesTheLineItDoesNotUnderstand)
          {"", "gpuq-cluster 2\n", "nonsense", "gpuq-cluster 1\nnodes two\n",
           "gpuq-cluster 1\nnodes 2x\n", "gpuq-cluster 1\nnosuch 1\n", "gpuq-cluster 1\nup maybe\n",
           "gpuq-cluster 1\ndaemon munged\n", "gpuq-cluster 1\ndaemon munged 1 x\n",
+          "gpuq-cluster 1\nnode-gpu /dev/tty0\n", "gpuq-cluster 1\npolicy maybe\n",
           "gpuq-cluster 1\ngpu \n", "gpuq-cluster 1\nnodes 99999999999\n"}) {
         EXPECT_FALSE(parse_state(text)) << text;
     }

@@ -95,6 +95,22 @@ TEST(SlurmConf, OfANodeWithoutGpusNamesNone)
     EXPECT_THAT(text, Not(HasSubstr("DefMemPerGPU")));
 }
 
+TEST(SlurmConf, UnderAPolicyHasWhatThatRequiresAndIncludesTheRest)
+{
+    ClusterSpec spec = two_nodes();
+    spec.policy = true;
+    spec.named = {{"g1", {{"k80", "/dev/tty0"}}}, {"v1", {{"v100", "/dev/tty0"}}}};
+    const std::string text = slurm_conf(spec, k_ports, k_places, ClientsListen::anywhere);
+    EXPECT_THAT(text, HasSubstr("NodeName=g1 "));
+    EXPECT_THAT(text, HasSubstr("Gres=gpu:v100:1"));
+    EXPECT_THAT(text, HasSubstr("JobSubmitPlugins=lua\n"));
+    EXPECT_THAT(text, HasSubstr("AccountingStorageEnforce=associations,limits,qos,safe\n"));
+    EXPECT_THAT(text, HasSubstr("AccountingStorageTRES=gres/gpu,gres/gpu:k80,gres/gpu:v100\n"));
+    EXPECT_THAT(text, HasSubstr("bf_one_resv_per_job\n"));
+    EXPECT_THAT(text, HasSubstr("include " + k_places.policy_conf() + "\n"));
+    EXPECT_THAT(text, Not(HasSubstr("PartitionName")));
+}
+
 TEST(GresConf, NamesADevicePerGpuAndNode)
 {
     EXPECT_EQ(gres_conf(two_nodes()), "AutoDetect=off\n"

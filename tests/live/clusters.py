@@ -107,8 +107,9 @@ class Cluster:
         return done
 
     def up(self, gpus=4, nodes=1, model="k80", lines=(), options=()):
-        words = ["--gpus", gpus, "--nodes", nodes, *options]
-        words += ["--model", model] if model else []
+        words = [*options]
+        for name, value in (("--gpus", gpus), ("--nodes", nodes), ("--model", model)):
+            words += [name, value] if value else []
         for line in lines:
             words += ["--slurm-conf", line]
         return self.cluster("up", *map(str, words))
