@@ -14,14 +14,17 @@
 
 namespace gpuq {
 
-/// A Slurm partition as a door to nodes.
+/// A Slurm partition as a door to nodes. The further partitions of a queue of a gpuq policy, which
+/// lead to its other pools, are none: their nodes are the queue's.
 struct Partition {
     std::string name;
     std::optional<std::chrono::minutes> max_time; ///< nullopt: no limit
     std::optional<std::chrono::minutes> default_time;
     bool is_default = false;
     bool up = true;
-    std::string nodes;             ///< Slurm's host list expression
+    bool ruled = false; ///< a queue of a gpuq policy: several may be named, the first that takes a
+                        ///< job gets it (man gpuq-policy(5))
+    std::string nodes;  ///< Slurm's host list expression
     std::optional<int> most_nodes; ///< that one job can have; nullopt: not known
     std::string submit_hosts;      ///< AllocNodes, as written: who may submit; empty: any host
 };

@@ -200,6 +200,28 @@ Result<const Partition*> choose_queue(const AskedFor& asked, const Partitions& p
     return longest_of(partitions) == nullptr ? error : without_checkpoints(error);
 }
 
+/// What is asked of Slurm as a queue. Of a policy's queues, all that would hold the run, the
+/// smallest first: who may use which is the policy's to say, and the first that takes it gets it.
+std::string queue_text(const AskedFor& asked, const Partitions& partitions, const Partition& queue)
+{
+    if (asked.queue || !queue.ruled) {
+        return queue.name;
+    }
+    std::vector<const Partition*> fitting;
+    for (const Partition& other : partitions) {
+        if (other.ruled && other.up && !goes_before(other, queue)) {
+            fitting.push_back(&other);
+        }
+    }
+    std::stable_sort(fitting.begin(), fitting.end(),
+                     [](const Partition* a, const Partition* b) { return goes_before(*a, *b); });
+    std::vector<std::string> names;
+    for (const Partition* other : fitting) {
+        names.push_back(other->name);
+    }
+    return fmt::format("{}", fmt::join(names, ","));
+}
+
 /// The chain of a run, where it needs one or asks for one.
 Result<std::optional<Chain>> choose_chain(const AskedFor& asked, const Partition& queue,
                                           minutes walltime, const Knowledge& known)
@@ -383,8 +405,10 @@ std::string summary_of(const AskedFor& asked, const Request& request, const JobS
         spec.nodes == 1 ? "" : fmt::format(" on each of {} nodes", spec.nodes);
     const std::string tail =
         defaults.empty() ? "" : fmt::format(" (default: {})", fmt::join(defaults, ", "));
-    return fmt::format("{}{} for {} in queue {}{}{}", gpus, nodes, time, spec.partition,
-                       links_text(request), tail);
+    const bool several = spec.partition.find(',') != std::string::npos;
+    return fmt::format("{}{} for {} in {} {}{}{}", gpus, nodes, time,
+                       several && !asked.queue ? "the first that takes it of" : "queue",
+                       spec.partition, links_text(request), tail);
 }
 
 } // namespace
@@ -401,7 +425,8 @@ Result<Plan> plan(const AskedFor& asked, const Partitions& partitions,
     const Knowledge known = knowledge_of(program, surroundings);
     TRY_ASSIGN(const Partition* queue,
                choose_queue(asked, partitions, may_be_chained(asked, known)));
-    if (const int nodes = asked.nodes.value_or(1); !has_nodes(*queue, nodes)) {
+    const bool chosen_by_policy = queue->ruled && !asked.queue;
+    if (const int nodes = asked.nodes.value_or(1); !has_nodes(*queue, nodes) && !chosen_by_policy) {
         return too_many_nodes(partitions, *queue, nodes);
     }
     Request request;
@@ -411,7 +436,7 @@ Result<Plan> plan(const AskedFor& asked, const Partitions& partitions,
     request.program = program;
     request.name = asked.name ? *asked.name : default_name(asked.program.front());
     request.work_dir = surroundings.work_dir;
-    request.queue = queue->name;
+    request.queue = queue_text(asked, partitions, *queue);
     request.gpus = asked.gpus.value_or(GpuRequest{});
     request.nodes = asked.nodes.value_or(1);
     request.cpus = asked.cpus;

@@ -40,9 +40,11 @@ bool needs_nodes(const AskedFor& asked);
 
 /// Fills in every default.
 ///
-/// Without `-p` the queue follows from `-t`: of those that are up and hold it, the one with the
-/// smallest limit, the cluster's default one when two are equal. Without either: the default queue,
-/// else the smallest. Without `-t`: the queue's default time, else its limit.
+/// Where a gpuq policy rules, without `-p`, all of its queues that hold `-t` are asked for, the
+/// smallest first: the policy gives the run to the first that takes it.
+/// Else without `-p` the queue follows from `-t`: of those that are up and hold it, the one with
+/// the smallest limit, the cluster's default one when two are equal. Without either: the default
+/// queue, else the smallest. Without `-t`: the queue's default time, else its limit.
 ///
 /// A time beyond the queue's limit makes a chain of links (man gpuq-chain), without `-p` in the
 /// queue with the largest limit, when the program is known to save checkpoints: it says where

@@ -30,6 +30,7 @@ json to_json(const Partition& partition)
             {"default_minutes", minutes_of(partition.default_time)},
             {"default", partition.is_default},
             {"up", partition.up},
+            {"ruled", partition.ruled},
             {"nodes", partition.nodes},
             {"most_nodes", partition.most_nodes ? json(*partition.most_nodes) : json()}};
 }
@@ -42,6 +43,7 @@ Partition partition_in(const json& value)
     partition.default_time = minutes_in(value.at("default_minutes"));
     partition.is_default = value.at("default").get<bool>();
     partition.up = value.at("up").get<bool>();
+    partition.ruled = value.value("ruled", false);
     partition.nodes = value.at("nodes").get<std::string>();
     if (const json& most = value.at("most_nodes"); !most.is_null()) {
         partition.most_nodes = most.get<int>();

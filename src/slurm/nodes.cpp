@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -63,6 +64,15 @@ std::optional<std::chrono::minutes> minutes_of(std::uint32_t minutes)
     return std::chrono::minutes(minutes);
 }
 
+/// The queue of a gpuq policy that a partition belongs to, by its only QOS; empty: none.
+std::string queue_of(const partition_info_t& info)
+{
+    constexpr std::string_view k_ours = "gpuq_";
+    const std::string qos = text(info.allow_qos);
+    return qos.starts_with(k_ours) && qos.find(',') == std::string::npos ? qos.substr(k_ours.size())
+                                                                         : "";
+}
+
 Partition partition_of(const partition_info_t& info)
 {
     Partition partition;
@@ -75,14 +85,42 @@ Partition partition_of(const partition_info_t& info)
     // max_nodes is INFINITE when there is no limit.
     partition.most_nodes = static_cast<int>(std::min(info.total_nodes, info.max_nodes));
     partition.submit_hosts = text(info.allow_alloc_nodes);
+    partition.ruled = queue_of(info) == partition.name;
     return partition;
+}
+
+/// Partitions that are ways of a queue into further pools, and the queue.
+using Inner = std::map<std::string, std::string>;
+
+Inner inner_of(const partition_info_msg_t& message)
+{
+    Inner inner;
+    for (std::uint32_t i = 0; i < message.record_count; ++i) {
+        const partition_info_t& info = message.partition_array[i];
+        const std::string queue = queue_of(info);
+        if (!queue.empty() && queue != text(info.name)) {
+            inner[text(info.name)] = queue;
+        }
+    }
+    return inner;
 }
 
 std::vector<Partition> partitions_in(const partition_info_msg_t& message)
 {
+    const Inner inner = inner_of(message);
     std::vector<Partition> partitions;
+    std::map<std::string, int> most;
     for (std::uint32_t i = 0; i < message.record_count; ++i) {
-        partitions.push_back(partition_of(message.partition_array[i]));
+        Partition partition = partition_of(message.partition_array[i]);
+        const auto of = inner.find(partition.name);
+        int& nodes = most[of == inner.end() ? partition.name : of->second];
+        nodes = std::max(nodes, partition.most_nodes.value_or(0));
+        if (of == inner.end()) {
+            partitions.push_back(std::move(partition));
+        }
+    }
+    for (Partition& partition : partitions) {
+        partition.most_nodes = most[partition.name];
     }
     return partitions;
 }
@@ -135,12 +173,26 @@ std::vector<std::string> split(const std::string& list)
     return names;
 }
 
-Node node_of(const node_info_t& info)
+/// The node's queues, each once.
+std::vector<std::string> queues_of(const node_info_t& info, const Inner& inner)
+{
+    std::vector<std::string> queues;
+    for (const std::string& name : split(text(info.partitions))) {
+        const auto of = inner.find(name);
+        const std::string& queue = of == inner.end() ? name : of->second;
+        if (std::find(queues.begin(), queues.end(), queue) == queues.end()) {
+            queues.push_back(queue);
+        }
+    }
+    return queues;
+}
+
+Node node_of(const node_info_t& info, const Inner& inner)
 {
     Node node;
     node.name = text(info.name);
     node.gpus = gpus_of(info);
-    node.partitions = split(text(info.partitions));
+    node.partitions = queues_of(info, inner);
     node.up = is_up(info.node_state);
     node.cpus = info.cpus;
     node.memory_mib = info.real_memory;
@@ -183,10 +235,11 @@ Result<Inventory> SlurmCluster::inventory()
     TRY_ASSIGN(const slurm::Partitions partitions, slurm::load_partitions());
     TRY_ASSIGN(const slurm::Nodes message, slurm::load_nodes(SHOW_DETAIL | SHOW_MIXED));
     slurm_populate_node_partitions(message.get(), partitions.get());
+    const slurm::Inner inner = slurm::inner_of(*partitions);
     Inventory inventory{slurm::partitions_in(*partitions), {}};
     for (std::uint32_t i = 0; i < message->record_count; ++i) {
         if (message->node_array[i].name != nullptr) { // an unused place in the table
-            inventory.nodes.push_back(slurm::node_of(message->node_array[i]));
+            inventory.nodes.push_back(slurm::node_of(message->node_array[i], inner));
         }
     }
     return inventory;

@@ -24,8 +24,8 @@ protected:
     {
         ::setenv("TZ", "UTC", 1);
         ::tzset();
-        m_doors.slurm.queues = {Partition{"short", 2h, {}, true, true, ""},
-                                Partition{"long", 48h, {}, false, true, ""}};
+        m_doors.slurm.queues = {Partition{"short", 2h, {}, true, true, false, ""},
+                                Partition{"long", 48h, {}, false, true, false, ""}};
         add_node("n0", "k80", 4, 0);
         add_node("n1", "k80", 4, 1);
     }

@@ -28,8 +28,8 @@ protected:
     {
         ::setenv("TZ", "UTC", 1);
         ::tzset();
-        m_doors.slurm.queues = {Partition{"gpu", 2h, {}, true, true, ""},
-                                Partition{"long", 48h, {}, false, true, ""}};
+        m_doors.slurm.queues = {Partition{"gpu", 2h, {}, true, true, false, ""},
+                                Partition{"long", 48h, {}, false, true, false, ""}};
         Node node;
         node.name = "n0";
         node.gpus = {NodeGpus{"k80", 4, 1}};

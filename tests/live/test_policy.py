@@ -3,6 +3,7 @@
 
 Several users take part, so these tests are root's.
 """
+import json
 import os
 import pathlib
 import pwd
@@ -262,3 +263,16 @@ def test_the_shipped_policies_start(name, people):
         assert job, said
         until(cluster, job, "RUNNING", 30)
         assert cluster.job(job)["QOS"].startswith("gpuq_")
+
+
+def test_gpuq_asks_for_the_queues_and_the_policy_chooses(ruled, people):
+    """lab and guest hold ten minutes too: who may not use them is given the first that takes it."""
+    with short_folder() as home:
+        os.chown(home, people["ben"].pw_uid, people["ben"].pw_gid)
+        ben = Person(ruled, home, people["ben"])
+        for time_limit, queue in (("2h", "calibration"), ("10h", "long")):
+            done = ben.gpuq("run", "-t", time_limit, "--", "sh", "-c", "echo $SLURM_JOB_PARTITION")
+            assert done.stdout.split(",")[0].strip() == queue, done.stderr
+        free = json.loads(ben.gpuq("free", "--json").stdout)
+        names = {row["name"] for row in free["queues"]}
+        assert names == {"lab", "calibration", "guest", "long"}, free

@@ -11,7 +11,8 @@ std::shared_ptr<Cluster> two_nodes()
 {
     auto cluster = std::make_shared<fakes::FakeCluster>();
     cluster->runs_steps = true;
-    cluster->queues = {Partition{"calibration", {}, {}, /*is_default=*/true, true, "n[0-1]"}};
+    cluster->queues = {
+        Partition{"calibration", {}, {}, /*is_default=*/true, true, false, "n[0-1]"}};
     for (const char* name : {"n0", "n1"}) {
         Node node;
         node.name = name;

@@ -26,8 +26,8 @@ Node node(const std::string& name, int total, std::optional<int> in_use,
 
 std::vector<Partition> queues()
 {
-    return {Partition{"long", 48h, {}, false, true, ""},
-            Partition{"short", 2h, {}, true, true, ""}};
+    return {Partition{"long", 48h, {}, false, true, false, ""},
+            Partition{"short", 2h, {}, true, true, false, ""}};
 }
 
 Job running(std::uint32_t id, const std::string& node, int gpus, std::optional<Time> ends_at)
@@ -76,7 +76,7 @@ TEST(GpuPools, DoNotCallFreeWhatNobodyCouldHave)
     Node closed = node("n2", 4, 0);
     closed.partitions = {"closed"};
     auto partitions = queues();
-    partitions.push_back({"closed", {}, {}, false, /*up=*/false, ""});
+    partitions.push_back({"closed", {}, {}, false, /*up=*/false, false, ""});
     const auto pools = gpu_pools({partitions, {reserved, without_cores, closed}});
     EXPECT_EQ(pools, (std::vector<GpuPool>{{"k80", {"closed"}, 4, 0, 0, 0, 4, 0},
                                            {"k80", {"long", "short"}, 8, 2, 1, 0, 5, 2}}));

@@ -91,6 +91,27 @@ TEST(Plan, RefusesMoreNodesThanTheQueueHasAndNamesOneThatHasThem)
               "refused: -N 5: a job in queue gpu can have 4 nodes; no queue has more than 4");
 }
 
+TEST(Plan, OfAPoliciesQueuesTheFirstThatTakesTheRunIsAskedFor)
+{
+    std::vector<Partition> lab = k_lab;
+    lab.push_back({.name = "owners", .max_time = 12h, .default_time = 1h});
+    for (Partition& queue : lab) {
+        queue.ruled = true;
+        queue.most_nodes = 1;
+    }
+    EXPECT_EQ(queue_for(asking_for(1h), lab), "calibration,owners,gpu");
+    EXPECT_EQ(queue_for(asking_for(3h), lab), "owners,gpu");
+    EXPECT_EQ(queue_for(asking_for({}), lab), "calibration,owners,gpu");
+    EXPECT_EQ(queue_for(asking_for(1h, "owners"), lab), "owners");
+    AskedFor wide = asking_for(1h);
+    wide.nodes = 2; // whether a queue has them is the policy's to say
+    EXPECT_EQ(queue_for(wide, lab), "calibration,owners,gpu");
+    EXPECT_THAT(plan(asking_for(3h), lab, here())->summary,
+                HasSubstr("in the first that takes it of owners,gpu"));
+    lab.back().up = false;
+    EXPECT_EQ(queue_for(asking_for(3h), lab), "gpu");
+}
+
 TEST(Plan, LeavesTheNumberOfNodesToSlurmWhereItIsNotKnown)
 {
     AskedFor asked = asking_for(1h);

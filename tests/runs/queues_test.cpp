@@ -22,6 +22,7 @@ struct Site {
         calibration.name = "calibration";
         calibration.max_time = 120min;
         calibration.is_default = true;
+        calibration.ruled = true;
         calibration.nodes = "n[0-1]";
         calibration.most_nodes = 2;
         cluster.queues = {calibration};
@@ -56,6 +57,7 @@ TEST(Queues, AreAskedForOnceInAMinute)
     EXPECT_EQ(again.partitions[0].max_time, 120min);
     EXPECT_EQ(again.partitions[0].default_time, std::nullopt);
     EXPECT_TRUE(again.partitions[0].is_default && again.partitions[0].up);
+    EXPECT_TRUE(again.partitions[0].ruled);
     EXPECT_EQ(again.partitions[0].nodes, "n[0-1]");
     EXPECT_EQ(again.partitions[0].most_nodes, 2);
     EXPECT_EQ(site.questions(), 1);

@@ -35,9 +35,9 @@ Request request(int gpus, std::optional<std::string> model = {})
 
 Inventory inventory(std::vector<Node> nodes)
 {
-    return {{Partition{"short", 2h, {}, true, true, ""},
-             Partition{"tiny", 30min, {}, false, true, ""},
-             Partition{"long", 48h, {}, false, true, ""}},
+    return {{Partition{"short", 2h, {}, true, true, false, ""},
+             Partition{"tiny", 30min, {}, false, true, false, ""},
+             Partition{"long", 48h, {}, false, true, false, ""}},
             std::move(nodes)};
 }
 
