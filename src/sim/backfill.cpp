@@ -103,25 +103,22 @@ private:
     /// only serves to keep those back that come later.
     std::size_t end_of_hope() const
     {
-        const std::size_t size = m_world.queue.size();
         std::vector<signed char> known(m_world.shapes.size(), -1);
+        const std::size_t most =
+            std::min(m_world.queue.size(), static_cast<std::size_t>(m_rules.max_jobs_tested));
         std::size_t end = 0;
-        std::size_t tested = 0;
-        for (std::size_t i = 0; i < size && tested < depth(); ++i) {
+        for (std::size_t i = 0; i < most; ++i) {
             const Entry& entry = m_world.queue[i];
             signed char& fits = known[entry.shape];
             if (fits < 0) {
                 fits = might_fit(entry) ? 1 : 0;
             }
-            if (m_world.may_start(entry)) {
-                ++tested;
-                end = fits > 0 ? i + 1 : end;
+            if (fits > 0 && m_world.may_start(entry)) {
+                end = i + 1;
             }
         }
         return end;
     }
-
-    std::size_t depth() const { return static_cast<std::size_t>(m_rules.max_jobs_tested); }
 
     bool might_fit(const Entry& entry) const
     {
@@ -137,25 +134,26 @@ private:
     void consider(const Entry& entry)
     {
         Link& link = m_world.links[entry.link];
-        if (link.state != State::pending || !m_world.may_start(entry)) {
+        if (link.state != State::pending) {
             return;
         }
         ++m_world.course.effort.backfill_tests;
-        const Seconds before = link.planned;
-        const bool only_now = m_rules.one_reservation_per_job && before > Seconds{0};
+        const bool only_now = m_rules.one_reservation_per_job && link.planned > Seconds{0};
         const std::optional<Slot> slot = find(entry, only_now);
         if (!slot || (slot->start > m_world.now && only_now)) {
             return;
         }
-        if (slot->start <= m_world.now && start(entry, *slot)) {
+        // Limits are looked at only now. A job over one is not booked, but has a planned start, and
+        // with one reservation for each job that closes its other partitions to more than a look.
+        const bool allowed = m_world.may_start(entry);
+        if (slot->start <= m_world.now && (!allowed || start(entry, *slot))) {
             return;
         }
-        if (slot->start > m_world.now + m_rules.window) {
-            return;
+        link.planned = link.planned > Seconds{0} ? std::min(link.planned, slot->start)
+                                                 : std::max(slot->start, Seconds{1});
+        if (allowed && slot->start <= m_world.now + m_rules.window) {
+            m_bookings.book(slot->start, slot->start + link.claim.limit, slot->nodes);
         }
-        m_bookings.book(slot->start, slot->start + link.claim.limit, slot->nodes);
-        link.planned =
-            before > Seconds{0} ? std::min(before, slot->start) : std::max(slot->start, Seconds{1});
     }
 
     /// Starts it on its slot's nodes; or has others leave them, and books them meanwhile.

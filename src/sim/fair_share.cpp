@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "sim/fair_share.h"
 
+#include "sim/at.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,11 +11,6 @@ namespace gpuq::sim {
 namespace {
 
 constexpr int k_deepest = 16; // Nobody nests accounts so far; a circle of parents ends here.
-
-std::size_t at(int index)
-{
-    return static_cast<std::size_t>(index);
-}
 
 } // namespace
 

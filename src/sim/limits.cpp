@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "sim/limits.h"
 
+#include "sim/at.h"
+
 namespace gpuq::sim {
-namespace {
-
-std::size_t at(int index)
-{
-    return static_cast<std::size_t>(index);
-}
-
-} // namespace
 
 Limits::Limits(const Machine& machine, std::size_t users, std::size_t accounts)
     : m_machine(&machine)

@@ -72,7 +72,7 @@ Result<void> check_settings(const Settings& settings)
         settings.weights.calc_period > Seconds{0} && settings.weights.max_age > Seconds{0} &&
         settings.backfill.interval > Seconds{0} && settings.backfill.resolution > Seconds{0} &&
         timing.sched_interval > Seconds{0} && timing.limit_check > Seconds{0};
-    const bool delays = timing.submission >= Seconds{0} && timing.completion >= Seconds{0} &&
+    const bool delays = timing.submission.count() >= 0 && timing.completion.count() >= 0 &&
                         timing.kill_wait >= Seconds{0} && timing.requeue_delay >= Seconds{0} &&
                         settings.weights.half_life >= Seconds{0};
     if (!periods || !delays) {

@@ -89,6 +89,7 @@ struct Weights {
     Seconds max_age = std::chrono::hours{24 * 7};
     Seconds half_life = std::chrono::hours{24 * 7}; ///< 0: nothing is forgotten
     Seconds calc_period{300};
+    Seconds calc_phase{0}; ///< from the zero of time to the first calculation
 };
 
 /// SchedulerParameters of sched/backfill with Slurm's defaults. `bf_continue` has no counterpart: a
@@ -107,13 +108,23 @@ struct Timing {
     Seconds batch_sched_delay{3};
     Seconds sched_interval{60};    ///< the main loop looks at the whole queue this often
     int default_queue_depth = 100; ///< else at so many
-    Seconds submission{1};         ///< from a submission to the main loop's next turn
-    Seconds completion{0};         ///< from a job's end to its GPUs being free
-    Seconds limit_check{30};       ///< time limits and ends of grace are found at multiples of this
+    /// From a submission to the main loop's next turn, and from a job's end to its GPUs being free,
+    /// as measured on embedded clusters. Traces have no parts of seconds: each job is given some.
+    std::chrono::milliseconds submission{700};
+    std::chrono::milliseconds completion{600};
+    Seconds limit_check{30}; ///< time limits and ends of grace are found at multiples of this
     Seconds kill_wait{30};
     Seconds requeue_delay{121}; ///< a requeued job is not eligible before
     Seconds preempt_exempt{0};  ///< PreemptExemptTime
 };
+
+/// The whole seconds by which `delay` moves the record of something that job or link `number` did
+/// at a part of a second of its own.
+inline Seconds whole_seconds(std::chrono::milliseconds delay, std::size_t number)
+{
+    const std::chrono::milliseconds part{static_cast<int>(number % 1000 * 618 % 1000)};
+    return std::chrono::floor<Seconds>(part + delay);
+}
 
 struct Settings {
     Weights weights;

@@ -71,11 +71,11 @@ std::vector<std::uint32_t> victims(const World& world, const Entry& entry, const
     return leaving;
 }
 
-std::vector<Eviction> evict(World& world, const std::vector<std::uint32_t>& links)
+std::vector<std::uint32_t> evict(World& world, const std::vector<std::uint32_t>& links)
 {
     constexpr Seconds to_clean_up{2}; // As measured: the nodes are back KillWait and this later.
     const Timing& timing = world.machine.settings.timing;
-    std::vector<Eviction> told;
+    std::vector<std::uint32_t> told;
     for (const std::uint32_t index : links) {
         Link& link = world.links[index];
         if (link.preempted) {
@@ -89,7 +89,7 @@ std::vector<Eviction> evict(World& world, const std::vector<std::uint32_t>& link
         if (gone < link.finish) {
             link.finish = gone;
             link.cut = true;
-            told.push_back({index, gone});
+            told.push_back(index);
         }
     }
     return told;

@@ -8,16 +8,10 @@
 
 namespace gpuq::sim {
 
-/// A running link that has been told to leave, and when it will have left.
-struct Eviction {
-    std::uint32_t link = 0;
-    Seconds finish{0};
-};
-
 struct Passed {
     std::vector<std::uint32_t> started;
-    std::vector<Eviction> evicted;
-    bool stopped_early = false; ///< the queue is longer than what was looked at
+    std::vector<std::uint32_t> evicted; ///< running, and leave now sooner
+    bool stopped_early = false;         ///< the queue is longer than what was looked at
 };
 
 /// The main loop: the queue from its head; a job that finds no nodes closes its partition, and the
@@ -32,7 +26,7 @@ Passed backfill_cycle(World& world);
 /// when it can not be. `nodes` is set to where it would start.
 std::vector<std::uint32_t> victims(const World& world, const Entry& entry, const NodeSet& allowed,
                                    NodeSet& nodes);
-/// Tells them, but those who know already; says when each will have left.
-std::vector<Eviction> evict(World& world, const std::vector<std::uint32_t>& links);
+/// Tells them to leave, but those who know already; returns those that leave sooner for it.
+std::vector<std::uint32_t> evict(World& world, const std::vector<std::uint32_t>& links);
 
 } // namespace gpuq::sim

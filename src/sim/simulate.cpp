@@ -97,7 +97,7 @@ private:
     void finish(std::uint32_t link)
     {
         const Link& ended = m_world.links[link];
-        if (ended.state != State::running || ended.finish != m_world.now) {
+        if (ended.state != State::running || freed(link) != m_world.now) {
             return; // Preempted since: it has left, or will before.
         }
         if (const auto next = m_world.end(link)) {
@@ -108,14 +108,16 @@ private:
 
     void after_end()
     {
-        m_main_due = std::min(m_main_due, m_world.now + m_timing.completion);
+        m_main_due = m_world.now;
         something_changed();
     }
 
     void after_submission()
     {
-        m_main_due = std::min(m_main_due, std::max(m_world.now + m_timing.submission,
-                                                   m_last_main + m_timing.batch_sched_delay));
+        m_main_due = std::min(
+            m_main_due,
+            std::max(m_world.now + whole_seconds(m_timing.submission, m_world.links.size()),
+                     m_last_main + m_timing.batch_sched_delay));
         something_changed();
     }
 
@@ -134,7 +136,7 @@ private:
     {
         if (m_world.queue.empty() && m_calc_due <= m_world.now) {
             m_world.recalculate();
-            m_calc_due = next_multiple(m_world.machine.settings.weights.calc_period);
+            m_calc_due = next_calculation();
         }
     }
 
@@ -143,7 +145,7 @@ private:
         if (m_calc_due > m_world.now) {
             return;
         }
-        m_calc_due = next_multiple(m_world.machine.settings.weights.calc_period);
+        m_calc_due = next_calculation();
         const bool reordered = m_world.recalculate();
         if (reordered || m_time_frees) {
             m_full_due = std::min(m_full_due, next_multiple(m_timing.sched_interval));
@@ -151,7 +153,17 @@ private:
         }
     }
 
-    Seconds next_multiple(Seconds period) const { return (m_world.now / period + 1) * period; }
+    Seconds next_calculation() const
+    {
+        const Weights& weights = m_world.machine.settings.weights;
+        return next_multiple(weights.calc_period, weights.calc_phase % weights.calc_period);
+    }
+
+    /// The next moment after now that is `phase` past a multiple of `period`.
+    Seconds next_multiple(Seconds period, Seconds phase = Seconds{0}) const
+    {
+        return (m_world.now - phase + period) / period * period + phase;
+    }
 
     void pass()
     {
@@ -184,16 +196,22 @@ private:
         }
     }
 
+    /// When its nodes take other jobs.
+    Seconds freed(std::uint32_t link) const
+    {
+        return m_world.links[link].finish + whole_seconds(m_timing.completion, link);
+    }
+
     void follow(const Passed& passed)
     {
         for (const std::uint32_t link : passed.started) {
-            m_events.push({m_world.links[link].finish, Event::Kind::finish, link});
+            m_events.push({freed(link), Event::Kind::finish, link});
             if (m_world.machine.settings.preempts && m_timing.preempt_exempt > Seconds{0}) {
                 m_events.push({m_world.now + m_timing.preempt_exempt, Event::Kind::wake, link});
             }
         }
-        for (const Eviction& eviction : passed.evicted) {
-            m_events.push({eviction.finish, Event::Kind::finish, eviction.link});
+        for (const std::uint32_t link : passed.evicted) {
+            m_events.push({freed(link), Event::Kind::finish, link});
         }
     }
 
@@ -205,7 +223,7 @@ private:
     Seconds m_main_due = k_never;
     Seconds m_full_due = k_never;
     Seconds m_backfill_due = k_never;
-    Seconds m_calc_due{0};
+    Seconds m_calc_due = m_world.machine.settings.weights.calc_phase;
     Seconds m_last_main = -k_never;
     Seconds m_last_backfill = -k_never;
     /// Some limit counts time still to run: it lets go of jobs while nothing happens.

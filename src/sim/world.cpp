@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "sim/world.h"
 
+#include "sim/at.h"
+
 #include <algorithm>
-#include <cmath>
 #include <tuple>
 
 namespace gpuq::sim {
 namespace {
-
-std::size_t at(int index)
-{
-    return static_cast<std::size_t>(index);
-}
 
 std::vector<std::string> sorted_names(const std::vector<Job>& jobs, std::string Job::*name)
 {
@@ -26,24 +22,9 @@ std::vector<std::string> sorted_names(const std::vector<Job>& jobs, std::string 
     return names;
 }
 
-int number_of(const std::vector<std::string>& names, const std::string& name)
-{
-    return static_cast<int>(std::lower_bound(names.begin(), names.end(), name) - names.begin());
-}
-
 int cpus_of(const Node& node)
 {
     return node.cpus > 0 ? node.cpus : node.gpus;
-}
-
-double weight_of(const Settings& settings, const std::string& model)
-{
-    for (const GpuWeight& gpu : settings.gpu_weights) {
-        if (gpu.model == model) {
-            return gpu.weight;
-        }
-    }
-    return 1;
 }
 
 } // namespace
@@ -88,120 +69,6 @@ World::World(const Machine& machine_, const std::vector<Job>& jobs_)
     course.outcomes.resize(jobs.size());
     links.reserve(jobs.size());
 }
-
-// --- submission ---------------------------------------------------------------------------------
-
-Link World::first_link(std::size_t index)
-{
-    const Job& job = jobs[index];
-    Link link;
-    link.job = index;
-    link.eligible = job.submit;
-    link.work = job.duration;
-    link.partitions = &job.partitions;
-    link.share = fair.user(job.account, job.user);
-    link.weight = weight_of(machine.settings, job.model);
-    link.claim.gpus = job.gpus;
-    link.claim.user = number_of(m_users, job.user);
-    link.claim.account = number_of(m_accounts, job.account);
-    link.claim.qos = job.qos;
-    link.claim.limit = job.limit > Seconds{0} || job.partitions.empty()
-                           ? job.limit
-                           : machine.partitions[at(job.partitions.front())].default_time;
-    return link;
-}
-
-std::uint32_t World::add(Link link)
-{
-    links.push_back(std::move(link));
-    return static_cast<std::uint32_t>(links.size() - 1);
-}
-
-void World::submit(std::size_t job)
-{
-    enqueue(add(first_link(job)));
-}
-
-bool World::may_use(int partition, const Link& link) const
-{
-    const Partition& rules = machine.partitions[at(partition)];
-    const std::string& account = jobs[link.job].account;
-    return link.claim.limit <= rules.max_time &&
-           (rules.accounts.empty() || std::find(rules.accounts.begin(), rules.accounts.end(),
-                                                account) != rules.accounts.end());
-}
-
-std::optional<Shape> World::shape_in(int partition, const Link& link) const
-{
-    const Job& job = jobs[link.job];
-    // One job has one cut, whichever of its partitions it starts in.
-    int largest = 0;
-    for (const int other : *link.partitions) {
-        for (const int node : machine.partitions[at(other)].nodes) {
-            largest = std::max(largest, machine.nodes[at(node)].gpus);
-        }
-    }
-    const std::optional<Need> need = need_of(job, largest);
-    if (!need || !may_use(partition, link)) {
-        return std::nullopt;
-    }
-    Shape shape{partition, *need, {}, job.model, job.reservation};
-    for (const int node : machine.partitions[at(partition)].nodes) {
-        shape.nodes.set(at(node), job.model.empty() || machine.nodes[at(node)].model == job.model);
-    }
-    if (job.reservation) {
-        shape.nodes &= node_set(machine.reservations[at(*job.reservation)].nodes);
-    }
-    if (!placer.possible(*need, shape.nodes, empty_rooms(machine.nodes))) {
-        return std::nullopt;
-    }
-    return shape;
-}
-
-std::uint32_t World::shape_for(const Shape& shape)
-{
-    const auto found = std::find(shapes.begin(), shapes.end(), shape);
-    if (found != shapes.end()) {
-        return static_cast<std::uint32_t>(found - shapes.begin());
-    }
-    shapes.push_back(shape);
-    return static_cast<std::uint32_t>(shapes.size() - 1);
-}
-
-void World::enqueue(std::uint32_t index)
-{
-    Link& link = links[index];
-    const Job& job = jobs[link.job];
-    const std::vector<int>& partitions = *link.partitions;
-    const bool accepted = !partitions.empty() && limits.may_submit(link.claim, partitions.front());
-    bool queued = false;
-    for (std::size_t i = 0; accepted && i < partitions.size(); ++i) {
-        const std::optional<Shape> shape = shape_in(partitions[i], link);
-        if (!shape) {
-            continue;
-        }
-        const Entry entry{.tier = machine.partitions[at(partitions[i])].tier,
-                          .priority = priority_of(link, *shape),
-                          .submit = link.eligible,
-                          .id = job.id,
-                          .link = index,
-                          .shape = shape_for(*shape),
-                          .position = static_cast<int>(i)};
-        queue.insert(std::upper_bound(queue.begin(), queue.end(), entry, goes_before), entry);
-        queued = true;
-    }
-    if (queued) {
-        limits.submitted(link.claim, partitions.front());
-        return;
-    }
-    link.state = State::over;
-    Outcome& outcome = course.outcomes[link.job];
-    outcome.ending = Ending::refused;
-    outcome.end = now;
-}
-
-// --- start and end ------------------------------------------------------------------------------
-
 bool World::may_start(const Entry& entry) const
 {
     return limits.may_start(links[entry.link].claim, shapes[entry.shape].partition, now);
@@ -273,7 +140,8 @@ void World::charge(Link& link)
 
 void World::record(const Link& link)
 {
-    Piece piece{link.job, link.number, link.partition, link.eligible, link.start, now, {}, {}};
+    Piece piece{link.job, link.number, link.partition, link.eligible, link.start, link.finish,
+                {},       {}};
     int left = link.need.gpus_in_all;
     for (std::size_t node = 0; node < machine.nodes.size(); ++node) {
         if (link.nodes.test(node)) {
@@ -297,7 +165,7 @@ std::optional<std::uint32_t> World::end(std::uint32_t index)
     record(link);
 
     Outcome& outcome = course.outcomes[link.job];
-    outcome.end = now;
+    outcome.end = link.finish;
     outcome.ending = Ending::completed;
     outcome.preempted += link.preempted ? 1 : 0;
     return link.cut ? next_after(index) : std::nullopt;
@@ -314,10 +182,10 @@ std::optional<std::uint32_t> World::next_after(std::uint32_t index)
     next.share = last.share;
     next.weight = last.weight;
     if (job.chain) {
-        const Seconds ran = std::min(last.work, std::min(now, last.ends_by) - last.start);
+        const Seconds ran = std::min(last.work, std::min(last.finish, last.ends_by) - last.start);
         next.number = last.number + 1;
         next.work = std::min(last.work, last.work - ran + job.chain->lost);
-        next.eligible = now + job.chain->gap;
+        next.eligible = last.finish + job.chain->gap;
         next.partitions = &job.chain->partitions;
         next.claim.limit = job.chain->limit;
         return add(std::move(next));
@@ -325,91 +193,12 @@ std::optional<std::uint32_t> World::next_after(std::uint32_t index)
     if (last.preempted && machine.partitions[at(last.partition)].preempt == Preempt::requeue) {
         next.number = last.number;
         next.work = job.duration;
-        next.eligible = now + machine.settings.timing.requeue_delay;
+        next.eligible = last.finish + machine.settings.timing.requeue_delay;
         next.partitions = last.partitions;
         return add(std::move(next));
     }
     course.outcomes[last.job].ending = last.preempted ? Ending::cancelled : Ending::timed_out;
     return std::nullopt;
-}
-
-// --- reservations -------------------------------------------------------------------------------
-
-NodeSet World::open_nodes(const Shape& shape, Seconds start, Seconds limit) const
-{
-    NodeSet open = shape.nodes;
-    for (std::size_t i = 0; i < machine.reservations.size(); ++i) {
-        const Reservation& reservation = machine.reservations[i];
-        const Seconds zero = reservation.floats ? now : Seconds{0};
-        const Seconds begin = zero + reservation.start;
-        const Seconds until = zero + reservation.end;
-        if (shape.reservation && at(*shape.reservation) == i) {
-            if (start < begin || start >= until) {
-                return {};
-            }
-        } else if (start < until && begin < start + limit) {
-            open &= ~node_set(reservation.nodes);
-        }
-    }
-    return open;
-}
-
-std::optional<Seconds> World::next_opening(const Shape& shape, Seconds start) const
-{
-    std::optional<Seconds> next;
-    const auto consider = [&](Seconds moment) {
-        if (moment > start && (!next || moment < *next)) {
-            next = moment;
-        }
-    };
-    for (std::size_t i = 0; i < machine.reservations.size(); ++i) {
-        const Reservation& reservation = machine.reservations[i];
-        const Seconds zero = reservation.floats ? now : Seconds{0};
-        const bool own = shape.reservation && at(*shape.reservation) == i;
-        consider(zero + (own ? reservation.start : reservation.end));
-    }
-    return next;
-}
-
-// --- priority -----------------------------------------------------------------------------------
-
-std::uint32_t World::priority_of(const Link& link, const Shape& shape) const
-{
-    const Weights& weights = machine.settings.weights;
-    const double age = static_cast<double>((m_last_calc - link.eligible).count()) /
-                       static_cast<double>(weights.max_age.count());
-    const double nodes = shape.need.nodes / static_cast<double>(machine.nodes.size());
-    const double cpus = std::max(1, shape.need.cpus * shape.need.nodes) /
-                        static_cast<double>(std::max(1, m_cluster_cpus));
-    const int factor = machine.partitions[at(shape.partition)].job_factor;
-    const int qos = link.claim.qos ? machine.qos[at(*link.claim.qos)].priority : 0;
-
-    double priority = weights.age * std::clamp(age, 0.0, 1.0);
-    priority += weights.job_size * std::min(1.0, (nodes + cpus) / 2);
-    priority += weights.fair_share * fair.factor(link.share);
-    priority += weights.partition * (m_highest_factor > 0 ? factor / double(m_highest_factor) : 0);
-    priority += weights.qos * (m_highest_qos > 0 ? qos / double(m_highest_qos) : 0);
-    return static_cast<std::uint32_t>(std::clamp(priority, 1.0, 4294967295.0));
-}
-
-bool World::recalculate()
-{
-    if (machine.settings.weights.fair_share != 0) {
-        fair.fade(now - m_last_calc);
-        for (const std::uint32_t link : running) {
-            charge(links[link]);
-        }
-        fair.rank();
-    }
-    m_last_calc = now;
-    for (Entry& entry : queue) {
-        entry.priority = priority_of(links[entry.link], shapes[entry.shape]);
-    }
-    if (std::is_sorted(queue.begin(), queue.end(), goes_before)) {
-        return false;
-    }
-    std::sort(queue.begin(), queue.end(), goes_before);
-    return true;
 }
 
 } // namespace gpuq::sim

@@ -131,5 +131,18 @@ TEST(FairShare, EqualsTieAndUseFadesByHalfInAHalfLife)
     EXPECT_GT(fair.factor(ann), fair.factor(bob));
 }
 
+TEST(Timing, PartsOfSecondsAddUpOverManyJobs)
+{
+    Seconds sum{0};
+    for (std::size_t number = 0; number < 1000; ++number) {
+        const Seconds cut = whole_seconds(600ms, number);
+        EXPECT_TRUE(cut == 0s || cut == 1s);
+        EXPECT_EQ(whole_seconds(0ms, number), 0s);
+        EXPECT_EQ(whole_seconds(3000ms, number), 3s);
+        sum += cut;
+    }
+    EXPECT_EQ(sum, 600s);
+}
+
 } // namespace
 } // namespace gpuq::sim

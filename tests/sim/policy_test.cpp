@@ -105,6 +105,28 @@ TEST(Policy, OneReservationForEachJobFreesTheOtherPartition)
     EXPECT_LE(course_of(machine, jobs).outcomes[3].start, 60s);
 }
 
+TEST(Policy, AJobOverItsCapBooksNothing)
+{
+    // Alice's second job may not start while her first runs: nobody waits behind it.
+    Machine machine = one_partition(1, 4);
+    machine.qos = {{.name = "cap", .gpus_per_user = 2}};
+    machine.partitions[0].qos = 0;
+    const Course course = course_of(
+        machine, {job(1, 0s, 1000s, 2), job(2, 1s, 9000s, 2), job(3, 2s, 5000s, 2, "bob")});
+    EXPECT_EQ(starts(course), (std::vector<std::int64_t>{0, 1000, 2}));
+}
+
+TEST(Policy, ANewJobCountsOneCpuUntilItHasBeenLookedAt)
+{
+    // Both ask for the whole node; what is calculated later knows how much that is.
+    Machine machine = one_partition(1, 4);
+    machine.settings.weights.job_size = 1000;
+    machine.settings.weights.age = 1;
+    const Course course =
+        course_of(machine, {job(1, 0s, 1000s, 4), job(2, 310s, 100s, 1), job(3, 601s, 100s, 4)});
+    EXPECT_EQ(starts(course), (std::vector<std::int64_t>{0, 1100, 1000}));
+}
+
 Machine lending(Preempt preempt, Seconds grace)
 {
     Machine machine = two_tiers();

@@ -5,9 +5,10 @@
 //   node n1 gpus=4 cpus=8 weight=1 model=k80
 //   qos short gpus_per_user=2
 //   partition main nodes=n1,n2 max_time=7200 tier=10 qos=short
+//   share lab user=ann shares=2
 //   set all bf_interval=30
 // Of the trace the column partition names the job's partitions, `a+b`, or `*` in the first line
-// `route all partitions=a+b`. OUTCOMES gets a line for each job: id, submit, start, end, partition.
+// `route all partitions=a+b`. OUTCOMES gets a line for each job.
 #include "sim/measure.h"
 #include "sim/simulate.h"
 #include "sim/trace.h"
@@ -58,6 +59,7 @@ public:
     std::vector<std::string> partitions; ///< of every job; empty: as the trace says
     Seconds chain_limit{0};              ///< 0: no chains
     Seconds default_limit{0};
+    int cpus_per_gpu = 1;
     Seconds short_limit{0}; ///< of jobs that would end within it, if not 0
     std::vector<std::string> short_partitions;
 
@@ -76,6 +78,7 @@ public:
             {"node", [&] { node(name, words); }},
             {"qos", [&] { qos(name, words); }},
             {"partition", [&] { partition(name, words); }},
+            {"share", [&] { share(name, words); }},
             {"set", [&] { settings(words); }},
             {"route", [&] { route(words); }},
         };
@@ -140,6 +143,21 @@ private:
         machine.partitions.push_back(partition);
     }
 
+    void share(const std::string& account, const Words& words)
+    {
+        Share share{.account = account};
+        for (const auto& [key, value] : words) {
+            if (key == "user") {
+                share.user = value;
+            } else if (key == "shares") {
+                share.shares = number(value);
+            } else {
+                throw Bad{"share: " + key};
+            }
+        }
+        machine.shares.push_back(share);
+    }
+
     void settings(const Words& words)
     {
         Settings& settings = machine.settings;
@@ -148,11 +166,10 @@ private:
             {"bf_window", &settings.backfill.window},
             {"bf_resolution", &settings.backfill.resolution},
             {"batch_sched_delay", &settings.timing.batch_sched_delay},
-            {"submission", &settings.timing.submission},
-            {"completion", &settings.timing.completion},
             {"limit_check", &settings.timing.limit_check},
             {"max_age", &settings.weights.max_age},
             {"calc_period", &settings.weights.calc_period},
+            {"calc_phase", &settings.weights.calc_phase},
             {"half_life", &settings.weights.half_life},
             {"chain_limit", &chain_limit},
             {"default_limit", &default_limit},
@@ -170,6 +187,12 @@ private:
                 *weights.at(key) = number(value);
             } else if (key == "one_reservation") {
                 settings.backfill.one_reservation_per_job = number(value) != 0;
+            } else if (key == "cpus_per_gpu") {
+                cpus_per_gpu = number(value);
+            } else if (key == "submission_ms") {
+                settings.timing.submission = std::chrono::milliseconds{number(value)};
+            } else if (key == "completion_ms") {
+                settings.timing.completion = std::chrono::milliseconds{number(value)};
             } else if (key == "depth") {
                 settings.backfill.max_jobs_tested = number(value);
             } else {
@@ -206,9 +229,9 @@ std::vector<Job> jobs_of(const Setup& setup, const Trace& trace)
         job.limit = from.limit.value_or(setup.default_limit);
         job.gpus = from.gpus;
         job.nodes = from.nodes;
-        job.cpus_per_gpu = 1;
+        job.cpus_per_gpu = setup.cpus_per_gpu;
         job.user = from.user.empty() ? from.partition : from.user;
-        job.account = "all";
+        job.account = from.account.empty() ? "all" : from.account;
         const bool brief = setup.short_limit > Seconds{0} && from.duration <= setup.short_limit;
         if (brief) {
             job.limit = setup.short_limit;
@@ -231,6 +254,25 @@ void print(const char* name, const Waits& waits)
                "{:.4f}\n",
                name, waits.runs, waits.never, waits.p50.count(), waits.p95.count(),
                waits.max.count(), waits.mean, waits.mean_in_all, waits.within_target);
+}
+
+/// A line for each job: id, submission, start, end, partition, nodes of its first link.
+void write(const Machine& machine, const Trace& trace, const std::vector<Job>& jobs,
+           const Course& course, const std::string& file)
+{
+    std::vector<std::string> nodes(jobs.size());
+    for (const Piece& piece : course.pieces) {
+        for (std::size_t i = 0; piece.link == 1 && i < piece.nodes.size(); ++i) {
+            nodes[piece.job] +=
+                (i == 0 ? "" : "+") + machine.nodes[static_cast<std::size_t>(piece.nodes[i])].name;
+        }
+    }
+    std::ofstream out(file);
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+        const Outcome& outcome = course.outcomes[i];
+        out << fmt::format("{},{},{},{},{},{}\n", trace.jobs[i].id, jobs[i].submit.count(),
+                           outcome.start.count(), outcome.end.count(), outcome.partition, nodes[i]);
+    }
 }
 
 int run(const std::vector<std::string>& arguments)
@@ -261,13 +303,7 @@ int run(const std::vector<std::string>& arguments)
     print("short", measures.short_runs);
     print("long", measures.long_runs);
     if (arguments.size() > 2) {
-        std::ofstream out(arguments[2]);
-        for (std::size_t i = 0; i < jobs.size(); ++i) {
-            const Outcome& outcome = course->outcomes[i];
-            out << trace->jobs[i].id << ',' << jobs[i].submit.count() << ','
-                << outcome.start.count() << ',' << outcome.end.count() << ',' << outcome.partition
-                << '\n';
-        }
+        write(setup.machine, *trace, jobs, *course, arguments[2]);
     }
     return 0;
 }

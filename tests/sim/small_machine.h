@@ -23,7 +23,8 @@ inline Machine one_partition(int nodes, int gpus)
         main.nodes.push_back(i);
     }
     machine.partitions.push_back(main);
-    machine.settings.timing.submission = Seconds{0};
+    machine.settings.timing.submission = 0ms;
+    machine.settings.timing.completion = 0ms;
     machine.settings.timing.batch_sched_delay = Seconds{0};
     return machine;
 }
