@@ -43,11 +43,15 @@ std::vector<std::uint32_t> candidates(const World& world, int tier, const NodeSe
 std::vector<std::uint32_t> victims(const World& world, const Entry& entry, const NodeSet& allowed,
                                    NodeSet& nodes)
 {
+    nodes.reset();
+    const std::vector<std::uint32_t> guests = candidates(world, entry.tier, allowed);
+    if (guests.empty()) {
+        return {};
+    }
     const Need& need = world.shapes[entry.shape].need;
     std::vector<Room> rooms = world.rooms;
     std::vector<std::uint32_t> leaving;
-    nodes.reset();
-    for (const std::uint32_t link : candidates(world, entry.tier, allowed)) {
+    for (const std::uint32_t link : guests) {
         change(rooms, world.links[link].need, world.links[link].nodes, 1);
         leaving.push_back(link);
         nodes = world.placer.choose(need, allowed, rooms);

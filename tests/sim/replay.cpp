@@ -134,6 +134,10 @@ private:
                 partition.max_time = Seconds{number(value)};
             } else if (key == "tier") {
                 partition.tier = number(value);
+            } else if (key == "grace") { // lent: a higher tier takes the nodes back
+                partition.preempt = Preempt::requeue;
+                partition.grace = Seconds{number(value)};
+                machine.settings.preempts = true;
             } else if (key == "qos") {
                 partition.qos = index_of(machine.qos, value);
             } else {
