@@ -18,6 +18,7 @@ else()
   target_link_libraries(gpuq_liblua INTERFACE ${LUA_LIBRARIES})
 endif()
 find_package(Threads REQUIRED)
+find_package(ZLIB REQUIRED)
 
 # What a site installs carries its C++ libraries inside: looking for their symbols takes half a
 # millisecond of every start, and neither program then depends on a node's libstdc++.

@@ -16,6 +16,7 @@ LIBRARIES = {
     "ncurses": "ncurses",
     "libssh/": "libssh",
     "lua.h": "lua",
+    "zlib.h": "zlib",
 }
 
 

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sim/idle.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+namespace gpuq::sim {
+namespace {
+
+/// At `time` a piece begins to wait, starts or ends.
+struct Turn {
+    enum class Kind { ends, starts, waits };
+    Seconds time{0};
+    Kind kind = Kind::waits;
+    std::size_t piece = 0;
+};
+
+/// Waiting jobs that may use the same GPUs.
+struct Group {
+    std::vector<std::size_t> nodes;
+    int gpus = 1; ///< on one node at least
+    int waiting = 0;
+};
+
+class Sweep {
+public:
+    Sweep(const Machine& machine, const std::vector<Job>& jobs, const Course& course)
+        : m_machine(machine)
+        , m_jobs(jobs)
+        , m_course(course)
+    {
+        for (const Node& node : machine.nodes) {
+            m_free.push_back(node.gpus);
+            m_gpus += node.gpus;
+        }
+        m_idle = m_gpus;
+    }
+
+    GpuTime run(Seconds end)
+    {
+        Seconds now{0};
+        for (const Turn& turn : turns()) {
+            const Seconds until = std::min(turn.time, end);
+            if (until > now) {
+                add(static_cast<double>((until - now).count()));
+                now = until;
+            }
+            take(turn);
+        }
+        m_time.all = static_cast<double>(m_gpus) * static_cast<double>(end.count());
+        return m_time;
+    }
+
+private:
+    std::vector<Turn> turns() const
+    {
+        std::vector<Turn> result;
+        result.reserve(m_course.pieces.size() * 3);
+        for (std::size_t i = 0; i < m_course.pieces.size(); ++i) {
+            const Piece& piece = m_course.pieces[i];
+            result.push_back({piece.eligible, Turn::Kind::waits, i});
+            result.push_back({piece.start, Turn::Kind::starts, i});
+            result.push_back({piece.end, Turn::Kind::ends, i});
+        }
+        // A piece of no length starts before it ends; all others free first.
+        std::stable_sort(result.begin(), result.end(),
+                         [](const Turn& a, const Turn& b) { return a.time < b.time; });
+        return result;
+    }
+
+    void take(const Turn& turn)
+    {
+        const Piece& piece = m_course.pieces[turn.piece];
+        Group& group = group_of(piece);
+        if (turn.kind == Turn::Kind::waits) {
+            ++group.waiting;
+            ++m_waiting;
+            return;
+        }
+        const int sign = turn.kind == Turn::Kind::starts ? -1 : 1;
+        if (sign < 0) {
+            --group.waiting;
+            --m_waiting;
+        }
+        for (std::size_t i = 0; i < piece.nodes.size(); ++i) {
+            m_free[static_cast<std::size_t>(piece.nodes[i])] += sign * piece.gpus[i];
+            m_idle += sign * piece.gpus[i];
+        }
+    }
+
+    Group& group_of(const Piece& piece)
+    {
+        const Job& job = m_jobs[piece.job];
+        const auto& partitions =
+            piece.link > 1 && job.chain ? job.chain->partitions : job.partitions;
+        const int gpus = piece.gpus.empty() ? 1 : piece.gpus.back();
+        const auto [found, made] = m_groups.try_emplace({partitions, job.model, gpus});
+        if (made) {
+            found->second.gpus = gpus;
+            for (std::size_t node = 0; node < m_machine.nodes.size(); ++node) {
+                if (serves(partitions, job.model, node)) {
+                    found->second.nodes.push_back(node);
+                }
+            }
+        }
+        return found->second;
+    }
+
+    bool serves(const std::vector<int>& partitions, const std::string& model,
+                std::size_t node) const
+    {
+        return (model.empty() || m_machine.nodes[node].model == model) &&
+               std::any_of(partitions.begin(), partitions.end(), [&](int partition) {
+                   const auto& nodes =
+                       m_machine.partitions[static_cast<std::size_t>(partition)].nodes;
+                   return std::find(nodes.begin(), nodes.end(), static_cast<int>(node)) !=
+                          nodes.end();
+               });
+    }
+
+    void add(double seconds)
+    {
+        m_time.used += seconds * (m_gpus - m_idle);
+        if (m_waiting == 0) {
+            return;
+        }
+        m_time.idle_while_waiting += seconds * m_idle;
+        m_time.idle_while_allowed += seconds * allowed();
+    }
+
+    int allowed() const
+    {
+        std::vector<bool> counted(m_free.size(), false);
+        int gpus = 0;
+        for (const auto& [key, group] : m_groups) {
+            if (group.waiting == 0) {
+                continue;
+            }
+            for (const std::size_t node : group.nodes) {
+                if (!counted[node] && m_free[node] >= group.gpus) {
+                    counted[node] = true;
+                    gpus += m_free[node];
+                }
+            }
+        }
+        return gpus;
+    }
+
+    const Machine& m_machine;
+    const std::vector<Job>& m_jobs;
+    const Course& m_course;
+    std::vector<int> m_free; ///< by node
+    int m_gpus = 0;
+    int m_idle = 0;
+    int m_waiting = 0;
+    std::map<std::tuple<std::vector<int>, std::string, int>, Group> m_groups;
+    GpuTime m_time;
+};
+
+} // namespace
+
+GpuTime gpu_time(const Machine& machine, const std::vector<Job>& jobs, const Course& course,
+                 Seconds end)
+{
+    return Sweep(machine, jobs, course).run(end);
+}
+
+} // namespace gpuq::sim

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sim/job.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace gpuq::sim {
+namespace {
+
+constexpr Seconds k_longest = std::chrono::hours{24 * 366 * 1000};
+constexpr int k_most_gpus = 1'000'000;
+
+bool is_moment(Seconds time)
+{
+    return time >= Seconds{0} && time <= k_longest;
+}
+
+bool is_size(int count)
+{
+    return count >= 0 && count <= k_most_gpus;
+}
+
+bool are_partitions(const Machine& machine, const std::vector<int>& indexes)
+{
+    return std::all_of(indexes.begin(), indexes.end(), [&](int index) {
+        return index >= 0 && static_cast<std::size_t>(index) < machine.partitions.size();
+    });
+}
+
+bool is_index(const std::optional<int>& index, std::size_t size)
+{
+    return !index || (*index >= 0 && static_cast<std::size_t>(*index) < size);
+}
+
+/// What is wrong with it; empty: nothing.
+std::string problem(const Machine& machine, const Job& job)
+{
+    if (!is_moment(job.submit) || !is_moment(job.duration) || !is_moment(job.limit)) {
+        return "a time that is negative or beyond a thousand years";
+    }
+    if (!is_size(job.gpus) || job.gpus == 0 || !is_size(job.nodes) || !is_size(job.cpus_per_gpu) ||
+        job.memory_per_gpu_mib < 0) {
+        return "a size that is no size";
+    }
+    if (!are_partitions(machine, job.partitions) ||
+        (job.chain && !are_partitions(machine, job.chain->partitions))) {
+        return "a partition that is not there";
+    }
+    if (!is_index(job.qos, machine.qos.size()) ||
+        !is_index(job.reservation, machine.reservations.size())) {
+        return "a QOS or reservation that is not there";
+    }
+    if (job.chain && (!is_moment(job.chain->gap) || !is_moment(job.chain->limit) ||
+                      job.chain->lost < Seconds{0} || job.chain->lost >= job.chain->limit)) {
+        return "links too short to get anywhere";
+    }
+    return {};
+}
+
+} // namespace
+
+Result<void> check(const Machine& machine, const std::vector<Job>& jobs)
+{
+    for (const Job& job : jobs) {
+        if (const std::string what = problem(machine, job); !what.empty()) {
+            return fail(Error::Kind::usage, fmt::format("job {} has {}", job.id, what));
+        }
+    }
+    return {};
+}
+
+} // namespace gpuq::sim

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sim/limits.h"
+
+#include "sim/at.h"
+
+namespace gpuq::sim {
+
+Limits::Limits(const Machine& machine, std::size_t users, std::size_t accounts)
+    : m_machine(&machine)
+    , m_uses(machine.qos.size())
+{
+    for (Use& use : m_uses) {
+        use.users.resize(users);
+        use.account_gpus.resize(accounts);
+    }
+}
+
+std::array<const Qos*, 2> Limits::order(const Claim& claim, int partition) const
+{
+    std::array<const Qos*, 2> result{};
+    const std::optional<int>& first = m_machine->partitions[at(partition)].qos;
+    if (first) {
+        result[0] = &m_machine->qos[at(*first)];
+    }
+    if (claim.qos && claim.qos != first) {
+        result[1] = &m_machine->qos[at(*claim.qos)];
+    }
+    return result;
+}
+
+const Limits::Use& Limits::use_of(const Qos& qos) const
+{
+    return m_uses[static_cast<std::size_t>(&qos - m_machine->qos.data())];
+}
+
+bool Limits::has_any(int partition, const Claim& claim) const
+{
+    const auto both = order(claim, partition);
+    return both[0] || both[1];
+}
+
+bool Limits::may_submit(const Claim& claim, int partition) const
+{
+    for (const Qos* qos : order(claim, partition)) {
+        if (qos && qos->submitted_per_user) {
+            return use_of(*qos).users[at(claim.user)].submitted < *qos->submitted_per_user;
+        }
+    }
+    return true;
+}
+
+bool Limits::may_start(const Claim& claim, int partition, Seconds now) const
+{
+    const auto both = order(claim, partition);
+    if (!both[0] && !both[1]) {
+        return true;
+    }
+    // The first QOS that sets a limit decides about it.
+    const auto within = [&](auto limit, auto used_with_job) {
+        for (const Qos* qos : both) {
+            if (qos && qos->*limit) {
+                return used_with_job(use_of(*qos)) <= *(qos->*limit);
+            }
+        }
+        return true;
+    };
+    const auto minutes_ahead = [&](const Use& use) {
+        const std::int64_t running = use.gpus_times_end - use.all.gpus * now.count();
+        return (running + claim.gpus * claim.limit.count()) / 60;
+    };
+    return may_ever_start(claim, partition) &&
+           within(&Qos::gpus_per_user,
+                  [&](const Use& use) { return use.users[at(claim.user)].gpus + claim.gpus; }) &&
+           within(&Qos::jobs_per_user,
+                  [&](const Use& use) { return use.users[at(claim.user)].jobs + 1; }) &&
+           within(
+               &Qos::gpus_per_account,
+               [&](const Use& use) { return use.account_gpus[at(claim.account)] + claim.gpus; }) &&
+           within(&Qos::group_gpus, [&](const Use& use) { return use.all.gpus + claim.gpus; }) &&
+           within(&Qos::group_jobs, [&](const Use& use) { return use.all.jobs + 1; }) &&
+           within(&Qos::group_gpu_minutes, minutes_ahead);
+}
+
+bool Limits::may_ever_start(const Claim& claim, int partition) const
+{
+    const auto both = order(claim, partition);
+    const auto within = [&](auto limit, auto wanted) {
+        for (const Qos* qos : both) {
+            if (qos && qos->*limit) {
+                return wanted <= *(qos->*limit);
+            }
+        }
+        return true;
+    };
+    return within(&Qos::gpus_per_job, claim.gpus) && within(&Qos::max_time, claim.limit) &&
+           within(&Qos::gpus_per_user, claim.gpus) && within(&Qos::group_gpus, claim.gpus) &&
+           within(&Qos::gpus_per_account, claim.gpus) &&
+           within(&Qos::group_gpu_minutes, claim.gpus * claim.limit.count() / 60);
+}
+
+template <typename Change>
+void Limits::change(const Claim& claim, int partition, Change apply)
+{
+    for (const Qos* qos : order(claim, partition)) {
+        if (qos) {
+            apply(m_uses[static_cast<std::size_t>(qos - m_machine->qos.data())]);
+        }
+    }
+}
+
+void Limits::submitted(const Claim& claim, int partition)
+{
+    change(claim, partition, [&](Use& use) { ++use.users[at(claim.user)].submitted; });
+}
+
+void Limits::left(const Claim& claim, int partition)
+{
+    change(claim, partition, [&](Use& use) { --use.users[at(claim.user)].submitted; });
+}
+
+void Limits::started(const Claim& claim, int partition, Seconds now)
+{
+    change(claim, partition, [&](Use& use) {
+        use.all.gpus += claim.gpus;
+        ++use.all.jobs;
+        use.users[at(claim.user)].gpus += claim.gpus;
+        ++use.users[at(claim.user)].jobs;
+        use.account_gpus[at(claim.account)] += claim.gpus;
+        use.gpus_times_end += claim.gpus * (now + claim.limit).count();
+    });
+}
+
+void Limits::ended(const Claim& claim, int partition, Seconds start)
+{
+    change(claim, partition, [&](Use& use) {
+        use.all.gpus -= claim.gpus;
+        --use.all.jobs;
+        use.users[at(claim.user)].gpus -= claim.gpus;
+        --use.users[at(claim.user)].jobs;
+        use.account_gpus[at(claim.account)] -= claim.gpus;
+        use.gpus_times_end -= claim.gpus * (start + claim.limit).count();
+    });
+}
+
+} // namespace gpuq::sim

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sim/machine.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace gpuq::sim {
+namespace {
+
+Error wrong(const std::string& what)
+{
+    return fail(Error::Kind::usage, "the simulated machine makes no sense: " + what);
+}
+
+bool all_below(const std::vector<int>& indexes, std::size_t size)
+{
+    return std::all_of(indexes.begin(), indexes.end(), [&](int index) {
+        return index >= 0 && static_cast<std::size_t>(index) < size;
+    });
+}
+
+Result<void> check_nodes(const Machine& machine)
+{
+    if (machine.nodes.empty() || machine.nodes.size() > k_max_nodes) {
+        return wrong(
+            fmt::format("{} nodes; 1 to {} can be simulated", machine.nodes.size(), k_max_nodes));
+    }
+    for (const Node& node : machine.nodes) {
+        if (node.gpus < 0 || node.cpus < 0 || node.memory_mib < 0) {
+            return wrong(fmt::format("node {} has less than nothing", node.name));
+        }
+    }
+    return {};
+}
+
+Result<void> check_partitions(const Machine& machine)
+{
+    for (const Partition& partition : machine.partitions) {
+        if (!all_below(partition.nodes, machine.nodes.size())) {
+            return wrong(
+                fmt::format("partition {} names a node that is not there", partition.name));
+        }
+        if (partition.qos && !all_below({*partition.qos}, machine.qos.size())) {
+            return wrong(fmt::format("partition {} names a QOS that is not there", partition.name));
+        }
+        if (partition.max_time <= Seconds{0} || partition.default_time <= Seconds{0} ||
+            partition.grace < Seconds{0}) {
+            return wrong(fmt::format("partition {} has a time that is none", partition.name));
+        }
+    }
+    return {};
+}
+
+Result<void> check_reservations(const Machine& machine)
+{
+    for (const Reservation& reservation : machine.reservations) {
+        if (!all_below(reservation.nodes, machine.nodes.size())) {
+            return wrong(
+                fmt::format("reservation {} names a node that is not there", reservation.name));
+        }
+        if (reservation.end <= reservation.start) {
+            return wrong(fmt::format("reservation {} ends before it starts", reservation.name));
+        }
+    }
+    return {};
+}
+
+Result<void> check_settings(const Settings& settings)
+{
+    const Timing& timing = settings.timing;
+    const bool periods =
+        settings.weights.calc_period > Seconds{0} && settings.weights.max_age > Seconds{0} &&
+        settings.backfill.interval > Seconds{0} && settings.backfill.resolution > Seconds{0} &&
+        timing.sched_interval > Seconds{0} && timing.limit_check > Seconds{0};
+    const bool delays = timing.submission.count() >= 0 && timing.completion.count() >= 0 &&
+                        timing.kill_wait >= Seconds{0} && timing.requeue_delay >= Seconds{0} &&
+                        settings.weights.half_life >= Seconds{0};
+    if (!periods || !delays) {
+        return wrong("a period or delay of its settings has no length");
+    }
+    return {};
+}
+
+} // namespace
+
+Result<void> check(const Machine& machine)
+{
+    TRY(check_nodes(machine));
+    TRY(check_partitions(machine));
+    TRY(check_reservations(machine));
+    return check_settings(machine.settings);
+}
+
+} // namespace gpuq::sim

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sim/schedulers.h"
+
+namespace gpuq::sim {
+namespace {
+
+/// What a pass has closed so far.
+struct Doors {
+    std::vector<bool> shut; ///< by partition
+    std::size_t open;       ///< partitions not shut
+    NodeSet nodes;          ///< of no shut partition
+
+    explicit Doors(const World& world)
+        : shut(world.machine.partitions.size(), false)
+        , open(shut.size())
+    {
+        nodes.set();
+    }
+
+    void close(const World& world, int partition)
+    {
+        const auto index = static_cast<std::size_t>(partition);
+        if (!shut[index]) {
+            shut[index] = true;
+            --open;
+            nodes &= ~world.partition_nodes[index];
+        }
+    }
+};
+
+/// Starts the entry or makes room for it; says whether its partition stays open.
+bool try_entry(World& world, const Entry& entry, const Doors& doors, Passed& passed)
+{
+    const Shape& shape = world.shapes[entry.shape];
+    const Link& link = world.links[entry.link];
+    const NodeSet open = world.open_nodes(shape, world.now, link.claim.limit);
+    if (open != shape.nodes &&
+        (!open.any() || open.count() < static_cast<std::size_t>(shape.need.nodes))) {
+        return true; // Reserved: passed over, and nobody waits behind it.
+    }
+    const NodeSet allowed = open & doors.nodes;
+    NodeSet nodes = world.placer.choose(shape.need, allowed, world.rooms);
+    if (nodes.any()) {
+        world.start(entry, nodes);
+        passed.started.push_back(entry.link);
+        return true;
+    }
+    if (world.machine.settings.preempts) {
+        const auto told = evict(world, victims(world, entry, allowed, nodes));
+        passed.evicted.insert(passed.evicted.end(), told.begin(), told.end());
+    }
+    return false;
+}
+
+} // namespace
+
+Passed main_pass(World& world, std::optional<int> depth)
+{
+    Passed passed;
+    Doors doors(world);
+    int looked_at = 0;
+    ++world.course.effort.main_passes;
+    for (const Entry& entry : world.queue) {
+        if (doors.open == 0) {
+            break;
+        }
+        if (world.links[entry.link].state != State::pending) {
+            continue; // Started in another partition.
+        }
+        if (depth && looked_at++ > *depth) {
+            passed.stopped_early = true;
+            break;
+        }
+        const int partition = world.shapes[entry.shape].partition;
+        if (doors.shut[static_cast<std::size_t>(partition)] || !world.may_start(entry)) {
+            continue; // Over a limit: it blocks nobody.
+        }
+        if (!try_entry(world, entry, doors, passed)) {
+            doors.close(world, partition);
+        }
+    }
+    world.drop_started();
+    return passed;
+}
+
+} // namespace gpuq::sim

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sim/schedulers.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace gpuq::sim {
+namespace {
+
+const Partition& partition_of(const World& world, std::uint32_t link)
+{
+    return world.machine.partitions[static_cast<std::size_t>(world.links[link].partition)];
+}
+
+bool may_be_evicted(const World& world, std::uint32_t link, int tier, const NodeSet& allowed)
+{
+    const Partition& partition = partition_of(world, link);
+    return partition.preempt != Preempt::off && partition.tier < tier &&
+           world.links[link].start + world.machine.settings.timing.preempt_exempt <= world.now &&
+           (world.links[link].nodes & allowed).any();
+}
+
+/// Who leaves first: those who have been told, the lowest tier, the youngest.
+std::vector<std::uint32_t> candidates(const World& world, int tier, const NodeSet& allowed)
+{
+    std::vector<std::uint32_t> result;
+    for (const std::uint32_t link : world.running) {
+        if (may_be_evicted(world, link, tier, allowed)) {
+            result.push_back(link);
+        }
+    }
+    const auto key = [&](std::uint32_t link) {
+        return std::make_tuple(!world.links[link].preempted, partition_of(world, link).tier,
+                               -world.links[link].start, link);
+    };
+    std::sort(result.begin(), result.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
+    return result;
+}
+
+} // namespace
+
+std::vector<std::uint32_t> victims(const World& world, const Entry& entry, const NodeSet& allowed,
+                                   NodeSet& nodes)
+{
+    nodes.reset();
+    const std::vector<std::uint32_t> guests = candidates(world, entry.tier, allowed);
+    if (guests.empty()) {
+        return {};
+    }
+    const Need& need = world.shapes[entry.shape].need;
+    std::vector<Room> rooms = world.rooms;
+    std::vector<std::uint32_t> leaving;
+    for (const std::uint32_t link : guests) {
+        change(rooms, world.links[link].need, world.links[link].nodes, 1);
+        leaving.push_back(link);
+        nodes = world.placer.choose(need, allowed, rooms);
+        if (nodes.any()) {
+            break;
+        }
+    }
+    if (nodes.none()) {
+        return {};
+    }
+    // Nobody leaves in vain: those stay without whom the place is still free, first named first.
+    std::erase_if(leaving, [&](std::uint32_t link) {
+        const Link& other = world.links[link];
+        change(rooms, other.need, other.nodes, -1);
+        const bool needed = !world.placer.possible(need, nodes, rooms);
+        if (needed) {
+            change(rooms, other.need, other.nodes, 1);
+        }
+        return !needed;
+    });
+    return leaving;
+}
+
+std::vector<std::uint32_t> evict(World& world, const std::vector<std::uint32_t>& links)
+{
+    constexpr Seconds to_clean_up{2}; // As measured: the nodes are back KillWait and this later.
+    const Timing& timing = world.machine.settings.timing;
+    std::vector<std::uint32_t> told;
+    for (const std::uint32_t index : links) {
+        Link& link = world.links[index];
+        if (link.preempted) {
+            continue;
+        }
+        const Seconds grace = partition_of(world, index).grace;
+        const Seconds killed =
+            grace > Seconds{0} ? world.next_check(world.now + grace) : world.now + Seconds{1};
+        link.preempted = true;
+        const Seconds gone = killed + timing.kill_wait + to_clean_up;
+        if (gone < link.finish) {
+            link.finish = gone;
+            link.cut = true;
+            told.push_back(index);
+        }
+    }
+    return told;
+}
+
+} // namespace gpuq::sim

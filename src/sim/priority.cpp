@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sim/world.h"
+
+#include "sim/at.h"
+
+#include <algorithm>
+
+namespace gpuq::sim {
+
+std::uint32_t World::priority_of(const Link& link, const Shape& shape, Looked looked) const
+{
+    const Weights& weights = machine.settings.weights;
+    const double age = static_cast<double>((m_last_calc - link.eligible).count()) /
+                       static_cast<double>(weights.max_age.count());
+    const double nodes = shape.need.nodes / static_cast<double>(machine.nodes.size());
+    // Before select/cons_tres has looked at it, a job counts for one CPU. Where CPUs are not
+    // counted, GPUs stand for them.
+    const int taken = looked == Looked::never ? 1
+                      : shape.need.cpus > 0   ? shape.need.cpus * shape.need.nodes
+                                              : shape.need.gpus_in_all;
+    const double cpus = taken / static_cast<double>(std::max(1, m_cluster_cpus));
+    const int factor = machine.partitions[at(shape.partition)].job_factor;
+    const int qos = link.claim.qos ? machine.qos[at(*link.claim.qos)].priority : 0;
+
+    double priority = weights.age * std::clamp(age, 0.0, 1.0);
+    priority += weights.job_size * std::min(1.0, (nodes + cpus) / 2);
+    priority += weights.fair_share * fair.factor(link.share);
+    priority += weights.partition * (m_highest_factor > 0 ? factor / double(m_highest_factor) : 0);
+    priority += weights.qos * (m_highest_qos > 0 ? qos / double(m_highest_qos) : 0);
+    return static_cast<std::uint32_t>(std::clamp(priority, 1.0, 4294967295.0));
+}
+
+bool World::recalculate()
+{
+    if (machine.settings.weights.fair_share != 0) {
+        fair.fade(now - m_last_calc);
+        for (const std::uint32_t link : running) {
+            charge(links[link]);
+        }
+        fair.rank();
+    }
+    m_last_calc = now;
+    for (Entry& entry : queue) {
+        entry.priority = priority_of(links[entry.link], shapes[entry.shape], Looked::before);
+    }
+    if (std::is_sorted(queue.begin(), queue.end(), goes_before)) {
+        return false;
+    }
+    std::sort(queue.begin(), queue.end(), goes_before);
+    return true;
+}
+
+} // namespace gpuq::sim

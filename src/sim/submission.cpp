@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sim/world.h"
+
+#include "sim/at.h"
+
+#include <algorithm>
+
+namespace gpuq::sim {
+namespace {
+
+int number_of(const std::vector<std::string>& names, const std::string& name)
+{
+    return static_cast<int>(std::lower_bound(names.begin(), names.end(), name) - names.begin());
+}
+
+double weight_of(const Settings& settings, const std::string& model)
+{
+    for (const GpuWeight& gpu : settings.gpu_weights) {
+        if (gpu.model == model) {
+            return gpu.weight;
+        }
+    }
+    return 1;
+}
+
+} // namespace
+
+Link World::first_link(std::size_t index)
+{
+    const Job& job = jobs[index];
+    Link link;
+    link.job = index;
+    link.eligible = job.submit;
+    link.work = job.duration;
+    link.partitions = &job.partitions;
+    link.share = fair.user(job.account, job.user);
+    link.weight = weight_of(machine.settings, job.model);
+    link.claim.gpus = job.gpus;
+    link.claim.user = number_of(m_users, job.user);
+    link.claim.account = number_of(m_accounts, job.account);
+    link.claim.qos = job.qos;
+    link.claim.limit = job.limit > Seconds{0} || job.partitions.empty()
+                           ? job.limit
+                           : machine.partitions[at(job.partitions.front())].default_time;
+    return link;
+}
+
+std::uint32_t World::add(Link link)
+{
+    links.push_back(std::move(link));
+    return static_cast<std::uint32_t>(links.size() - 1);
+}
+
+void World::submit(std::size_t job)
+{
+    enqueue(add(first_link(job)));
+}
+
+bool World::may_use(int partition, const Link& link) const
+{
+    const Partition& rules = machine.partitions[at(partition)];
+    const std::string& account = jobs[link.job].account;
+    return link.claim.limit <= rules.max_time &&
+           (rules.accounts.empty() || std::find(rules.accounts.begin(), rules.accounts.end(),
+                                                account) != rules.accounts.end());
+}
+
+std::optional<Shape> World::shape_in(int partition, const Link& link) const
+{
+    const Job& job = jobs[link.job];
+    // One job has one cut, whichever of its partitions it starts in.
+    int largest = 0;
+    for (const int other : *link.partitions) {
+        for (const int node : machine.partitions[at(other)].nodes) {
+            largest = std::max(largest, machine.nodes[at(node)].gpus);
+        }
+    }
+    const std::optional<Need> need = need_of(job, largest);
+    if (!need || !may_use(partition, link)) {
+        return std::nullopt;
+    }
+    Shape shape{partition, *need, {}, job.model, job.reservation};
+    for (const int node : machine.partitions[at(partition)].nodes) {
+        shape.nodes.set(at(node), job.model.empty() || machine.nodes[at(node)].model == job.model);
+    }
+    if (job.reservation) {
+        shape.nodes &= node_set(machine.reservations[at(*job.reservation)].nodes);
+    }
+    if (!placer.possible(*need, shape.nodes, empty_rooms(machine.nodes))) {
+        return std::nullopt;
+    }
+    return shape;
+}
+
+std::uint32_t World::shape_for(const Shape& shape)
+{
+    const auto found = std::find(shapes.begin(), shapes.end(), shape);
+    if (found != shapes.end()) {
+        return static_cast<std::uint32_t>(found - shapes.begin());
+    }
+    shapes.push_back(shape);
+    return static_cast<std::uint32_t>(shapes.size() - 1);
+}
+
+void World::enqueue(std::uint32_t index)
+{
+    Link& link = links[index];
+    const Job& job = jobs[link.job];
+    const std::vector<int>& partitions = *link.partitions;
+    const bool accepted = !partitions.empty() && limits.may_submit(link.claim, partitions.front());
+    bool queued = false;
+    for (std::size_t i = 0; accepted && i < partitions.size(); ++i) {
+        const std::optional<Shape> shape = shape_in(partitions[i], link);
+        if (!shape) {
+            continue;
+        }
+        const Entry entry{.tier = machine.partitions[at(partitions[i])].tier,
+                          .priority = priority_of(link, *shape, Looked::never),
+                          .submit = link.eligible,
+                          .id = job.id,
+                          .link = index,
+                          .shape = shape_for(*shape),
+                          .position = static_cast<int>(i)};
+        queue.insert(std::upper_bound(queue.begin(), queue.end(), entry, goes_before), entry);
+        queued = true;
+    }
+    if (queued) {
+        limits.submitted(link.claim, partitions.front());
+        return;
+    }
+    link.state = State::over;
+    Outcome& outcome = course.outcomes[link.job];
+    outcome.ending = Ending::refused;
+    outcome.end = now;
+}
+
+} // namespace gpuq::sim

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/result.h"
+#include "sim/machine.h"
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gpuq::sim {
+
+/// A job as a trace has it. What the trace does not say is empty.
+struct TraceJob {
+    std::string id;
+    Seconds submit{0}; ///< since the trace's first submission
+    Seconds duration{0};
+    std::optional<Seconds> limit;
+    std::optional<Seconds> start; ///< as it really was
+    int gpus = 1;
+    int nodes = 0;
+    std::string model;
+    std::string user;
+    std::string account;
+    std::string partition;
+    std::string state;
+
+    bool operator==(const TraceJob&) const = default;
+};
+
+struct Trace {
+    std::vector<TraceJob> jobs;    ///< by submission
+    std::size_t without_gpus = 0;  ///< left out
+    std::size_t never_started = 0; ///< left out
+
+    bool operator==(const Trace&) const = default;
+};
+
+/// Reads the jobs of a file, packed by gzip or not: comma-separated values with a header line that
+/// has at least `submit_s`, `duration_s` and `gpus`; the Standard Workload Format, a processor
+/// taken for a GPU; or what `sacct -P` prints, with its header line. `usage` as FILE:LINE: what for
+/// the first line that is none of that, `missing` or `io` for the file. Never more than the limits
+/// below.
+Result<Trace> read_trace(const std::filesystem::path& file);
+
+/// The same from text; `name` is for errors.
+Result<Trace> parse_trace(std::string_view text, const std::string& name);
+
+inline constexpr std::size_t k_most_trace_bytes = std::size_t{128} << 20;
+inline constexpr std::size_t k_most_trace_jobs = 2'000'000;
+
+} // namespace gpuq::sim

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "sim/trace.h"
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gpuq::sim {
+
+using Fields = std::vector<std::string_view>;
+
+/// The line of a trace that is being read; makes its errors.
+class Line {
+public:
+    Line(const std::string& file, std::size_t number)
+        : m_file(file)
+        , m_number(number)
+    {
+    }
+
+    Error wrong(const std::string& what) const;
+    /// A number of seconds, whole or with a fraction that is dropped; nothing for an empty text and
+    /// for a negative number, which is SWF's unknown.
+    Result<std::optional<Seconds>> seconds(std::string_view text, std::string_view what) const;
+    /// The same for a count that may not be missing.
+    Result<int> count(std::string_view text, std::string_view what) const;
+
+private:
+    const std::string& m_file;
+    std::size_t m_number;
+};
+
+/// Calls `take` with each line that is not empty, without its end.
+Result<void> each_line(std::string_view text, const std::string& file,
+                       const std::function<Result<void>(const Line&, std::string_view)>& take);
+
+/// The fields between `separator`s; of comma-separated values also in quotes, which may not span
+/// lines. Views into `line`, or into `unquoted` where a quote had to be taken out.
+Fields split(std::string_view line, char separator);
+/// The fields between blanks.
+Fields split_blanks(std::string_view line);
+std::string_view trimmed(std::string_view text);
+
+/// Names of columns, to find fields by.
+class Columns {
+public:
+    explicit Columns(const Fields& header);
+
+    bool has(std::string_view name) const;
+    /// The field of this row; empty when there is no such column.
+    std::string_view in(const Fields& row, std::string_view name) const;
+    std::size_t size() const { return m_names.size(); }
+
+private:
+    std::vector<std::string> m_names;
+};
+
+/// Sorts by submission and lets the first be the zero of time.
+void finish(Trace& trace);
+
+Result<Trace> parse_csv(std::string_view text, const std::string& name);
+Result<Trace> parse_swf(std::string_view text, const std::string& name);
+Result<Trace> parse_sacct(std::string_view text, const std::string& name);
+
+} // namespace gpuq::sim

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sim/trace_lines.h"
+
+#include "core/number.h"
+#include "core/timestamp.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace gpuq::sim {
+namespace {
+
+/// `2026-11-20T13:11:58`; nothing for Unknown and None.
+Result<std::optional<Seconds>> moment(const Line& line, std::string_view text)
+{
+    if (text.empty() || text == "Unknown" || text == "None" || text == "N/A") {
+        return std::optional<Seconds>{};
+    }
+    const auto time = time_from_iso8601(std::string(text) + "Z");
+    if (!time) {
+        return line.wrong(fmt::format("'{}' is no time of sacct", text.substr(0, 30)));
+    }
+    return std::optional(std::chrono::duration_cast<Seconds>(time->time_since_epoch()));
+}
+
+/// `1-12:30:00`, `12:30:00`, `30:00.123`; nothing for words such as UNLIMITED.
+Result<std::optional<Seconds>> length(const Line& line, std::string_view text)
+{
+    if (text.empty() || text.find_first_of("0123456789") != 0) {
+        return std::optional<Seconds>{};
+    }
+    std::string_view rest = text.substr(0, text.find('.'));
+    std::uint64_t days = 0;
+    if (const auto dash = rest.find('-'); dash != std::string_view::npos) {
+        days = whole_number(rest.substr(0, dash)).value_or(1'000'000);
+        rest.remove_prefix(dash + 1);
+    }
+    std::uint64_t seconds = 0;
+    bool good = days < 1'000'000;
+    for (const std::string_view part : split(rest, ':')) {
+        const auto number = whole_number(part);
+        good = good && number && *number < 100'000;
+        seconds = seconds * 60 + number.value_or(0) % 100'000;
+    }
+    if (!good || seconds > std::uint64_t{100'000} * 3600) {
+        return line.wrong(fmt::format("'{}' is no length of time of sacct", text.substr(0, 30)));
+    }
+    return std::optional(Seconds{static_cast<std::int64_t>(days * 86400 + seconds)});
+}
+
+/// Count and model of the GPUs in `billing=4,cpu=4,gres/gpu:k80=2,gres/gpu=2,node=1`.
+void read_tres(std::string_view text, TraceJob& job)
+{
+    for (const std::string_view part : split(text, ',')) {
+        const auto equals = std::min(part.find('='), part.size());
+        const std::string_view name = part.substr(0, equals);
+        const std::string_view value = part.substr(std::min(equals + 1, part.size()));
+        const auto number = whole_number(value);
+        if (!number || *number > 1'000'000) {
+            continue;
+        }
+        if (name == "gres/gpu" || name.substr(0, 9) == "gres/gpu:") {
+            job.gpus = std::max(job.gpus, static_cast<int>(*number));
+            job.model = name.size() > 9 ? std::string(name.substr(9)) : job.model;
+        } else if (name == "node") {
+            job.nodes = static_cast<int>(*number);
+        }
+    }
+}
+
+Result<TraceJob> job_in(const Line& line, const Columns& columns, const Fields& row)
+{
+    TraceJob job;
+    job.id = columns.in(row, "JobID");
+    TRY_ASSIGN(const auto submit, moment(line, columns.in(row, "Submit")));
+    TRY_ASSIGN(const auto eligible, moment(line, columns.in(row, "Eligible")));
+    TRY_ASSIGN(job.start, moment(line, columns.in(row, "Start")));
+    TRY_ASSIGN(const auto end, moment(line, columns.in(row, "End")));
+    TRY_ASSIGN(const auto elapsed, length(line, columns.in(row, "Elapsed")));
+    TRY_ASSIGN(job.limit, length(line, columns.in(row, "Timelimit")));
+    if (!submit) {
+        return line.wrong("no time of submission");
+    }
+    // A wait counts from when the job could have started.
+    job.submit = std::max(*submit, eligible.value_or(*submit));
+    job.duration = elapsed            ? *elapsed
+                   : job.start && end ? std::max(Seconds{0}, *end - *job.start)
+                                      : Seconds{0};
+    job.gpus = 0;
+    read_tres(columns.in(row, "ReqTRES"), job);
+    read_tres(columns.in(row, "AllocTRES"), job);
+    job.user = columns.in(row, "User");
+    job.account = columns.in(row, "Account");
+    job.partition = columns.in(row, "Partition");
+    job.state = columns.in(row, "State");
+    return job;
+}
+
+} // namespace
+
+Result<Trace> parse_sacct(std::string_view text, const std::string& name)
+{
+    Trace trace;
+    std::optional<Columns> columns;
+    TRY(each_line(text, name, [&](const Line& line, std::string_view words) -> Result<void> {
+        const Fields row = split(words, '|');
+        if (!columns) {
+            columns.emplace(row);
+            return columns->has("JobID") && columns->has("Submit")
+                       ? Result<void>()
+                       : line.wrong("the header needs at least JobID and Submit");
+        }
+        if (columns->in(row, "JobID").find('.') != std::string_view::npos) {
+            return {}; // A step of the job before.
+        }
+        if (row.size() != columns->size()) {
+            return line.wrong(
+                fmt::format("{} fields; the header has {}", row.size(), columns->size()));
+        }
+        TRY_ASSIGN(TraceJob job, job_in(line, *columns, row));
+        if (trace.jobs.size() >= k_most_trace_jobs) {
+            return line.wrong(fmt::format("more than {} jobs", k_most_trace_jobs));
+        }
+        trace.without_gpus += job.gpus == 0 ? 1 : 0;
+        trace.never_started += job.gpus != 0 && !job.start ? 1 : 0;
+        if (job.gpus != 0 && job.start) {
+            trace.jobs.push_back(std::move(job));
+        }
+        return {};
+    }));
+    finish(trace);
+    return trace;
+}
+
+} // namespace gpuq::sim

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sim/trace_lines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace gpuq::sim {
+namespace {
+
+// The fields of the Standard Workload Format, counted from 0. Unknown is -1.
+enum Field : std::size_t {
+    id,
+    submit,
+    wait,
+    run,
+    allocated,
+    requested = 7,
+    limit = 8,
+    status = 10,
+    user = 11,
+    group = 12,
+    queue = 14,
+    partition = 15,
+    fields = 18
+};
+
+std::string known(std::string_view text)
+{
+    return text == "-1" ? std::string() : std::string(text);
+}
+
+Result<TraceJob> job_in(const Line& line, const Fields& row)
+{
+    TraceJob job;
+    job.id = row[Field::id];
+    TRY_ASSIGN(const auto submitted, line.seconds(row[Field::submit], "the submit time"));
+    TRY_ASSIGN(const auto ran, line.seconds(row[Field::run], "the run time"));
+    TRY_ASSIGN(const auto waited, line.seconds(row[Field::wait], "the wait time"));
+    TRY_ASSIGN(job.limit, line.seconds(row[Field::limit], "the requested time"));
+    TRY_ASSIGN(const auto asked, line.seconds(row[Field::requested], "requested processors"));
+    TRY_ASSIGN(const auto got, line.seconds(row[Field::allocated], "allocated processors"));
+    if (!submitted) {
+        return line.wrong("the submit time must be there, and not negative");
+    }
+    job.submit = *submitted;
+    job.duration = ran.value_or(Seconds{-1});
+    if (waited) {
+        job.start = *submitted + *waited;
+    }
+    constexpr std::int64_t most = 1'000'000;
+    const std::int64_t processors =
+        asked.value_or(Seconds{0}) > Seconds{0} ? asked->count() : got.value_or(Seconds{0}).count();
+    if (processors > most) {
+        return line.wrong(fmt::format("more than {} processors", most));
+    }
+    job.gpus = static_cast<int>(processors);
+    job.user = known(row[Field::user]);
+    job.account = known(row[Field::group]);
+    job.partition =
+        known(row[Field::partition].compare("-1") == 0 ? row[Field::queue] : row[Field::partition]);
+    job.state = known(row[Field::status]);
+    return job;
+}
+
+} // namespace
+
+Result<Trace> parse_swf(std::string_view text, const std::string& name)
+{
+    Trace trace;
+    TRY(each_line(text, name, [&](const Line& line, std::string_view words) -> Result<void> {
+        if (trimmed(words).front() == ';') {
+            return {};
+        }
+        const Fields row = split_blanks(words);
+        if (row.size() != Field::fields) {
+            return line.wrong(fmt::format("{} fields; the Standard Workload Format has {}",
+                                          row.size(), std::size_t{Field::fields}));
+        }
+        TRY_ASSIGN(TraceJob job, job_in(line, row));
+        if (trace.jobs.size() >= k_most_trace_jobs) {
+            return line.wrong(fmt::format("more than {} jobs", k_most_trace_jobs));
+        }
+        trace.without_gpus += job.gpus == 0 ? 1 : 0;
+        trace.never_started += job.gpus != 0 && job.duration < Seconds{0} ? 1 : 0;
+        if (job.gpus != 0 && job.duration >= Seconds{0}) {
+            trace.jobs.push_back(std::move(job));
+        }
+        return {};
+    }));
+    finish(trace);
+    return trace;
+}
+
+} // namespace gpuq::sim

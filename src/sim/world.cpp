@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sim/world.h"
+
+#include "sim/at.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace gpuq::sim {
+namespace {
+
+std::vector<std::string> sorted_names(const std::vector<Job>& jobs, std::string Job::*name)
+{
+    std::vector<std::string> names;
+    for (const Job& job : jobs) {
+        if (names.empty() || names.back() != job.*name) {
+            names.push_back(job.*name);
+        }
+    }
+    std::sort(names.begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    return names;
+}
+
+int cpus_of(const Node& node)
+{
+    return node.cpus > 0 ? node.cpus : node.gpus;
+}
+
+} // namespace
+
+bool goes_before(const Entry& a, const Entry& b)
+{
+    return std::tie(b.tier, b.priority, a.submit, a.id, a.position) <
+           std::tie(a.tier, a.priority, b.submit, b.id, b.position);
+}
+
+World::World(const Machine& machine_, const std::vector<Job>& jobs_)
+    : machine(machine_)
+    , jobs(jobs_)
+    , placer(machine.nodes)
+    , rooms(empty_rooms(machine.nodes))
+    , limits(machine, sorted_names(jobs, &Job::user).size(),
+             sorted_names(jobs, &Job::account).size())
+    , fair(machine.shares, machine.settings.weights.half_life)
+    , m_users(sorted_names(jobs, &Job::user))
+    , m_accounts(sorted_names(jobs, &Job::account))
+{
+    for (const Node& node : machine.nodes) {
+        m_cluster_cpus += cpus_of(node);
+    }
+    for (const Partition& partition : machine.partitions) {
+        partition_nodes.push_back(node_set(partition.nodes));
+        m_highest_factor = std::max(m_highest_factor, partition.job_factor);
+    }
+    for (const Qos& qos : machine.qos) {
+        m_highest_qos = std::max(m_highest_qos, qos.priority);
+    }
+    // Everybody is an association from the start, as in a database.
+    for (const Share& share : machine.shares) {
+        if (!share.user.empty()) {
+            fair.user(share.account, share.user);
+        }
+    }
+    for (const Job& job : jobs) {
+        fair.user(job.account, job.user);
+    }
+    fair.rank();
+    course.outcomes.resize(jobs.size());
+    links.reserve(jobs.size());
+}
+bool World::may_start(const Entry& entry) const
+{
+    return limits.may_start(links[entry.link].claim, shapes[entry.shape].partition, now);
+}
+
+Seconds World::next_check(Seconds moment) const
+{
+    const Seconds period = machine.settings.timing.limit_check;
+    return (moment + period - Seconds{1}) / period * period;
+}
+
+/// When a link that starts now really leaves its nodes.
+Seconds World::finish_of(Link& link) const
+{
+    const Job& job = jobs[link.job];
+    const Seconds done = link.start + link.work;
+    if (job.chain && done > link.ends_by) {
+        link.cut = true;
+        return link.ends_by; // It saves and leaves by itself.
+    }
+    const Seconds found = next_check(link.ends_by);
+    link.cut = done > found;
+    return link.cut ? found : done;
+}
+
+void World::start(const Entry& entry, const NodeSet& nodes)
+{
+    Link& link = links[entry.link];
+    const Shape& shape = shapes[entry.shape];
+    link.state = State::running;
+    link.partition = shape.partition;
+    link.need = shape.need;
+    link.nodes = nodes;
+    link.start = now;
+    link.charged_until = now;
+    link.ends_by = now + link.claim.limit;
+    if (shape.reservation) {
+        link.ends_by = std::min(link.ends_by, machine.reservations[at(*shape.reservation)].end);
+    }
+    link.finish = finish_of(link);
+    change(rooms, link.need, nodes, -1);
+    limits.started(link.claim, link.partition, now);
+    const auto later = [&](std::uint32_t a, std::uint32_t b) {
+        return std::tie(links[a].ends_by, a) < std::tie(links[b].ends_by, b);
+    };
+    running.insert(std::upper_bound(running.begin(), running.end(), entry.link, later), entry.link);
+
+    Outcome& outcome = course.outcomes[link.job];
+    if (outcome.links == 0) {
+        outcome.start = now;
+        outcome.partition = link.partition;
+    }
+    ++outcome.links;
+    outcome.waited += now - link.eligible;
+}
+
+void World::drop_started()
+{
+    std::erase_if(queue,
+                  [&](const Entry& entry) { return links[entry.link].state != State::pending; });
+}
+
+void World::charge(Link& link)
+{
+    const Seconds ran = now - link.charged_until;
+    link.charged_until = now;
+    fair.used(link.share, link.claim.gpus * link.weight * static_cast<double>(ran.count()));
+}
+
+void World::record(const Link& link)
+{
+    Piece piece{link.job, link.number, link.partition, link.eligible, link.start, link.finish,
+                {},       {}};
+    int left = link.need.gpus_in_all;
+    for (std::size_t node = 0; node < machine.nodes.size(); ++node) {
+        if (link.nodes.test(node)) {
+            piece.nodes.push_back(static_cast<int>(node));
+            piece.gpus.push_back(std::min(left, link.need.gpus));
+            left -= link.need.gpus;
+        }
+    }
+    course.pieces.push_back(std::move(piece));
+}
+
+std::optional<std::uint32_t> World::end(std::uint32_t index)
+{
+    Link& link = links[index];
+    link.state = State::over;
+    running.erase(std::find(running.begin(), running.end(), index));
+    change(rooms, link.need, link.nodes, 1);
+    limits.ended(link.claim, link.partition, link.start);
+    limits.left(link.claim, link.partitions->front());
+    charge(link);
+    record(link);
+
+    Outcome& outcome = course.outcomes[link.job];
+    outcome.end = link.finish;
+    outcome.ending = Ending::completed;
+    outcome.preempted += link.preempted ? 1 : 0;
+    return link.cut ? next_after(index) : std::nullopt;
+}
+
+/// How a run goes on whose link was ended before its work was done.
+std::optional<std::uint32_t> World::next_after(std::uint32_t index)
+{
+    const Link& last = links[index];
+    const Job& job = jobs[last.job];
+    Link next;
+    next.job = last.job;
+    next.claim = last.claim;
+    next.share = last.share;
+    next.weight = last.weight;
+    if (job.chain) {
+        const Seconds ran = std::min(last.work, std::min(last.finish, last.ends_by) - last.start);
+        next.number = last.number + 1;
+        next.work = std::min(last.work, last.work - ran + job.chain->lost);
+        next.eligible = last.finish + job.chain->gap;
+        next.partitions = &job.chain->partitions;
+        next.claim.limit = job.chain->limit;
+        return add(std::move(next));
+    }
+    if (last.preempted && machine.partitions[at(last.partition)].preempt == Preempt::requeue) {
+        next.number = last.number;
+        next.work = job.duration;
+        next.eligible = last.finish + machine.settings.timing.requeue_delay;
+        next.partitions = last.partitions;
+        return add(std::move(next));
+    }
+    course.outcomes[last.job].ending = last.preempted ? Ending::cancelled : Ending::timed_out;
+    return std::nullopt;
+}
+
+} // namespace gpuq::sim

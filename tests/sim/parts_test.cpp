@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Bookings, placement and the fair tree, each by itself.
+#include "sim/bookings.h"
+#include "sim/fair_share.h"
+#include "sim/placement.h"
+
+#include <gtest/gtest.h>
+
+namespace gpuq::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(Bookings, AGapIsWhatNobodyHasThroughout)
+{
+    const NodeSet all = node_set({0, 1});
+    Bookings bookings(0s, 24h, 60s, all);
+    bookings.book(600s, 1200s, node_set({0}));
+    EXPECT_EQ(bookings.gap(0s, 300s, all).nodes, all);
+    EXPECT_EQ(bookings.gap(0s, 700s, all).nodes, node_set({1}));
+    EXPECT_EQ(bookings.gap(700s, 800s, node_set({0})).later, 1200s);
+    EXPECT_EQ(bookings.gap(1200s, 9000s, all).nodes, all);
+    EXPECT_EQ(bookings.gap(1200s, 9000s, all).later, std::nullopt);
+}
+
+TEST(Bookings, AreCutToTheResolutionAndNeverEmpty)
+{
+    Bookings bookings(30s, 24h, 60s, node_set({0}));
+    bookings.book(130s, 140s, node_set({0}));
+    EXPECT_TRUE(bookings.overlaps(120s, 121s, node_set({0})));
+    EXPECT_TRUE(bookings.overlaps(179s, 180s, node_set({0})));
+    EXPECT_FALSE(bookings.overlaps(180s, 999s, node_set({0})));
+    EXPECT_FALSE(bookings.overlaps(0s, 120s, node_set({0})));
+}
+
+TEST(Bookings, BeyondTheWindowAreNotKept)
+{
+    Bookings bookings(0s, 600s, 60s, node_set({0}));
+    bookings.book(700s, 800s, node_set({0}));
+    EXPECT_FALSE(bookings.overlaps(700s, 800s, node_set({0})));
+}
+
+std::vector<Node> nodes_of(const std::vector<int>& weights)
+{
+    std::vector<Node> nodes;
+    for (const int weight : weights) {
+        nodes.push_back({.gpus = 4, .weight = weight});
+    }
+    return nodes;
+}
+
+NodeSet chosen(const std::vector<Node>& nodes, const std::vector<int>& taken, const Need& need)
+{
+    std::vector<Room> rooms = empty_rooms(nodes);
+    NodeSet all;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        rooms[i].gpus -= taken[i];
+        all.set(i);
+    }
+    return Placer(nodes).choose(need, all, rooms);
+}
+
+TEST(Placement, TakesTheLightestThenTheTightest)
+{
+    const Need one{.nodes = 1, .gpus = 1, .gpus_in_all = 1};
+    EXPECT_EQ(chosen(nodes_of({9, 1, 1}), {0, 0, 0}, one), node_set({1}));
+    EXPECT_EQ(chosen(nodes_of({1, 1, 1}), {0, 3, 1}, one), node_set({1}));
+    EXPECT_EQ(chosen(nodes_of({1, 1, 1}), {0, 4, 0}, one), node_set({0}));
+    EXPECT_EQ(chosen(nodes_of({1, 1}), {4, 4}, one), NodeSet{});
+}
+
+TEST(Placement, PrefersNeighboursThatAreJustEnough)
+{
+    const Need two{.nodes = 2, .gpus = 4, .gpus_in_all = 8};
+    EXPECT_EQ(chosen(nodes_of({1, 1, 1, 1, 1, 1}), {0, 0, 0, 4, 0, 0}, two), node_set({4, 5}));
+    EXPECT_EQ(chosen(nodes_of({1, 1, 1}), {0, 4, 0}, two), node_set({0, 2}));
+}
+
+TEST(Placement, CutsAJobIntoEqualParts)
+{
+    Job job;
+    job.gpus = 6;
+    EXPECT_EQ(need_of(job, 4), (Need{.nodes = 2, .gpus = 3, .gpus_in_all = 6}));
+    job.gpus = 5;
+    EXPECT_EQ(need_of(job, 4), (Need{.nodes = 2, .gpus = 3, .gpus_in_all = 5}));
+    job.nodes = 1;
+    EXPECT_EQ(need_of(job, 4), std::nullopt);
+    job.nodes = 9;
+    EXPECT_EQ(need_of(job, 4), std::nullopt);
+}
+
+TEST(FairShare, RanksUsersByShareOverUse)
+{
+    FairShare fair({}, 0s);
+    const int ann = fair.user("lab", "ann");
+    const int bob = fair.user("lab", "bob");
+    const int eve = fair.user("lab", "eve");
+    fair.used(ann, 100);
+    fair.used(bob, 10);
+    fair.rank();
+    EXPECT_DOUBLE_EQ(fair.factor(eve), 1);
+    EXPECT_DOUBLE_EQ(fair.factor(bob), 2.0 / 3);
+    EXPECT_DOUBLE_EQ(fair.factor(ann), 1.0 / 3);
+}
+
+TEST(FairShare, AnAccountsUsersComeBeforeThoseOfAWorseServedOne)
+{
+    FairShare fair({{"rich", "", "", 10}, {"poor", "", "", 1}}, 0s);
+    const int ann = fair.user("rich", "ann");
+    const int bob = fair.user("poor", "bob");
+    const int eve = fair.user("poor", "eve");
+    fair.used(ann, 500);
+    fair.used(bob, 100);
+    fair.rank();
+    // rich: 10/11 over 5/6; poor: 1/11 over 1/6.
+    EXPECT_GT(fair.factor(ann), fair.factor(eve));
+    EXPECT_GT(fair.factor(eve), fair.factor(bob));
+}
+
+TEST(FairShare, EqualsTieAndUseFadesByHalfInAHalfLife)
+{
+    FairShare fair({}, 1000s);
+    const int ann = fair.user("lab", "ann");
+    const int bob = fair.user("lab", "bob");
+    fair.rank();
+    EXPECT_DOUBLE_EQ(fair.factor(ann), fair.factor(bob));
+    fair.used(ann, 100);
+    fair.fade(2000s); // a quarter is left, less than bob has then
+    fair.used(bob, 26);
+    fair.rank();
+    EXPECT_GT(fair.factor(ann), fair.factor(bob));
+}
+
+TEST(Timing, PartsOfSecondsAddUpOverManyJobs)
+{
+    Seconds sum{0};
+    for (std::size_t number = 0; number < 1000; ++number) {
+        const Seconds cut = whole_seconds(600ms, number);
+        EXPECT_TRUE(cut == 0s || cut == 1s);
+        EXPECT_EQ(whole_seconds(0ms, number), 0s);
+        EXPECT_EQ(whole_seconds(3000ms, number), 3s);
+        sum += cut;
+    }
+    EXPECT_EQ(sum, 600s);
+}
+
+} // namespace
+} // namespace gpuq::sim

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Partitions, tiers, caps, preemption, reservations and fair share, as stories.
+#include "sim/small_machine.h"
+
+namespace gpuq::sim::testing {
+namespace {
+
+/// A node of 4 GPUs, in `first` of a higher tier and in `second`.
+Machine two_tiers()
+{
+    Machine machine = one_partition(1, 4);
+    machine.partitions = {{.name = "first", .nodes = {0}, .max_time = 48h, .tier = 20},
+                          {.name = "second", .nodes = {0}, .max_time = 48h, .tier = 5}};
+    return machine;
+}
+
+Job in(Job made, std::vector<int> partitions)
+{
+    made.partitions = std::move(partitions);
+    return made;
+}
+
+TEST(Policy, TheHigherTierGoesFirstWhoeverCameFirst)
+{
+    const Course course =
+        course_of(two_tiers(), {in(job(1, 0s, 100s, 4), {1}), in(job(2, 1s, 100s, 4), {1}),
+                                in(job(3, 2s, 100s, 4), {0})});
+    EXPECT_EQ(starts(course), (std::vector<std::int64_t>{0, 200, 100}));
+}
+
+TEST(Policy, ACapHoldsBackOneUserAndNobodyElse)
+{
+    Machine machine = one_partition(1, 4);
+    machine.qos = {{.name = "cap", .gpus_per_user = 2}};
+    machine.partitions[0].qos = 0;
+    const Course course = course_of(machine, {job(1, 0s, 100s, 1), job(2, 0s, 100s, 1),
+                                              job(3, 0s, 100s, 1), job(4, 1s, 100s, 1, "bob")});
+    EXPECT_EQ(starts(course), (std::vector<std::int64_t>{0, 0, 100, 1}));
+}
+
+TEST(Policy, ASoftCapBindsOnlyWhileOthersWait)
+{
+    // first: two GPUs each; second: what is left over, over the same node.
+    Machine machine = two_tiers();
+    machine.qos = {{.name = "cap", .gpus_per_user = 2}};
+    machine.partitions[0].qos = 0;
+    std::vector<Job> jobs;
+    for (std::uint64_t i = 0; i < 5; ++i) {
+        jobs.push_back(in(job(i + 1, 0s, 100s, 1), {0, 1}));
+    }
+    jobs.push_back(in(job(6, 10s, 100s, 1, "bob"), {0, 1}));
+    const Course course = course_of(machine, jobs);
+    // Alice has all four; at 100 s her fifth and bob's first start.
+    EXPECT_EQ(starts(course), (std::vector<std::int64_t>{0, 0, 0, 0, 100, 100}));
+    EXPECT_EQ(course.outcomes[1].partition, 0);
+    EXPECT_EQ(course.outcomes[2].partition, 1);
+    EXPECT_EQ(course.outcomes[5].partition, 0);
+}
+
+TEST(Policy, ThePartitionsLimitHidesTheJobs)
+{
+    Machine machine = one_partition(1, 4);
+    machine.qos = {{.name = "partition", .gpus_per_user = 4}, {.name = "own", .gpus_per_user = 1}};
+    machine.partitions[0].qos = 0;
+    Job first = job(1, 0s, 100s, 2);
+    first.qos = 1;
+    EXPECT_EQ(starts(course_of(machine, {first})), (std::vector<std::int64_t>{0}));
+    machine.partitions[0].qos.reset();
+    EXPECT_EQ(starts(course_of(machine, {first})), (std::vector<std::int64_t>{-1}));
+}
+
+TEST(Policy, TooManySubmittedAreRefused)
+{
+    Machine machine = one_partition(1, 1);
+    machine.qos = {{.name = "two", .submitted_per_user = 2}};
+    machine.partitions[0].qos = 0;
+    const Course course = course_of(machine, {job(1, 0s, 100s, 1), job(2, 0s, 100s, 1),
+                                              job(3, 0s, 100s, 1), job(4, 150s, 9s, 1)});
+    EXPECT_EQ(course.outcomes[2].ending, Ending::refused);
+    EXPECT_EQ(course.outcomes[3].start, 200s);
+}
+
+TEST(Policy, OverflowGoesToTheNextPartitionOnlyWhenTheFirstIsFull)
+{
+    Machine machine = one_partition(2, 1);
+    machine.partitions = {{.name = "calib", .nodes = {0}, .tier = 20},
+                          {.name = "spill", .nodes = {1}, .tier = 4}};
+    const Course course =
+        course_of(machine, {in(job(1, 0s, 100s, 1), {0, 1}), in(job(2, 1s, 100s, 1), {0, 1})});
+    EXPECT_EQ(starts(course), (std::vector<std::int64_t>{0, 1}));
+    EXPECT_EQ(course.outcomes[0].partition, 0);
+    EXPECT_EQ(course.outcomes[1].partition, 1);
+}
+
+TEST(Policy, OneReservationForEachJobFreesTheOtherPartition)
+{
+    // The wide job could run in either partition; planned in calib, it must not close spill.
+    Machine machine = one_partition(2, 4);
+    machine.partitions = {{.name = "calib", .nodes = {0}, .max_time = 48h, .tier = 20},
+                          {.name = "spill", .nodes = {1}, .max_time = 48h, .tier = 10}};
+    const std::vector<Job> jobs = {in(job(1, 0s, 1000s, 3), {0}), in(job(2, 0s, 3000s, 3), {1}),
+                                   in(job(3, 1s, 500s, 4), {0, 1}), in(job(4, 2s, 6000s, 1), {1})};
+    EXPECT_GE(course_of(machine, jobs).outcomes[3].start, 1000s);
+    machine.settings.backfill.one_reservation_per_job = true;
+    EXPECT_LE(course_of(machine, jobs).outcomes[3].start, 60s);
+}
+
+TEST(Policy, AJobOverItsCapBooksNothing)
+{
+    // Alice's second job may not start while her first runs: nobody waits behind it.
+    Machine machine = one_partition(1, 4);
+    machine.qos = {{.name = "cap", .gpus_per_user = 2}};
+    machine.partitions[0].qos = 0;
+    const Course course = course_of(
+        machine, {job(1, 0s, 1000s, 2), job(2, 1s, 9000s, 2), job(3, 2s, 5000s, 2, "bob")});
+    EXPECT_EQ(starts(course), (std::vector<std::int64_t>{0, 1000, 2}));
+}
+
+TEST(Policy, ANewJobCountsOneCpuUntilItHasBeenLookedAt)
+{
+    // Both ask for the whole node; what is calculated later knows how much that is.
+    Machine machine = one_partition(1, 4);
+    machine.settings.weights.job_size = 1000;
+    machine.settings.weights.age = 1;
+    const Course course =
+        course_of(machine, {job(1, 0s, 1000s, 4), job(2, 310s, 100s, 1), job(3, 601s, 100s, 4)});
+    EXPECT_EQ(starts(course), (std::vector<std::int64_t>{0, 1100, 1000}));
+}
+
+Machine lending(Preempt preempt, Seconds grace)
+{
+    Machine machine = two_tiers();
+    machine.partitions[1].preempt = preempt;
+    machine.partitions[1].grace = grace;
+    machine.settings.preempts = true;
+    machine.settings.timing.kill_wait = 5s;
+    return machine;
+}
+
+TEST(Policy, AnOwnerTakesTheNodeBackAtOnceWithoutGrace)
+{
+    const std::vector<Job> jobs = {in(job(1, 0s, 1000s, 4), {1}), in(job(2, 100s, 50s, 2), {0})};
+    const Course course = course_of(lending(Preempt::requeue, 0s), jobs);
+    EXPECT_EQ(course.outcomes[1].start, 108s); // as measured with KillWait=5
+    EXPECT_EQ(course.outcomes[0].preempted, 1);
+    EXPECT_EQ(course.outcomes[0].links, 2);
+    EXPECT_EQ(course.pieces.back().eligible, 108s + 121s);
+    EXPECT_EQ(course.outcomes[0].end, course.pieces.back().start + 1000s);
+}
+
+TEST(Policy, GraceEndsWhenTheLoopComesRound)
+{
+    const std::vector<Job> jobs = {in(job(1, 0s, 1000s, 4), {1}), in(job(2, 100s, 50s, 2), {0})};
+    const Course course = course_of(lending(Preempt::cancel, 8s), jobs);
+    EXPECT_EQ(course.outcomes[1].start, 127s); // grace to 108, found at 120, killed 5 s later
+    EXPECT_EQ(course.outcomes[0].ending, Ending::cancelled);
+}
+
+TEST(Policy, OnlyAsManyGuestsLeaveAsMust)
+{
+    const std::vector<Job> jobs = {in(job(1, 0s, 1000s, 2), {1}), in(job(2, 1s, 1000s, 2), {1}),
+                                   in(job(3, 100s, 50s, 1), {0})};
+    const Course course = course_of(lending(Preempt::requeue, 0s), jobs);
+    EXPECT_EQ(course.outcomes[0].preempted + course.outcomes[1].preempted, 1);
+    EXPECT_EQ(course.outcomes[1].preempted, 1); // the younger
+}
+
+TEST(Policy, AGuestThatCanSaveGoesOnElsewhere)
+{
+    Machine machine = lending(Preempt::requeue, 0s);
+    machine.nodes.push_back({.name = "other", .gpus = 4});
+    machine.partitions.push_back({.name = "third", .nodes = {1}, .max_time = 48h});
+    Job guest = in(job(1, 0s, 1000s, 4), {1});
+    guest.chain = Chain{.limit = 48h, .partitions = {2}};
+    const Course course = course_of(machine, {guest, in(job(2, 100s, 500s, 4), {0})});
+    EXPECT_EQ(course.outcomes[0].end, 1000s); // nothing lost, no gap, a free node
+    EXPECT_EQ(course.pieces.back().partition, 2);
+}
+
+TEST(Policy, NobodyIsPreemptedBeforeTheExemptTime)
+{
+    Machine machine = lending(Preempt::requeue, 0s);
+    machine.settings.timing.preempt_exempt = 600s;
+    const Course course =
+        course_of(machine, {in(job(1, 0s, 1000s, 4), {1}), in(job(2, 100s, 50s, 2), {0})});
+    EXPECT_GE(course.outcomes[1].start, 608s);
+    EXPECT_LE(course.outcomes[1].start, 640s);
+}
+
+TEST(Policy, AReservationIsKeptForItsPeople)
+{
+    Machine machine = one_partition(1, 4);
+    machine.reservations = {{.name = "course", .nodes = {0}, .start = 1000s, .end = 2000s}};
+    Job theirs = job(2, 0s, 100s, 4);
+    theirs.reservation = 0;
+    const Course course = course_of(machine, {job(1, 0s, 1100s, 1), theirs, job(3, 0s, 900s, 1)});
+    EXPECT_EQ(course.outcomes[1].start, 1000s);
+    EXPECT_EQ(course.outcomes[2].start, 0s);
+    EXPECT_EQ(course.outcomes[0].start, 2000s);
+}
+
+TEST(Policy, AFloatingReservationKeepsLongJobsOut)
+{
+    Machine machine = one_partition(2, 1);
+    machine.reservations = {
+        {.name = "guard", .nodes = {0}, .start = 2h, .end = 3h, .floats = true}};
+    const Course course = course_of(
+        machine, {job(1, 0s, 2h, 1), job(2, 0s, 3h, 1), job(3, 0s, 3h, 1), job(4, 3h, 2h, 1)});
+    EXPECT_EQ(starts(course), (std::vector<std::int64_t>{0, 0, 10800, 10800}));
+    EXPECT_EQ(course.pieces[0].nodes, (std::vector<int>{0}));
+}
+
+TEST(Policy, FairShareLetsThoseGoFirstWhoHaveUsedLess)
+{
+    Machine machine = one_partition(1, 1);
+    machine.settings.weights.fair_share = 1000;
+    const Course course =
+        course_of(machine, {job(1, 0s, 1h, 1), job(2, 60s, 1h, 1), job(3, 120s, 1h, 1, "bob")});
+    EXPECT_EQ(starts(course), (std::vector<std::int64_t>{0, 7200, 3600}));
+}
+
+TEST(Policy, AgeAndSizeCountAsTheirWeightsSay)
+{
+    Machine machine = one_partition(4, 1);
+    machine.settings.weights.job_size = 1000;
+    const Course course =
+        course_of(machine, {job(1, 0s, 1000s, 4), job(2, 1s, 1000s, 1), job(3, 2s, 1000s, 4)});
+    EXPECT_EQ(starts(course), (std::vector<std::int64_t>{0, 2000, 1000}));
+    machine.settings.weights.age = 1e9;
+    machine.settings.weights.calc_period = Seconds{60};
+    EXPECT_EQ(starts(course_of(
+                  machine, {job(1, 0s, 1000s, 4), job(2, 1s, 1000s, 1), job(3, 300s, 1000s, 4)})),
+              (std::vector<std::int64_t>{0, 1000, 2000}));
+}
+
+TEST(Policy, GpuMinutesAheadRunDown)
+{
+    Machine machine = one_partition(1, 4);
+    machine.qos = {{.name = "ahead", .group_gpu_minutes = 100}};
+    machine.partitions[0].qos = 0;
+    const Course course = course_of(machine, {job(1, 0s, 90min, 1), job(2, 0s, 30min, 1)});
+    // 90 and 30 are too many until 20 of the first have been run; found at the next calculation.
+    EXPECT_GE(course.outcomes[1].start, 20min);
+    EXPECT_LE(course.outcomes[1].start, 26min);
+}
+
+} // namespace
+} // namespace gpuq::sim::testing

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sim/trace.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <unistd.h>
+
+namespace gpuq::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+const std::string k_csv = "job_id,submit_s,duration_s,gpus,user,partition_or_vc,state\n"
+                          "p2,160,30.9,4,\"bob, the second\",vc1,Pass\r\n"
+                          "p1,100,2000,1,,vc2,\n";
+
+const std::string k_swf = "; Version: 2.2\n"
+                          ";\n"
+                          "1 0 5 100 4 -1 -1 4 7200 -1 1 3 2 -1 1 -1 -1 -1\n"
+                          "  2 10 -1 -1 2 -1 -1 2 60 -1 5 3 2 -1 1 -1 -1 -1\n";
+
+const std::string k_sacct =
+    "JobID|User|Account|Partition|Submit|Eligible|Start|End|Elapsed|Timelimit|ReqTRES|AllocTRES|"
+    "State\n"
+    "7|ann|labA|gpu|2026-11-20T12:00:00|2026-11-20T12:00:00|2026-11-20T12:00:10|2026-11-20T12:01:"
+    "10|"
+    "00:01:00|02:00:00|billing=4,cpu=4,gres/gpu=2,node=1|billing=4,cpu=4,gres/gpu:k80=2,gres/gpu=2,"
+    "node=1|COMPLETED\n"
+    "7.batch||labA||2026-11-20T12:00:10||2026-11-20T12:00:10||00:01:00|||cpu=4|COMPLETED\n"
+    "8|ann|labA|gpu|2026-11-20T12:00:05|2026-11-20T12:05:05|Unknown|Unknown|00:00:00|1-00:00:00|"
+    "gres/gpu=1,node=1||PENDING\n"
+    "9|ann|labA|cpu|2026-11-20T12:00:05|2026-11-20T12:00:05|2026-11-20T12:00:06|Unknown|00:00:09|"
+    "UNLIMITED|cpu=1|cpu=1|RUNNING\n";
+
+TEST(Trace, ReadsCommaSeparatedValues)
+{
+    const auto trace = parse_trace(k_csv, "t.csv");
+    ASSERT_TRUE(trace) << trace.error().text;
+    ASSERT_EQ(trace->jobs.size(), 2U);
+    EXPECT_EQ(trace->jobs[0].id, "p1");
+    EXPECT_EQ(trace->jobs[0].submit, 0s);
+    EXPECT_EQ(trace->jobs[1].submit, 60s);
+    EXPECT_EQ(trace->jobs[1].duration, 30s);
+    EXPECT_EQ(trace->jobs[1].gpus, 4);
+    EXPECT_EQ(trace->jobs[1].user, "bob, the second");
+    EXPECT_EQ(trace->jobs[1].state, "Pass");
+    EXPECT_EQ(trace->jobs[1].limit, std::nullopt);
+}
+
+TEST(Trace, ReadsTheStandardWorkloadFormat)
+{
+    const auto trace = parse_trace(k_swf, "t.swf");
+    ASSERT_TRUE(trace) << trace.error().text;
+    ASSERT_EQ(trace->jobs.size(), 1U);
+    EXPECT_EQ(trace->never_started, 1U);
+    EXPECT_EQ(trace->jobs[0].gpus, 4);
+    EXPECT_EQ(trace->jobs[0].limit, 2h);
+    EXPECT_EQ(trace->jobs[0].start, 5s);
+    EXPECT_EQ(trace->jobs[0].user, "3");
+    EXPECT_EQ(trace->jobs[0].partition, "1");
+}
+
+TEST(Trace, ReadsWhatSacctPrints)
+{
+    const auto trace = parse_trace(k_sacct, "sacct");
+    ASSERT_TRUE(trace) << trace.error().text;
+    ASSERT_EQ(trace->jobs.size(), 1U);
+    EXPECT_EQ(trace->never_started, 1U);
+    EXPECT_EQ(trace->without_gpus, 1U);
+    const TraceJob& job = trace->jobs[0];
+    EXPECT_EQ(job.gpus, 2);
+    EXPECT_EQ(job.model, "k80");
+    EXPECT_EQ(job.limit, 2h);
+    EXPECT_EQ(job.start, 10s);
+    EXPECT_EQ(job.duration, 60s);
+    EXPECT_EQ(job.account, "labA");
+}
+
+TEST(Trace, CountsAWaitFromWhenTheJobWasEligible)
+{
+    const auto trace = parse_trace("JobID|Submit|Eligible|Start|Elapsed|AllocTRES\n"
+                                   "1|2026-11-20T12:00:00|2026-11-20T12:00:00|2026-11-20T12:00:00|"
+                                   "00:00:01|gres/gpu=1\n"
+                                   "2|2026-11-20T12:00:00|2026-11-20T13:00:00|2026-11-20T13:00:04|"
+                                   "1-00:00:01|gres/gpu=1\n",
+                                   "sacct");
+    ASSERT_TRUE(trace) << trace.error().text;
+    EXPECT_EQ(trace->jobs[1].submit, 1h);
+    EXPECT_EQ(trace->jobs[1].start, 1h + 4s);
+    EXPECT_EQ(trace->jobs[1].duration, 24h + 1s);
+}
+
+TEST(Trace, NamesFileAndLineOfWhatIsWrong)
+{
+    const auto error = [](const std::string& text) { return parse_trace(text, "t").error().text; };
+    EXPECT_EQ(error(""), "t:1: an empty trace");
+    EXPECT_EQ(error("job_id,submit_s\n"), "t:1: the header has no column duration_s; it needs at "
+                                          "least submit_s, duration_s and gpus");
+    EXPECT_EQ(error("submit_s,duration_s,gpus\n1,2,3\n1,2\n"), "t:3: 2 fields; the header has 3");
+    EXPECT_EQ(error("submit_s,duration_s,gpus\n\n1,x,3\n"),
+              "t:3: duration_s is no number of seconds: 'x'");
+    EXPECT_EQ(error("submit_s,duration_s,gpus\n1,-2,3\n"),
+              "t:2: submit_s and duration_s must be there, and not negative");
+    EXPECT_EQ(error("submit_s,duration_s,gpus\n1,2,99999999\n"),
+              "t:2: gpus is no number: '99999999'");
+    EXPECT_EQ(error("; swf\n1 2 3\n"), "t:2: 3 fields; the Standard Workload Format has 18");
+    EXPECT_EQ(error("JobID|Submit\n1|yesterday\n"), "t:2: 'yesterday' is no time of sacct");
+    EXPECT_EQ(error("submit_s,duration_s,gpus\n1,\x1b[2J,3\n"),
+              "t:2: duration_s is no number of seconds: '^[[2J'");
+    EXPECT_EQ(error(std::string(70000, 'a')), "t:1: longer than 65536 bytes");
+}
+
+class TraceFile : public ::testing::Test {
+protected:
+    void SetUp() override
+    {
+        std::string folder = (std::filesystem::temp_directory_path() / "gpuq-sim-XXXXXX").string();
+        ASSERT_NE(mkdtemp(folder.data()), nullptr);
+        m_folder = folder;
+    }
+    void TearDown() override { std::filesystem::remove_all(m_folder); }
+
+    std::filesystem::path packed(const std::string& text) const
+    {
+        const auto path = m_folder / "t.csv.gz";
+        gzFile file = gzopen(path.c_str(), "wb");
+        gzwrite(file, text.data(), static_cast<unsigned>(text.size()));
+        gzclose(file);
+        return path;
+    }
+
+    std::filesystem::path m_folder;
+};
+
+TEST_F(TraceFile, MayBePackedOrNot)
+{
+    std::ofstream(m_folder / "plain") << k_csv;
+    const auto plain = read_trace(m_folder / "plain");
+    ASSERT_TRUE(plain) << plain.error().text;
+    EXPECT_EQ(*plain, *read_trace(packed(k_csv)));
+}
+
+TEST_F(TraceFile, ThatIsMissingOrCutOffIsSaid)
+{
+    EXPECT_EQ(read_trace(m_folder / "none").error().kind, Error::Kind::missing);
+    EXPECT_EQ(read_trace(m_folder).error().kind, Error::Kind::io);
+    const auto path = packed(std::string(100000, ',') + k_csv);
+    std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
+    const auto cut = read_trace(path);
+    ASSERT_FALSE(cut);
+    EXPECT_EQ(cut.error().kind, Error::Kind::io);
+}
+
+/// Changes a few bytes at a time; the readers must answer, one way or the other.
+TEST(Trace, SurvivesWhateverTheFileHolds)
+{
+    std::mt19937 random(20261122);
+    const std::string special = "|,;\"\n\r\t-.:9 \0\x1b\xff";
+    int read = 0;
+    for (int round = 0; round < 20000; ++round) {
+        std::string text = round % 3 == 0 ? k_csv : round % 3 == 1 ? k_swf : k_sacct;
+        for (int change = static_cast<int>(random() % 6); change >= 0 && !text.empty(); --change) {
+            const std::size_t at = random() % text.size();
+            switch (random() % 4) {
+            case 0:
+                text[at] = static_cast<char>(random());
+                break;
+            case 1:
+                text[at] = special[random() % special.size()];
+                break;
+            case 2:
+                text.erase(at, random() % 20);
+                break;
+            default:
+                text.insert(at, text.substr(random() % text.size(), random() % 30));
+                break;
+            }
+        }
+        const auto trace = parse_trace(text, "fuzz");
+        if (!trace) {
+            EXPECT_EQ(trace.error().kind, Error::Kind::usage);
+            EXPECT_EQ(trace.error().text.rfind("fuzz:", 0), 0U) << trace.error().text;
+            continue;
+        }
+        ++read;
+        for (const TraceJob& job : trace->jobs) {
+            EXPECT_GE(job.submit, 0s);
+            EXPECT_GE(job.duration, 0s);
+            EXPECT_GT(job.gpus, 0);
+        }
+    }
+    EXPECT_GT(read, 500);
+}
+
+} // namespace
+} // namespace gpuq::sim
