@@ -62,7 +62,8 @@ TEST(SubmitScript, WhatSlurmdWouldOnlyLogIsAnError)
     EXPECT_THAT(script("d.nope = 1 return 0")->submit({}, {}).error().text, HasSubstr("'nope'"));
     EXPECT_THAT(script("d.user_name = 'root' return 0")->submit({}, {}).error().text,
                 HasSubstr("'user_name'"));
-    EXPECT_THAT(script("d.qos = nil return 0")->submit({}, {}).error().text, HasSubstr("takes no nil"));
+    EXPECT_THAT(script("d.qos = nil return 0")->submit({}, {}).error().text,
+                HasSubstr("takes no nil"));
     EXPECT_THAT(load_submit_script("function(").error().text, HasSubstr("job_submit.lua:1:"));
     EXPECT_THAT(load_submit_script("return 0").error().text, HasSubstr("slurm_job_submit"));
 }
