@@ -108,10 +108,11 @@ struct Timing {
     Seconds batch_sched_delay{3};
     Seconds sched_interval{60};    ///< the main loop looks at the whole queue this often
     int default_queue_depth = 100; ///< else at so many
-    /// From a submission to the main loop's next turn, and from a job's end to its GPUs being free,
-    /// as measured on embedded clusters. Traces have no parts of seconds: each job is given some.
+    /// From a submission to the main loop's next turn, and from a job's end to its GPUs being free:
+    /// what fits embedded clusters (tests/bench/fidelity). Traces have no parts of seconds: each
+    /// job is given some.
     std::chrono::milliseconds submission{700};
-    std::chrono::milliseconds completion{600};
+    std::chrono::milliseconds completion{300};
     Seconds limit_check{30}; ///< time limits and ends of grace are found at multiples of this
     Seconds kill_wait{30};
     Seconds requeue_delay{121}; ///< a requeued job is not eligible before
