@@ -71,7 +71,7 @@ public:
         TRY(m_admin.write(k_include_before, m_scene.texts.include));
         TRY(m_admin.write(k_script_before, m_scene.texts.script));
         TRY(begin("tighten"));
-        TRY(set_all(m_least, is_in_database));
+        TRY(tighten());
         TRY(begin("close"));
         TRY(put_include(m_least_include));
         TRY(begin("script"));
@@ -80,19 +80,17 @@ public:
         TRY_ASSIGN(m_leaving, still_used());
         TRY(put_include(include_of(m_candidate.objects, m_scene.texts.include, m_leaving)));
         TRY(begin("loosen"));
-        TRY(set_all(m_candidate.objects, is_last));
-        return remove_unwanted();
+        return loosen();
     }
 
     Result<void> put_back()
     {
         m_tell("going back to what was there");
         TRY(put_text(k_script, m_scene.texts.script));
-        const auto include = m_admin.read(k_include);
-        if (!include || include->value_or("") != m_scene.texts.include) {
-            TRY(put_text(k_include, m_scene.texts.include));
-            (void)m_admin.reconfigure(); // the answer of one that has ended says nothing
-        }
+        TRY(put_text(k_include, m_scene.texts.include));
+        // Also when the text is the same: what the controller has read may be another. The answer
+        // of one that has ended says nothing.
+        (void)m_admin.reconfigure();
         if (!m_admin.ping()) {
             TRY(m_admin.start_controller());
             TRY(m_admin.ping());
@@ -105,21 +103,25 @@ public:
 private:
     Result<void> begin(const std::string& step)
     {
-        return m_admin.write(k_journal, to_text(Journal{step, m_candidate.text}));
+        return m_admin.write(k_journal, to_text(Journal{step, kept(m_candidate)}));
     }
 
-    Result<void> set_all(const Objects& objects, bool (*chosen)(Kind))
+    Result<void> tighten()
     {
-        for (const SlurmObject& object : objects) {
+        for (const SlurmObject& object : m_least) {
             const SlurmObject* const there = find(m_scene.there.objects, object.kind, object.name);
-            if (chosen(object.kind) &&
-                !(there != nullptr && there->fields == object.fields && !m_touched)) {
-                m_tell(fmt::format("{} {}", word(object.kind), object.name));
-                TRY(m_admin.set(object));
+            if (is_in_database(object.kind) &&
+                (there == nullptr || there->fields != object.fields)) {
+                TRY(set(object));
             }
         }
-        m_touched = true;
         return {};
+    }
+
+    Result<void> set(const SlurmObject& object)
+    {
+        m_tell(fmt::format("{} {}", word(object.kind), object.name));
+        return m_admin.set(object);
     }
 
     Result<void> put_text(const std::string& name, const std::string& text)
@@ -178,22 +180,21 @@ private:
         return used;
     }
 
-    Result<void> remove_unwanted()
+    /// What is left to do, by what there is now.
+    Result<void> loosen()
     {
         TRY_ASSIGN(const SlurmState now, m_admin.state());
         TRY_ASSIGN(const auto include, m_admin.read(k_include));
         const auto named = qos_named_in(include.value_or(""));
         for (const Change& change : changes(m_candidate.objects, now, m_scene.owned)) {
-            if (change.kind == Kind::share) {
-                TRY(m_admin.set({Kind::share,
-                                 change.name,
-                                 {{"fairshare", change.fields.at(0).becomes.value_or("1")}},
-                                 0}));
-            }
-            const bool goes = change.action == Change::Action::remove &&
-                              (change.kind == Kind::reservation ||
-                               (change.kind == Kind::qos && !named.contains(change.name)));
-            if (goes) {
+            const SlurmObject* const wanted = find(m_candidate.objects, change.kind, change.name);
+            if (change.action != Change::Action::remove) {
+                // A share that is wanted no longer is 1 again.
+                const SlurmObject plain{Kind::share, change.name, {{"fairshare", "1"}}, 0};
+                TRY(is_last(change.kind) ? set(wanted != nullptr ? *wanted : plain)
+                                         : Result<void>());
+            } else if (change.kind == Kind::reservation ||
+                       (change.kind == Kind::qos && !named.contains(change.name))) {
                 m_tell(fmt::format("{} {}: removed", word(change.kind), change.name));
                 TRY(m_admin.remove(change.kind, change.name));
             }
@@ -203,10 +204,13 @@ private:
 
     Result<void> put_objects_back()
     {
+        TRY_ASSIGN(const SlurmState now, m_admin.state());
         for (const SlurmObject& object : m_scene.there.objects) {
+            const SlurmObject* const there = find(now.objects, object.kind, object.name);
             const bool ours = find(m_candidate.objects, object.kind, object.name) != nullptr ||
                               find(m_scene.owned, object.kind, object.name) != nullptr;
-            if (ours && is_last(object.kind)) {
+            if (ours && is_last(object.kind) &&
+                (there == nullptr || there->fields != object.fields)) {
                 TRY(m_admin.set(object));
             }
         }
@@ -214,6 +218,10 @@ private:
             const bool is_new = find(m_scene.there.objects, object.kind, object.name) == nullptr;
             if (is_new && (object.kind == Kind::qos || object.kind == Kind::reservation)) {
                 TRY(m_admin.remove(object.kind, object.name));
+            }
+            if (is_new && object.kind == Kind::access &&
+                find(now.objects, object.kind, object.name) != nullptr) {
+                TRY(m_admin.set({Kind::access, object.name, {{"accounts", ""}, {"users", ""}}, 0}));
             }
         }
         return {};
@@ -227,17 +235,16 @@ private:
     std::set<std::string> m_unwanted;
     std::string m_least_include;
     std::set<std::string> m_leaving;
-    bool m_touched = false;
 };
 
 /// The order is such that after a crash between two of them applying again does no harm.
 Result<void> commit(Admin& admin, const Scene& scene, const Candidate& candidate)
 {
-    if (scene.applied != candidate.text) {
+    if (scene.applied != kept(candidate)) {
         if (scene.applied) {
             TRY(admin.write(k_previous, *scene.applied));
         }
-        TRY(admin.write(k_applied, candidate.text));
+        TRY(admin.write(k_applied, kept(candidate)));
     }
     TRY(admin.erase(k_journal));
     TRY(admin.erase(k_include_before));
@@ -351,7 +358,7 @@ Result<Plan> drift(Admin& admin, const std::string& now)
     if (!scene.applied) {
         return fail(Error::Kind::missing, "no policy is in force: gpuq policy apply");
     }
-    TRY_ASSIGN(const Candidate candidate, candidate_of(*scene.applied, admin.path(k_applied), now));
+    TRY_ASSIGN(const Candidate candidate, candidate_of_kept(*scene.applied, now));
     TRY_ASSIGN(Plan plan, plan_of(admin, scene, candidate));
     return plan;
 }
@@ -376,7 +383,7 @@ Result<Applied> rollback(Admin& admin, const std::string& now, const Tell& tell)
         return fail(Error::Kind::missing,
                     fmt::format("there is no policy before this one ({})", admin.path(name)));
     }
-    TRY_ASSIGN(const Candidate candidate, candidate_of(*target, admin.path(name), now));
+    TRY_ASSIGN(const Candidate candidate, candidate_of_kept(*target, now));
     return put_in_force(admin, scene, candidate, now, tell);
 }
 

@@ -56,7 +56,27 @@ bool place_in_time(SlurmObject& course, const std::string& now)
     return !fields["StartTime"].empty();
 }
 
+constexpr std::string_view k_from = "# gpuq policy apply took this from: ";
+
 } // namespace
+
+std::string kept(const Candidate& candidate)
+{
+    std::string file = candidate.file;
+    std::replace(file.begin(), file.end(), '\n', ' ');
+    const bool ends = candidate.text.ends_with('\n');
+    return fmt::format("{}{}{}{}\n", candidate.text, ends ? "" : "\n", k_from, file);
+}
+
+Result<Candidate> candidate_of_kept(const std::string& kept, const std::string& now)
+{
+    const auto at = kept.rfind(k_from);
+    if (at == std::string::npos) {
+        return candidate_of(kept, "policy.yaml", now);
+    }
+    const std::string name = kept.substr(at + k_from.size());
+    return candidate_of(kept.substr(0, at), name.substr(0, name.find('\n')), now);
+}
 
 std::string next_start(const std::string& start, const std::string& flag, int duration,
                        const std::string& now)
@@ -90,7 +110,7 @@ Result<Candidate> candidate_of(const std::string& text, const std::string& file,
                                                     "tells all that is wrong",
                                                     to_line(*error, file)));
     }
-    Candidate candidate{text, policy::objects_of(reading.policy),
+    Candidate candidate{text, file, policy::objects_of(reading.policy),
                         policy::job_submit_lua(reading.policy),
                         policy::lua_version(reading.policy)};
     std::erase_if(candidate.objects, [&](SlurmObject& object) {

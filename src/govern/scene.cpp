@@ -18,7 +18,7 @@ void own(std::vector<SlurmObject>& owned, const std::optional<std::string>& poli
          const std::string& now)
 {
     // One that an older gpuq has applied may be no sound policy any more: then nothing is known.
-    if (const auto made = policy ? candidate_of(*policy, k_applied, now) : fail({}, "")) {
+    if (const auto made = policy ? candidate_of_kept(*policy, now) : fail({}, "")) {
         owned.insert(owned.end(), made->objects.begin(), made->objects.end());
     }
 }

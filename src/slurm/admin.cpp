@@ -19,8 +19,8 @@ namespace gpuq {
 namespace {
 
 using namespace std::chrono_literals;
-using slurm::Association;
 using slurm::CommandAnswer;
+using slurm::QosAssociation;
 using Kind = SlurmObject::Kind;
 using Words = std::vector<std::string>;
 
@@ -71,7 +71,7 @@ Result<std::vector<SlurmObject>> all_qos()
     return slurm::qos_in(printed);
 }
 
-Result<std::vector<Association>> all_associations()
+Result<std::vector<QosAssociation>> all_associations()
 {
     TRY_ASSIGN(
         const std::string printed,
@@ -177,7 +177,7 @@ Result<void> move_holders(const char* kind, const std::string& qos, const std::s
 
 Result<void> set_access(const SlurmObject& wanted)
 {
-    const auto find = [&](const std::vector<Association>& associations) {
+    const auto find = [&](const std::vector<QosAssociation>& associations) {
         const auto all = slurm::accesses_in(associations);
         const SlurmObject* const found = named(all, wanted.name);
         return found != nullptr ? *found : SlurmObject{Kind::access, wanted.name, {}, 0};
@@ -257,6 +257,14 @@ std::string version_in(const std::string& said)
     return "";
 }
 
+Result<std::string> state_location()
+{
+    TRY_ASSIGN(const std::string config, ask({"scontrol", "show", "config"}));
+    const auto settings = slurm::settings_in(config);
+    const SlurmObject* const found = named(settings, "StateSaveLocation");
+    return found != nullptr ? value_of(*found, "value") : std::string("/var/spool");
+}
+
 bool has_systemd_unit()
 {
     std::error_code ignored;
@@ -293,7 +301,7 @@ Result<SlurmState> SlurmAdmin::state()
     }
     std::set<std::string> accounts;
     std::set<std::string> users;
-    for (const Association& one : associations) {
+    for (const QosAssociation& one : associations) {
         (one.user.empty() ? accounts : users).insert(one.user.empty() ? one.account : one.user);
     }
     state.accounts.assign(accounts.begin(), accounts.end());
@@ -381,6 +389,12 @@ Result<std::optional<std::string>> SlurmAdmin::loaded_script()
 
 Result<void> SlurmAdmin::rehearse(const std::string& include, const std::string& script)
 {
+    TRY_ASSIGN(const std::string state_folder, state_location());
+    const std::filesystem::path cache = std::filesystem::path(state_folder) / "assoc_mgr_state";
+    std::error_code ignored;
+    if (!std::filesystem::exists(cache, ignored)) {
+        TRY(reconfigure()); // on the files in force: a controller that is new has not written it
+    }
     return slurm::rehearse(m_conf, path("policy.conf"), include, script);
 }
 

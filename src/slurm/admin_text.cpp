@@ -166,7 +166,8 @@ SlurmObject reservation_of(const Fields& shown)
         return found == shown.end() || found->second == "(null)" ? std::string() : found->second;
     };
     std::set<std::string> flags;
-    for (const std::string_view flag : split(value("Flags"), ',')) {
+    const std::string all_flags = value("Flags");
+    for (const std::string_view flag : split(all_flags, ',')) {
         if (!flag.empty() && flag != "SPEC_NODES" && flag != "ALL_NODES") {
             flags.emplace(flag);
         }
@@ -244,7 +245,7 @@ struct Holders {
     std::set<std::string> without;
 };
 
-std::string person(const Association& association)
+std::string person(const QosAssociation& association)
 {
     return association.user.empty() ? association.account
                                     : association.user + "@" + association.account;
@@ -375,9 +376,9 @@ std::vector<std::string> qos_words(const SlurmObject& there, const SlurmObject& 
     return words;
 }
 
-std::vector<Association> associations_in(std::string_view printed)
+std::vector<QosAssociation> associations_in(std::string_view printed)
 {
-    std::vector<Association> list;
+    std::vector<QosAssociation> list;
     for (const std::string_view line : split(printed, '\n')) {
         const auto cells = split(line, '|');
         // One for a partition alone says nothing about the others.
@@ -389,11 +390,11 @@ std::vector<Association> associations_in(std::string_view printed)
     return list;
 }
 
-std::vector<SlurmObject> accesses_in(const std::vector<Association>& associations)
+std::vector<SlurmObject> accesses_in(const std::vector<QosAssociation>& associations)
 {
     std::map<std::string, Holders> holders;
     std::map<std::string, std::size_t> accounts_of;
-    for (const Association& one : associations) {
+    for (const QosAssociation& one : associations) {
         accounts_of[one.user] += 1;
         for (std::string_view qos : split(one.qos, ',')) {
             const bool taken = qos.starts_with('-');
@@ -430,10 +431,10 @@ std::vector<SlurmObject> accesses_in(const std::vector<Association>& association
     return list;
 }
 
-std::vector<SlurmObject> shares_in(const std::vector<Association>& associations)
+std::vector<SlurmObject> shares_in(const std::vector<QosAssociation>& associations)
 {
     std::vector<SlurmObject> shares;
-    for (const Association& one : associations) {
+    for (const QosAssociation& one : associations) {
         if (one.user.empty() && one.account != "root") {
             shares.push_back({Kind::share, one.account, {{"fairshare", one.share}}, 0});
         }

@@ -42,17 +42,17 @@ std::vector<std::string> qos_words(const SlurmObject& there, const SlurmObject& 
 
 /// One association as `sacctmgr -nP show assoc withrawqoslevel wopinfo
 /// format=account,user,partition,share,qos` prints it.
-struct Association {
+struct QosAssociation {
     std::string account;
     std::string user; ///< empty: the account's own
     std::string share;
     std::string qos; ///< `+a,-b`, or a list without signs
 };
-std::vector<Association> associations_in(std::string_view printed);
+std::vector<QosAssociation> associations_in(std::string_view printed);
 
 /// Who has each QOS, by name. Of a user with several accounts who does not have it in all of them,
 /// `user@account`; `without`: accounts and users from whom it was taken, in the same spelling.
-std::vector<SlurmObject> accesses_in(const std::vector<Association>& associations);
-std::vector<SlurmObject> shares_in(const std::vector<Association>& associations);
+std::vector<SlurmObject> accesses_in(const std::vector<QosAssociation>& associations);
+std::vector<SlurmObject> shares_in(const std::vector<QosAssociation>& associations);
 
 } // namespace gpuq::slurm
