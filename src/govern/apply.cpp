@@ -52,7 +52,7 @@ public:
         , m_tell(tell)
         , m_least(tightest_of(scene, candidate))
         , m_unwanted(unwanted_partitions(scene, candidate))
-        , m_least_include(include_of(m_least, scene.texts.include, m_unwanted))
+        , m_least_include(include_of(m_least, scene.texts.include, all_leaving()))
     {
     }
 
@@ -60,7 +60,8 @@ public:
     Result<void> rehearse()
     {
         m_tell("rehearsing the new files on a slurmctld of their own");
-        const std::string last = include_of(m_candidate.objects, m_scene.texts.include, m_unwanted);
+        const std::string last =
+            include_of(m_candidate.objects, m_scene.texts.include, all_leaving());
         TRY(m_admin.rehearse(last, m_candidate.script));
         return m_least_include == last ? Result<void>()
                                        : m_admin.rehearse(m_least_include, m_candidate.script);
@@ -77,7 +78,7 @@ public:
         TRY(begin("script"));
         TRY(put_script());
         TRY(begin("open"));
-        TRY_ASSIGN(m_leaving, still_used());
+        TRY_ASSIGN(m_leaving, find_used());
         TRY(put_include(include_of(m_candidate.objects, m_scene.texts.include, m_leaving)));
         TRY(begin("loosen"));
         return loosen();
@@ -98,7 +99,14 @@ public:
         return put_objects_back();
     }
 
-    std::vector<std::string> leaving() const { return {m_leaving.begin(), m_leaving.end()}; }
+    std::vector<std::string> leaving() const
+    {
+        std::vector<std::string> names;
+        for (const auto& [name, since] : m_leaving) {
+            names.push_back(name);
+        }
+        return names;
+    }
 
 private:
     Result<void> begin(const std::string& step)
@@ -167,17 +175,26 @@ private:
         return {};
     }
 
-    /// Asked when they take no more jobs.
-    Result<std::set<std::string>> still_used()
+    /// Until the new script is loaded, jobs may still come.
+    Leaving all_leaving() const
     {
-        std::set<std::string> used;
+        const Leaving known = leaving_of(m_scene.texts.include);
+        Leaving all;
         for (const std::string& name : m_unwanted) {
-            TRY_ASSIGN(const int jobs, m_admin.jobs_in(name));
-            if (jobs > 0) {
-                used.insert(name);
-            }
+            const auto found = known.find(name);
+            all[name] = found == known.end() ? "" : found->second;
         }
-        return used;
+        return all;
+    }
+
+    /// Asked when the new script sends no more jobs there.
+    Result<Leaving> find_used()
+    {
+        if (m_unwanted.empty()) {
+            return Leaving{};
+        }
+        TRY_ASSIGN(const auto jobs, m_admin.jobs());
+        return still_used(m_scene.texts.include, m_unwanted, jobs);
     }
 
     /// What is left to do, by what there is now.
@@ -234,7 +251,7 @@ private:
     Objects m_least;
     std::set<std::string> m_unwanted;
     std::string m_least_include;
-    std::set<std::string> m_leaving;
+    Leaving m_leaving;
 };
 
 /// The order is such that after a crash between two of them applying again does no harm.

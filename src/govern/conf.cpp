@@ -14,7 +14,9 @@ std::vector<ConfLine> lines_of(std::string_view conf)
     int number = 0;
     for (std::string text; std::getline(stream, text);) {
         ++number;
-        text.erase(std::min(text.find('#'), text.size()));
+        const std::size_t end = std::min(text.find('#'), text.size());
+        std::string comment = text.substr(std::min(end + 1, text.size()));
+        text.erase(end);
         std::istringstream words(text);
         std::string word;
         if (!(words >> word)) {
@@ -28,7 +30,7 @@ std::vector<ConfLine> lines_of(std::string_view conf)
         std::string key = word.substr(0, sign);
         std::transform(key.begin(), key.end(), key.begin(),
                        [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-        lines.push_back({number, std::move(key), std::move(value), text});
+        lines.push_back({number, std::move(key), std::move(value), text, std::move(comment)});
     }
     return lines;
 }

@@ -10,9 +10,10 @@ namespace gpuq::govern {
 
 struct ConfLine {
     int number = 0;
-    std::string key;   ///< of the first word: `partitionname`, `include`
-    std::string value; ///< of the first word
-    std::string text;  ///< the whole line
+    std::string key;     ///< of the first word: `partitionname`, `include`
+    std::string value;   ///< of the first word
+    std::string text;    ///< the whole line
+    std::string comment; ///< behind `#`
 };
 
 std::vector<ConfLine> lines_of(std::string_view conf);

@@ -51,23 +51,16 @@ Result<Texts> read_texts(Admin& admin)
 }
 
 /// A partition that leaves and still has jobs is no change any more once it takes no new ones.
-Result<void> let_leave(Admin& admin, const Scene& scene, Plan& plan)
+void let_leave(const Scene& scene, const Leaving& used, Plan& plan)
 {
     const auto draining = leaving_of(scene.texts.include);
-    for (auto change = plan.changes.begin(); change != plan.changes.end();) {
-        const bool goes =
-            change->kind == Kind::partition && change->action == Change::Action::remove;
-        int jobs = 0;
-        if (goes) {
-            TRY_ASSIGN(jobs, admin.jobs_in(change->name));
-        }
-        if (jobs > 0) {
-            plan.leaving.push_back(change->name);
-        }
-        change =
-            jobs > 0 && draining.contains(change->name) ? plan.changes.erase(change) : change + 1;
+    for (const auto& [name, since] : used) {
+        plan.leaving.push_back(name);
+        std::erase_if(plan.changes, [&](const Change& change) {
+            return change.kind == Kind::partition && change.action == Change::Action::remove &&
+                   change.name == name && draining.contains(name);
+        });
     }
-    return {};
 }
 
 void add_file(Plan& plan, const std::string& name, bool explained)
@@ -142,8 +135,13 @@ Result<Plan> plan_of(Admin& admin, const Scene& scene, const Candidate& candidat
     plan.changes = changes(candidate.objects, scene.there, scene.owned);
     plan.obstacles = obstacles(candidate.objects, scene.there, scene.texts);
     plan.interrupted = scene.interrupted;
-    TRY(let_leave(admin, scene, plan));
-    const std::set<std::string> leaving(plan.leaving.begin(), plan.leaving.end());
+    const auto unwanted = unwanted_partitions(scene, candidate);
+    Leaving leaving;
+    if (!unwanted.empty()) {
+        TRY_ASSIGN(const auto jobs, admin.jobs());
+        leaving = still_used(scene.texts.include, unwanted, jobs);
+    }
+    let_leave(scene, leaving, plan);
     // QOS that a partition needs which is still there stay with it.
     const auto named = qos_named_in(include_of({}, scene.texts.include, leaving));
     std::erase_if(plan.changes, [&](const Change& change) {

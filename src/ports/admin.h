@@ -22,6 +22,14 @@ struct SlurmState {
     std::vector<std::string> users;
 };
 
+/// A running job shows the partition it runs in. It keeps the list it was submitted with, which
+/// nobody is told, and is killed when the controller reads a file that lacks one of that list
+/// (seen with 22.05).
+struct QueuedJob {
+    std::vector<std::string> partitions;
+    std::string submitted; ///< local time: `2026-11-22T17:09:20`
+};
+
 /// Slurm as its administrator sees it: what a policy is applied through. One object at a time, each
 /// read back; nothing here passes through a shell. On the controller's host, with the rights of
 /// SlurmUser or root. `unreachable` when the controller or the accounting does not answer, `denied`
@@ -39,8 +47,8 @@ public:
     /// A QOS or a reservation; one that is not there is no error.
     virtual Result<void> remove(SlurmObject::Kind kind, const std::string& name) = 0;
 
-    /// Jobs that run in a partition or wait for it.
-    virtual Result<int> jobs_in(const std::string& partition) = 0;
+    /// All jobs that run or wait.
+    virtual Result<std::vector<QueuedJob>> jobs() = 0;
 
     /// Has the controller read its configuration. One that is not sound ends it in some releases:
     /// `ping` tells.

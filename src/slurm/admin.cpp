@@ -339,10 +339,10 @@ Result<void> SlurmAdmin::remove(Kind kind, const std::string& name)
                              : order({"scontrol", "delete", "reservationname=" + name});
 }
 
-Result<int> SlurmAdmin::jobs_in(const std::string& partition)
+Result<std::vector<QueuedJob>> SlurmAdmin::jobs()
 {
-    TRY_ASSIGN(const std::string printed, ask({"squeue", "-h", "-a", "-p", partition, "-o", "%A"}));
-    return static_cast<int>(std::count(printed.begin(), printed.end(), '\n'));
+    TRY_ASSIGN(const std::string printed, ask({"squeue", "-h", "-a", "-o", "%P|%V"}));
+    return slurm::jobs_in(printed);
 }
 
 Result<void> SlurmAdmin::reconfigure()

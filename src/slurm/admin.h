@@ -21,7 +21,7 @@ public:
     Result<SlurmState> state() override;
     Result<void> set(const SlurmObject& object) override;
     Result<void> remove(SlurmObject::Kind kind, const std::string& name) override;
-    Result<int> jobs_in(const std::string& partition) override;
+    Result<std::vector<QueuedJob>> jobs() override;
     Result<void> reconfigure() override;
     Result<void> ping() override;
     Result<void> start_controller() override;

@@ -292,6 +292,22 @@ std::vector<std::string> nodes_in(std::string_view printed)
     return nodes;
 }
 
+std::vector<QueuedJob> jobs_in(std::string_view printed)
+{
+    std::vector<QueuedJob> jobs;
+    for (const std::string_view line : split(printed, '\n')) {
+        const auto cells = split(line, '|');
+        if (cells.size() == 2) {
+            QueuedJob job{{}, std::string(cells[1])};
+            for (const std::string_view name : split(cells[0], ',')) {
+                job.partitions.emplace_back(name);
+            }
+            jobs.push_back(std::move(job));
+        }
+    }
+    return jobs;
+}
+
 const std::vector<QosField>& qos_fields()
 {
     using Form = QosField::Form;

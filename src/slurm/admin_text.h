@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/slurm_object.h"
+#include "ports/admin.h"
 
 #include <string>
 #include <string_view>
@@ -22,6 +23,9 @@ std::vector<std::string> nodes_in(std::string_view printed);
 
 /// `scontrol -o show reservation`
 std::vector<SlurmObject> reservations_in(std::string_view printed);
+
+/// `squeue -h -a -o "%P|%V"`
+std::vector<QueuedJob> jobs_in(std::string_view printed);
 
 /// A field of a QOS: as objects name it (and `sacctmgr show qos format=` takes it), as `sacctmgr
 /// modify qos set` takes it, and what is there when nobody said anything.

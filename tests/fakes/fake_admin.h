@@ -36,7 +36,7 @@ public:
     std::map<std::string, SlurmObject> reservations;
     std::map<std::string, SlurmObject> partitions;
     std::map<std::string, std::string> settings;
-    std::map<std::string, int> jobs; ///< by partition
+    std::vector<QueuedJob> queue;
     std::vector<std::string> nodes;
     std::vector<std::string> accounts{"root"};
     std::vector<std::string> users;
@@ -93,7 +93,7 @@ public:
         });
     }
 
-    Result<int> jobs_in(const std::string& partition) override { return jobs[partition]; }
+    Result<std::vector<QueuedJob>> jobs() override { return queue; }
 
     Result<void> reconfigure() override
     {

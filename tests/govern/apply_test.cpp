@@ -340,16 +340,23 @@ TEST(Apply, APartitionWithJobsLeavesWhenTheyHaveEnded)
     auto admin = a_centre();
     ASSERT_TRUE(apply_to(admin, k_old));
     ASSERT_TRUE(admin.partitions.contains("calibration-lab"));
-    admin.jobs["calibration-lab"] = 2;
+    // It runs elsewhere in the queue, and was submitted to all of its partitions.
+    admin.queue = {{{"calibration"}, "2026-11-22T15:00:00"}};
     const auto applied = apply_to(admin, without);
     ASSERT_TRUE(applied) << applied.error().text;
-    EXPECT_THAT(applied->leaving, ElementsAre("calibration-lab"));
+    EXPECT_THAT(applied->leaving, ElementsAre("calibration-lab", "calibration-lab-more"));
     EXPECT_EQ(admin.partitions["calibration-lab"].fields["State"], "DRAIN");
-    EXPECT_FALSE(admin.partitions.contains("calibration-lab-more"));
     EXPECT_THAT(drift_of(admin), IsEmpty());
-    admin.jobs.clear();
+    // One that comes later does not know of it, and neither do other queues.
+    admin.queue.push_back({{"calibration"}, "2026-11-22T16:10:00"});
+    ASSERT_TRUE(apply_to(admin, without));
+    EXPECT_TRUE(admin.partitions.contains("calibration-lab"));
+    admin.queue = {{{"calibration"}, "2026-11-22T16:10:00"}, {{"long"}, "2026-11-22T14:00:00"}};
+    EXPECT_THAT(drift_of(admin),
+                ElementsAre("partition calibration-lab", "partition calibration-lab-more"));
     ASSERT_TRUE(apply_to(admin, without));
     EXPECT_FALSE(admin.partitions.contains("calibration-lab"));
+    EXPECT_THAT(drift_of(admin), IsEmpty());
 }
 
 TEST(Rollback, IsThePolicyBefore)

@@ -283,8 +283,15 @@ def test_a_partition_with_a_job_leaves_when_the_job_has_ended(operator):
     gone = POLICY.replace("    pools: [calib, lab]\n", "    pools: lab\n").replace(
         "  lab:\n    time: 48h", "  spare:\n    time: 1h\n    pools: calib\n  lab:\n    time: 48h")
     done = operator.apply(gone)
+    # It runs in another partition of the queue, and would be killed all the same if one of those it
+    # was submitted to went.
     assert operator.cluster.job(job)["JobState"] == "RUNNING", (here, done.stderr)
+    assert "State=DRAIN" in operator.cluster.scontrol("show", "partition", "calibration-lab")
+    operator.cluster.scontrol("reconfigure")
+    assert operator.cluster.job(job)["JobState"] == "RUNNING"
+    assert operator.drift() == set()
     operator.cluster.slurm("scancel", job)
     operator.cluster.wait_until_idle()
     operator.apply(gone)
     assert operator.drift() == set()
+    assert "calibration-lab" not in operator.cluster.slurm("sinfo", "-h", "-o", "%R").split()
