@@ -98,7 +98,9 @@ Result<int> print(const Invocation& invocation, const Plan& plan)
 {
     TRY(print_text(invocation.globals.json ? report::json_document(plan_document(plan))
                                            : plan_text(plan)));
-    return is_empty(plan) ? 0 : k_something_to_do;
+    // What only waits for jobs to end is nothing that anybody has to do.
+    const bool done = plan.changes.empty() && plan.obstacles.empty() && !plan.interrupted;
+    return done ? 0 : k_something_to_do;
 }
 
 Result<govern::Candidate> candidate(const Invocation& invocation)

@@ -56,9 +56,9 @@ void let_leave(const Scene& scene, const Leaving& used, Plan& plan)
     const auto draining = leaving_of(scene.texts.include);
     for (const auto& [name, since] : used) {
         plan.leaving.push_back(name);
-        std::erase_if(plan.changes, [&](const Change& change) {
+        std::erase_if(plan.changes, [&, gone = name](const Change& change) {
             return change.kind == Kind::partition && change.action == Change::Action::remove &&
-                   change.name == name && draining.contains(name);
+                   change.name == gone && draining.contains(gone);
         });
     }
 }

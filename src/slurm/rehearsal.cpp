@@ -290,12 +290,12 @@ std::string reasons_in(const std::string& said)
 Result<void> start(const fs::path& conf)
 {
     // Ended by timeout(1) if this process dies first.
-    TRY_ASSIGN(const CommandAnswer answer,
-               run_command(
-                   {"timeout", "--signal=KILL", "60", "slurmctld", "-D", "-f", conf.string()},
-                   50s, [](const CommandAnswer& so_far) {
-                       return so_far.err.find(k_lives) != std::string::npos;
-                   }));
+    TRY_ASSIGN(
+        const CommandAnswer answer,
+        run_command({"timeout", "--signal=KILL", "60", "slurmctld", "-D", "-f", conf.string()}, 50s,
+                    [](const CommandAnswer& so_far) {
+                        return so_far.err.find(k_lives) != std::string::npos;
+                    }));
     if (answer.err.find(k_lives) == std::string::npos) {
         return fail(Error::Kind::usage, fmt::format("slurmctld would not live on the new files: {}",
                                                     reasons_in(answer.err)));
