@@ -12,6 +12,7 @@
 #include "posix/ssh_keygen.h"
 #include "posix/state_dir.h"
 #include "posix/store.h"
+#include "slurm/admin.h"
 #include "slurm/cluster.h"
 
 #include <fmt/format.h>
@@ -115,6 +116,15 @@ public:
             TRY_ASSIGN(m_accounting, SlurmAccounting::open());
         }
         return m_accounting.get();
+    }
+
+    Result<Admin*> admin() override
+    {
+        if (!m_admin) {
+            TRY(cluster()); // one configuration for both
+            TRY_ASSIGN(m_admin, SlurmAdmin::open());
+        }
+        return m_admin.get();
     }
 
     Result<Store*> store() override
@@ -235,6 +245,7 @@ private:
     std::optional<cli::Settings> m_settings;
     std::unique_ptr<Cluster> m_cluster;
     std::unique_ptr<Accounting> m_accounting;
+    std::unique_ptr<Admin> m_admin;
     std::unique_ptr<Store> m_store;
     SystemClock m_clock;
     PosixHost m_host;

@@ -46,7 +46,8 @@ Result<LoadedPolicy> load_policy(Doors& doors, const std::optional<std::string>&
     if (loaded.path == k_installed) {
         TRY(check_owner(loaded.path, *file));
     }
-    TRY_ASSIGN(loaded.reading, policy::read_policy(file->text, loaded.path));
+    loaded.text = std::move(file->text);
+    TRY_ASSIGN(loaded.reading, policy::read_policy(loaded.text, loaded.path));
     return loaded;
 }
 
@@ -61,6 +62,16 @@ Result<LoadedPolicy> load_valid_policy(Doors& doors, const std::optional<std::st
         return fail(Error::Kind::usage, fmt::format("{}", fmt::join(lines, "\n")));
     }
     return loaded;
+}
+
+Result<std::optional<std::string>> named_policy(const Invocation& invocation)
+{
+    const auto& words = invocation.words;
+    const auto option = invocation.options.value("policy");
+    if (words.size() > 2 || (words.size() == 2 && option)) {
+        return fail(Error::Kind::usage, "one policy file at a time");
+    }
+    return words.size() == 2 ? std::optional(words[1]) : option;
 }
 
 } // namespace gpuq::cli

@@ -12,6 +12,7 @@ namespace gpuq::cli {
 /// A policy and where it was found.
 struct LoadedPolicy {
     std::string path;
+    std::string text;
     policy::Reading reading;
 };
 
@@ -21,5 +22,8 @@ Result<LoadedPolicy> load_policy(Doors& doors, const std::optional<std::string>&
 
 /// The same, refusing one with errors: `usage` with all of them, a line each.
 Result<LoadedPolicy> load_valid_policy(Doors& doors, const std::optional<std::string>& path);
+
+/// The file that a part of `gpuq policy` was given, as its operand or with --policy.
+Result<std::optional<std::string>> named_policy(const Invocation& invocation);
 
 } // namespace gpuq::cli

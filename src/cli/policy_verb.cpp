@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/policy_verb.h"
 
+#include "cli/policy_apply.h"
 #include "cli/policy_file.h"
 #include "cli/policy_text.h"
 #include "cli/surroundings.h"
@@ -37,17 +38,6 @@ constexpr std::array k_options = {
     Option{'A', "account", "NAME", "explain: with this account"},
 };
 
-/// `policy check FILE`, or --policy FILE.
-Result<std::optional<std::string>> path_of(const Invocation& invocation)
-{
-    const auto& words = invocation.words;
-    const auto option = invocation.options.value("policy");
-    if (words.size() > 2 || (words.size() == 2 && option)) {
-        return fail(Error::Kind::usage, "one policy file at a time");
-    }
-    return words.size() == 2 ? std::optional(words[1]) : option;
-}
-
 Result<SlurmRelease> release_in(const std::string& text)
 {
     const std::size_t point = text.find('.');
@@ -82,7 +72,7 @@ Result<SlurmRelease> release_of(const Invocation& invocation, std::vector<policy
 
 Result<int> check(Invocation& invocation)
 {
-    TRY_ASSIGN(const auto path, path_of(invocation));
+    TRY_ASSIGN(const auto path, named_policy(invocation));
     TRY_ASSIGN(LoadedPolicy loaded, load_policy(invocation.doors, path));
     auto& findings = loaded.reading.findings;
     if (!has_errors(findings)) {
@@ -196,7 +186,7 @@ Result<std::vector<std::string>> differences(Doors& doors, const Rules& rules)
 
 Result<int> test(Invocation& invocation)
 {
-    TRY_ASSIGN(const auto path, path_of(invocation));
+    TRY_ASSIGN(const auto path, named_policy(invocation));
     TRY_ASSIGN(const LoadedPolicy loaded, load_valid_policy(invocation.doors, path));
     const Rules rules(loaded.reading.policy);
     TestReport report;
@@ -211,7 +201,13 @@ struct Part {
     std::string_view name;
     Result<int> (*run)(Invocation&);
 };
-constexpr std::array k_parts = {Part{"check", check}, Part{"explain", explain}, Part{"test", test}};
+constexpr std::array k_parts = {Part{"check", check},
+                                Part{"explain", explain},
+                                Part{"test", test},
+                                Part{"plan", policy_plan},
+                                Part{"apply", policy_apply},
+                                Part{"drift", policy_drift},
+                                Part{"rollback", policy_rollback}};
 
 Result<int> policy_verb(Invocation& invocation)
 {
@@ -233,8 +229,8 @@ Result<int> policy_verb(Invocation& invocation)
 
 } // namespace
 
-const Verb k_policy_verb{"policy", "gpuq policy check|explain|test [options] [FILE]",
-                         "rules of the GPU queues: check a file, ask it, try its own tests",
-                         policy_verb, k_options};
+const Verb k_policy_verb{
+    "policy", "gpuq policy check|explain|test|plan|apply|drift|rollback [options] [FILE]",
+    "rules of the GPU queues: check a file, try it, put it in force", policy_verb, k_options};
 
 } // namespace gpuq::cli

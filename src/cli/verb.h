@@ -5,6 +5,7 @@
 #include "cli/options.h"
 #include "core/result.h"
 #include "core/ssh_key.h"
+#include "ports/admin.h"
 #include "ports/clock.h"
 #include "ports/cluster.h"
 #include "ports/host.h"
@@ -36,6 +37,7 @@ public:
     virtual ~Doors() = default;
     virtual Result<Cluster*> cluster() = 0;
     virtual Result<Accounting*> accounting() = 0;
+    virtual Result<Admin*> admin() = 0;
     virtual Result<Store*> store() = 0;
     /// Where `store` would open the state folder. Touches no file but the configuration's.
     virtual Result<std::string> state_dir() = 0;

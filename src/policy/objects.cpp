@@ -54,14 +54,24 @@ void add_settings(const Policy& policy, std::vector<Object>& objects)
     set("PriorityWeightFairshare", "10000");
 }
 
-void add_requirements(std::vector<Object>& objects)
+/// slurmctld ends itself over a weight of a TRES that it does not account for.
+std::string accounted(const Policy& policy)
+{
+    std::vector<std::string> tres{"gres/gpu"};
+    for (const GpuModel& model : policy.gpus) {
+        tres.push_back("gres/gpu:" + model.name);
+    }
+    return sorted(std::move(tres));
+}
+
+void add_requirements(const Policy& policy, std::vector<Object>& objects)
 {
     const auto need = [&](std::string name, std::string words) {
         objects.push_back(
             {Kind::requirement, std::move(name), {{"contains", std::move(words)}}, 0});
     };
     need("AccountingStorageEnforce", "associations,limits,qos,safe");
-    need("AccountingStorageTRES", "gres/gpu");
+    need("AccountingStorageTRES", accounted(policy));
     need("JobSubmitPlugins", "lua");
     need("SchedulerParameters", "bf_continue,bf_one_resv_per_job");
 }
@@ -217,18 +227,11 @@ std::string conf_field(const std::string& name, const std::string& value)
 
 } // namespace
 
-std::string_view word(Object::Kind kind)
-{
-    constexpr std::string_view k_words[] = {"setting", "requirement", "partition",   "qos",
-                                            "access",  "share",       "reservation", "script"};
-    return k_words[static_cast<int>(kind)];
-}
-
 std::vector<Object> objects_of(const Policy& policy)
 {
     std::vector<Object> objects;
     add_settings(policy, objects);
-    add_requirements(objects);
+    add_requirements(policy, objects);
     for (const Queue& queue : policy.queues) {
         add_queue(policy, queue, objects);
     }
@@ -241,9 +244,14 @@ std::vector<Object> objects_of(const Policy& policy)
 
 std::string slurm_conf_of(const Policy& policy)
 {
+    return slurm_conf_of(objects_of(policy));
+}
+
+std::string slurm_conf_of(const std::vector<Object>& objects)
+{
     std::string text = "# Made by `gpuq policy apply`; a change by hand is found by `gpuq policy "
                        "drift`.\n";
-    for (const Object& object : objects_of(policy)) {
+    for (const Object& object : objects) {
         if (object.kind == Kind::setting) {
             text += fmt::format("{}={}\n", object.name, object.fields.at("value"));
         } else if (object.kind == Kind::partition) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/verb.h"
+#include "fakes/fake_admin.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_cluster.h"
 #include "fakes/fake_host.h"
@@ -23,6 +24,7 @@ public:
     fakes::FakeClock time;
     fakes::FakeCluster slurm;
     fakes::FakeAccounting past;
+    fakes::FakeAdmin ruler;
     fakes::FakeHost machine;
     Settings set;
     std::map<std::string, std::string> variables;
@@ -35,6 +37,7 @@ public:
         return &slurm;
     }
     Result<Accounting*> accounting() override { return &past; }
+    Result<Admin*> admin() override { return &ruler; }
     Result<Store*> store() override { return folder; }
     Result<std::string> state_dir() override { return folder->root(); }
     Host& host() override { return machine; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/free_table.h"
 #include "cli/grants_text.h"
+#include "cli/policy_apply.h"
 #include "cli/policy_text.h"
 #include "cli/run_table.h"
 #include "cli/show_text.h"
@@ -120,6 +121,10 @@ TEST(JsonMan, TellsWhatPolicyHas)
     Explanation explanation;
     explanation.verdict.queue = "q";
     EXPECT_EQ(told_of("gpuq policy explain"), members_of(explain_document(rules, explanation)));
+    govern::Plan plan;
+    plan.changes.push_back({});
+    plan.changes[0].fields.push_back({});
+    EXPECT_EQ(told_of("gpuq policy plan"), members_of(plan_document(plan)));
     TestReport report;
     const policy::Case test;
     report.cases.results.push_back({&test, true, ""});

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The contracts of Cluster and Accounting held against the Slurm of SLURM_CONF:
+// The contracts of Cluster, Accounting and Admin held against the Slurm of SLURM_CONF:
 // tests/live/test_slurm.py runs it.
 #include "contract/accounting_contract.h"
+#include "contract/admin_contract.h"
 #include "contract/cluster_contract.h"
+#include "slurm/admin.h"
 #include "slurm/cluster.h"
 
 namespace gpuq {
@@ -47,6 +49,18 @@ AccountingMaker::Made open_accounting()
     });
     return made;
 }
+
+std::shared_ptr<Admin> open_admin()
+{
+    auto admin = SlurmAdmin::open();
+    if (!admin) {
+        ADD_FAILURE() << admin.error().text;
+        return nullptr;
+    }
+    return std::move(*admin);
+}
+
+INSTANTIATE_TEST_SUITE_P(Slurm, AdminContract, ::testing::Values(AdminMaker{"slurm", open_admin}));
 
 INSTANTIATE_TEST_SUITE_P(Slurm, AccountingContract,
                          ::testing::Values(AccountingMaker{"slurm", open_accounting}));

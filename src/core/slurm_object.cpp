@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "core/slurm_object.h"
+
+namespace gpuq {
+
+std::string_view word(SlurmObject::Kind kind)
+{
+    constexpr std::string_view k_words[] = {"setting", "requirement", "partition", "qos", "access",
+                                            "share",   "reservation", "script",    "file"};
+    return k_words[static_cast<int>(kind)];
+}
+
+} // namespace gpuq

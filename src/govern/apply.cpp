@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "govern/apply.h"
+
+#include "govern/generated.h"
+#include "govern/scene.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace gpuq::govern {
+namespace {
+
+using Kind = SlurmObject::Kind;
+using Objects = std::vector<SlurmObject>;
+
+bool is_in_database(Kind kind)
+{
+    return kind == Kind::qos || kind == Kind::access;
+}
+
+bool is_last(Kind kind)
+{
+    return is_in_database(kind) || kind == Kind::share || kind == Kind::reservation;
+}
+
+/// What is at least as tight as what is there and as what is wanted: partitions and people that
+/// are new wait for the end, QOS that are new limit and let nobody in.
+Objects tightest_of(const Scene& scene, const Candidate& candidate)
+{
+    Objects least;
+    for (const SlurmObject& object : candidate.objects) {
+        const SlurmObject* const there = find(scene.there.objects, object.kind, object.name);
+        if (object.kind == Kind::setting || (object.kind == Kind::qos && there == nullptr)) {
+            least.push_back(object);
+        } else if (there != nullptr &&
+                   (object.kind == Kind::partition || is_in_database(object.kind))) {
+            least.push_back(tightest(*there, object, scene.there.nodes));
+        }
+    }
+    return least;
+}
+
+/// One policy on its way into force.
+class Passage {
+public:
+    Passage(Admin& admin, const Scene& scene, const Candidate& candidate, const Tell& tell)
+        : m_admin(admin)
+        , m_scene(scene)
+        , m_candidate(candidate)
+        , m_tell(tell)
+        , m_least(tightest_of(scene, candidate))
+        , m_unwanted(unwanted_partitions(scene, candidate))
+        , m_least_include(include_of(m_least, scene.texts.include, all_leaving()))
+    {
+    }
+
+    /// Touches nothing.
+    Result<void> rehearse()
+    {
+        m_tell("rehearsing the new files on a slurmctld of their own");
+        const std::string last =
+            include_of(m_candidate.objects, m_scene.texts.include, all_leaving());
+        TRY(m_admin.rehearse(last, m_candidate.script));
+        return m_least_include == last ? Result<void>()
+                                       : m_admin.rehearse(m_least_include, m_candidate.script);
+    }
+
+    Result<void> run()
+    {
+        TRY(m_admin.write(k_include_before, m_scene.texts.include));
+        TRY(m_admin.write(k_script_before, m_scene.texts.script));
+        TRY(begin("tighten"));
+        TRY(tighten());
+        TRY(begin("close"));
+        TRY(put_include(m_least_include));
+        TRY(begin("script"));
+        TRY(put_script());
+        TRY(begin("open"));
+        TRY_ASSIGN(m_leaving, find_used());
+        TRY(put_include(include_of(m_candidate.objects, m_scene.texts.include, m_leaving)));
+        TRY(begin("loosen"));
+        return loosen();
+    }
+
+    Result<void> put_back()
+    {
+        m_tell("going back to what was there");
+        TRY(put_text(k_script, m_scene.texts.script));
+        TRY(put_text(k_include, m_scene.texts.include));
+        // Also when the text is the same: what the controller has read may be another. The answer
+        // of one that has ended says nothing.
+        (void)m_admin.reconfigure();
+        if (!m_admin.ping()) {
+            TRY(m_admin.start_controller());
+            TRY(m_admin.ping());
+        }
+        return put_objects_back();
+    }
+
+    std::vector<std::string> leaving() const
+    {
+        std::vector<std::string> names;
+        for (const auto& [name, since] : m_leaving) {
+            names.push_back(name);
+        }
+        return names;
+    }
+
+private:
+    Result<void> begin(const std::string& step)
+    {
+        return m_admin.write(k_journal, to_text(Journal{step, kept(m_candidate)}));
+    }
+
+    Result<void> tighten()
+    {
+        for (const SlurmObject& object : m_least) {
+            const SlurmObject* const there = find(m_scene.there.objects, object.kind, object.name);
+            if (is_in_database(object.kind) &&
+                (there == nullptr || there->fields != object.fields)) {
+                TRY(set(object));
+            }
+        }
+        return {};
+    }
+
+    Result<void> set(const SlurmObject& object)
+    {
+        m_tell(fmt::format("{} {}", word(object.kind), object.name));
+        return m_admin.set(object);
+    }
+
+    Result<void> put_text(const std::string& name, const std::string& text)
+    {
+        TRY_ASSIGN(const auto there, m_admin.read(name));
+        if (there == text || (!there && text.empty())) {
+            return {};
+        }
+        return text.empty() ? m_admin.erase(name) : m_admin.write(name, text);
+    }
+
+    Result<void> put_include(const std::string& text)
+    {
+        m_tell("partitions and settings: " + m_admin.path(k_include));
+        TRY(put_text(k_include, text));
+        // Also when the text was the same: something may have been changed by hand since.
+        const auto asked = m_admin.reconfigure();
+        if (const auto lives = m_admin.ping(); !lives) {
+            return fail(
+                Error::Kind::unreachable,
+                fmt::format("slurmctld does not live on the new files: {}", lives.error().text));
+        }
+        return asked;
+    }
+
+    Result<void> put_script()
+    {
+        m_tell("script: " + m_admin.path(k_script));
+        TRY(put_text(k_script, m_candidate.script));
+        TRY_ASSIGN(auto loaded, m_admin.loaded_script());
+        if (loaded != m_candidate.version) {
+            // The same text, and yet it is not loaded: changed and changed back by hand.
+            TRY(m_admin.write(k_script, m_candidate.script));
+            TRY_ASSIGN(loaded, m_admin.loaded_script());
+        }
+        if (loaded != m_candidate.version) {
+            return fail(Error::Kind::denied,
+                        fmt::format("slurmctld has not loaded version {} of {} (it has {}): see "
+                                    "its log",
+                                    m_candidate.version, m_admin.path(k_script),
+                                    loaded.value_or("none of gpuq's")));
+        }
+        return {};
+    }
+
+    /// Until the new script is loaded, jobs may still come.
+    Leaving all_leaving() const
+    {
+        const Leaving known = leaving_of(m_scene.texts.include);
+        Leaving all;
+        for (const std::string& name : m_unwanted) {
+            const auto found = known.find(name);
+            all[name] = found == known.end() ? "" : found->second;
+        }
+        return all;
+    }
+
+    /// Asked when the new script sends no more jobs there.
+    Result<Leaving> find_used()
+    {
+        if (m_unwanted.empty()) {
+            return Leaving{};
+        }
+        TRY_ASSIGN(const auto jobs, m_admin.jobs());
+        return still_used(m_scene.texts.include, m_unwanted, jobs);
+    }
+
+    /// What is left to do, by what there is now.
+    Result<void> loosen()
+    {
+        TRY_ASSIGN(const SlurmState now, m_admin.state());
+        TRY_ASSIGN(const auto include, m_admin.read(k_include));
+        const auto named = qos_named_in(include.value_or(""));
+        for (const Change& change : changes(m_candidate.objects, now, m_scene.owned)) {
+            const SlurmObject* const wanted = find(m_candidate.objects, change.kind, change.name);
+            if (change.action != Change::Action::remove) {
+                // A share that is wanted no longer is 1 again.
+                const SlurmObject plain{Kind::share, change.name, {{"fairshare", "1"}}, 0};
+                TRY(is_last(change.kind) ? set(wanted != nullptr ? *wanted : plain)
+                                         : Result<void>());
+            } else if (change.kind == Kind::reservation ||
+                       (change.kind == Kind::qos && !named.contains(change.name))) {
+                m_tell(fmt::format("{} {}: removed", word(change.kind), change.name));
+                TRY(m_admin.remove(change.kind, change.name));
+            }
+        }
+        return {};
+    }
+
+    Result<void> put_objects_back()
+    {
+        TRY_ASSIGN(const SlurmState now, m_admin.state());
+        for (const SlurmObject& object : m_scene.there.objects) {
+            const SlurmObject* const there = find(now.objects, object.kind, object.name);
+            const bool ours = find(m_candidate.objects, object.kind, object.name) != nullptr ||
+                              find(m_scene.owned, object.kind, object.name) != nullptr;
+            if (ours && is_last(object.kind) &&
+                (there == nullptr || there->fields != object.fields)) {
+                TRY(m_admin.set(object));
+            }
+        }
+        for (const SlurmObject& object : m_candidate.objects) {
+            const bool is_new = find(m_scene.there.objects, object.kind, object.name) == nullptr;
+            if (is_new && (object.kind == Kind::qos || object.kind == Kind::reservation)) {
+                TRY(m_admin.remove(object.kind, object.name));
+            }
+            if (is_new && object.kind == Kind::access &&
+                find(now.objects, object.kind, object.name) != nullptr) {
+                TRY(m_admin.set({Kind::access, object.name, {{"accounts", ""}, {"users", ""}}, 0}));
+            }
+        }
+        return {};
+    }
+
+    Admin& m_admin;
+    const Scene& m_scene;
+    const Candidate& m_candidate;
+    const Tell& m_tell;
+    Objects m_least;
+    std::set<std::string> m_unwanted;
+    std::string m_least_include;
+    Leaving m_leaving;
+};
+
+/// The order is such that after a crash between two of them applying again does no harm.
+Result<void> commit(Admin& admin, const Scene& scene, const Candidate& candidate)
+{
+    if (scene.applied != kept(candidate)) {
+        if (scene.applied) {
+            TRY(admin.write(k_previous, *scene.applied));
+        }
+        TRY(admin.write(k_applied, kept(candidate)));
+    }
+    TRY(admin.erase(k_journal));
+    TRY(admin.erase(k_include_before));
+    return admin.erase(k_script_before);
+}
+
+/// After the policy is said to be in force: is it?
+Result<void> verify(Admin& admin, const Candidate& candidate, const std::string& now)
+{
+    TRY_ASSIGN(const Scene after, look(admin, now));
+    TRY_ASSIGN(const Plan left, plan_of(admin, after, candidate));
+    std::vector<std::string> names;
+    for (const Change& change : left.changes) {
+        // slurmctld takes some settings at its start only: that is told, and no reason to go back.
+        if (change.kind != Kind::setting) {
+            names.push_back(fmt::format("{} {}", word(change.kind), change.name));
+            for (const FieldChange& field : change.fields) {
+                names.back() +=
+                    fmt::format(" {}={} instead of {}", field.name, field.was.value_or("(none)"),
+                                field.becomes.value_or("(none)"));
+            }
+        }
+    }
+    if (!names.empty()) {
+        return fail(Error::Kind::denied,
+                    fmt::format("Slurm did not take: {}", fmt::join(names, "; ")));
+    }
+    return {};
+}
+
+Error went_back(Error error, const Result<void>& back)
+{
+    error.text += back ? "; what was there before is in force again"
+                       : fmt::format("; going back failed too ({}): the journal is kept, `gpuq "
+                                     "policy apply` or `rollback` goes on from there",
+                                     back.error().text);
+    return error;
+}
+
+Result<void> pass(Admin& admin, const Scene& scene, const Candidate& candidate, Passage& passage,
+                  const std::string& now)
+{
+    auto done = passage.run();
+    if (done) {
+        done = verify(admin, candidate, now);
+    }
+    if (done) {
+        return commit(admin, scene, candidate);
+    }
+    const auto back = passage.put_back();
+    if (back && !scene.interrupted) {
+        TRY(admin.erase(k_journal));
+    }
+    return went_back(done.error(), back);
+}
+
+Result<Applied> put_in_force(Admin& admin, const Scene& scene, const Candidate& candidate,
+                             const std::string& now, const Tell& tell)
+{
+    TRY_ASSIGN(const Plan plan, plan_of(admin, scene, candidate));
+    if (!plan.obstacles.empty()) {
+        return fail(Error::Kind::denied,
+                    fmt::format("nothing was changed: {}", fmt::join(plan.obstacles, "; ")));
+    }
+    if (plan.changes.empty() && !scene.interrupted) {
+        TRY(commit(admin, scene, candidate));
+        return Applied{{}, plan.leaving};
+    }
+    Passage passage(admin, scene, candidate, tell);
+    if (const auto rehearsed = passage.rehearse(); !rehearsed) {
+        Error error = rehearsed.error();
+        error.text = "nothing was changed: " + error.text;
+        return error;
+    }
+    TRY(pass(admin, scene, candidate, passage, now));
+    return Applied{plan.changes, passage.leaving()};
+}
+
+/// A crash may have left the controller dead on half a change: the files before let it live.
+Result<void> revive(Admin& admin, const Tell& tell)
+{
+    if (admin.ping()) {
+        return {};
+    }
+    TRY_ASSIGN(const auto journal, admin.read(k_journal));
+    TRY_ASSIGN(const auto include, admin.read(k_include_before));
+    TRY_ASSIGN(const auto script, admin.read(k_script_before));
+    if (!journal || !include) {
+        return fail(Error::Kind::unreachable, "slurmctld does not answer: nothing was changed");
+    }
+    tell("slurmctld is dead in the middle of a change: the files before are put back");
+    TRY(admin.write(k_include, *include));
+    if (script && !script->empty()) {
+        TRY(admin.write(k_script, *script));
+    }
+    TRY(admin.start_controller());
+    return admin.ping();
+}
+
+} // namespace
+
+Result<Plan> plan(Admin& admin, const Candidate& candidate, const std::string& now)
+{
+    TRY_ASSIGN(const Scene scene, look(admin, now));
+    return plan_of(admin, scene, candidate);
+}
+
+Result<Plan> drift(Admin& admin, const std::string& now)
+{
+    TRY_ASSIGN(const Scene scene, look(admin, now));
+    if (!scene.applied) {
+        return fail(Error::Kind::missing, "no policy is in force: gpuq policy apply");
+    }
+    TRY_ASSIGN(const Candidate candidate, candidate_of_kept(*scene.applied, now));
+    TRY_ASSIGN(Plan plan, plan_of(admin, scene, candidate));
+    return plan;
+}
+
+Result<Applied> apply(Admin& admin, const Candidate& candidate, const std::string& now,
+                      const Tell& tell)
+{
+    TRY_ASSIGN(const auto hold, admin.hold());
+    TRY(revive(admin, tell));
+    TRY_ASSIGN(const Scene scene, look(admin, now));
+    return put_in_force(admin, scene, candidate, now, tell);
+}
+
+Result<Applied> rollback(Admin& admin, const std::string& now, const Tell& tell)
+{
+    TRY_ASSIGN(const auto hold, admin.hold());
+    TRY(revive(admin, tell));
+    TRY_ASSIGN(const Scene scene, look(admin, now));
+    const auto& target = scene.interrupted ? scene.applied : scene.previous;
+    const char* const name = scene.interrupted ? k_applied : k_previous;
+    if (!target) {
+        return fail(Error::Kind::missing,
+                    fmt::format("there is no policy before this one ({})", admin.path(name)));
+    }
+    TRY_ASSIGN(const Candidate candidate, candidate_of_kept(*target, now));
+    return put_in_force(admin, scene, candidate, now, tell);
+}
+
+} // namespace gpuq::govern

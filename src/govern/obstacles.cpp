@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "govern/obstacles.h"
+
+#include "govern/conf.h"
+#include "govern/plan.h"
+#include "govern/values.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+
+namespace gpuq::govern {
+namespace {
+
+using Kind = SlurmObject::Kind;
+using Sentences = std::vector<std::string>;
+
+std::string lower(std::string text)
+{
+    std::transform(text.begin(), text.end(), text.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return text;
+}
+
+void require_words(const SlurmObject& need, const SlurmState& there, const Texts& texts,
+                   Sentences& list)
+{
+    const SlurmObject* const setting = find(there.objects, Kind::setting, need.name);
+    const std::string value = setting != nullptr ? setting->fields.at("value") : "";
+    std::set<std::string> has = as_set(lower(value));
+    std::set<std::string> lacks;
+    for (const std::string& word : as_set(need.fields.at("contains"))) {
+        if (!has.contains(lower(word))) {
+            lacks.insert(word);
+        }
+    }
+    if (!lacks.empty()) {
+        list.push_back(fmt::format("{}: {} needs {} too (it is now: {}); then restart slurmctld",
+                                   texts.slurm_conf_path, need.name, joined(lacks),
+                                   value.empty() ? "not set" : value));
+    }
+}
+
+bool includes_us(const Texts& texts)
+{
+    const auto lines = lines_of(texts.slurm_conf);
+    return std::any_of(lines.begin(), lines.end(), [&](const ConfLine& line) {
+        return line.key == "include" &&
+               (std::filesystem::path(texts.slurm_conf_path).parent_path() / line.value)
+                       .lexically_normal() == std::filesystem::path(texts.include_path);
+    });
+}
+
+void require_include(const Texts& texts, Sentences& list)
+{
+    if (!includes_us(texts)) {
+        list.push_back(fmt::format("{} does not include the policy's file: make one ({}) with a "
+                                   "comment in it and add the line `include {}` at the end",
+                                   texts.slurm_conf_path, texts.include_path, texts.include_path));
+    }
+}
+
+void refuse_doubles(const std::vector<SlurmObject>& wanted, const Texts& texts, Sentences& list)
+{
+    for (const ConfLine& line : lines_of(texts.slurm_conf)) {
+        const bool partition = line.key == "partitionname";
+        for (const SlurmObject& object : wanted) {
+            if ((partition && object.kind == Kind::partition && object.name == line.value) ||
+                (object.kind == Kind::setting && lower(object.name) == line.key)) {
+                list.push_back(fmt::format("{}:{}: {} {} is the policy's: take it out",
+                                           texts.slurm_conf_path, line.number, word(object.kind),
+                                           object.name));
+            }
+        }
+    }
+}
+
+void require_people(const SlurmObject& object, const SlurmState& there, Sentences& list)
+{
+    const auto known = [](const std::vector<std::string>& names, const std::string& name) {
+        return std::find(names.begin(), names.end(), name) != names.end();
+    };
+    const auto field = [&](const std::string& name) {
+        const auto found = object.fields.find(name);
+        return found == object.fields.end() ? std::set<std::string>{} : as_set(found->second);
+    };
+    std::set<std::string> accounts = field(object.kind == Kind::access ? "accounts" : "Accounts");
+    if (object.kind == Kind::share) {
+        accounts.insert(object.name);
+    }
+    for (const std::string& name : accounts) {
+        if (!known(there.accounts, name)) {
+            list.push_back(fmt::format("Slurm's accounting knows no account {0} (line {1} of the "
+                                       "policy): sacctmgr add account {0}",
+                                       name, object.line));
+        }
+    }
+    for (const std::string& name : field(object.kind == Kind::access ? "users" : "Users")) {
+        if (!known(there.users, name)) {
+            list.push_back(fmt::format("Slurm's accounting knows no user {0} (line {1} of the "
+                                       "policy): sacctmgr add user {0} account=...",
+                                       name, object.line));
+        }
+    }
+}
+
+void require_nodes(const SlurmObject& object, const SlurmState& there, Sentences& list)
+{
+    for (const std::string& node : as_nodes(object.fields.at("Nodes"), there.nodes)) {
+        if (std::find(there.nodes.begin(), there.nodes.end(), node) == there.nodes.end()) {
+            list.push_back(fmt::format("Slurm has no node {} ({} {}, line {} of the policy)", node,
+                                       word(object.kind), object.name, object.line));
+        }
+    }
+}
+
+} // namespace
+
+bool is_ours(std::string_view script)
+{
+    return script.empty() || script.starts_with("-- Made by `gpuq policy apply`") ||
+           script.starts_with(k_yields);
+}
+
+std::vector<std::string> obstacles(const std::vector<SlurmObject>& wanted, const SlurmState& there,
+                                   const Texts& texts)
+{
+    Sentences list;
+    require_include(texts, list);
+    for (const SlurmObject& object : wanted) {
+        switch (object.kind) {
+        case Kind::requirement:
+            require_words(object, there, texts, list);
+            break;
+        case Kind::access:
+        case Kind::share:
+            require_people(object, there, list);
+            break;
+        case Kind::reservation:
+            require_people(object, there, list);
+            [[fallthrough]];
+        case Kind::partition:
+            require_nodes(object, there, list);
+            break;
+        default:
+            break;
+        }
+    }
+    refuse_doubles(wanted, texts, list);
+    if (!is_ours(texts.script)) {
+        list.push_back(fmt::format("{} is not gpuq's: its rules would be lost. Put them into the "
+                                   "policy, then let its first line be `{}`",
+                                   texts.script_path, k_yields));
+    }
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+    return list;
+}
+
+} // namespace gpuq::govern

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/slurm_object.h"
+#include "ports/admin.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gpuq::govern {
+
+/// Texts that are there before a policy is applied.
+struct Texts {
+    std::string slurm_conf; ///< the site's
+    std::string include;    ///< empty: none yet
+    std::string script;
+    std::string include_path;
+    std::string slurm_conf_path;
+    std::string script_path;
+};
+
+/// What keeps a policy from being applied, each a sentence that says what to do: all of it is the
+/// site's own, which gpuq does not touch. Requirements that slurm.conf does not meet, the line
+/// that includes our file, accounts and users that accounting does not know, nodes that are not
+/// there, partitions and settings that slurm.conf itself has, a job_submit.lua that is not ours.
+std::vector<std::string> obstacles(const std::vector<SlurmObject>& wanted, const SlurmState& there,
+                                   const Texts& texts);
+
+/// The first line of a job_submit.lua that a policy may replace.
+constexpr std::string_view k_yields = "-- gpuq may replace this";
+
+/// One that `gpuq policy apply` has written, or may replace; none at all, too.
+bool is_ours(std::string_view script);
+
+} // namespace gpuq::govern

@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "govern/plan.h"
+
+#include "govern/values.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <iterator>
+#include <limits>
+
+namespace gpuq::govern {
+namespace {
+
+using Kind = SlurmObject::Kind;
+using Value = std::optional<std::string>;
+using Names = std::vector<std::string>;
+
+constexpr std::string_view k_ours = "gpuq_"; // policy/doors.h, qos_of
+
+/// How the value of a field is to be read.
+enum class Form { text, amounts, list, nodes, limit, time };
+
+Form form_of(Kind kind, const std::string& field)
+{
+    const auto one_of = [&](std::initializer_list<std::string_view> names) {
+        return std::find(names.begin(), names.end(), field) != names.end();
+    };
+    if (field == "Nodes") {
+        return Form::nodes;
+    }
+    if (field == "TRESBillingWeights") {
+        return Form::amounts;
+    }
+    if (kind == Kind::setting) {
+        return Form::time;
+    }
+    if (kind == Kind::access || one_of({"AllowQos", "AllowAccounts", "AllowGroups", "Flags",
+                                        "Users", "Accounts", "DenyAccounts", "DenyQos"})) {
+        return Form::list;
+    }
+    const bool limit = field.starts_with("Max") || field.starts_with("Grp");
+    return limit ? Form::limit : Form::text;
+}
+
+/// What a limit allows of each thing; a number alone is of the thing without a name.
+std::map<std::string, double> limits_of(const Value& value)
+{
+    if (!value) {
+        return {};
+    }
+    if (const auto number = as_number(*value)) {
+        return {{"", static_cast<double>(*number)}};
+    }
+    return as_amounts(*value);
+}
+
+std::string limit_text(const std::map<std::string, double>& limits)
+{
+    const auto number = limits.find("");
+    return number == limits.end() ? joined(limits)
+                                  : std::to_string(static_cast<std::int64_t>(number->second));
+}
+
+/// Of lists that let in: what is in neither list tells nothing.
+Effect effect_of_sets(const std::set<std::string>& was, const std::set<std::string>& becomes)
+{
+    Effect effect = Effect::neither;
+    if (!std::includes(becomes.begin(), becomes.end(), was.begin(), was.end())) {
+        effect = effect | Effect::tightens;
+    }
+    if (!std::includes(was.begin(), was.end(), becomes.begin(), becomes.end())) {
+        effect = effect | Effect::loosens;
+    }
+    return effect;
+}
+
+Effect opposite(Effect effect)
+{
+    if (effect == Effect::tightens) {
+        return Effect::loosens;
+    }
+    return effect == Effect::loosens ? Effect::tightens : effect;
+}
+
+Effect effect_of_limits(const Value& was, const Value& becomes)
+{
+    constexpr double k_none = std::numeric_limits<double>::infinity();
+    const auto before = limits_of(was);
+    const auto after = limits_of(becomes);
+    const auto of = [](const std::map<std::string, double>& limits, const std::string& name) {
+        const auto found = limits.find(name);
+        return found == limits.end() ? k_none : found->second;
+    };
+    Effect effect = Effect::neither;
+    for (const auto& [name, ignored] : before) {
+        effect = effect | (of(after, name) > of(before, name) ? Effect::loosens : Effect::neither);
+    }
+    for (const auto& [name, amount] : after) {
+        effect = effect | (amount < of(before, name) ? Effect::tightens : Effect::neither);
+    }
+    return effect;
+}
+
+/// Who has a QOS through an account: everybody, with `root`.
+Effect effect_of_access(const std::set<std::string>& was, const std::set<std::string>& becomes)
+{
+    if (was.contains("root") != becomes.contains("root")) {
+        return becomes.contains("root") ? Effect::loosens : Effect::tightens;
+    }
+    return effect_of_sets(was, becomes);
+}
+
+Effect effect_of(Kind kind, const std::string& field, const Value& was, const Value& becomes,
+                 const Names& nodes)
+{
+    const auto set = [](const Value& value) { return as_set(value.value_or("")); };
+    if (kind == Kind::access) {
+        const Effect effect = effect_of_access(set(was), set(becomes));
+        return field == "without" ? opposite(effect) : effect;
+    }
+    if (kind == Kind::qos && field == "Flags") {
+        return opposite(effect_of_sets(set(was), set(becomes)));
+    }
+    if (kind == Kind::partition && field == "State") {
+        return was ? Effect::loosens : Effect::tightens;
+    }
+    if (kind == Kind::partition && (field.starts_with("Allow") || field.starts_with("Deny"))) {
+        if (was && becomes) {
+            const Effect effect = effect_of_sets(set(was), set(becomes));
+            return field.starts_with("Deny") ? opposite(effect) : effect;
+        }
+        return becomes ? Effect::tightens : Effect::loosens;
+    }
+    if (kind == Kind::partition && field == "Nodes") {
+        return effect_of_sets(as_nodes(was.value_or(""), nodes),
+                              as_nodes(becomes.value_or(""), nodes));
+    }
+    const bool limits = kind == Kind::qos || kind == Kind::partition;
+    return limits && form_of(kind, field) == Form::limit ? effect_of_limits(was, becomes)
+                                                         : Effect::neither;
+}
+
+Value value_of(const std::map<std::string, std::string>& fields, const std::string& name)
+{
+    const auto found = fields.find(name);
+    return found == fields.end() ? std::nullopt : Value(found->second);
+}
+
+std::vector<FieldChange> field_changes(Kind kind, const std::map<std::string, std::string>& there,
+                                       const std::map<std::string, std::string>& wanted,
+                                       const Names& nodes)
+{
+    std::set<std::string> names;
+    for (const auto* fields : {&there, &wanted}) {
+        for (const auto& [name, ignored] : *fields) {
+            names.insert(name);
+        }
+    }
+    std::vector<FieldChange> list;
+    for (const std::string& name : names) {
+        const Value was = value_of(there, name);
+        const Value becomes = value_of(wanted, name);
+        if (!says_the_same(kind, name, was, becomes, nodes)) {
+            list.push_back({name, was, becomes, effect_of(kind, name, was, becomes, nodes)});
+        }
+    }
+    return list;
+}
+
+/// What has everybody needs nobody by name.
+std::map<std::string, std::string> plain_access(std::map<std::string, std::string> fields)
+{
+    if (as_set(fields["accounts"]).contains("root")) {
+        fields["accounts"] = "root";
+        fields["users"] = "";
+    } else {
+        fields.erase("without"); // nobody above has it
+    }
+    return fields;
+}
+
+std::map<std::string, std::string> fields_of(const SlurmObject& object)
+{
+    return object.kind == Kind::access ? plain_access(object.fields) : object.fields;
+}
+
+bool is_live(Kind kind)
+{
+    return kind != Kind::requirement && kind != Kind::file;
+}
+
+Effect effect_of_all(const Change& change)
+{
+    if (change.kind == Kind::partition && change.action == Change::Action::create) {
+        return Effect::loosens;
+    }
+    if (change.kind == Kind::partition && change.action == Change::Action::remove) {
+        return Effect::tightens;
+    }
+    Effect effect = Effect::neither;
+    for (const FieldChange& field : change.fields) {
+        effect = effect | field.effect;
+    }
+    return effect;
+}
+
+bool same_name(Kind kind, const std::string& one, const std::string& other)
+{
+    // scontrol shows PriorityWeightFairShare, slurm.conf(5) says PriorityWeightFairshare.
+    return kind != Kind::setting
+               ? one == other
+               : std::equal(one.begin(), one.end(), other.begin(), other.end(), [](char a, char b) {
+                     return std::tolower(static_cast<unsigned char>(a)) ==
+                            std::tolower(static_cast<unsigned char>(b));
+                 });
+}
+
+/// What Slurm has without having been told.
+SlurmObject by_default(const SlurmObject& object)
+{
+    SlurmObject plain{object.kind, object.name, {}, object.line};
+    if (object.kind == Kind::share) {
+        plain.fields["fairshare"] = "1";
+    } else if (object.kind == Kind::access) {
+        plain.fields = {{"accounts", ""}, {"users", ""}};
+    }
+    return plain;
+}
+
+void add_change(const SlurmObject& object, const SlurmState& there, std::vector<Change>& list)
+{
+    const SlurmObject* const found = find(there.objects, object.kind, object.name);
+    const bool always_there = object.kind == Kind::setting || object.kind == Kind::share ||
+                              object.kind == Kind::access || object.kind == Kind::script;
+    const auto now = found != nullptr ? fields_of(*found) : by_default(object).fields;
+    Change change{found != nullptr || always_there ? Change::Action::modify
+                                                   : Change::Action::create,
+                  object.kind,
+                  object.name,
+                  field_changes(object.kind, now, fields_of(object), there.nodes),
+                  object.line,
+                  Effect::neither};
+    if (!change.fields.empty() || change.action == Change::Action::create) {
+        change.effect = effect_of_all(change);
+        list.push_back(std::move(change));
+    }
+}
+
+/// What was wanted once, or carries our name, and is wanted no longer.
+void add_removals(const std::vector<SlurmObject>& wanted, const SlurmState& there,
+                  const std::vector<SlurmObject>& owned, std::vector<Change>& list)
+{
+    for (const SlurmObject& object : there.objects) {
+        if (find(wanted, object.kind, object.name) != nullptr) {
+            continue;
+        }
+        const bool ours = find(owned, object.kind, object.name) != nullptr ||
+                          (object.kind == Kind::qos && object.name.starts_with(k_ours));
+        const bool can_go = object.kind == Kind::partition || object.kind == Kind::qos ||
+                            object.kind == Kind::reservation;
+        if (ours && can_go) {
+            Change change{Change::Action::remove, object.kind, object.name, {}, 0, Effect::neither};
+            change.effect = effect_of_all(change);
+            list.push_back(std::move(change));
+        } else if (ours && object.kind == Kind::share) {
+            add_change(by_default(object), there, list);
+        }
+    }
+}
+
+SlurmObject tightest_access(const SlurmObject& there, const SlurmObject& wanted)
+{
+    const auto common = [&](const std::string& field) {
+        const auto one = as_set(value_of(there.fields, field).value_or(""));
+        const auto other = as_set(value_of(wanted.fields, field).value_or(""));
+        std::set<std::string> both;
+        std::set_intersection(one.begin(), one.end(), other.begin(), other.end(),
+                              std::inserter(both, both.end()));
+        return joined(both);
+    };
+    SlurmObject least = wanted;
+    const bool was_open = as_set(value_of(there.fields, "accounts").value_or("")).contains("root");
+    if (as_set(value_of(wanted.fields, "accounts").value_or("")).contains("root")) {
+        least.fields = there.fields;
+    } else if (!was_open) {
+        least.fields = {{"accounts", common("accounts")}, {"users", common("users")}};
+    }
+    return least;
+}
+
+Value tighter_limit(const Value& one, const Value& other)
+{
+    auto least = limits_of(one);
+    for (const auto& [name, amount] : limits_of(other)) {
+        const auto [place, is_new] = least.emplace(name, amount);
+        place->second = is_new ? amount : std::min(place->second, amount);
+    }
+    return least.empty() ? std::nullopt : Value(limit_text(least));
+}
+
+Value common_part(Form form, const Value& one, const Value& other, const Names& all_nodes)
+{
+    const auto parts = [&](const std::string& value) {
+        return form == Form::nodes ? as_nodes(value, all_nodes) : as_set(value);
+    };
+    if (!one || !other) {
+        return one ? one : other;
+    }
+    const auto first = parts(*one);
+    const auto second = parts(*other);
+    std::set<std::string> both;
+    std::set_intersection(first.begin(), first.end(), second.begin(), second.end(),
+                          std::inserter(both, both.end()));
+    return joined(both);
+}
+
+} // namespace
+
+std::string_view word(Effect effect)
+{
+    constexpr std::array<std::string_view, 4> k_words{"", "tightens", "loosens",
+                                                      "tightens and loosens"};
+    return k_words[static_cast<std::size_t>(effect)];
+}
+
+const SlurmObject* find(const std::vector<SlurmObject>& objects, Kind kind, const std::string& name)
+{
+    const auto found = std::find_if(objects.begin(), objects.end(), [&](const SlurmObject& object) {
+        return object.kind == kind && same_name(kind, object.name, name);
+    });
+    return found == objects.end() ? nullptr : &*found;
+}
+
+bool says_the_same(Kind kind, const std::string& field, const Value& one, const Value& other,
+                   const Names& all_nodes)
+{
+    const std::string first = one.value_or("");
+    const std::string second = other.value_or("");
+    switch (form_of(kind, field)) {
+    case Form::amounts:
+        return as_amounts(first) == as_amounts(second);
+    case Form::list:
+        return as_set(first) == as_set(second);
+    case Form::nodes:
+        return as_nodes(first, all_nodes) == as_nodes(second, all_nodes);
+    case Form::limit:
+        return limits_of(one) == limits_of(other);
+    case Form::time:
+        return plain_time(first) == plain_time(second);
+    case Form::text:
+        break;
+    }
+    return first == second;
+}
+
+std::vector<Change> changes(const std::vector<SlurmObject>& wanted, const SlurmState& there,
+                            const std::vector<SlurmObject>& owned)
+{
+    std::vector<Change> list;
+    for (const SlurmObject& object : wanted) {
+        if (is_live(object.kind)) {
+            add_change(object, there, list);
+        }
+    }
+    add_removals(wanted, there, owned, list);
+    std::stable_sort(list.begin(), list.end(), [](const Change& one, const Change& other) {
+        return std::pair(one.kind, one.name) < std::pair(other.kind, other.name);
+    });
+    return list;
+}
+
+SlurmObject tightest(const SlurmObject& there, const SlurmObject& wanted, const Names& all_nodes)
+{
+    if (wanted.kind == Kind::access) {
+        return tightest_access(there, wanted);
+    }
+    SlurmObject least = wanted;
+    std::set<std::string> names;
+    for (const auto* fields : {&there.fields, &wanted.fields}) {
+        for (const auto& [name, ignored] : *fields) {
+            names.insert(name);
+        }
+    }
+    for (const std::string& name : names) {
+        const Value one = value_of(there.fields, name);
+        const Value other = value_of(wanted.fields, name);
+        const Form form = form_of(wanted.kind, name);
+        Value value = other;
+        if (form == Form::limit) {
+            value = tighter_limit(one, other);
+        } else if (wanted.kind == Kind::qos && name == "Flags") {
+            value = joined([&] {
+                auto flags = as_set(one.value_or(""));
+                flags.merge(as_set(other.value_or("")));
+                return flags;
+            }());
+        } else if (name == "Nodes" || name.starts_with("Allow")) {
+            value = common_part(form, one, other, all_nodes);
+        }
+        if (value && !(value->empty() && (name == "Nodes" || name.starts_with("Allow")))) {
+            least.fields[name] = *value;
+        } else if (value) {
+            least.fields["State"] = "DOWN"; // nothing in common: nobody for a moment
+        } else {
+            least.fields.erase(name);
+        }
+    }
+    return least;
+}
+
+} // namespace gpuq::govern

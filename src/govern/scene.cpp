@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "govern/scene.h"
+
+#include "govern/generated.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace gpuq::govern {
+namespace {
+
+using Kind = SlurmObject::Kind;
+
+constexpr std::string_view k_journal_head = "gpuq-policy-journal 1 ";
+
+void own(std::vector<SlurmObject>& owned, const std::optional<std::string>& policy,
+         const std::string& now)
+{
+    // One that an older gpuq has applied may be no sound policy any more: then nothing is known.
+    if (const auto made = policy ? candidate_of_kept(*policy, now) : fail({}, "")) {
+        owned.insert(owned.end(), made->objects.begin(), made->objects.end());
+    }
+}
+
+/// What was made once and is not wanted, and is in the file: those alone are partitions of ours.
+void own_partitions(Scene& scene)
+{
+    std::erase_if(scene.owned, [](const SlurmObject& one) { return one.kind == Kind::partition; });
+    for (const std::string& name : partitions_of(scene.texts.include)) {
+        scene.owned.push_back({Kind::partition, name, {}, 0});
+    }
+}
+
+Result<std::string> text_of(Admin& admin, const std::string& name)
+{
+    TRY_ASSIGN(const auto text, admin.read(name));
+    return text.value_or("");
+}
+
+Result<Texts> read_texts(Admin& admin)
+{
+    Texts texts;
+    TRY_ASSIGN(texts.slurm_conf, text_of(admin, "slurm.conf"));
+    TRY_ASSIGN(texts.include, text_of(admin, k_include));
+    TRY_ASSIGN(texts.script, text_of(admin, k_script));
+    texts.slurm_conf_path = admin.path("slurm.conf");
+    texts.include_path = admin.path(k_include);
+    texts.script_path = admin.path(k_script);
+    return texts;
+}
+
+/// A partition that leaves and still has jobs is no change any more once it takes no new ones.
+void let_leave(const Scene& scene, const Leaving& used, Plan& plan)
+{
+    const auto draining = leaving_of(scene.texts.include);
+    for (const auto& [name, since] : used) {
+        plan.leaving.push_back(name);
+        std::erase_if(plan.changes, [&, gone = name](const Change& change) {
+            return change.kind == Kind::partition && change.action == Change::Action::remove &&
+                   change.name == gone && draining.contains(gone);
+        });
+    }
+}
+
+void add_file(Plan& plan, const std::string& name, bool explained)
+{
+    if (!explained) {
+        Change change;
+        change.kind = Kind::file;
+        change.name = name;
+        change.fields.push_back(
+            {"text", "not as the policy makes it", "made anew", Effect::neither});
+        plan.changes.push_back(std::move(change));
+    }
+}
+
+bool has_change_of(const Plan& plan, std::initializer_list<Kind> kinds)
+{
+    return std::any_of(plan.changes.begin(), plan.changes.end(), [&](const Change& change) {
+        return std::find(kinds.begin(), kinds.end(), change.kind) != kinds.end();
+    });
+}
+
+} // namespace
+
+std::string to_text(const Journal& journal)
+{
+    return fmt::format("{}{}\n{}", k_journal_head, journal.step, journal.policy);
+}
+
+std::optional<Journal> journal_of(const std::string& text)
+{
+    const auto end = text.find('\n');
+    if (!text.starts_with(k_journal_head) || end == std::string::npos) {
+        return std::nullopt;
+    }
+    return Journal{text.substr(k_journal_head.size(), end - k_journal_head.size()),
+                   text.substr(end + 1)};
+}
+
+Result<Scene> look(Admin& admin, const std::string& now)
+{
+    Scene scene;
+    TRY_ASSIGN(scene.there, admin.state());
+    TRY_ASSIGN(scene.texts, read_texts(admin));
+    TRY_ASSIGN(scene.applied, admin.read(k_applied));
+    TRY_ASSIGN(scene.previous, admin.read(k_previous));
+    TRY_ASSIGN(const std::string journal_text, text_of(admin, k_journal));
+    TRY_ASSIGN(const auto version, admin.loaded_script());
+    if (version) {
+        scene.there.objects.push_back({Kind::script, k_script, {{"version", *version}}, 0});
+    }
+    own(scene.owned, scene.applied, now);
+    if (const auto journal = journal_of(journal_text)) {
+        scene.interrupted = journal->step;
+        own(scene.owned, journal->policy, now);
+    }
+    own_partitions(scene);
+    return scene;
+}
+
+std::set<std::string> unwanted_partitions(const Scene& scene, const Candidate& candidate)
+{
+    std::set<std::string> names = partitions_of(scene.texts.include);
+    std::erase_if(names, [&](const std::string& name) {
+        return find(candidate.objects, Kind::partition, name) != nullptr;
+    });
+    return names;
+}
+
+Result<Plan> plan_of(Admin& admin, const Scene& scene, const Candidate& candidate)
+{
+    Plan plan;
+    plan.changes = changes(candidate.objects, scene.there, scene.owned);
+    plan.obstacles = obstacles(candidate.objects, scene.there, scene.texts);
+    plan.interrupted = scene.interrupted;
+    const auto unwanted = unwanted_partitions(scene, candidate);
+    Leaving leaving;
+    if (!unwanted.empty()) {
+        TRY_ASSIGN(const auto jobs, admin.jobs());
+        leaving = still_used(scene.texts.include, unwanted, jobs);
+    }
+    let_leave(scene, leaving, plan);
+    // QOS that a partition needs which is still there stay with it.
+    const auto named = qos_named_in(include_of({}, scene.texts.include, leaving));
+    std::erase_if(plan.changes, [&](const Change& change) {
+        return change.kind == Kind::qos && change.action == Change::Action::remove &&
+               named.contains(change.name);
+    });
+    if (scene.texts.include != include_of(candidate.objects, scene.texts.include, leaving)) {
+        add_file(plan, k_include, has_change_of(plan, {Kind::partition, Kind::setting}));
+    }
+    if (scene.texts.script != candidate.script) {
+        add_file(plan, k_script, has_change_of(plan, {Kind::script}));
+    }
+    return plan;
+}
+
+} // namespace gpuq::govern

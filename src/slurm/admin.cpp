@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "slurm/admin.h"
+
+#include "slurm/admin_text.h"
+#include "slurm/cluster.h"
+#include "slurm/command.h"
+#include "slurm/connection.h"
+#include "slurm/errors.h"
+#include "slurm/rehearsal.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <thread>
+
+namespace gpuq {
+namespace {
+
+using namespace std::chrono_literals;
+using slurm::CommandAnswer;
+using slurm::QosAssociation;
+using Kind = SlurmObject::Kind;
+using Words = std::vector<std::string>;
+
+constexpr auto k_patience = 60s;
+constexpr const char* k_probe = "gpuq-policy-probe"; // policy/lua.h
+
+/// Slurm's programs tell why only in words.
+bool says_unreachable(std::string_view words)
+{
+    constexpr std::string_view k_signs[] = {"Unable to contact", "Connection refused", "timed out",
+                                            "connect failure", "Zero Bytes"};
+    return std::any_of(std::begin(k_signs), std::end(k_signs), [&](std::string_view sign) {
+        return words.find(sign) != std::string_view::npos;
+    });
+}
+
+Error refusal(const Words& words, const CommandAnswer& answer)
+{
+    const std::string said = slurm::tidy(answer.err + answer.out);
+    return fail(says_unreachable(said) ? Error::Kind::unreachable : Error::Kind::denied,
+                fmt::format("`{}`: {}", fmt::join(words, " "), said));
+}
+
+/// What it prints; an error when it fails.
+Result<std::string> ask(const Words& words)
+{
+    TRY_ASSIGN(CommandAnswer answer, slurm::run_command(words, k_patience));
+    if (answer.status != 0) {
+        return refusal(words, answer);
+    }
+    return std::move(answer.out);
+}
+
+Result<void> order(const Words& words)
+{
+    TRY_ASSIGN(const std::string ignored, ask(words));
+    (void)ignored;
+    return {};
+}
+
+Result<std::vector<SlurmObject>> all_qos()
+{
+    std::string format = "format=Name";
+    for (const slurm::QosField& field : slurm::qos_fields()) {
+        format += fmt::format(",{}", field.name);
+    }
+    TRY_ASSIGN(const std::string printed, ask({"sacctmgr", "-nP", "show", "qos", format}));
+    return slurm::qos_in(printed);
+}
+
+Result<std::vector<QosAssociation>> all_associations()
+{
+    TRY_ASSIGN(
+        const std::string printed,
+        ask({"sacctmgr", "-nP", "show", "assoc", "withrawqoslevel", "wopinfo",
+             "format=account,user,partition,share,qos", "cluster=" + slurm::cluster_name()}));
+    return slurm::associations_in(printed);
+}
+
+Result<std::vector<SlurmObject>> all_reservations()
+{
+    TRY_ASSIGN(const std::string printed, ask({"scontrol", "-o", "show", "reservation"}));
+    return slurm::reservations_in(printed);
+}
+
+const SlurmObject* named(const std::vector<SlurmObject>& objects, const std::string& name)
+{
+    const auto found = std::find_if(objects.begin(), objects.end(),
+                                    [&](const SlurmObject& object) { return object.name == name; });
+    return found == objects.end() ? nullptr : &*found;
+}
+
+std::string value_of(const SlurmObject& object, const std::string& field)
+{
+    const auto found = object.fields.find(field);
+    return found == object.fields.end() ? "" : found->second;
+}
+
+std::set<std::string> names_in(const std::string& list)
+{
+    std::set<std::string> names;
+    for (std::size_t at = 0; at < list.size();) {
+        const auto end = std::min(list.find(',', at), list.size());
+        names.insert(list.substr(at, end - at));
+        at = end + 1;
+    }
+    return names;
+}
+
+Error did_not_take(const SlurmObject& object)
+{
+    return fail(Error::Kind::denied, fmt::format("Slurm did not take {} {} as it was told",
+                                                 word(object.kind), object.name));
+}
+
+Result<void> set_qos(const SlurmObject& wanted)
+{
+    TRY_ASSIGN(const auto before, all_qos());
+    SlurmObject there{Kind::qos, wanted.name, {}, 0};
+    if (const SlurmObject* const found = named(before, wanted.name)) {
+        there = *found;
+    } else {
+        TRY(order({"sacctmgr", "-i", "add", "qos", wanted.name}));
+    }
+    const auto changes = slurm::qos_words(there, wanted);
+    if (!changes.empty()) {
+        Words words{"sacctmgr", "-i", "modify", "qos", wanted.name, "set"};
+        words.insert(words.end(), changes.begin(), changes.end());
+        TRY(order(words));
+    }
+    TRY_ASSIGN(const auto after, all_qos());
+    const SlurmObject* const now = named(after, wanted.name);
+    return now != nullptr && slurm::qos_words(*now, wanted).empty() ? Result<void>()
+                                                                    : did_not_take(wanted);
+}
+
+/// `who` is an account, a user, or `user@account`.
+Result<void> give_or_take(const char* kind, const std::string& who, const std::string& qos,
+                          char sign)
+{
+    const auto at = who.find('@');
+    Words words{"sacctmgr",
+                "-i",
+                "modify",
+                at == std::string::npos ? kind : "user",
+                who.substr(0, at),
+                "where",
+                "cluster=" + slurm::cluster_name()};
+    if (at != std::string::npos) {
+        words.push_back("account=" + who.substr(at + 1));
+    }
+    words.emplace_back("set");
+    words.push_back(fmt::format("qos{}={}", sign, qos));
+    return order(words);
+}
+
+Result<void> move_holders(const char* kind, const std::string& qos, const std::string& there,
+                          const std::string& wanted)
+{
+    const auto has = names_in(there);
+    const auto shall = names_in(wanted);
+    for (const std::string& who : shall) {
+        if (!has.contains(who)) {
+            TRY(give_or_take(kind, who, qos, '+'));
+        }
+    }
+    for (const std::string& who : has) {
+        if (!shall.contains(who)) {
+            TRY(give_or_take(kind, who, qos, '-'));
+        }
+    }
+    return {};
+}
+
+Result<void> set_access(const SlurmObject& wanted)
+{
+    const auto find = [&](const std::vector<QosAssociation>& associations) {
+        const auto all = slurm::accesses_in(associations);
+        const SlurmObject* const found = named(all, wanted.name);
+        return found != nullptr ? *found : SlurmObject{Kind::access, wanted.name, {}, 0};
+    };
+    TRY_ASSIGN(const auto before, all_associations());
+    const SlurmObject there = find(before);
+    const bool open = names_in(value_of(wanted, "accounts")).contains("root");
+    // Accounts first: who is to keep it through one must not lose it for a moment.
+    for (const char* const kind : {"account", "user"}) {
+        const std::string field = std::string(kind) + "s";
+        TRY(move_holders(kind, wanted.name, value_of(there, field), value_of(wanted, field)));
+    }
+    // Taken from somebody once, and given to all: it has to be given back.
+    if (open) {
+        TRY_ASSIGN(const auto between, all_associations());
+        for (const std::string& who : names_in(value_of(find(between), "without"))) {
+            TRY(give_or_take("account", who, wanted.name, '+'));
+        }
+    }
+    TRY_ASSIGN(const auto after, all_associations());
+    const SlurmObject now = find(after);
+    const bool same = open ? names_in(value_of(now, "accounts")).contains("root")
+                           : value_of(now, "accounts") == value_of(wanted, "accounts") &&
+                                 value_of(now, "users") == value_of(wanted, "users");
+    return same ? Result<void>() : did_not_take(wanted);
+}
+
+Result<void> set_share(const SlurmObject& wanted)
+{
+    TRY(order({"sacctmgr", "-i", "modify", "account", wanted.name, "where",
+               "cluster=" + slurm::cluster_name(), "set",
+               "fairshare=" + value_of(wanted, "fairshare")}));
+    TRY_ASSIGN(const auto after, all_associations());
+    const auto shares = slurm::shares_in(after);
+    const SlurmObject* const now = named(shares, wanted.name);
+    return now != nullptr && now->fields == wanted.fields ? Result<void>() : did_not_take(wanted);
+}
+
+Words reservation_words(const SlurmObject& wanted)
+{
+    Words words{"reservationname=" + wanted.name};
+    for (const char* const field :
+         {"StartTime", "Duration", "Nodes", "Users", "Accounts", "Flags"}) {
+        if (const std::string value = value_of(wanted, field); !value.empty()) {
+            words.push_back(fmt::format("{}={}", field, value));
+        }
+    }
+    return words;
+}
+
+/// One that is not as wanted is made anew: an update takes no flag away.
+Result<void> set_reservation(const SlurmObject& wanted)
+{
+    TRY_ASSIGN(const auto before, all_reservations());
+    if (const SlurmObject* const there = named(before, wanted.name)) {
+        if (there->fields == wanted.fields) {
+            return {};
+        }
+        TRY(order({"scontrol", "delete", "reservationname=" + wanted.name}));
+    }
+    Words words{"scontrol", "create", "reservation"};
+    const Words fields = reservation_words(wanted);
+    words.insert(words.end(), fields.begin(), fields.end());
+    return order(words);
+}
+
+std::string version_in(const std::string& said)
+{
+    constexpr std::string_view k_head = "gpuq-policy ";
+    for (auto at = said.find(k_head); at != std::string::npos; at = said.find(k_head, at + 1)) {
+        const std::string version = said.substr(at + k_head.size(), 16);
+        if (version.size() == 16 &&
+            version.find_first_not_of("0123456789abcdef") == std::string::npos) {
+            return version;
+        }
+    }
+    return "";
+}
+
+Result<std::string> state_location()
+{
+    TRY_ASSIGN(const std::string config, ask({"scontrol", "show", "config"}));
+    const auto settings = slurm::settings_in(config);
+    const SlurmObject* const found = named(settings, "StateSaveLocation");
+    return found != nullptr ? value_of(*found, "value") : std::string("/var/spool");
+}
+
+bool has_systemd_unit()
+{
+    std::error_code ignored;
+    if (!std::filesystem::is_directory("/run/systemd/system", ignored)) {
+        return false;
+    }
+    const auto unit = slurm::run_command({"systemctl", "cat", "slurmctld"}, 10s);
+    return unit && unit->status == 0;
+}
+
+} // namespace
+
+Result<std::unique_ptr<SlurmAdmin>> SlurmAdmin::open(const std::optional<std::string>& path)
+{
+    TRY_ASSIGN(const std::string conf, slurm_configuration(path));
+    TRY(slurm::choose_configuration(path));
+    return std::unique_ptr<SlurmAdmin>(new SlurmAdmin(conf));
+}
+
+Result<SlurmState> SlurmAdmin::state()
+{
+    SlurmState state;
+    TRY_ASSIGN(const std::string config, ask({"scontrol", "show", "config"}));
+    TRY_ASSIGN(const std::string partitions, ask({"scontrol", "-o", "show", "partition"}));
+    TRY_ASSIGN(const std::string nodes, ask({"scontrol", "-o", "show", "node"}));
+    TRY_ASSIGN(auto qos, all_qos());
+    TRY_ASSIGN(const auto associations, all_associations());
+    TRY_ASSIGN(auto reservations, all_reservations());
+    state.nodes = slurm::nodes_in(nodes);
+    for (auto& part : {slurm::settings_in(config), slurm::partitions_in(partitions), std::move(qos),
+                       slurm::accesses_in(associations), slurm::shares_in(associations),
+                       std::move(reservations)}) {
+        state.objects.insert(state.objects.end(), part.begin(), part.end());
+    }
+    std::set<std::string> accounts;
+    std::set<std::string> users;
+    for (const QosAssociation& one : associations) {
+        (one.user.empty() ? accounts : users).insert(one.user.empty() ? one.account : one.user);
+    }
+    state.accounts.assign(accounts.begin(), accounts.end());
+    state.users.assign(users.begin(), users.end());
+    if (const SlurmObject* const release = named(state.objects, "SLURM_VERSION")) {
+        state.release = value_of(*release, "value");
+    }
+    return state;
+}
+
+Result<void> SlurmAdmin::set(const SlurmObject& object)
+{
+    switch (object.kind) {
+    case Kind::qos:
+        return set_qos(object);
+    case Kind::access:
+        return set_access(object);
+    case Kind::share:
+        return set_share(object);
+    case Kind::reservation:
+        return set_reservation(object);
+    default:
+        return fail(Error::Kind::internal,
+                    fmt::format("a {} is not set by itself", word(object.kind)));
+    }
+}
+
+Result<void> SlurmAdmin::remove(Kind kind, const std::string& name)
+{
+    TRY_ASSIGN(const auto there, kind == Kind::qos ? all_qos() : all_reservations());
+    if (named(there, name) == nullptr) {
+        return {};
+    }
+    return kind == Kind::qos ? order({"sacctmgr", "-i", "delete", "qos", name})
+                             : order({"scontrol", "delete", "reservationname=" + name});
+}
+
+Result<std::vector<QueuedJob>> SlurmAdmin::jobs()
+{
+    TRY_ASSIGN(const std::string printed, ask({"squeue", "-h", "-a", "-o", "%P|%V"}));
+    return slurm::jobs_in(printed);
+}
+
+Result<void> SlurmAdmin::reconfigure()
+{
+    return order({"scontrol", "reconfigure"});
+}
+
+Result<void> SlurmAdmin::ping()
+{
+    const Words words{"scontrol", "ping"};
+    TRY_ASSIGN(const CommandAnswer answer, slurm::run_command(words, k_patience));
+    if (answer.out.find(" is UP") == std::string::npos) {
+        return fail(Error::Kind::unreachable, "slurmctld does not answer (scontrol ping)");
+    }
+    return {};
+}
+
+Result<void> SlurmAdmin::start_controller()
+{
+    TRY(has_systemd_unit() ? order({"systemctl", "start", "slurmctld"})
+                           : order({"slurmctld", "-f", m_conf.string()}));
+    const auto end = std::chrono::steady_clock::now() + 20s;
+    while (!ping()) {
+        if (std::chrono::steady_clock::now() > end) {
+            return fail(Error::Kind::unreachable,
+                        "slurmctld was started and does not answer: see its log");
+        }
+        std::this_thread::sleep_for(100ms);
+    }
+    return {};
+}
+
+Result<std::optional<std::string>> SlurmAdmin::loaded_script()
+{
+    const Words words{"sbatch",    "--test-only",        fmt::format("--job-name={}", k_probe),
+                      "--chdir=/", "--output=/dev/null", "--wrap=true"};
+    TRY_ASSIGN(const CommandAnswer answer, slurm::run_command(words, k_patience));
+    const std::string version = version_in(answer.err);
+    if (version.empty() && says_unreachable(answer.err)) {
+        return refusal(words, answer);
+    }
+    return version.empty() ? std::nullopt : std::optional(version);
+}
+
+Result<void> SlurmAdmin::rehearse(const std::string& include, const std::string& script)
+{
+    TRY_ASSIGN(const std::string state_folder, state_location());
+    const std::filesystem::path cache = std::filesystem::path(state_folder) / "assoc_mgr_state";
+    std::error_code ignored;
+    if (!std::filesystem::exists(cache, ignored)) {
+        TRY(reconfigure()); // on the files in force: a controller that is new has not written it
+    }
+    return slurm::rehearse(m_conf, path("policy.conf"), include, script);
+}
+
+} // namespace gpuq

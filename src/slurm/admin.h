@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "ports/admin.h"
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace gpuq {
+
+/// A real Slurm through scontrol, sacctmgr, squeue and sbatch, which must be in PATH: they are the
+/// same from release to release where libslurm's structures are not, and say why they refuse. The
+/// generated files lie in the folder `gpuq` beside slurm.conf.
+class SlurmAdmin : public Admin {
+public:
+    /// As SlurmCluster::open (cluster.h). Asks nobody.
+    static Result<std::unique_ptr<SlurmAdmin>> open(const std::optional<std::string>& path = {});
+
+    Result<SlurmState> state() override;
+    Result<void> set(const SlurmObject& object) override;
+    Result<void> remove(SlurmObject::Kind kind, const std::string& name) override;
+    Result<std::vector<QueuedJob>> jobs() override;
+    Result<void> reconfigure() override;
+    Result<void> ping() override;
+    Result<void> start_controller() override;
+    Result<std::optional<std::string>> loaded_script() override;
+    Result<void> rehearse(const std::string& include, const std::string& script) override;
+    std::string path(const std::string& name) override;
+    Result<std::optional<std::string>> read(const std::string& name) override;
+    Result<void> write(const std::string& name, const std::string& text) override;
+    Result<void> erase(const std::string& name) override;
+    Result<std::unique_ptr<Hold>> hold() override;
+
+private:
+    explicit SlurmAdmin(std::filesystem::path conf)
+        : m_conf(std::move(conf))
+    {
+    }
+    std::filesystem::path folder() const { return m_conf.parent_path() / "gpuq"; }
+
+    std::filesystem::path m_conf;
+};
+
+} // namespace gpuq

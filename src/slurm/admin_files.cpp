@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "core/descriptor.h"
+#include "slurm/admin.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+namespace gpuq {
+namespace {
+
+constexpr const char* k_script = "job_submit.lua";
+constexpr const char* k_conf = "slurm.conf";
+constexpr mode_t k_folder_mode = 0755; // clients read the include file
+constexpr mode_t k_file_mode = 0644;
+
+Error io_error(const std::filesystem::path& path)
+{
+    const bool denied = errno == EACCES || errno == EPERM || errno == EROFS;
+    return fail(denied ? Error::Kind::denied : Error::Kind::io,
+                fmt::format("{}: {}{}", path.string(), std::strerror(errno),
+                            denied ? " (a policy is applied by root or SlurmUser, on the "
+                                     "controller's host)"
+                                   : ""));
+}
+
+Result<void> make_folder(const std::filesystem::path& folder)
+{
+    if (::mkdir(folder.c_str(), k_folder_mode) == 0) {
+        // The umask may have taken away what clients need.
+        return ::chmod(folder.c_str(), k_folder_mode) == 0 ? Result<void>() : io_error(folder);
+    }
+    return errno == EEXIST ? Result<void>() : io_error(folder);
+}
+
+bool write_all(const Descriptor& file, std::string_view text)
+{
+    while (!text.empty()) {
+        const ssize_t size = ::write(file.get(), text.data(), text.size());
+        if (size < 0 && errno != EINTR) {
+            return false;
+        }
+        text.remove_prefix(size < 0 ? 0 : static_cast<std::size_t>(size));
+    }
+    return true;
+}
+
+/// slurmctld loads a script when its time of change is after the last load, in whole seconds: it
+/// may have loaded the one before in this very second.
+bool set_later(const Descriptor& file)
+{
+    const std::array<timespec, 2> times{timespec{std::time(nullptr) + 2, 0},
+                                        timespec{std::time(nullptr) + 2, 0}};
+    return ::futimens(file.get(), times.data()) == 0;
+}
+
+Result<void> sync_folder(const std::filesystem::path& folder)
+{
+    const Descriptor directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    return directory && ::fsync(directory.get()) == 0 ? Result<void>() : io_error(folder);
+}
+
+class Lock : public Admin::Hold {
+public:
+    explicit Lock(Descriptor file)
+        : m_file(std::move(file))
+    {
+    }
+
+private:
+    Descriptor m_file;
+};
+
+} // namespace
+
+std::string SlurmAdmin::path(const std::string& name)
+{
+    if (name == k_conf) {
+        return m_conf.string();
+    }
+    return ((name == k_script ? m_conf.parent_path() : folder()) / name).string();
+}
+
+Result<std::optional<std::string>> SlurmAdmin::read(const std::string& name)
+{
+    const std::string from = path(name);
+    const Descriptor file(::open(from.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (!file) {
+        return errno == ENOENT ? Result<std::optional<std::string>>(std::nullopt) : io_error(from);
+    }
+    std::string text;
+    std::array<char, 16384> bytes{};
+    while (true) {
+        const ssize_t size = ::read(file.get(), bytes.data(), bytes.size());
+        if (size < 0 && errno != EINTR) {
+            return io_error(from);
+        }
+        if (size == 0) {
+            return std::optional(text);
+        }
+        text.append(bytes.data(), size < 0 ? 0 : static_cast<std::size_t>(size));
+    }
+}
+
+Result<void> SlurmAdmin::write(const std::string& name, const std::string& text)
+{
+    if (name == k_conf) {
+        return fail(Error::Kind::internal, "slurm.conf is the site's");
+    }
+    TRY(make_folder(folder()));
+    const std::string to = path(name);
+    const std::string beside = to + ".new";
+    (void)::unlink(beside.c_str());
+    const Descriptor file(
+        ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, k_file_mode));
+    if (!file || !write_all(file, text) || ::fchmod(file.get(), k_file_mode) != 0 ||
+        (name == k_script && !set_later(file)) || ::fsync(file.get()) != 0 ||
+        ::rename(beside.c_str(), to.c_str()) != 0) {
+        return io_error(to);
+    }
+    return sync_folder(std::filesystem::path(to).parent_path());
+}
+
+Result<void> SlurmAdmin::erase(const std::string& name)
+{
+    const std::string what = path(name);
+    if (name == k_conf || (::unlink(what.c_str()) != 0 && errno != ENOENT)) {
+        return io_error(what);
+    }
+    return {};
+}
+
+Result<std::unique_ptr<Admin::Hold>> SlurmAdmin::hold()
+{
+    TRY(make_folder(folder()));
+    const std::string name = (folder() / "lock").string();
+    Descriptor file(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    if (!file) {
+        return io_error(name);
+    }
+    if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+        return fail(Error::Kind::busy, "somebody else is applying a policy at this moment");
+    }
+    return std::unique_ptr<Hold>(std::make_unique<Lock>(std::move(file)));
+}
+
+} // namespace gpuq

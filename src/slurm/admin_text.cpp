@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "slurm/admin_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <set>
+
+namespace gpuq::slurm {
+namespace {
+
+using Kind = SlurmObject::Kind;
+using Fields = std::map<std::string, std::string>;
+
+std::vector<std::string_view> split(std::string_view text, char at)
+{
+    std::vector<std::string_view> parts;
+    while (true) {
+        const std::size_t end = text.find(at);
+        parts.push_back(text.substr(0, end));
+        if (end == std::string_view::npos) {
+            return parts;
+        }
+        text.remove_prefix(end + 1);
+    }
+}
+
+std::string_view trimmed(std::string_view text)
+{
+    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())) != 0) {
+        text.remove_prefix(1);
+    }
+    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0) {
+        text.remove_suffix(1);
+    }
+    return text;
+}
+
+std::string sorted(std::string_view list)
+{
+    std::set<std::string_view> names;
+    for (const std::string_view name : split(list, ',')) {
+        if (!name.empty()) {
+            names.insert(name);
+        }
+    }
+    return fmt::format("{}", fmt::join(names, ","));
+}
+
+/// `Key=value Key=value`
+Fields fields_in(std::string_view line)
+{
+    Fields fields;
+    for (const std::string_view word : split(line, ' ')) {
+        const auto sign = word.find('=');
+        if (sign != std::string_view::npos) {
+            fields.emplace(word.substr(0, sign), word.substr(sign + 1));
+        }
+    }
+    return fields;
+}
+
+std::optional<long> number_in(std::string_view text)
+{
+    long number = 0;
+    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return error == std::errc() && rest == text.data() + text.size() ? std::optional(number)
+                                                                     : std::nullopt;
+}
+
+/// `1-02:30:00` as minutes; what is no time as it stands.
+std::string minutes_in(const std::string& text)
+{
+    const auto dash = text.find('-');
+    const auto days = dash == std::string::npos ? std::optional(0L)
+                                                : number_in(std::string_view(text).substr(0, dash));
+    const auto parts =
+        split(std::string_view(text).substr(dash == std::string::npos ? 0 : dash + 1), ':');
+    if (!days || parts.size() != 3) {
+        return text;
+    }
+    const auto hours = number_in(parts[0]);
+    const auto minutes = number_in(parts[1]);
+    return hours && minutes ? std::to_string((*days * 24 + *hours) * 60 + *minutes) : text;
+}
+
+enum class Form { text, time, list };
+struct PartitionField {
+    std::string_view name;  ///< as slurm.conf has it
+    std::string_view shown; ///< as scontrol has it
+    std::string_view unset;
+    Form form = Form::text;
+};
+
+constexpr std::array k_partition_fields = {
+    PartitionField{"AllowAccounts", "AllowAccounts", "ALL", Form::list},
+    PartitionField{"AllowGroups", "AllowGroups", "ALL", Form::list},
+    PartitionField{"AllowQos", "AllowQos", "ALL", Form::list},
+    PartitionField{"AllocNodes", "AllocNodes", "ALL"},
+    PartitionField{"Alternate", "Alternate", "(null)"},
+    PartitionField{"Default", "Default", "NO"},
+    PartitionField{"DefaultTime", "DefaultTime", "NONE", Form::time},
+    PartitionField{"DenyAccounts", "DenyAccounts", "(null)", Form::list},
+    PartitionField{"DenyQos", "DenyQos", "(null)", Form::list},
+    PartitionField{"DisableRootJobs", "DisableRootJobs", "NO"},
+    PartitionField{"ExclusiveUser", "ExclusiveUser", "NO"},
+    PartitionField{"GraceTime", "GraceTime", "0"},
+    PartitionField{"Hidden", "Hidden", "NO"},
+    PartitionField{"LLN", "LLN", "NO"},
+    PartitionField{"MaxCPUsPerNode", "MaxCPUsPerNode", "UNLIMITED"},
+    PartitionField{"MaxMemPerCPU", "MaxMemPerCPU", ""},
+    PartitionField{"MaxMemPerNode", "MaxMemPerNode", "UNLIMITED"},
+    PartitionField{"MaxNodes", "MaxNodes", "UNLIMITED"},
+    PartitionField{"MaxTime", "MaxTime", "UNLIMITED", Form::time},
+    PartitionField{"MinNodes", "MinNodes", "0"},
+    PartitionField{"Nodes", "Nodes", "(null)"},
+    PartitionField{"OverSubscribe", "OverSubscribe", "NO"},
+    PartitionField{"OverTimeLimit", "OverTimeLimit", "NONE"},
+    PartitionField{"PreemptMode", "PreemptMode", ""},
+    PartitionField{"PriorityJobFactor", "PriorityJobFactor", "1"},
+    PartitionField{"PriorityTier", "PriorityTier", "1"},
+    PartitionField{"QOS", "QoS", "N/A"},
+    PartitionField{"ReqResv", "ReqResv", "NO"},
+    PartitionField{"RootOnly", "RootOnly", "NO"},
+    PartitionField{"State", "State", "UP"},
+    PartitionField{"TRESBillingWeights", "TRESBillingWeights", "", Form::list},
+};
+
+std::string in_form(const std::string& value, Form form)
+{
+    if (form == Form::time) {
+        return minutes_in(value);
+    }
+    return form == Form::list ? sorted(value) : value;
+}
+
+SlurmObject partition_of(const Fields& shown)
+{
+    SlurmObject partition{Kind::partition, shown.at("PartitionName"), {}, 0};
+    for (const PartitionField& field : k_partition_fields) {
+        const auto found = shown.find(std::string(field.shown));
+        if (found != shown.end() && found->second != field.unset) {
+            partition.fields.emplace(field.name, in_form(found->second, field.form));
+        }
+    }
+    const auto defaults = shown.find("JobDefaults"); // DefCpuPerGPU=4,DefMemPerGPU=1024
+    if (defaults != shown.end()) {
+        for (const std::string_view item : split(defaults->second, ',')) {
+            partition.fields.merge(fields_in(item));
+        }
+    }
+    return partition;
+}
+
+SlurmObject reservation_of(const Fields& shown)
+{
+    SlurmObject reservation{Kind::reservation, shown.at("ReservationName"), {}, 0};
+    const auto value = [&](const std::string& name) {
+        const auto found = shown.find(name);
+        return found == shown.end() || found->second == "(null)" ? std::string() : found->second;
+    };
+    std::set<std::string> flags;
+    const std::string all_flags = value("Flags");
+    for (const std::string_view flag : split(all_flags, ',')) {
+        if (!flag.empty() && flag != "SPEC_NODES" && flag != "ALL_NODES") {
+            flags.emplace(flag);
+        }
+    }
+    reservation.fields = {{"Nodes", value("Nodes")},
+                          {"StartTime", value("StartTime")},
+                          {"Duration", minutes_in(value("Duration"))},
+                          {"Flags", fmt::format("{}", fmt::join(flags, ","))},
+                          {"Users", sorted(value("Users"))},
+                          {"Accounts", sorted(value("Accounts"))}};
+    for (const char* const name : {"PartitionName", "Features", "Groups", "Licenses"}) {
+        if (!value(name).empty()) {
+            reservation.fields[name] = value(name);
+        }
+    }
+    return reservation;
+}
+
+template <typename Make>
+std::vector<SlurmObject> objects_in(std::string_view printed, std::string_view head, Make make)
+{
+    std::vector<SlurmObject> objects;
+    for (const std::string_view line : split(printed, '\n')) {
+        if (line.starts_with(head)) {
+            objects.push_back(make(fields_in(line)));
+        }
+    }
+    return objects;
+}
+
+std::map<std::string, std::string> tres_in(std::string_view list)
+{
+    std::map<std::string, std::string> amounts;
+    for (const std::string_view item : split(list, ',')) {
+        const auto sign = item.rfind('=');
+        if (sign != std::string_view::npos) {
+            amounts.emplace(item.substr(0, sign), item.substr(sign + 1));
+        }
+    }
+    return amounts;
+}
+
+/// What is no longer limited has to be said: a TRES that is not named keeps its limit.
+std::string tres_word(const QosField& field, std::string_view there, std::string_view wanted)
+{
+    auto amounts = tres_in(wanted);
+    for (const auto& [name, ignored] : tres_in(there)) {
+        amounts.emplace(name, "-1");
+    }
+    std::vector<std::string> items;
+    for (const auto& [name, amount] : amounts) {
+        items.push_back(fmt::format("{}={}", name, amount));
+    }
+    return fmt::format("{}={}", field.keyword, fmt::join(items, ","));
+}
+
+void flag_words(const QosField& field, std::string_view there, std::string_view wanted,
+                std::vector<std::string>& words)
+{
+    const auto add = [&](std::string_view from, std::string_view besides, char sign) {
+        for (const std::string_view flag : split(from, ',')) {
+            const auto others = split(besides, ',');
+            if (!flag.empty() && std::find(others.begin(), others.end(), flag) == others.end()) {
+                words.push_back(fmt::format("{}{}={}", field.keyword, sign, flag));
+            }
+        }
+    };
+    add(there, wanted, '-');
+    add(wanted, there, '+');
+}
+
+struct Holders {
+    std::set<std::string> accounts;
+    std::map<std::string, std::set<std::string>> users; ///< and in which accounts
+    std::set<std::string> without;
+};
+
+std::string person(const QosAssociation& association)
+{
+    return association.user.empty() ? association.account
+                                    : association.user + "@" + association.account;
+}
+
+} // namespace
+
+std::vector<SlurmObject> settings_in(std::string_view printed)
+{
+    std::vector<SlurmObject> settings;
+    for (const std::string_view line : split(printed, '\n')) {
+        const auto sign = line.find(" = ");
+        const std::string_view name = trimmed(line.substr(0, line.find('=')));
+        if (line.find('=') != std::string_view::npos && !name.empty()) {
+            std::string value(sign == std::string_view::npos ? "" : trimmed(line.substr(sign + 3)));
+            settings.push_back({Kind::setting,
+                                std::string(name),
+                                {{"value", value == "(null)" ? "" : std::move(value)}},
+                                0});
+        }
+    }
+    return settings;
+}
+
+std::vector<SlurmObject> partitions_in(std::string_view printed)
+{
+    return objects_in(printed, "PartitionName=", partition_of);
+}
+
+std::vector<SlurmObject> reservations_in(std::string_view printed)
+{
+    return objects_in(printed, "ReservationName=", reservation_of);
+}
+
+std::vector<std::string> nodes_in(std::string_view printed)
+{
+    std::vector<std::string> nodes;
+    for (const std::string_view line : split(printed, '\n')) {
+        constexpr std::string_view k_head = "NodeName=";
+        if (line.starts_with(k_head)) {
+            nodes.emplace_back(split(line.substr(k_head.size()), ' ').front());
+        }
+    }
+    return nodes;
+}
+
+std::vector<QueuedJob> jobs_in(std::string_view printed)
+{
+    std::vector<QueuedJob> jobs;
+    for (const std::string_view line : split(printed, '\n')) {
+        const auto cells = split(line, '|');
+        if (cells.size() == 2) {
+            QueuedJob job{{}, std::string(cells[1])};
+            for (const std::string_view name : split(cells[0], ',')) {
+                job.partitions.emplace_back(name);
+            }
+            jobs.push_back(std::move(job));
+        }
+    }
+    return jobs;
+}
+
+const std::vector<QosField>& qos_fields()
+{
+    using Form = QosField::Form;
+    static const std::vector<QosField> k_fields = {
+        {"Priority", "Priority", Form::number, "0", "0"},
+        {"GraceTime", "GraceTime", Form::text, "00:00:00", "-1"},
+        {"Preempt", "Preempt", Form::text, "", ""},
+        {"PreemptExemptTime", "PreemptExemptTime", Form::text, "", "-1"},
+        {"PreemptMode", "PreemptMode", Form::text, "cluster", "cluster"},
+        {"Flags", "Flags", Form::flags, "", ""},
+        {"UsageThres", "UsageThreshold", Form::number, "", "-1"},
+        {"UsageFactor", "UsageFactor", Form::number, "1.000000", "1"},
+        {"GrpTRES", "GrpTRES", Form::tres, "", ""},
+        {"GrpTRESMins", "GrpTRESMins", Form::tres, "", ""},
+        {"GrpTRESRunMins", "GrpTRESRunMins", Form::tres, "", ""},
+        {"GrpJobs", "GrpJobs", Form::number, "", "-1"},
+        {"GrpSubmit", "GrpSubmitJobs", Form::number, "", "-1"},
+        {"GrpWall", "GrpWall", Form::text, "", "-1"},
+        {"MaxTRES", "MaxTRESPerJob", Form::tres, "", ""},
+        {"MaxTRESPerNode", "MaxTRESPerNode", Form::tres, "", ""},
+        {"MaxTRESMins", "MaxTRESMinsPerJob", Form::tres, "", ""},
+        {"MaxWall", "MaxWall", Form::text, "", "-1"},
+        {"MaxTRESPU", "MaxTRESPerUser", Form::tres, "", ""},
+        {"MaxJobsPU", "MaxJobsPerUser", Form::number, "", "-1"},
+        {"MaxSubmitPU", "MaxSubmitJobsPerUser", Form::number, "", "-1"},
+        {"MaxTRESPA", "MaxTRESPerAccount", Form::tres, "", ""},
+        {"MaxJobsPA", "MaxJobsPerAccount", Form::number, "", "-1"},
+        {"MaxSubmitPA", "MaxSubmitJobsPerAccount", Form::number, "", "-1"},
+        // 22.05 knows these by their short names alone.
+        {"MaxTRESRunMinsPU", "MaxTRESRunMinsPU", Form::tres, "", ""},
+        {"MaxTRESRunMinsPA", "MaxTRESRunMinsPA", Form::tres, "", ""},
+        {"MinTRES", "MinTRESPerJob", Form::tres, "", ""},
+    };
+    return k_fields;
+}
+
+std::vector<SlurmObject> qos_in(std::string_view printed)
+{
+    std::vector<SlurmObject> list;
+    for (const std::string_view line : split(printed, '\n')) {
+        const auto cells = split(line, '|');
+        if (cells.size() != qos_fields().size() + 1) {
+            continue;
+        }
+        SlurmObject qos{Kind::qos, std::string(cells[0]), {}, 0};
+        for (std::size_t i = 0; i < qos_fields().size(); ++i) {
+            const QosField& field = qos_fields()[i];
+            if (cells[i + 1] != field.unset) {
+                const bool is_list =
+                    field.form == QosField::Form::tres || field.form == QosField::Form::flags;
+                qos.fields.emplace(field.name,
+                                   is_list ? sorted(cells[i + 1]) : std::string(cells[i + 1]));
+            }
+        }
+        list.push_back(std::move(qos));
+    }
+    return list;
+}
+
+std::vector<std::string> qos_words(const SlurmObject& there, const SlurmObject& wanted)
+{
+    std::vector<std::string> words;
+    for (const QosField& field : qos_fields()) {
+        const auto value = [&](const SlurmObject& object) {
+            const auto found = object.fields.find(std::string(field.name));
+            return found == object.fields.end() ? std::string() : found->second;
+        };
+        const std::string now = value(there);
+        const std::string then = value(wanted);
+        if (now == then) {
+            continue;
+        }
+        if (field.form == QosField::Form::tres) {
+            words.push_back(tres_word(field, now, then));
+        } else if (field.form == QosField::Form::flags) {
+            flag_words(field, now, then, words);
+        } else {
+            words.push_back(fmt::format("{}={}", field.keyword,
+                                        then.empty() ? field.reset : std::string_view(then)));
+        }
+    }
+    return words;
+}
+
+std::vector<QosAssociation> associations_in(std::string_view printed)
+{
+    std::vector<QosAssociation> list;
+    for (const std::string_view line : split(printed, '\n')) {
+        const auto cells = split(line, '|');
+        // One for a partition alone says nothing about the others.
+        if (cells.size() == 5 && cells[2].empty()) {
+            list.push_back({std::string(cells[0]), std::string(cells[1]), std::string(cells[3]),
+                            std::string(cells[4])});
+        }
+    }
+    return list;
+}
+
+std::vector<SlurmObject> accesses_in(const std::vector<QosAssociation>& associations)
+{
+    std::map<std::string, Holders> holders;
+    std::map<std::string, std::size_t> accounts_of;
+    for (const QosAssociation& one : associations) {
+        accounts_of[one.user] += 1;
+        for (std::string_view qos : split(one.qos, ',')) {
+            const bool taken = qos.starts_with('-');
+            qos.remove_prefix(taken || qos.starts_with('+') ? 1 : 0);
+            Holders& holder = holders[std::string(qos)];
+            if (taken) {
+                holder.without.insert(person(one));
+            } else if (one.user.empty()) {
+                holder.accounts.insert(one.account);
+            } else {
+                holder.users[one.user].insert(one.account);
+            }
+        }
+    }
+    holders.erase("");
+    std::vector<SlurmObject> list;
+    for (const auto& [qos, holder] : holders) {
+        std::set<std::string> users;
+        for (const auto& [user, accounts] : holder.users) {
+            for (const std::string& account : accounts) {
+                users.insert(accounts.size() == accounts_of[user] ? user : user + "@" + account);
+            }
+        }
+        SlurmObject access{Kind::access,
+                           qos,
+                           {{"accounts", fmt::format("{}", fmt::join(holder.accounts, ","))},
+                            {"users", fmt::format("{}", fmt::join(users, ","))}},
+                           0};
+        if (!holder.without.empty()) {
+            access.fields["without"] = fmt::format("{}", fmt::join(holder.without, ","));
+        }
+        list.push_back(std::move(access));
+    }
+    return list;
+}
+
+std::vector<SlurmObject> shares_in(const std::vector<QosAssociation>& associations)
+{
+    std::vector<SlurmObject> shares;
+    for (const QosAssociation& one : associations) {
+        if (one.user.empty() && one.account != "root") {
+            shares.push_back({Kind::share, one.account, {{"fairshare", one.share}}, 0});
+        }
+    }
+    return shares;
+}
+
+} // namespace gpuq::slurm

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/slurm_object.h"
+#include "ports/admin.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// What scontrol and sacctmgr print, as objects; pure.
+namespace gpuq::slurm {
+
+/// `scontrol show config`: all settings.
+std::vector<SlurmObject> settings_in(std::string_view printed);
+
+/// `scontrol -o show partition`. Fields that no release between 22.05 and 26.05 leaves out, when
+/// they are not as a partition is by itself.
+std::vector<SlurmObject> partitions_in(std::string_view printed);
+
+/// `scontrol -o show node`
+std::vector<std::string> nodes_in(std::string_view printed);
+
+/// `scontrol -o show reservation`
+std::vector<SlurmObject> reservations_in(std::string_view printed);
+
+/// `squeue -h -a -o "%P|%V"`
+std::vector<QueuedJob> jobs_in(std::string_view printed);
+
+/// A field of a QOS: as objects name it (and `sacctmgr show qos format=` takes it), as `sacctmgr
+/// modify qos set` takes it, and what is there when nobody said anything.
+struct QosField {
+    std::string_view name;
+    std::string_view keyword;
+    enum class Form { number, tres, flags, text } form;
+    std::string_view unset; ///< shown when it was never set
+    std::string_view reset; ///< the word that unsets it
+};
+const std::vector<QosField>& qos_fields();
+
+/// `sacctmgr -nP show qos format=Name,` and the names above.
+std::vector<SlurmObject> qos_in(std::string_view printed);
+
+/// The words after `set` that make `there` the QOS that is wanted; none when it is.
+std::vector<std::string> qos_words(const SlurmObject& there, const SlurmObject& wanted);
+
+/// One association as `sacctmgr -nP show assoc withrawqoslevel wopinfo
+/// format=account,user,partition,share,qos` prints it.
+struct QosAssociation {
+    std::string account;
+    std::string user; ///< empty: the account's own
+    std::string share;
+    std::string qos; ///< `+a,-b`, or a list without signs
+};
+std::vector<QosAssociation> associations_in(std::string_view printed);
+
+/// Who has each QOS, by name. Of a user with several accounts who does not have it in all of them,
+/// `user@account`; `without`: accounts and users from whom it was taken, in the same spelling.
+std::vector<SlurmObject> accesses_in(const std::vector<QosAssociation>& associations);
+std::vector<SlurmObject> shares_in(const std::vector<QosAssociation>& associations);
+
+} // namespace gpuq::slurm

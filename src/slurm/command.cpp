@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "slurm/command.h"
+
+#include "core/descriptor.h"
+#include "slurm/job_request.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <iterator>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace gpuq::slurm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Pipe {
+    Descriptor reader;
+    Descriptor writer;
+};
+
+Result<Pipe> make_pipe()
+{
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+        return fail(Error::Kind::io, fmt::format("can't make a pipe: {}", std::strerror(errno)));
+    }
+    return Pipe{Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+std::vector<char*> pointers(std::vector<std::string>& words)
+{
+    std::vector<char*> result;
+    std::transform(words.begin(), words.end(), std::back_inserter(result),
+                   [](std::string& word) { return word.data(); });
+    result.push_back(nullptr);
+    return result;
+}
+
+/// SBATCH_* would win over our own options; a language would change Slurm's words.
+std::vector<std::string> environment_of_commands()
+{
+    std::vector<std::string> variables;
+    for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+        variables.emplace_back(*entry);
+    }
+    std::vector<std::string> kept = without_slurm(variables);
+    std::erase_if(kept, [](const std::string& variable) {
+        return variable.starts_with("SBATCH_") || variable.starts_with("SQUEUE_") ||
+               variable.starts_with("SLURM_CONF=") || variable.starts_with("LC_ALL=");
+    });
+    if (const char* const conf = std::getenv("SLURM_CONF")) {
+        kept.push_back(fmt::format("SLURM_CONF={}", conf));
+    }
+    kept.emplace_back("LC_ALL=C.UTF-8");
+    return kept;
+}
+
+Result<pid_t> start(std::vector<std::string>& words, const Pipe& out, const Pipe& err)
+{
+    posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    ::posix_spawn_file_actions_adddup2(&actions, out.writer.get(), STDOUT_FILENO);
+    ::posix_spawn_file_actions_adddup2(&actions, err.writer.get(), STDERR_FILENO);
+    posix_spawnattr_t attributes;
+    ::posix_spawnattr_init(&attributes);
+    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP); // to be killed as a group
+    std::vector<std::string> variables = environment_of_commands();
+    pid_t child = 0;
+    const int refused = ::posix_spawnp(&child, words[0].c_str(), &actions, &attributes,
+                                       pointers(words).data(), pointers(variables).data());
+    ::posix_spawnattr_destroy(&attributes);
+    ::posix_spawn_file_actions_destroy(&actions);
+    if (refused != 0) {
+        return fail(Error::Kind::not_found,
+                    fmt::format("can't execute {}: {}", words[0], std::strerror(refused)));
+    }
+    return child;
+}
+
+/// False at the end of the stream.
+bool take(const Descriptor& reader, std::string& text)
+{
+    std::array<char, 16384> bytes{};
+    const ssize_t size = ::read(reader.get(), bytes.data(), bytes.size());
+    if (size > 0) {
+        text.append(bytes.data(), static_cast<std::size_t>(size));
+    }
+    return size > 0 || (size < 0 && errno == EINTR);
+}
+
+int status_of(pid_t child)
+{
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/// True when both streams came to their end, or what was printed is enough.
+bool collect(Descriptor& out, Descriptor& err, CommandAnswer& answer, Clock::time_point end,
+             const std::function<bool(const CommandAnswer&)>& enough)
+{
+    while (out || err) {
+        const auto left =
+            std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
+        std::array<pollfd, 2> waiting{pollfd{out.get(), POLLIN, 0}, pollfd{err.get(), POLLIN, 0}};
+        if (left <= 0 || ::poll(waiting.data(), 2, static_cast<int>(left)) == 0) {
+            return false;
+        }
+        if (waiting[0].revents != 0 && !take(out, answer.out)) {
+            out.reset();
+        }
+        if (waiting[1].revents != 0 && !take(err, answer.err)) {
+            err.reset();
+        }
+        if (enough && enough(answer)) {
+            return true;
+        }
+    }
+    return true;
+}
+
+} // namespace
+
+Result<CommandAnswer> run_command(std::vector<std::string> words, std::chrono::milliseconds limit,
+                                  const std::function<bool(const CommandAnswer&)>& enough)
+{
+    TRY_ASSIGN(Pipe out, make_pipe());
+    TRY_ASSIGN(Pipe err, make_pipe());
+    TRY_ASSIGN(const pid_t child, start(words, out, err));
+    out.writer.reset();
+    err.writer.reset();
+    CommandAnswer answer;
+    const bool done = collect(out.reader, err.reader, answer, Clock::now() + limit, enough);
+    if (!done || enough) {
+        ::kill(-child, SIGKILL);
+    }
+    answer.status = status_of(child);
+    if (!done) {
+        return fail(Error::Kind::unreachable,
+                    fmt::format("{} gave no answer in {} s", words[0], limit.count() / 1000));
+    }
+    return answer;
+}
+
+} // namespace gpuq::slurm

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "ports/admin.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace gpuq::fakes {
+
+/// This process has been killed: nothing after it happens.
+struct Killed : std::runtime_error {
+    Killed()
+        : std::runtime_error("killed")
+    {
+    }
+};
+
+/// A small model of a controller, its accounting and its files. Partitions and settings are what
+/// the file said at the last reconfiguration; a file that names a QOS or a node that is not there
+/// ends the controller, as Slurm 22.05 does.
+class FakeAdmin : public Admin {
+public:
+    // What there is; tests change it as a person at the machine would.
+    std::map<std::string, std::string> files{
+        {"slurm.conf", "include /etc/slurm/gpuq/policy.conf\n"}};
+    std::map<std::string, SlurmObject> qos;
+    std::map<std::string, SlurmObject> access;
+    std::map<std::string, SlurmObject> shares;
+    std::map<std::string, SlurmObject> reservations;
+    std::map<std::string, SlurmObject> partitions;
+    std::map<std::string, std::string> settings;
+    std::vector<QueuedJob> queue;
+    std::vector<std::string> nodes;
+    std::vector<std::string> accounts{"root"};
+    std::vector<std::string> users;
+    bool alive = true;
+
+    // Faults, counted over everything that changes something.
+    int killed_at = -1;  ///< just before the change of that number
+    int refuses_at = -1; ///< that change
+    bool rehearsal_fails = false;
+    bool loads_scripts = true;
+    bool dies_at_reconfigure = false; ///< whatever the files say
+
+    int changes = 0;               ///< so far
+    std::vector<std::string> log;  ///< of them
+    std::function<void()> watched; ///< after each
+
+    Result<SlurmState> state() override
+    {
+        if (!alive) {
+            return dead();
+        }
+        SlurmState there;
+        there.release = "22.05.8";
+        there.nodes = nodes;
+        there.accounts = accounts;
+        there.users = users;
+        for (const auto& [name, value] : settings) {
+            there.objects.push_back({SlurmObject::Kind::setting, name, {{"value", value}}, 0});
+        }
+        for (const auto* part : {&partitions, &qos, &access, &shares, &reservations}) {
+            for (const auto& [name, object] : *part) {
+                there.objects.push_back(object);
+            }
+        }
+        return there;
+    }
+
+    Result<void> set(const SlurmObject& object) override
+    {
+        return change("set " + std::string(word(object.kind)) + " " + object.name, [&] {
+            SlurmObject& place = of(object.kind)[object.name];
+            place = object;
+            place.line = 0;
+        });
+    }
+
+    Result<void> remove(SlurmObject::Kind kind, const std::string& name) override
+    {
+        return change("remove " + std::string(word(kind)) + " " + name, [&] {
+            of(kind).erase(name);
+            if (kind == SlurmObject::Kind::qos) {
+                access.erase(name);
+            }
+        });
+    }
+
+    Result<std::vector<QueuedJob>> jobs() override { return queue; }
+
+    Result<void> reconfigure() override
+    {
+        return change("reconfigure", [&] {
+            alive = alive && !dies_at_reconfigure && is_sound(files["policy.conf"]);
+            if (alive) {
+                load(files["policy.conf"]);
+            }
+        });
+    }
+
+    Result<void> ping() override { return alive ? Result<void>() : dead(); }
+
+    Result<void> start_controller() override
+    {
+        return change("start", [&] {
+            dies_at_reconfigure = false;
+            alive = is_sound(files["policy.conf"]);
+            if (alive) {
+                load(files["policy.conf"]);
+            }
+        });
+    }
+
+    Result<std::optional<std::string>> loaded_script() override
+    {
+        if (loads_scripts) {
+            m_loaded = files["job_submit.lua"];
+        }
+        const auto at = m_loaded.find("version = \"");
+        return at == std::string::npos ? std::optional<std::string>()
+                                       : std::optional(m_loaded.substr(at + 11, 16));
+    }
+
+    Result<void> rehearse(const std::string& include, const std::string&) override
+    {
+        log.push_back("rehearse");
+        // QOS that are made a moment later are not known to it.
+        return rehearsal_fails || !has_known_nodes(include)
+                   ? Result<void>(fail(Error::Kind::usage, "slurmctld would not live"))
+                   : Result<void>();
+    }
+
+    std::string path(const std::string& name) override
+    {
+        return name == "slurm.conf" || name == "job_submit.lua" ? "/etc/slurm/" + name
+                                                                : "/etc/slurm/gpuq/" + name;
+    }
+    Result<std::optional<std::string>> read(const std::string& name) override
+    {
+        const auto found = files.find(name);
+        return found == files.end() ? std::optional<std::string>() : std::optional(found->second);
+    }
+    Result<void> write(const std::string& name, const std::string& text) override
+    {
+        return change("write " + name, [&] { files[name] = text; });
+    }
+    Result<void> erase(const std::string& name) override
+    {
+        return change("erase " + name, [&] { files.erase(name); });
+    }
+
+    Result<std::unique_ptr<Hold>> hold() override
+    {
+        if (m_held) {
+            return fail(Error::Kind::busy, "held");
+        }
+        return std::unique_ptr<Hold>(std::make_unique<Held>(m_held));
+    }
+
+private:
+    class Held : public Hold {
+    public:
+        explicit Held(bool& held)
+            : m_held(held)
+        {
+            m_held = true;
+        }
+        ~Held() override { m_held = false; }
+
+    private:
+        bool& m_held;
+    };
+
+    static Error dead() { return fail(Error::Kind::unreachable, "slurmctld does not answer"); }
+
+    Result<void> change(const std::string& what, const std::function<void()>& work)
+    {
+        const int number = changes++;
+        if (number == killed_at) {
+            throw Killed();
+        }
+        if (number == refuses_at) {
+            return fail(Error::Kind::denied, "Slurm says no: " + what);
+        }
+        log.push_back(what);
+        work();
+        if (watched) {
+            watched();
+        }
+        return {};
+    }
+
+    std::map<std::string, SlurmObject>& of(SlurmObject::Kind kind)
+    {
+        switch (kind) {
+        case SlurmObject::Kind::qos:
+            return qos;
+        case SlurmObject::Kind::access:
+            return access;
+        case SlurmObject::Kind::share:
+            return shares;
+        case SlurmObject::Kind::reservation:
+            return reservations;
+        default:
+            throw std::logic_error("not one by one");
+        }
+    }
+
+    static std::vector<std::string> words_of(const std::string& line)
+    {
+        std::istringstream stream(line);
+        std::vector<std::string> words;
+        for (std::string word; stream >> word;) {
+            words.push_back(word);
+        }
+        return words;
+    }
+
+    /// Fields of a partition as a controller would show them.
+    static SlurmObject partition_of(const std::vector<std::string>& words)
+    {
+        SlurmObject one{
+            SlurmObject::Kind::partition, words[0].substr(words[0].find('=') + 1), {}, 0};
+        for (std::size_t i = 1; i < words.size(); ++i) {
+            const auto sign = words[i].find('=');
+            const std::string name = words[i].substr(0, sign);
+            std::string value = words[i].substr(sign + 1);
+            if (name == "MaxTime" || name == "DefaultTime") {
+                int days = 0;
+                int hours = 0;
+                int minutes = 0;
+                (void)std::sscanf(value.c_str(), "%d-%d:%d", &days, &hours, &minutes);
+                value = std::to_string((days * 24 + hours) * 60 + minutes);
+            }
+            const bool by_default =
+                (name == "GraceTime" && value == "0") || (name == "Default" && value == "NO");
+            if (!by_default) {
+                one.fields[name] = value;
+            }
+        }
+        return one;
+    }
+
+    void load(const std::string& text)
+    {
+        partitions.clear();
+        settings = site_settings;
+        std::istringstream lines(text);
+        for (std::string line; std::getline(lines, line);) {
+            const auto words = words_of(line);
+            if (words.empty() || words[0].starts_with("#")) {
+                continue;
+            }
+            if (words[0].starts_with("PartitionName=")) {
+                const SlurmObject one = partition_of(words);
+                partitions[one.name] = one;
+            } else {
+                settings[words[0].substr(0, words[0].find('='))] =
+                    words[0].substr(words[0].find('=') + 1);
+            }
+        }
+    }
+
+    bool has_known_nodes(const std::string& text) const
+    {
+        return text.find("Nodes=nowhere") == std::string::npos;
+    }
+
+    bool is_sound(const std::string& text) const
+    {
+        std::istringstream lines(text);
+        for (std::string line; std::getline(lines, line);) {
+            for (const std::string& word : words_of(line)) {
+                const bool names = word.starts_with("QOS=") || word.starts_with("AllowQos=");
+                if (names && !qos.contains(word.substr(word.find('=') + 1))) {
+                    return false;
+                }
+            }
+        }
+        return has_known_nodes(text);
+    }
+
+    std::string m_loaded;
+    bool m_held = false;
+
+public:
+    std::map<std::string, std::string> site_settings; ///< what slurm.conf itself says
+};
+
+} // namespace gpuq::fakes

@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "govern/apply.h"
+
+#include "fakes/fake_admin.h"
+#include "govern/values.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+namespace gpuq::govern {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using Kind = SlurmObject::Kind;
+
+const std::string k_now = "2026-11-22T16:00";
+
+std::string shipped(const std::string& name)
+{
+    std::ifstream file(std::string(GPUQ_POLICIES_DIR) + "/" + name);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string replaced(std::string text, const std::string& what, const std::string& by)
+{
+    const auto at = text.find(what);
+    EXPECT_NE(at, std::string::npos) << what;
+    return text.replace(at, what.size(), by);
+}
+
+Candidate made(const std::string& text)
+{
+    auto candidate = candidate_of(text, "policy.yaml", k_now);
+    EXPECT_TRUE(candidate) << (candidate ? "" : candidate.error().text);
+    return *candidate;
+}
+
+/// A centre that meets every requirement of policies/criann.yaml.
+fakes::FakeAdmin a_centre()
+{
+    fakes::FakeAdmin admin;
+    for (const char* const name : {"gpu01", "visu1", "visu2", "lab1", "lab2"}) {
+        admin.nodes.emplace_back(name);
+    }
+    for (int i = 2; i <= 14; ++i) {
+        admin.nodes.push_back(i < 10 ? "gpu0" + std::to_string(i) : "gpu" + std::to_string(i));
+    }
+    for (const char* const name : {"visu", "lab", "course-dl", "physics"}) {
+        admin.accounts.emplace_back(name);
+        admin.shares[name] = {Kind::share, name, {{"fairshare", "1"}}, 0};
+    }
+    admin.users = {"alice"};
+    admin.site_settings = {
+        {"AccountingStorageEnforce", "associations,limits,qos,safe"},
+        {"AccountingStorageTRES", "cpu,mem,gres/gpu,gres/gpu:k80,gres/gpu:p100,gres/gpu:v100"},
+        {"JobSubmitPlugins", "lua"},
+        {"SchedulerParameters", "bf_continue,bf_one_resv_per_job,bf_window=2880"}};
+    admin.settings = admin.site_settings;
+    return admin;
+}
+
+Result<Applied> apply_to(fakes::FakeAdmin& admin, const std::string& text)
+{
+    return apply(admin, made(text), k_now, [](const std::string&) {});
+}
+
+Result<Applied> go_back(fakes::FakeAdmin& admin)
+{
+    return rollback(admin, k_now, [](const std::string&) {});
+}
+
+std::vector<std::string> words_of(const Plan& plan)
+{
+    std::vector<std::string> words;
+    for (const Change& change : plan.changes) {
+        words.push_back(std::string(word(change.kind)) + " " + change.name);
+        for (const FieldChange& field : change.fields) {
+            words.back() += " " + field.name;
+        }
+    }
+    return words;
+}
+
+std::vector<std::string> drift_of(fakes::FakeAdmin& admin)
+{
+    const auto found = drift(admin, k_now);
+    EXPECT_TRUE(found) << (found ? "" : found.error().text);
+    return words_of(*found);
+}
+
+/// What is in force, as one value.
+struct Rules {
+    std::map<std::string, SlurmObject> partitions, qos, access, shares, reservations;
+    std::string script, include;
+    bool operator==(const Rules&) const = default;
+};
+Rules rules_of(fakes::FakeAdmin& admin)
+{
+    const auto version = admin.loaded_script();
+    return {admin.partitions,
+            admin.qos,
+            admin.access,
+            admin.shares,
+            admin.reservations,
+            version->value_or(""),
+            admin.files["policy.conf"]};
+}
+
+const std::string k_old = shipped("criann.yaml");
+/// Tighter here, looser there, a queue gone, another limited.
+const std::string k_new = [] {
+    std::string text = k_old;
+    text = replaced(text, "        queued: 20 ", "        queued: 10 ");
+    text = replaced(text, "soft_gpus: 2", "soft_gpus: 3");
+    text = replaced(text, "      user: {gpus: 16, queued: 200}",
+                    "      user: {gpus: 24, queued: 100}");
+    text = replaced(text, "      accounts: lab\n", "      accounts: physics\n");
+    return replaced(text, "    lab: 20\n", "    lab: 10\n");
+}();
+
+TEST(Apply, PutsAPolicyInForceAndThenHasNothingToDo)
+{
+    auto admin = a_centre();
+    const auto applied = apply_to(admin, k_old);
+    ASSERT_TRUE(applied) << applied.error().text;
+    EXPECT_GT(applied->changes.size(), 20U);
+    EXPECT_THAT(drift_of(admin), IsEmpty());
+    const int changes = admin.changes;
+    ASSERT_TRUE(apply_to(admin, k_old));
+    for (auto log = admin.log.begin() + changes; log != admin.log.end(); ++log) {
+        EXPECT_THAT(*log, testing::StartsWith("erase ")) << "a second time changes nothing";
+    }
+}
+
+TEST(Apply, TellsEveryObstacleAndTouchesNothing)
+{
+    auto admin = a_centre();
+    admin.files["slurm.conf"] = "PartitionName=long Nodes=ALL\n";
+    admin.files["job_submit.lua"] = "-- the site's\n";
+    admin.settings["JobSubmitPlugins"] = "";
+    admin.accounts = {"root"};
+    admin.nodes.pop_back();
+    const auto refused = apply_to(admin, k_old);
+    ASSERT_FALSE(refused);
+    for (const char* const part :
+         {"include /etc/slurm/gpuq/policy.conf", "slurm.conf:1: partition long",
+          "JobSubmitPlugins needs lua", "is not gpuq's", "no account lab", "no node gpu14"}) {
+        EXPECT_THAT(refused.error().text, HasSubstr(part));
+    }
+    EXPECT_EQ(admin.changes, 0);
+}
+
+TEST(Apply, TouchesNothingWhenTheRehearsalFails)
+{
+    auto admin = a_centre();
+    admin.rehearsal_fails = true;
+    ASSERT_FALSE(apply_to(admin, k_old));
+    EXPECT_EQ(admin.changes, 0);
+}
+
+TEST(Apply, RefusesAPolicyWithErrors)
+{
+    EXPECT_FALSE(candidate_of("version: 1\nqeues: {}\n", "p", k_now));
+}
+
+/// At most what one of the two policies allows, moment by moment.
+class NeverLooser : public testing::Test {
+protected:
+    fakes::FakeAdmin m_admin = a_centre();
+    Candidate m_old = made(k_old);
+    Candidate m_new = made(k_new);
+
+    static double limit(const std::vector<SlurmObject>& objects, const std::string& qos,
+                        const std::string& field)
+    {
+        const SlurmObject* const found = find(objects, Kind::qos, qos);
+        if (found == nullptr || !found->fields.contains(field)) {
+            return 1e9;
+        }
+        const std::string& value = found->fields.at(field);
+        const auto number = as_number(value);
+        return number ? static_cast<double>(*number) : as_amounts(value).at("gres/gpu");
+    }
+
+    void look()
+    {
+        std::vector<SlurmObject> now;
+        for (const auto& [name, object] : m_admin.qos) {
+            now.push_back(object);
+        }
+        for (const auto& [qos, field] : std::vector<std::pair<std::string, std::string>>{
+                 {"gpuq_calibration", "MaxSubmitPU"},
+                 {"gpuq_calibration_soft", "MaxTRESPU"},
+                 {"gpuq_long", "MaxTRESPU"},
+                 {"gpuq_long", "MaxSubmitPU"}}) {
+            EXPECT_LE(limit(now, qos, field),
+                      std::max(limit(m_old.objects, qos, field), limit(m_new.objects, qos, field)))
+                << qos << " " << field;
+        }
+        // Who has the laboratory's queue: lab in the old, physics in the new, never both.
+        EXPECT_NE(m_admin.access["gpuq_lab"].fields["accounts"], "lab,physics");
+    }
+};
+
+TEST_F(NeverLooser, ThanBothPolicies)
+{
+    ASSERT_TRUE(apply_to(m_admin, k_old));
+    m_admin.watched = [this] { look(); };
+    ASSERT_TRUE(apply_to(m_admin, k_new));
+    ASSERT_TRUE(go_back(m_admin));
+}
+
+TEST_F(NeverLooser, TheScriptIsExchangedWhileTheTightestOfBothHolds)
+{
+    ASSERT_TRUE(apply_to(m_admin, k_old));
+    m_admin.watched = [this] {
+        if (m_admin.log.back() == "write job_submit.lua") {
+            EXPECT_EQ(m_admin.qos["gpuq_calibration"].fields["MaxSubmitPU"], "10"); // the new
+            EXPECT_EQ(m_admin.qos["gpuq_calibration_soft"].fields["MaxTRESPU"], "gres/gpu=2");
+            EXPECT_EQ(m_admin.access["gpuq_lab"].fields["accounts"], "");
+        }
+    };
+    ASSERT_TRUE(apply_to(m_admin, k_new));
+}
+
+TEST(Apply, GoesOnAfterACrashAtAnyPoint)
+{
+    auto reference = a_centre();
+    ASSERT_TRUE(apply_to(reference, k_old));
+    const int first = reference.changes;
+    ASSERT_TRUE(apply_to(reference, k_new));
+    const int steps = reference.changes - first;
+    ASSERT_GT(steps, 15);
+    const Rules wanted = rules_of(reference);
+    for (int step = 0; step < steps; ++step) {
+        auto admin = a_centre();
+        ASSERT_TRUE(apply_to(admin, k_old));
+        admin.killed_at = admin.changes + step;
+        EXPECT_THROW((void)apply_to(admin, k_new), fakes::Killed) << step;
+        const auto again = apply_to(admin, k_new);
+        ASSERT_TRUE(again) << step << again.error().text;
+        EXPECT_TRUE(rules_of(admin) == wanted) << step;
+        EXPECT_FALSE(admin.files.contains(k_journal)) << step;
+        // And the policy before is still the one to go back to.
+        ASSERT_TRUE(go_back(admin)) << step;
+        EXPECT_THAT(admin.files[k_applied], HasSubstr("queued: 20 ")) << step;
+    }
+}
+
+TEST(Apply, GoesBackAfterACrashAtAnyPoint)
+{
+    auto reference = a_centre();
+    ASSERT_TRUE(apply_to(reference, k_old));
+    const Rules wanted = rules_of(reference);
+    const int first = reference.changes;
+    ASSERT_TRUE(apply_to(reference, k_new));
+    // The last changes are the new policy's own: from the first of them on it is in force.
+    const auto committed = std::find(reference.log.begin() + first, reference.log.end(),
+                                     "write " + std::string(k_applied));
+    const int steps = reference.changes - first;
+    for (int step = 1; step < steps; ++step) {
+        auto admin = a_centre();
+        ASSERT_TRUE(apply_to(admin, k_old));
+        admin.killed_at = admin.changes + step;
+        EXPECT_THROW((void)apply_to(admin, k_new), fakes::Killed);
+        const bool is_committed = admin.files[k_applied].find("queued: 10 ") != std::string::npos;
+        const bool has_begun = admin.files.contains(k_journal) || is_committed;
+        if (!has_begun || (is_committed && admin.files.contains(k_journal))) {
+            continue; // the policy in force is whole: there is nothing to go back from
+        }
+        const auto back = go_back(admin);
+        ASSERT_TRUE(back) << step << back.error().text;
+        EXPECT_TRUE(rules_of(admin) == wanted) << step;
+    }
+    EXPECT_NE(committed, reference.log.end());
+}
+
+TEST(Apply, PutsBackWhatWasThereWhenSlurmRefuses)
+{
+    auto reference = a_centre();
+    ASSERT_TRUE(apply_to(reference, k_old));
+    const int first = reference.changes;
+    const Rules before = rules_of(reference);
+    ASSERT_TRUE(apply_to(reference, k_new));
+    const auto commit =
+        std::find(reference.log.rbegin(), reference.log.rend(), "write " + std::string(k_previous));
+    const auto after_commit = commit - reference.log.rbegin() + 1;
+    for (int step = 3; step < reference.changes - first - after_commit; ++step) {
+        auto admin = a_centre();
+        ASSERT_TRUE(apply_to(admin, k_old));
+        admin.refuses_at = admin.changes + step;
+        const auto refused = apply_to(admin, k_new);
+        ASSERT_FALSE(refused) << step;
+        EXPECT_THAT(refused.error().text, HasSubstr("in force again")) << step;
+        EXPECT_TRUE(rules_of(admin) == before)
+            << fmt::format("{}: {}", step, fmt::join(admin.log, "; "));
+        EXPECT_THAT(drift_of(admin), IsEmpty()) << step;
+    }
+}
+
+TEST(Apply, BringsADeadControllerBackOnTheOldFiles)
+{
+    auto admin = a_centre();
+    ASSERT_TRUE(apply_to(admin, k_old));
+    const Rules before = rules_of(admin);
+    admin.dies_at_reconfigure = true;
+    const auto refused = apply_to(admin, k_new);
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().text, HasSubstr("does not live"));
+    EXPECT_TRUE(admin.alive);
+    EXPECT_TRUE(rules_of(admin) == before);
+}
+
+TEST(Apply, DoesNotBelieveAScriptThatIsNotLoaded)
+{
+    auto admin = a_centre();
+    ASSERT_TRUE(apply_to(admin, k_old));
+    admin.loads_scripts = false;
+    const auto refused = apply_to(admin, k_new);
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().text, HasSubstr("has not loaded"));
+}
+
+TEST(Apply, APartitionWithJobsLeavesWhenTheyHaveEnded)
+{
+    const std::string without = [] {
+        std::string text =
+            replaced(k_old, "    pools: [calib, visu, lab]", "    pools: [calib, visu]");
+        return text;
+    }();
+    auto admin = a_centre();
+    ASSERT_TRUE(apply_to(admin, k_old));
+    ASSERT_TRUE(admin.partitions.contains("calibration-lab"));
+    // It runs elsewhere in the queue, and was submitted to all of its partitions.
+    admin.queue = {{{"calibration"}, "2026-11-22T15:00:00"}};
+    const auto applied = apply_to(admin, without);
+    ASSERT_TRUE(applied) << applied.error().text;
+    EXPECT_THAT(applied->leaving, ElementsAre("calibration-lab", "calibration-lab-more"));
+    EXPECT_EQ(admin.partitions["calibration-lab"].fields["State"], "DRAIN");
+    EXPECT_THAT(drift_of(admin), IsEmpty());
+    // One that comes later does not know of it, and neither do other queues.
+    admin.queue.push_back({{"calibration"}, "2026-11-22T16:10:00"});
+    ASSERT_TRUE(apply_to(admin, without));
+    EXPECT_TRUE(admin.partitions.contains("calibration-lab"));
+    admin.queue = {{{"calibration"}, "2026-11-22T16:10:00"}, {{"long"}, "2026-11-22T14:00:00"}};
+    EXPECT_THAT(drift_of(admin),
+                ElementsAre("partition calibration-lab", "partition calibration-lab-more"));
+    ASSERT_TRUE(apply_to(admin, without));
+    EXPECT_FALSE(admin.partitions.contains("calibration-lab"));
+    EXPECT_THAT(drift_of(admin), IsEmpty());
+}
+
+TEST(Rollback, IsThePolicyBefore)
+{
+    auto admin = a_centre();
+    EXPECT_FALSE(go_back(admin));
+    ASSERT_TRUE(apply_to(admin, k_old));
+    EXPECT_FALSE(go_back(admin)) << "there is none before the first";
+    const Rules before = rules_of(admin);
+    ASSERT_TRUE(apply_to(admin, k_new));
+    ASSERT_TRUE(go_back(admin));
+    EXPECT_TRUE(rules_of(admin) == before);
+    ASSERT_TRUE(go_back(admin)); // and forth again
+    EXPECT_THAT(admin.files[k_applied], HasSubstr("queued: 10 "));
+}
+
+TEST(Apply, OnlyOneAtATime)
+{
+    auto admin = a_centre();
+    const auto hold = admin.hold();
+    const auto refused = apply_to(admin, k_old);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind, Error::Kind::busy);
+}
+
+/// Every field of everything that a policy wants, changed by hand one after another.
+TEST(Drift, FindsEveryChangeOfEveryField)
+{
+    auto admin = a_centre();
+    ASSERT_TRUE(apply_to(admin, k_old));
+    int mutations = 0;
+    const auto mutate = [&](std::map<std::string, SlurmObject>& objects, const std::string& kind) {
+        for (auto& [name, object] : objects) {
+            const SlurmObject whole = object;
+            for (const auto& [field, value] : whole.fields) {
+                for (const bool gone : {false, true}) {
+                    if (gone) {
+                        object.fields.erase(field);
+                    } else {
+                        object.fields[field] = field == "Nodes" ? "gpu03" : value + "7";
+                    }
+                    const bool same = gone && value.empty();
+                    if (!same) {
+                        EXPECT_THAT(drift_of(admin), ElementsAre(kind + " " + name + " " + field));
+                        ++mutations;
+                    }
+                    object = whole;
+                }
+            }
+            object.fields["Hidden"] = "YES"; // one that the policy does not speak of
+            if (kind == "partition" || kind == "qos") {
+                EXPECT_THAT(drift_of(admin), ElementsAre(kind + " " + name + " Hidden"));
+            }
+            object = whole;
+        }
+    };
+    mutate(admin.partitions, "partition");
+    mutate(admin.qos, "qos");
+    mutate(admin.reservations, "reservation");
+    for (auto& [name, value] : admin.settings) {
+        if (!admin.site_settings.contains(name)) {
+            const std::string whole = value;
+            value += "7";
+            EXPECT_THAT(drift_of(admin), ElementsAre("setting " + name + " value"));
+            value = whole;
+            ++mutations;
+        }
+    }
+    EXPECT_GT(mutations, 150);
+    EXPECT_THAT(drift_of(admin), IsEmpty());
+}
+
+TEST(Drift, FindsPeopleSharesAndFiles)
+{
+    auto admin = a_centre();
+    ASSERT_TRUE(apply_to(admin, k_old));
+    auto changed = admin;
+    changed.access["gpuq_lab"].fields["users"] = "alice";
+    EXPECT_THAT(drift_of(changed), ElementsAre("access gpuq_lab users"));
+    changed = admin;
+    changed.access["gpuq_long"].fields["accounts"] = "";
+    EXPECT_THAT(drift_of(changed), ElementsAre("access gpuq_long accounts"));
+    changed = admin;
+    changed.access["gpuq_long"].fields["without"] = "physics";
+    EXPECT_THAT(drift_of(changed), ElementsAre("access gpuq_long without"));
+    changed = admin;
+    changed.access.erase("gpuq_lab");
+    EXPECT_THAT(drift_of(changed), ElementsAre("access gpuq_lab accounts"));
+    changed = admin;
+    changed.shares["lab"].fields["fairshare"] = "21";
+    EXPECT_THAT(drift_of(changed), ElementsAre("share lab fairshare"));
+    changed = admin;
+    changed.files["policy.conf"] += "\n";
+    EXPECT_THAT(drift_of(changed), ElementsAre("file policy.conf text"));
+    changed = admin;
+    changed.files["job_submit.lua"] += "\n";
+    EXPECT_THAT(drift_of(changed), ElementsAre("file job_submit.lua text"));
+    changed = admin;
+    changed.files["job_submit.lua"] = "";
+    EXPECT_THAT(drift_of(changed), Contains("script job_submit.lua version"));
+    changed = admin;
+    changed.qos["gpuq_mine"] = {Kind::qos, "gpuq_mine", {}, 0};
+    EXPECT_THAT(drift_of(changed), ElementsAre("qos gpuq_mine"));
+    changed = admin;
+    changed.partitions.erase("long");
+    EXPECT_THAT(drift_of(changed), ElementsAre(testing::StartsWith("partition long ")));
+    changed = admin;
+    changed.reservations.clear();
+    EXPECT_THAT(drift_of(changed),
+                ElementsAre(testing::StartsWith("reservation deep-learning-2026 ")));
+}
+
+TEST(Plan, SaysWhatAChangeDoes)
+{
+    auto admin = a_centre();
+    ASSERT_TRUE(apply_to(admin, k_old));
+    const auto found = plan(admin, made(k_new), k_now);
+    ASSERT_TRUE(found);
+    std::map<std::string, Effect> effects;
+    for (const Change& change : found->changes) {
+        effects[std::string(word(change.kind)) + " " + change.name] = change.effect;
+    }
+    EXPECT_EQ(effects, (std::map<std::string, Effect>{
+                           {"access gpuq_lab", Effect::both},
+                           {"qos gpuq_calibration", Effect::tightens},
+                           {"qos gpuq_calibration_soft", Effect::loosens},
+                           {"qos gpuq_long", Effect::both},
+                           {"script job_submit.lua", Effect::neither},
+                           {"share lab", Effect::neither},
+                       }));
+    EXPECT_EQ(admin.files[k_applied].find("queued: 10 "), std::string::npos);
+}
+
+} // namespace
+} // namespace gpuq::govern

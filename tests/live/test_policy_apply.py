@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""gpuq policy plan, apply, drift and rollback on a real Slurm: as an operator uses them, with things
+broken by hand, and with the apply killed in the middle."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+
+from clusters import GPUQ, run, running_cluster, short_folder, wait_for
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="slurmctld's state is root's here")
+
+POLICY = """\
+version: 1
+gpus:
+  k80: {memory: 12G, weight: 0.25}
+  v100: {memory: 32G, weight: 1}
+pools:
+  calib: {nodes: c1, gpus: "k80:4"}
+  lab: {nodes: l1, gpus: "k80:4", owner: lab, lend: {grace: 1m, min_run: 1m}}
+  main: {nodes: "m[1-2]", gpus: "v100:4"}
+queues:
+  lab:
+    time: 48h
+    pools: lab
+    allow: {accounts: lab, ask: Lena}
+  calibration:
+    time: 2h
+    default_time: 10m
+    pools: [calib, lab]
+    overflow: main
+    limits: {user: {soft_gpus: 2, queued: 8}, job: {gpus: 4, nodes: 1}}
+  long:
+    time: 48h
+    pools: main
+    limits: {user: {gpus: 4}, account: {gpus: 6}}
+fair_share: {half_life: 1h, shares: {lab: 20}}
+courses:
+  ml: {nodes: m2, start: "2026-11-03T13:00", duration: 4h, repeat: weekly, accounts: course}
+"""
+
+#: Tighter, looser, and for others.
+CHANGED = (POLICY.replace("queued: 8", "queued: 6").replace("soft_gpus: 2", "soft_gpus: 3")
+           .replace("{accounts: lab, ask", "{accounts: [lab, course], ask")
+           .replace("    time: 48h\n    pools: main", "    time: 24h\n    pools: main"))
+
+
+class Operator:
+    def __init__(self, cluster, folder):
+        self.cluster = cluster
+        self.file = pathlib.Path(folder) / "policy.yaml"
+        self.folder = cluster.dir / "gpuq"
+
+    def write(self, text):
+        self.file.write_text(text)
+
+    def policy(self, *words, timeout=120):
+        return run([GPUQ, "policy", *map(str, words)], env=self.cluster.env, timeout=timeout)
+
+    def apply(self, text):
+        self.write(text)
+        done = self.policy("apply", self.file)
+        assert done.returncode == 0, done.stderr
+        return done
+
+    def drift(self):
+        """(kind, name, field) of everything that was changed."""
+        done = self.policy("drift", "--json")
+        assert done.returncode in (0, 10), done.stderr
+        found = json.loads(done.stdout)
+        rows = {(change["kind"], change["name"], field["name"])
+                for change in found["changes"] for field in change["fields"]}
+        rows |= {(change["kind"], change["name"], change["action"])
+                 for change in found["changes"] if not change["fields"]}
+        assert (done.returncode == 10) == bool(rows or found["interrupted"])
+        return rows
+
+    def interrupted(self):
+        return json.loads(self.policy("drift", "--json").stdout)["interrupted"]
+
+    def is_in_force(self, text):
+        self.write(text)
+        done = self.policy("plan", self.file)
+        return done.returncode == 0, done.stdout
+
+    def sacctmgr(self, *words):
+        self.cluster.slurm("sacctmgr", "-i", *words)
+
+
+@pytest.fixture(scope="module")
+def operator():
+    with short_folder() as folder:
+        file = folder / "policy.yaml"
+        file.write_text(POLICY)
+        with running_cluster(gpus=None, nodes=None, model=None,
+                             lines=["KillWait=2"], options=["--policy", str(file)]) as cluster:
+            yield Operator(cluster, folder)
+
+
+@pytest.fixture(autouse=True)
+def in_force(operator):
+    """Every test begins under POLICY."""
+    operator.apply(POLICY)
+    assert operator.drift() == set()
+
+
+def limits(operator):
+    shown = operator.cluster.slurm("sacctmgr", "-nP", "show", "qos",
+                                   "format=name,maxsubmitpu,maxtrespu")
+    return dict(line.split("|", 1) for line in shown.splitlines())
+
+
+def test_an_operators_day(operator):
+    operator.write(CHANGED)
+    plan = operator.policy("plan", operator.file)
+    assert plan.returncode == 10
+    for line in ("MaxSubmitPU: 8 -> 6", "MaxTRESPU: gres/gpu=2 -> gres/gpu=3",
+                 "accounts: lab -> course,lab", "MaxTime: 2880 -> 1440"):
+        assert line in plan.stdout
+    assert limits(operator)["gpuq_calibration"] == "8|"  # a plan changes nothing
+
+    operator.apply(CHANGED)
+    assert limits(operator)["gpuq_calibration"] == "6|"
+    assert "MaxTime=1-00:00:00" in operator.cluster.scontrol("show", "partition", "long")
+    assert operator.policy("plan", operator.file).returncode == 0
+    again = operator.policy("apply", operator.file)
+    assert again.returncode == 0 and "nothing to do" in again.stderr
+
+    # All of it holds through a reconfiguration and a restart.
+    operator.cluster.scontrol("reconfigure")
+    assert operator.drift() == set()
+    operator.cluster.signal("slurmctld")
+    operator.cluster.repair()
+    assert operator.drift() == set()
+
+    back = operator.policy("rollback")
+    assert back.returncode == 0, back.stderr
+    assert limits(operator)["gpuq_calibration"] == "8|"
+    assert operator.is_in_force(POLICY)[0]
+
+
+BREAKAGES = [
+    (("scontrol", "update", "partition=long", "MaxTime=1:00:00"), ("partition", "long", "MaxTime")),
+    (("scontrol", "update", "partition=long", "State=DOWN"), ("partition", "long", "State")),
+    (("scontrol", "update", "partition=long", "AllowQos=ALL"), ("partition", "long", "AllowQos")),
+    (("scontrol", "update", "partition=long", "Nodes=c1"), ("partition", "long", "Nodes")),
+    (("scontrol", "update", "partition=lab", "PriorityTier=7"), ("partition", "lab", "PriorityTier")),
+    (("scontrol", "update", "partition=calibration", "DefaultTime=5"),
+     ("partition", "calibration", "DefaultTime")),
+    (("scontrol", "update", "partition=calibration", "QOS=normal"),
+     ("partition", "calibration", "QOS")),
+    (("scontrol", "update", "partition=calibration", "TRESBillingWeights=CPU=1"),
+     ("partition", "calibration", "TRESBillingWeights")),
+    (("scontrol", "update", "partition=calibration-lab", "PreemptMode=OFF"),
+     ("partition", "calibration-lab", "PreemptMode")),
+    (("scontrol", "update", "partition=calibration-lab", "GraceTime=1"),
+     ("partition", "calibration-lab", "GraceTime")),
+    (("scontrol", "update", "partition=long", "DenyAccounts=lab", "AllowAccounts="),
+     ("partition", "long", "DenyAccounts")),
+    (("scontrol", "update", "partition=long", "Hidden=YES"), ("partition", "long", "Hidden")),
+    (("scontrol", "delete", "partitionname=calibration-main"),
+     ("partition", "calibration-main", "MaxTime")),
+    (("sacctmgr", "-i", "modify", "qos", "gpuq_long", "set", "MaxTRESPerUser=gres/gpu=5"),
+     ("qos", "gpuq_long", "MaxTRESPU")),
+    (("sacctmgr", "-i", "modify", "qos", "gpuq_long", "set", "MaxTRESPerAccount=gres/gpu=-1"),
+     ("qos", "gpuq_long", "MaxTRESPA")),
+    (("sacctmgr", "-i", "modify", "qos", "gpuq_long", "set", "Flags-=DenyOnLimit"),
+     ("qos", "gpuq_long", "Flags")),
+    (("sacctmgr", "-i", "modify", "qos", "gpuq_calibration", "set", "MaxTRESPerJob=gres/gpu=8"),
+     ("qos", "gpuq_calibration", "MaxTRES")),
+    (("sacctmgr", "-i", "modify", "qos", "gpuq_calibration", "set", "MaxJobsPerUser=1"),
+     ("qos", "gpuq_calibration", "MaxJobsPU")),
+    (("sacctmgr", "-i", "modify", "qos", "gpuq_calibration", "set", "Priority=9"),
+     ("qos", "gpuq_calibration", "Priority")),
+    (("sacctmgr", "-i", "add", "qos", "gpuq_mine"), ("qos", "gpuq_mine", "remove")),
+    (("sacctmgr", "-i", "modify", "account", "course", "set", "qos+=gpuq_lab"),
+     ("access", "gpuq_lab", "accounts")),
+    (("sacctmgr", "-i", "modify", "account", "lab", "set", "qos-=gpuq_lab"),
+     ("access", "gpuq_lab", "accounts")),
+    (("sacctmgr", "-i", "modify", "account", "lab", "set", "qos-=gpuq_long"),
+     ("access", "gpuq_long", "without")),
+    (("sacctmgr", "-i", "modify", "account", "lab", "set", "fairshare=3"),
+     ("share", "lab", "fairshare")),
+    (("scontrol", "update", "reservationname=ml", "duration=60"), ("reservation", "ml", "Duration")),
+    (("scontrol", "update", "reservationname=ml", "accounts=lab"), ("reservation", "ml", "Accounts")),
+    (("scontrol", "delete", "reservationname=ml"), ("reservation", "ml", "Duration")),
+]
+
+
+def test_drift_finds_what_was_changed_by_hand_and_apply_puts_it_right(operator):
+    for words, row in BREAKAGES:
+        operator.cluster.slurm(*words)
+        assert row in operator.drift(), words
+    everything = {row for _, row in BREAKAGES}
+    # One later breakage may hide an earlier one of the same object: a deleted reservation is whole.
+    assert everything - operator.drift() <= {("partition", "long", "AllowAccounts")}
+    operator.apply(POLICY)
+    assert operator.drift() == set()
+
+
+def test_drift_finds_changed_files(operator):
+    include = operator.folder / "policy.conf"
+    script = operator.cluster.dir / "job_submit.lua"
+    for file in (include, script):
+        before = file.read_text()
+        file.write_text(before + ("#" if file == include else "--") + " by hand\n")
+        assert operator.drift() == {("file", file.name, "text")}
+        file.write_text(before)
+    operator.cluster.scontrol("reconfigure")
+    assert operator.drift() == set()
+
+
+def test_a_bad_policy_never_reaches_slurmctld(operator):
+    pid = operator.cluster.pid("slurmctld")
+    include = (operator.folder / "policy.conf").read_text()
+    for bad, words in ((POLICY.replace("pools: main", "pools: mian"), "mian"),
+                       (POLICY.replace('"m[1-2]"', '"m[1-3]"'), "no node m3"),
+                       (POLICY.replace("accounts: lab,", "accounts: nosuch,"), "account nosuch")):
+        operator.write(bad)
+        done = operator.policy("apply", operator.file)
+        assert done.returncode != 0 and words in done.stderr, done.stderr
+    # What only slurmctld itself can tell: the rehearsal's slurmctld ends, not this one.
+    operator.write(POLICY.replace("weight: 1}", "weight: 1}\n  a100: {memory: 40G}"))
+    conf = operator.cluster.conf.read_text()
+    done = operator.policy("apply", operator.file)
+    assert done.returncode != 0 and "a100" in done.stderr, done.stderr
+    assert operator.cluster.conf.read_text() == conf
+    assert (operator.folder / "policy.conf").read_text() == include
+    assert operator.cluster.pid("slurmctld") == pid
+    assert operator.drift() == set()
+
+
+def test_the_rehearsal_ends_in_place_of_slurmctld(operator):
+    pid = operator.cluster.pid("slurmctld")
+    conf = operator.cluster.conf.read_text()
+    try:  # a fault of the site's own, which every reading of the configuration would meet
+        operator.cluster.conf.write_text(conf + "NodeName=x1 Port=70000\nPartitionName=p Nodes=nowhere\n")
+        operator.write(CHANGED)
+        done = operator.policy("apply", operator.file)
+    finally:
+        operator.cluster.conf.write_text(conf)
+    assert done.returncode != 0 and "nothing was changed" in done.stderr, done.stderr
+    assert operator.cluster.pid("slurmctld") == pid
+    assert operator.drift() == set()
+
+
+def test_an_apply_that_is_killed_goes_on_or_goes_back(operator):
+    begun = 0
+    for turn, seconds in enumerate((1.0, 2.0, 3.0, 4.0, 5.0, 6.0)):
+        operator.write(CHANGED)
+        child = subprocess.Popen([GPUQ, "policy", "apply", str(operator.file)],
+                                 env=operator.cluster.env, stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL)
+        time.sleep(seconds)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        operator.cluster.scontrol("ping")
+        cut = (operator.folder / "journal").exists()
+        begun += cut
+        if turn % 2 == 0:
+            operator.apply(CHANGED)
+            assert operator.drift() == set()
+            assert limits(operator)["gpuq_calibration"] == "6|"
+        elif cut:
+            assert operator.interrupted()
+            back = operator.policy("rollback")
+            assert back.returncode == 0, back.stderr
+            assert limits(operator)["gpuq_calibration"] == "8|"
+            assert operator.is_in_force(POLICY)[0]
+        operator.apply(POLICY)
+    assert begun >= 2, "the apply has to be cut off in the middle to show anything"
+
+
+def test_a_partition_with_a_job_leaves_when_the_job_has_ended(operator):
+    job = operator.cluster.slurm("sbatch", "--parsable", "-p", "calibration", "--gres=gpu:1", "-t",
+                                 "10", "-o", "/dev/null", "--wrap=sleep 600").strip()
+    wait_for(lambda: operator.cluster.job(job)["JobState"] == "RUNNING", 30)
+    here = operator.cluster.job(job)["Partition"]
+    gone = POLICY.replace("    pools: [calib, lab]\n", "    pools: lab\n").replace(
+        "  lab:\n    time: 48h", "  spare:\n    time: 1h\n    pools: calib\n  lab:\n    time: 48h")
+    done = operator.apply(gone)
+    # It runs in another partition of the queue, and would be killed all the same if one of those it
+    # was submitted to went.
+    assert operator.cluster.job(job)["JobState"] == "RUNNING", (here, done.stderr)
+    assert "State=DRAIN" in operator.cluster.scontrol("show", "partition", "calibration-lab")
+    operator.cluster.scontrol("reconfigure")
+    assert operator.cluster.job(job)["JobState"] == "RUNNING"
+    assert operator.drift() == set()
+    operator.cluster.slurm("scancel", job)
+    operator.cluster.wait_until_idle()
+    operator.apply(gone)
+    assert operator.drift() == set()
+    assert "calibration-lab" not in operator.cluster.slurm("sinfo", "-h", "-o", "%R").split()

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "slurm/admin_text.h"
+
+#include "slurm/rehearsal.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace gpuq::slurm {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using Kind = SlurmObject::Kind;
+
+TEST(AdminText, APartitionHasWhatIsNotByDefault)
+{
+    // Slurm 22.05
+    const auto partitions = partitions_in(
+        "PartitionName=qa AllowGroups=ALL AllowAccounts=ALL AllowQos=gpuq_a AllocNodes=ALL "
+        "Default=NO QoS=gpuq_b DefaultTime=00:30:00 DisableRootJobs=NO ExclusiveUser=NO "
+        "GraceTime=300 Hidden=NO MaxNodes=UNLIMITED MaxTime=1-02:00:00 MinNodes=0 LLN=NO "
+        "MaxCPUsPerNode=UNLIMITED Nodes=n[0-1] PriorityJobFactor=1 PriorityTier=40 RootOnly=NO "
+        "ReqResv=NO OverSubscribe=NO OverTimeLimit=NONE PreemptMode=REQUEUE State=DOWN "
+        "TotalCPUs=16 TotalNodes=2 SelectTypeParameters=NONE "
+        "JobDefaults=DefCpuPerGPU=4,DefMemPerGPU=1024 DefMemPerNode=UNLIMITED "
+        "MaxMemPerNode=UNLIMITED TRES=cpu=16,mem=12050M "
+        "TRESBillingWeights=GRES/gpu:p100=1,GRES/gpu:k80=0.25\n");
+    ASSERT_EQ(partitions.size(), 1U);
+    EXPECT_EQ(partitions[0].name, "qa");
+    EXPECT_EQ(partitions[0].fields,
+              (std::map<std::string, std::string>{
+                  {"AllowQos", "gpuq_a"},
+                  {"DefCpuPerGPU", "4"},
+                  {"DefMemPerGPU", "1024"},
+                  {"DefaultTime", "30"},
+                  {"GraceTime", "300"},
+                  {"MaxTime", "1560"},
+                  {"Nodes", "n[0-1]"},
+                  {"PreemptMode", "REQUEUE"},
+                  {"PriorityTier", "40"},
+                  {"QOS", "gpuq_b"},
+                  {"State", "DOWN"},
+                  {"TRESBillingWeights", "GRES/gpu:k80=0.25,GRES/gpu:p100=1"}}));
+}
+
+TEST(AdminText, AReservation)
+{
+    const auto list = reservations_in(
+        "ReservationName=dl StartTime=2026-12-07T13:00:00 EndTime=2026-12-07T17:00:00 "
+        "Duration=04:00:00 Nodes=n1 NodeCnt=1 CoreCnt=8 Features=(null) PartitionName=(null) "
+        "Flags=WEEKLY,SPEC_NODES TRES=cpu=8 Users=(null) Groups=(null) Accounts=lab "
+        "Licenses=(null) State=INACTIVE BurstBuffer=(null) Watts=n/a MaxStartDelay=(null)\n");
+    ASSERT_EQ(list.size(), 1U);
+    EXPECT_EQ(list[0].fields,
+              (std::map<std::string, std::string>{{"Accounts", "lab"},
+                                                  {"Duration", "240"},
+                                                  {"Flags", "WEEKLY"},
+                                                  {"Nodes", "n1"},
+                                                  {"StartTime", "2026-12-07T13:00:00"},
+                                                  {"Users", ""}}));
+    EXPECT_THAT(reservations_in("No reservations in the system\n"), IsEmpty());
+}
+
+TEST(AdminText, Settings)
+{
+    const auto settings =
+        settings_in("Configuration data as of 2026\nPreemptMode             = "
+                    "REQUEUE\nPriorityWeightTRES      = (null)\nPriorityFlags =\n");
+    ASSERT_EQ(settings.size(), 3U);
+    EXPECT_EQ(settings[0].fields.at("value"), "REQUEUE");
+    EXPECT_EQ(settings[1].fields.at("value"), "");
+}
+
+TEST(AdminText, OnlyWhatIsNotSoIsSetInAQos)
+{
+    std::string row = "q";
+    for (const QosField& field : qos_fields()) {
+        row += "|" + std::string(field.name == "MaxTRES"       ? "gres/gpu=4,node=1"
+                                 : field.name == "Flags"       ? "DenyOnLimit"
+                                 : field.name == "MaxSubmitPU" ? "20"
+                                                               : field.unset);
+    }
+    const auto list = qos_in(row + "\n");
+    ASSERT_EQ(list.size(), 1U);
+    SlurmObject wanted = list[0];
+    EXPECT_EQ(wanted.fields.size(), 3U);
+    EXPECT_THAT(qos_words(list[0], wanted), IsEmpty());
+    wanted.fields = {{"MaxTRES", "gres/gpu=2"}, {"MaxSubmitPU", "10"}, {"MaxJobsPU", "1"}};
+    // 22.05 knows no MaxSubmitPU when it is to be set, and drops the whole command over it.
+    EXPECT_THAT(qos_words(list[0], wanted),
+                ElementsAre("Flags-=DenyOnLimit", "MaxTRESPerJob=gres/gpu=2,node=-1",
+                            "MaxJobsPerUser=1", "MaxSubmitJobsPerUser=10"));
+    EXPECT_THAT(qos_words(wanted, list[0]),
+                ElementsAre("Flags+=DenyOnLimit", "MaxTRESPerJob=gres/gpu=4,node=1",
+                            "MaxJobsPerUser=-1", "MaxSubmitJobsPerUser=20"));
+}
+
+TEST(AdminText, WhoHasAQos)
+{
+    const auto associations = associations_in("root|||1|gpuq_a,normal\n"
+                                              "lab|||20|+gpuq_b\n"
+                                              "visu|||1|-gpuq_a\n"
+                                              "lab|ada||1|+gpuq_b\n"
+                                              "visu|ada||1|\n"
+                                              "lab|ben||1|+gpuq_b\n"
+                                              "lab|cleo|short|1|+gpuq_b\n");
+    const auto accesses = accesses_in(associations);
+    ASSERT_EQ(accesses.size(), 3U);
+    EXPECT_EQ(accesses[0].name, "gpuq_a");
+    EXPECT_EQ(accesses[0].fields, (std::map<std::string, std::string>{
+                                      {"accounts", "root"}, {"users", ""}, {"without", "visu"}}));
+    EXPECT_EQ(accesses[1].fields,
+              (std::map<std::string, std::string>{{"accounts", "lab"}, {"users", "ada@lab,ben"}}));
+    const auto shares = shares_in(associations);
+    ASSERT_EQ(shares.size(), 2U);
+    EXPECT_EQ(shares[0].fields.at("fairshare"), "20");
+}
+
+TEST(Rehearsal, ReachesNobody)
+{
+    const auto included = [](const std::string& name) {
+        return name == "nodes.conf" ? "NodeName=n[0-3] NodeAddr=10.0.0.[1-4] Port=6818 CPUs=8 \\\n"
+                                      " Gres=gpu:4 # four\n"
+                                    : "PartitionName=calib Nodes=n0 QOS=known AllowQos=unknown\n";
+    };
+    const std::string conf = rehearsal_conf("ClusterName=c\nSlurmctldHost=real\n"
+                                            "StateSaveLocation=/var/real\nSuspendProgram=/bin/off\n"
+                                            "AccountingStorageHost=db\ninclude nodes.conf\n"
+                                            "Include /etc/slurm/gpuq/policy.conf\n",
+                                            included, {"/tmp/r", "here", 12345, "x known y"});
+    EXPECT_EQ(conf, "ClusterName=c\n"
+                    "NodeName=n[0-3] CPUs=8 Gres=gpu:4 NodeAddr=127.0.0.1 Port=4\n"
+                    "PartitionName=calib Nodes=n0 QOS=known \n"
+                    "SlurmctldHost=here(127.0.0.1)\n"
+                    "SlurmctldPort=12345\n"
+                    "StateSaveLocation=/tmp/r/state\n"
+                    "SlurmctldPidFile=/tmp/r/slurmctld.pid\n"
+                    "SlurmctldDebug=info\n"
+                    "AccountingStorageHost=127.0.0.1\n"
+                    "AccountingStoragePort=4\n"
+                    "CommunicationParameters=NoCtldInAddrAny\n");
+}
+
+} // namespace
+} // namespace gpuq::slurm
