@@ -48,10 +48,13 @@ std::string node_lines(const ClusterSpec& spec, const Ports& ports)
     return text;
 }
 
-/// What accounting counts: GPUs, and with nodes of several models each of them too.
+/// What accounting counts: GPUs, and under a policy, which may weigh models, each of them too.
 std::string accounted(const ClusterSpec& spec)
 {
     std::set<std::string> tres{"gres/gpu"};
+    for (const GpuDevice& gpu : spec.policy ? spec.gpus : std::vector<GpuDevice>{}) {
+        tres.insert(gpu.model.empty() ? "gres/gpu" : "gres/gpu:" + gpu.model);
+    }
     for (const NamedNode& node : spec.named) {
         for (const GpuDevice& gpu : node.gpus) {
             tres.insert(gpu.model.empty() ? "gres/gpu" : "gres/gpu:" + gpu.model);

@@ -25,7 +25,7 @@ using Words = std::vector<std::string>;
 int rounds()
 {
     const char* soak = std::getenv("GPUQ_SOAK");
-    return soak != nullptr ? 250'000 : 10'000;
+    return soak != nullptr ? 250'000 : 5'000;
 }
 
 Policy shipped(const std::string& name)
