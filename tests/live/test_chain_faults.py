@@ -125,6 +125,21 @@ def test_a_node_that_fails(home, cluster):
         cluster.slurm("scontrol", "update", f"NodeName={node}", "State=RESUME", check=False)
 
 
+def test_a_slurmd_that_is_killed(home, cluster):
+    """In the middle of a link, and while one link ends and the next is to start."""
+    chain = start(home, "slurmd", LINK + UNAWARE,
+                  *trainer("--steps", str(STEPS), "--every", str(EVERY), "--folder", "out"))
+    for link, moment in ((1, "program_started"), (2, "noticed")):
+        node = chain.event(link, "supervisor_started")["host"]
+        chain.event(link, moment)
+        cluster.signal(f"slurmd-{node}")
+        if moment == "noticed":
+            chain.ended(link)
+        cluster.repair()
+    wait_for(lambda: chain.show()["state"] == "ended", 120, "its end")
+    assert_nothing_lost(chain, STEPS)
+
+
 def test_preemption_lets_it_save_and_go_on(home, cluster):
     chain = start(home, "preempted", ["-t", "30", "--link", "10m", "--mem", "64M", "--slurm", "-w n1"],
                   *trainer("--aware", "--deaf", "--steps", "300", "--every", "1000"))
