@@ -3,6 +3,7 @@
 
 #include "cli/policy_apply.h"
 #include "cli/policy_file.h"
+#include "cli/policy_simulate.h"
 #include "cli/policy_text.h"
 #include "cli/surroundings.h"
 #include "cli/table_output.h"
@@ -36,6 +37,9 @@ constexpr std::array k_options = {
     Option{'p', "queue", "QUEUE", "explain: this queue"},
     Option{0, "user", "NAME", "explain: as this user; otherwise yourself"},
     Option{'A', "account", "NAME", "explain: with this account"},
+    Option{0, "trace", "FILE", "simulate: these jobs, as CSV, SWF or of sacct -P; packed or not"},
+    Option{0, "against", "FILE", "simulate: compare with this policy; otherwise a plain queue"},
+    Option{0, "declared", "HOW", "simulate: people state times honestly, or rarely"},
 };
 
 Result<SlurmRelease> release_in(const std::string& text)
@@ -207,7 +211,8 @@ constexpr std::array k_parts = {Part{"check", check},
                                 Part{"plan", policy_plan},
                                 Part{"apply", policy_apply},
                                 Part{"drift", policy_drift},
-                                Part{"rollback", policy_rollback}};
+                                Part{"rollback", policy_rollback},
+                                Part{"simulate", policy_simulate}};
 
 Result<int> policy_verb(Invocation& invocation)
 {
@@ -230,7 +235,7 @@ Result<int> policy_verb(Invocation& invocation)
 } // namespace
 
 const Verb k_policy_verb{
-    "policy", "gpuq policy check|explain|test|plan|apply|drift|rollback [options] [FILE]",
+    "policy", "gpuq policy check|explain|test|plan|apply|drift|rollback|simulate [options] [FILE]",
     "rules of the GPU queues: check a file, try it, put it in force", policy_verb, k_options};
 
 } // namespace gpuq::cli

@@ -2,6 +2,7 @@
 #include "cli/free_table.h"
 #include "cli/grants_text.h"
 #include "cli/policy_apply.h"
+#include "cli/policy_simulate.h"
 #include "cli/policy_text.h"
 #include "cli/run_table.h"
 #include "cli/show_text.h"
@@ -125,6 +126,7 @@ TEST(JsonMan, TellsWhatPolicyHas)
     plan.changes.push_back({});
     plan.changes[0].fields.push_back({});
     EXPECT_EQ(told_of("gpuq policy plan"), members_of(plan_document(plan)));
+    EXPECT_EQ(told_of("gpuq policy simulate"), members_of(simulation_document({Simulated{}}, "t")));
     TestReport report;
     const policy::Case test;
     report.cases.results.push_back({&test, true, ""});

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/policy_simulate.h"
+
+#include "cli/policy_file.h"
+#include "cli/table_output.h"
+#include "report/words.h"
+#include "sim/scenario.h"
+#include "sim/simulate.h"
+
+#include <fmt/format.h>
+
+#include <functional>
+
+namespace gpuq::cli {
+namespace {
+
+using report::Json;
+using sim::Declared;
+using sim::Measures;
+using sim::Waits;
+
+std::string percent(double part)
+{
+    return fmt::format("{:.1f} %", 100 * part);
+}
+
+/// A row of the table: what it says of one course, compared with the first.
+struct Row {
+    std::string title;
+    std::function<std::string(const Simulated& one, const Simulated& first)> text;
+};
+
+std::vector<Row> rows()
+{
+    const auto wait = [](sim::Seconds seconds) { return in_words(seconds); };
+    return {
+        {"runs of at most 2 h",
+         [](const auto& one, const auto&) { return std::to_string(one.measures.short_runs.runs); }},
+        {"  half wait at most",
+         [wait](const auto& one, const auto&) { return wait(one.measures.short_runs.p50); }},
+        {"  95 % wait at most",
+         [wait](const auto& one, const auto&) { return wait(one.measures.short_runs.p95); }},
+        {"  longest wait",
+         [wait](const auto& one, const auto&) { return wait(one.measures.short_runs.max); }},
+        {"  start within 2 h",
+         [](const auto& one, const auto&) {
+             return percent(one.measures.short_runs.within_target);
+         }},
+        {"longer runs",
+         [](const auto& one, const auto&) { return std::to_string(one.measures.long_runs.runs); }},
+        {"  wait on average, all links",
+         [wait](const auto& one, const auto&) {
+             return wait(
+                 sim::Seconds{static_cast<std::int64_t>(one.measures.long_runs.mean_in_all)});
+         }},
+        {"  of that before",
+         [](const auto& one, const auto& first) {
+             return percent(sim::harm(first.measures.long_runs, one.measures.long_runs));
+         }},
+        {"GPU time used", [](const auto& one, const auto&) { return percent(one.measures.use); }},
+        {"  idle while somebody waits",
+         [](const auto& one, const auto&) { return percent(one.measures.idle_while_waiting); }},
+        {"  idle where a waiting run may go",
+         [](const auto& one, const auto&) { return percent(one.measures.idle_while_allowed); }},
+        {"runs that had to leave for an owner",
+         [](const auto& one, const auto&) { return std::to_string(one.measures.preempted); }},
+        {"runs refused", [](const auto& one, const auto&) { return std::to_string(one.refused); }},
+    };
+}
+
+Json json_of(const Waits& waits)
+{
+    return Json::object({{"runs", waits.runs},
+                         {"never_started", waits.never},
+                         {"p50", waits.p50},
+                         {"p95", waits.p95},
+                         {"max", waits.max},
+                         {"mean", waits.mean},
+                         {"mean_all_links", waits.mean_in_all},
+                         {"within_target", waits.within_target}});
+}
+
+Json json_of(const Simulated& one)
+{
+    const Measures& measures = one.measures;
+    return Json::object({{"name", one.name},
+                         {"short", json_of(measures.short_runs)},
+                         {"long", json_of(measures.long_runs)},
+                         {"use", measures.use},
+                         {"idle_while_waiting", measures.idle_while_waiting},
+                         {"idle_while_allowed", measures.idle_while_allowed},
+                         {"preempted", measures.preempted},
+                         {"refused", one.refused}});
+}
+
+Result<Simulated> simulated(const std::string& name, Result<sim::Scenario> made)
+{
+    TRY_ASSIGN(const sim::Scenario scenario, std::move(made));
+    TRY_ASSIGN(const sim::Course course, sim::simulate(scenario.machine, scenario.jobs));
+    return Simulated{name, sim::measure(scenario.machine, scenario.jobs, course), scenario.refused};
+}
+
+Result<Declared> declared_in(const Options& options)
+{
+    const std::string word = options.value("declared").value_or("honestly");
+    if (word != "honestly" && word != "rarely") {
+        return fail(Error::Kind::usage, "--declared: honestly or rarely");
+    }
+    return word == "honestly" ? Declared::honestly : Declared::rarely;
+}
+
+} // namespace
+
+report::Table simulation_table(const std::vector<Simulated>& all)
+{
+    report::Table table;
+    table.columns.push_back({"what", ""});
+    for (const Simulated& one : all) {
+        table.columns.push_back({one.name, one.name, report::Column::Align::right});
+    }
+    for (const Row& row : rows()) {
+        std::vector<report::Cell> cells{row.title};
+        for (const Simulated& one : all) {
+            cells.emplace_back(row.text(one, all.front()));
+        }
+        table.rows.push_back(std::move(cells));
+    }
+    return table;
+}
+
+Json::Members simulation_document(const std::vector<Simulated>& all, const std::string& trace)
+{
+    Json::Elements courses;
+    for (const Simulated& one : all) {
+        courses.push_back(json_of(one));
+    }
+    return {{"trace", trace}, {"courses", Json::array(std::move(courses))}};
+}
+
+Result<int> policy_simulate(Invocation& invocation)
+{
+    const Options& options = invocation.options;
+    const auto file = options.value("trace");
+    if (!file) {
+        return fail(Error::Kind::usage,
+                    "simulate needs --trace FILE: jobs as CSV, SWF or what sacct -P prints");
+    }
+    TRY_ASSIGN(const Declared declared, declared_in(options));
+    TRY_ASSIGN(const auto path, named_policy(invocation));
+    TRY_ASSIGN(const LoadedPolicy loaded, load_valid_policy(invocation.doors, path));
+    TRY_ASSIGN(const sim::Trace trace, sim::read_trace(*file));
+    const policy::Rules rules(loaded.reading.policy);
+    std::vector<Simulated> all;
+    if (const auto other = options.value("against")) {
+        TRY_ASSIGN(const LoadedPolicy before, load_valid_policy(invocation.doors, *other));
+        TRY_ASSIGN(Simulated one,
+                   simulated(before.path, sim::under_policy(policy::Rules(before.reading.policy),
+                                                            trace, declared)));
+        all.push_back(std::move(one));
+    } else {
+        TRY_ASSIGN(Simulated one,
+                   simulated("plain queue", sim::as_plain_queue(rules, trace, declared)));
+        all.push_back(std::move(one));
+    }
+    TRY_ASSIGN(Simulated one, simulated(loaded.path, sim::under_policy(rules, trace, declared)));
+    all.push_back(std::move(one));
+    if (invocation.globals.json) {
+        TRY(print_text(report::json_document(simulation_document(all, *file))));
+    } else {
+        TRY(print_table(simulation_table(all), invocation.globals, invocation.doors));
+    }
+    return 0;
+}
+
+} // namespace gpuq::cli

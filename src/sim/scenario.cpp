@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sim/scenario.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace gpuq::sim {
+namespace {
+
+using policy::Door;
+using policy::Policy;
+using policy::Rules;
+using policy::Submission;
+using policy::Verdict;
+
+constexpr Seconds k_plain_limit = std::chrono::hours{48};
+constexpr Seconds k_short_run = std::chrono::hours{2};
+constexpr Seconds k_gap{2}; ///< between two links; measured by tests/bench/chain
+
+/// Indexes of a pool's nodes.
+using PoolNodes = std::map<std::string, std::vector<int>>;
+
+Result<PoolNodes> add_nodes(const Policy& policy, Machine& machine)
+{
+    PoolNodes nodes;
+    for (const policy::Pool& pool : policy.pools) {
+        if (pool.gpus.value.empty() || pool.nodes.value == std::vector<std::string>{"ALL"}) {
+            return fail(Error::Kind::usage,
+                        fmt::format("pool {} has to say which nodes it has, and which GPUs they "
+                                    "have, to be simulated",
+                                    pool.name));
+        }
+        for (const std::string& name : pool.nodes.value) {
+            nodes[pool.name].push_back(static_cast<int>(machine.nodes.size()));
+            machine.nodes.push_back(
+                {name, pool.gpus.value.front().model, pool.gpus_per_node(), 0, 0, 1});
+        }
+    }
+    return nodes;
+}
+
+std::optional<int> number_of(const policy::Maybe<int>& rule)
+{
+    return rule ? std::optional(rule->value) : std::nullopt;
+}
+
+Qos hard_limits(const Rules::QueueRules& rules)
+{
+    const policy::Limits& limits = rules.queue->limits;
+    Qos qos;
+    qos.name = rules.qos;
+    qos.gpus_per_user = number_of(limits.user.gpus);
+    qos.gpus_per_account = number_of(limits.account.gpus);
+    qos.gpus_per_job = number_of(limits.job.gpus);
+    qos.jobs_per_user = number_of(limits.user.jobs);
+    qos.submitted_per_user = number_of(limits.user.queued);
+    qos.group_gpus = number_of(limits.all.gpus);
+    qos.group_jobs = number_of(limits.all.jobs);
+    return qos;
+}
+
+/// Every queue's QOS, its soft one behind it, and its partitions.
+void add_queues(const Rules& rules, const PoolNodes& nodes, Machine& machine)
+{
+    for (const Rules::QueueRules& queue : rules.queues()) {
+        machine.qos.push_back(hard_limits(queue));
+        Qos soft;
+        soft.name = soft_qos_of(*queue.queue);
+        soft.gpus_per_user = number_of(queue.queue->limits.user.soft_gpus);
+        soft.gpus_per_account = number_of(queue.queue->limits.account.soft_gpus);
+        machine.qos.push_back(soft);
+        const int soft_index = static_cast<int>(machine.qos.size()) - 1;
+        for (const Door& door : queue.doors) {
+            Partition partition;
+            partition.name = door.partition;
+            partition.nodes = nodes.at(door.pool->name);
+            partition.max_time = queue.queue->max_time.value;
+            partition.default_time = queue.queue->default_time.value;
+            partition.tier = door.tier;
+            if (door.kind == Door::Kind::own) {
+                partition.qos = soft_index;
+            }
+            if (door.guest) {
+                partition.preempt = Preempt::requeue;
+                partition.grace = door.pool->lend->grace.value;
+                machine.settings.preempts = true;
+            }
+            machine.partitions.push_back(std::move(partition));
+        }
+    }
+}
+
+void add_settings(const Policy& policy, Machine& machine)
+{
+    Settings& settings = machine.settings;
+    settings.weights.age = 1000;
+    settings.weights.fair_share = 10000;
+    settings.weights.half_life = policy.fair_share.half_life.value;
+    settings.weights.calc_period = Seconds{60};
+    settings.backfill.one_reservation_per_job = true;
+    for (const policy::GpuModel& model : policy.gpus) {
+        settings.gpu_weights.push_back({model.name, model.weight.value});
+    }
+    for (const policy::FairShare::Part& part : policy.fair_share.shares) {
+        machine.shares.push_back({part.account, "", "", part.shares.value});
+    }
+    for (const policy::Pool& pool : policy.pools) {
+        if (pool.lend) {
+            settings.timing.preempt_exempt =
+                std::max(settings.timing.preempt_exempt, pool.lend->min_run.value);
+        }
+    }
+}
+
+Seconds rounded_up(Seconds duration)
+{
+    constexpr Seconds k_step = std::chrono::minutes{10};
+    return std::max(k_step, (duration + k_step - Seconds{1}) / k_step * k_step);
+}
+
+/// The time that a run's user states; nothing: none. Which of the short ones do is by their place
+/// in the trace, so that every policy meets the same people.
+std::optional<Seconds> stated_time(const TraceJob& job, std::size_t index, Declared declared)
+{
+    if (job.limit) {
+        return job.limit;
+    }
+    const bool does =
+        declared == Declared::honestly || (job.duration <= k_short_run && index * 7919 % 1000 < 14);
+    return does ? std::optional(rounded_up(job.duration)) : std::nullopt;
+}
+
+int most_gpus_on_a_node(const Machine& machine)
+{
+    int most = 1;
+    for (const Node& node : machine.nodes) {
+        most = std::max(most, node.gpus);
+    }
+    return most;
+}
+
+Job job_of(const TraceJob& traced, std::size_t index, int most_on_a_node)
+{
+    Job job;
+    job.id = index + 1;
+    job.submit = traced.submit;
+    job.duration = traced.duration;
+    job.gpus = traced.gpus;
+    job.nodes = std::max(traced.nodes, (traced.gpus + most_on_a_node - 1) / most_on_a_node);
+    job.account = !traced.account.empty() ? traced.account : traced.partition;
+    job.user = !traced.user.empty() ? traced.user : job.account;
+    return job;
+}
+
+Submission submission_of(const Job& job, std::optional<Seconds> time)
+{
+    Submission submission;
+    submission.user_name = job.user;
+    submission.account = job.account;
+    submission.min_nodes = static_cast<std::uint32_t>(job.nodes);
+    submission.tres_per_job = fmt::format("gres:gpu:{}", job.gpus);
+    if (job.nodes == 1) {
+        submission.tres_per_node = submission.tres_per_job;
+    }
+    if (time) {
+        submission.time_limit =
+            static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::minutes>(*time).count());
+    }
+    return submission;
+}
+
+/// Routes runs on a machine that has the partitions and QOS of a policy.
+class Router {
+public:
+    Router(const Rules& rules, const Machine& machine)
+        : m_rules(rules)
+    {
+        for (std::size_t i = 0; i < machine.partitions.size(); ++i) {
+            m_partitions[machine.partitions[i].name] = static_cast<int>(i);
+        }
+        for (std::size_t i = 0; i < machine.qos.size(); ++i) {
+            m_qos[machine.qos[i].name] = static_cast<int>(i);
+        }
+        for (const Rules::QueueRules& queue : rules.queues()) {
+            m_longest = std::max<Seconds>(m_longest, queue.queue->max_time.value);
+        }
+    }
+
+    /// False when the policy refuses it. A run that is longer than every queue is submitted as
+    /// what its first link needs.
+    bool route(Job& job, std::optional<Seconds> time) const
+    {
+        const Seconds asked = std::min(time.value_or(Seconds{0}), m_longest);
+        const Verdict verdict =
+            decide(m_rules, submission_of(job, time ? std::optional(asked) : std::nullopt), {});
+        if (verdict.outcome != Verdict::Outcome::accept) {
+            return false;
+        }
+        job.partitions = indexes(verdict);
+        job.qos = m_qos.at(verdict.qos);
+        job.limit = time ? asked : Seconds{std::chrono::minutes{verdict.time_limit.value_or(1)}};
+        if (job.duration > job.limit) {
+            job.chain = chain_of(job, verdict);
+        }
+        return true;
+    }
+
+private:
+    std::vector<int> indexes(const Verdict& verdict) const
+    {
+        std::vector<int> partitions;
+        for (const std::string& name : verdict.partitions) {
+            partitions.push_back(m_partitions.at(name));
+        }
+        return partitions;
+    }
+
+    std::optional<Chain> chain_of(const Job& job, const Verdict& first) const
+    {
+        const Verdict further = decide(m_rules, submission_of(job, m_longest), {});
+        if (further.outcome == Verdict::Outcome::accept) {
+            return Chain{m_longest, indexes(further), k_gap, Seconds{0}};
+        }
+        const policy::Queue& queue = *m_rules.of_partition(first.partitions.front())->queue;
+        return queue.chain
+                   ? std::optional(Chain{queue.max_time.value, job.partitions, k_gap, Seconds{0}})
+                   : std::nullopt;
+    }
+
+    const Rules& m_rules;
+    std::map<std::string, int> m_partitions;
+    std::map<std::string, int> m_qos;
+    Seconds m_longest{0};
+};
+
+/// Of a trace without users nobody can say whom a limit of a user would bind.
+void lift_user_limits(Machine& machine)
+{
+    for (Qos& qos : machine.qos) {
+        qos.gpus_per_user.reset();
+        qos.jobs_per_user.reset();
+        qos.submitted_per_user.reset();
+    }
+}
+
+} // namespace
+
+Result<Scenario> under_policy(const Rules& rules, const Trace& trace, Declared declared)
+{
+    Scenario scenario;
+    TRY_ASSIGN(const PoolNodes nodes, add_nodes(rules.policy(), scenario.machine));
+    add_queues(rules, nodes, scenario.machine);
+    add_settings(rules.policy(), scenario.machine);
+    const bool has_users = std::any_of(trace.jobs.begin(), trace.jobs.end(),
+                                       [](const TraceJob& job) { return !job.user.empty(); });
+    if (!has_users) {
+        lift_user_limits(scenario.machine);
+    }
+    const Router router(rules, scenario.machine);
+    const int most = most_gpus_on_a_node(scenario.machine);
+    for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
+        Job job = job_of(trace.jobs[i], i, most);
+        if (router.route(job, stated_time(trace.jobs[i], i, declared))) {
+            scenario.jobs.push_back(std::move(job));
+            scenario.of_trace.push_back(i);
+        } else {
+            ++scenario.refused;
+        }
+    }
+    return scenario;
+}
+
+Result<Scenario> as_plain_queue(const Rules& rules, const Trace& trace, Declared declared)
+{
+    Scenario scenario;
+    TRY(add_nodes(rules.policy(), scenario.machine));
+    Partition partition;
+    partition.name = "plain";
+    partition.max_time = k_plain_limit;
+    partition.default_time = k_plain_limit;
+    for (std::size_t i = 0; i < scenario.machine.nodes.size(); ++i) {
+        partition.nodes.push_back(static_cast<int>(i));
+    }
+    scenario.machine.partitions.push_back(std::move(partition));
+    const int most = most_gpus_on_a_node(scenario.machine);
+    for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
+        Job job = job_of(trace.jobs[i], i, most);
+        const auto time = stated_time(trace.jobs[i], i, declared);
+        job.partitions = {0};
+        job.limit = std::min(time.value_or(k_plain_limit), k_plain_limit);
+        if (job.duration > job.limit) {
+            job.chain = Chain{k_plain_limit, {0}, k_gap, Seconds{0}};
+        }
+        scenario.jobs.push_back(std::move(job));
+        scenario.of_trace.push_back(i);
+    }
+    return scenario;
+}
+
+} // namespace gpuq::sim

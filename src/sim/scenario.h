@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "policy/decide.h"
+#include "sim/job.h"
+#include "sim/machine.h"
+#include "sim/trace.h"
+
+#include <cstddef>
+#include <vector>
+
+/// A policy and a trace as the simulator takes them.
+namespace gpuq::sim {
+
+/// How people state the time of a run that is as short as `short_run`, and of a longer one.
+enum class Declared {
+    honestly, ///< everybody asks for what they need, to the next ten minutes
+    rarely,   ///< of the short ones 1.4 % do, as at UB-HPC; nobody else states any time
+};
+
+/// What is to be simulated.
+struct Scenario {
+    Machine machine;
+    std::vector<Job> jobs;
+    std::vector<std::size_t> of_trace; ///< of each job, its index in the trace
+    std::size_t refused = 0;           ///< by the policy; left out
+};
+
+/// The trace under a policy: its pools, partitions and limits, every run routed by `decide`. A run
+/// longer than its queue goes on in link after link where the policy allows chains, or did not
+/// state a time: then its further links are of the longest queue that takes them.
+/// In a trace without users, limits of a user bind nobody: whom they would is not known. Without
+/// accounts its partitions stand for them.
+/// `usage` for pools that do not say which nodes and GPUs they have.
+Result<Scenario> under_policy(const policy::Rules& rules, const Trace& trace, Declared declared);
+
+/// The same nodes as one plain queue of two days, first come, first served with backfill; what is
+/// longer goes on in links, as centres have their users do by hand.
+Result<Scenario> as_plain_queue(const policy::Rules& rules, const Trace& trace, Declared declared);
+
+} // namespace gpuq::sim

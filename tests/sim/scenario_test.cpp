@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sim/scenario.h"
+
+#include "policy/read.h"
+#include "sim/measure.h"
+#include "sim/simulate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace gpuq::sim {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const std::string k_policy =
+    "version: 1\n"
+    "pools:\n"
+    "  calib: {nodes: c1, gpus: 'k80:4'}\n"
+    "  main: {nodes: 'm[1-2]', gpus: 'k80:4'}\n"
+    "queues:\n"
+    "  short: {time: 2h, default_time: 1h, pools: calib, overflow: main, limits: {user: "
+    "{soft_gpus: 2}, job: {gpus: 4}}}\n"
+    "  long: {time: 48h, pools: main, limits: {user: {gpus: 6}}}\n";
+
+policy::Policy small_policy()
+{
+    return policy::read_policy(k_policy, "p")->policy;
+}
+
+Trace trace_of(std::vector<TraceJob> jobs)
+{
+    return {std::move(jobs), 0, 0};
+}
+
+TraceJob run(Seconds submit, Seconds duration, int gpus = 1, const std::string& user = "ada")
+{
+    TraceJob job;
+    job.submit = submit;
+    job.duration = duration;
+    job.gpus = gpus;
+    job.user = user;
+    return job;
+}
+
+std::vector<std::string> partitions_of(const Scenario& scenario, std::size_t job)
+{
+    std::vector<std::string> names;
+    for (const int index : scenario.jobs[job].partitions) {
+        names.push_back(scenario.machine.partitions[static_cast<std::size_t>(index)].name);
+    }
+    return names;
+}
+
+TEST(Scenario, RoutesEveryRunAsThePolicyDoes)
+{
+    const policy::Rules rules(small_policy());
+    const auto made =
+        under_policy(rules, trace_of({run(0s, 90min), run(0s, 3h), run(0s, 1h, 8), run(0s, 90h)}),
+                     Declared::honestly);
+    ASSERT_TRUE(made) << made.error().text;
+    EXPECT_THAT(partitions_of(*made, 0), ElementsAre("short", "short-more", "short-main"));
+    EXPECT_EQ(made->jobs[0].limit, 90min);
+    EXPECT_THAT(partitions_of(*made, 1), ElementsAre("long"));
+    EXPECT_THAT(partitions_of(*made, 2), ElementsAre("long"));
+    EXPECT_EQ(made->jobs[2].nodes, 2);
+    EXPECT_EQ(made->jobs[3].limit, 48h);
+    ASSERT_TRUE(made->jobs[3].chain);
+    EXPECT_EQ(made->jobs[3].chain->limit, 48h);
+    EXPECT_FALSE(made->jobs[0].chain);
+}
+
+TEST(Scenario, WhoStatesNoTimeBeginsShortAndGoesOnLong)
+{
+    const policy::Rules rules(small_policy());
+    const auto made =
+        under_policy(rules, trace_of({run(0s, 5h), run(0s, 10min)}), Declared::rarely);
+    ASSERT_TRUE(made);
+    // The first of a thousand is among those who do state a time only when it is short.
+    EXPECT_THAT(partitions_of(*made, 0), ElementsAre("short", "short-more", "short-main"));
+    EXPECT_EQ(made->jobs[0].limit, 1h);
+    ASSERT_TRUE(made->jobs[0].chain);
+    EXPECT_EQ(made->jobs[0].chain->limit, 48h);
+    const Course course = *simulate(made->machine, made->jobs);
+    EXPECT_EQ(course.outcomes[0].ending, Ending::completed);
+    EXPECT_EQ(course.outcomes[0].links, 2);
+}
+
+TEST(Scenario, LimitsBindInTheSimulationToo)
+{
+    const policy::Rules rules(small_policy());
+    std::vector<TraceJob> jobs(8, run(0s, 10h));
+    const auto made = under_policy(rules, trace_of(jobs), Declared::honestly);
+    const Course course = *simulate(made->machine, made->jobs);
+    int at_once = 0;
+    for (const Outcome& outcome : course.outcomes) {
+        at_once += outcome.start < 1h ? 1 : 0;
+    }
+    EXPECT_EQ(at_once, 6) << "of eight, two GPUs being idle";
+}
+
+TEST(Scenario, ASoftLimitLetsOthersInFirst)
+{
+    const policy::Rules rules(small_policy());
+    std::vector<TraceJob> jobs;
+    for (int i = 0; i < 30; ++i) {
+        jobs.push_back(run(0s, 1h, 1, "ada"));
+    }
+    jobs.push_back(run(60s, 1h, 1, "ben"));
+    const auto made = under_policy(rules, trace_of(jobs), Declared::honestly);
+    const Course course = *simulate(made->machine, made->jobs);
+    const Outcome& ben = course.outcomes.back();
+    int before = 0;
+    for (std::size_t i = 0; i < 30; ++i) {
+        before += course.outcomes[i].start < ben.start ? 1 : 0;
+    }
+    EXPECT_EQ(before, 12) << "those that found free GPUs before ben came";
+}
+
+TEST(Scenario, APlainQueueHasTheSameNodes)
+{
+    const policy::Rules rules(small_policy());
+    const auto made = as_plain_queue(rules, trace_of({run(0s, 90h)}), Declared::honestly);
+    ASSERT_TRUE(made);
+    EXPECT_EQ(made->machine.nodes.size(), 3U);
+    EXPECT_EQ(made->machine.partitions.size(), 1U);
+    EXPECT_EQ(simulate(made->machine, made->jobs)->outcomes[0].ending, Ending::completed);
+}
+
+TEST(Scenario, RefusedRunsAreCounted)
+{
+    const policy::Rules rules(small_policy());
+    const auto made =
+        under_policy(rules, trace_of({run(0s, 1h, 1), run(0s, 1h, 64)}), Declared::honestly);
+    EXPECT_EQ(made->jobs.size() + made->refused, 2U);
+}
+
+TEST(Scenario, NodesHaveToBeKnown)
+{
+    const policy::Rules rules(policy::read_policy("version: 1\npools: {a: {nodes: ALL}}\n"
+                                                  "queues: {q: {time: 1h, pools: a}}\n",
+                                                  "p")
+                                  ->policy);
+    EXPECT_THAT(under_policy(rules, {}, Declared::honestly).error().text,
+                HasSubstr("pool a has to say which nodes"));
+}
+
+} // namespace
+} // namespace gpuq::sim
