@@ -47,6 +47,30 @@ void say_ignored(const Queue& queue, SlurmRelease slurm, std::vector<Finding>& f
     }
 }
 
+/// Rules that this release of gpuq reads, and does not act upon yet.
+void say_not_built(const Policy& policy, std::vector<Finding>& findings)
+{
+    const auto warn = [&](int line, std::string text) {
+        findings.push_back({Weight::warning, line, 0, "not-built", std::move(text)});
+    };
+    for (const Pool& pool : policy.pools) {
+        if (pool.lend && pool.lend->probe) {
+            warn(pool.lend->probe->line,
+                 fmt::format("nobody asks the probe of pool {} yet: its nodes are lent whenever "
+                             "Slurm has nothing of the owner's on them",
+                             pool.name));
+        }
+    }
+    for (const Queue& queue : policy.queues) {
+        if (queue.chain) {
+            warn(queue.chain->line,
+                 fmt::format("gpuq run does not read the chain of queue {} yet: links and budgets "
+                             "are those of its own options",
+                             queue.name));
+        }
+    }
+}
+
 /// PreemptExemptTime is one for the whole cluster (slurm.conf(5)).
 void say_rounded(const Policy& policy, std::vector<Finding>& findings)
 {
@@ -122,6 +146,7 @@ std::vector<Finding> consequences(const Policy& policy, SlurmRelease slurm)
         }
     }
     say_rounded(policy, findings);
+    say_not_built(policy, findings);
     for (const Pool& pool : policy.pools) {
         say_return(pool, findings);
     }
