@@ -70,8 +70,9 @@ Result<void> keep_policy(const Places& places, const Wishes& wishes)
         return {};
     }
     TRY(make_dir(places.policy_dir(), 0755));
-    TRY(write_file(places.policy_yaml(), *wishes.policy, 0644));
-    return write_file(places.policy_conf(), k_no_policy_yet, 0644);
+    // The mark first: a crash in between makes the old policy again, not the new one half.
+    TRY(write_file(places.policy_conf(), k_no_policy_yet, 0644));
+    return write_file(places.policy_yaml(), *wishes.policy, 0644);
 }
 
 /// Of one node.
