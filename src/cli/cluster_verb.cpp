@@ -105,9 +105,8 @@ Result<int> up(const Invocation& invocation, const std::string& dir)
 {
     TRY_ASSIGN(Wishes asked, wishes(invocation.options));
     if (const auto path = invocation.options.value("policy")) {
-        TRY(load_valid_policy(invocation.doors, *path));
-        TRY_ASSIGN(const TextFile file, invocation.doors.text_file(*path, policy::k_most_bytes));
-        asked.policy = file.text;
+        TRY_ASSIGN(LoadedPolicy loaded, load_valid_policy(invocation.doors, *path));
+        asked.policy = std::move(loaded.text);
     }
     TRY_ASSIGN(const embedded::UpReport report, embedded::up(dir, asked));
     const embedded::ClusterSpec& spec = report.state.spec;

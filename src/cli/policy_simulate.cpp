@@ -3,6 +3,7 @@
 
 #include "cli/policy_file.h"
 #include "cli/table_output.h"
+#include "core/sanitise.h"
 #include "report/words.h"
 #include "sim/scenario.h"
 #include "sim/simulate.h"
@@ -116,7 +117,8 @@ report::Table simulation_table(const std::vector<Simulated>& all)
     report::Table table;
     table.columns.push_back({"what", ""});
     for (const Simulated& one : all) {
-        table.columns.push_back({one.name, one.name, report::Column::Align::right});
+        const std::string title = sanitised(one.name); // a file's name can be anything
+        table.columns.push_back({title, title, report::Column::Align::right});
     }
     for (const Row& row : rows()) {
         std::vector<report::Cell> cells{row.title};
