@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <functional>
 
 namespace gpuq::cli {
@@ -101,13 +102,19 @@ Result<Simulated> simulated(const std::string& name, Result<sim::Scenario> made)
     return Simulated{name, sim::measure(scenario.machine, scenario.jobs, course), scenario.refused};
 }
 
-Result<Declared> declared_in(const Options& options)
+Result<sim::People> people_in(const Options& options)
 {
     const std::string word = options.value("declared").value_or("honestly");
     if (word != "honestly" && word != "rarely") {
         return fail(Error::Kind::usage, "--declared: honestly or rarely");
     }
-    return word == "honestly" ? Declared::honestly : Declared::rarely;
+    const std::string part = options.value("checkpointed").value_or("0");
+    int percent = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), percent);
+    if (error != std::errc{} || end != part.data() + part.size() || percent < 0 || percent > 100) {
+        return fail(Error::Kind::usage, "--checkpointed: a number from 0 to 100");
+    }
+    return sim::People{word == "honestly" ? Declared::honestly : Declared::rarely, percent};
 }
 
 } // namespace
@@ -147,7 +154,7 @@ Result<int> policy_simulate(Invocation& invocation)
         return fail(Error::Kind::usage,
                     "simulate needs --trace FILE: jobs as CSV, SWF or what sacct -P prints");
     }
-    TRY_ASSIGN(const Declared declared, declared_in(options));
+    TRY_ASSIGN(const sim::People people, people_in(options));
     TRY_ASSIGN(const auto path, named_policy(invocation));
     TRY_ASSIGN(const LoadedPolicy loaded, load_valid_policy(invocation.doors, path));
     TRY_ASSIGN(const sim::Trace trace, sim::read_trace(*file));
@@ -157,14 +164,14 @@ Result<int> policy_simulate(Invocation& invocation)
         TRY_ASSIGN(const LoadedPolicy before, load_valid_policy(invocation.doors, *other));
         TRY_ASSIGN(Simulated one,
                    simulated(before.path, sim::under_policy(policy::Rules(before.reading.policy),
-                                                            trace, declared)));
+                                                            trace, people)));
         all.push_back(std::move(one));
     } else {
         TRY_ASSIGN(Simulated one,
-                   simulated("plain queue", sim::as_plain_queue(rules, trace, declared)));
+                   simulated("plain queue", sim::as_plain_queue(rules, trace, people)));
         all.push_back(std::move(one));
     }
-    TRY_ASSIGN(Simulated one, simulated(loaded.path, sim::under_policy(rules, trace, declared)));
+    TRY_ASSIGN(Simulated one, simulated(loaded.path, sim::under_policy(rules, trace, people)));
     all.push_back(std::move(one));
     if (invocation.globals.json) {
         TRY(print_text(report::json_document(simulation_document(all, *file))));

@@ -40,6 +40,7 @@ constexpr std::array k_options = {
     Option{0, "trace", "FILE", "simulate: these jobs, as CSV, SWF or of sacct -P; packed or not"},
     Option{0, "against", "FILE", "simulate: compare with this policy; otherwise a plain queue"},
     Option{0, "declared", "HOW", "simulate: people state times honestly, or rarely"},
+    Option{0, "checkpointed", "PERCENT", "simulate: of longer runs, so many resume when sent away"},
 };
 
 Result<SlurmRelease> release_in(const std::string& text)

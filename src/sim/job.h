@@ -12,7 +12,8 @@ namespace gpuq::sim {
 
 /// How a run goes on that needs more than one job's time: the further links.
 struct Chain {
-    Seconds limit{0};            ///< of each further link
+    Seconds limit{0}; ///< of each further link
+    Seconds asked{0}; ///< for the whole run: no link asks for more than is left; 0: not said
     std::vector<int> partitions; ///< of each further link, in order
     Seconds gap{0};              ///< from a link's end until the next is eligible
     Seconds lost{0}; ///< work that each end costs: since the last checkpoint, and loading it

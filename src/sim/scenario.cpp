@@ -20,6 +20,8 @@ using policy::Verdict;
 constexpr Seconds k_plain_limit = std::chrono::hours{48};
 constexpr Seconds k_short_run = std::chrono::hours{2};
 constexpr Seconds k_gap{2}; ///< between two links; measured by tests/bench/chain
+constexpr Seconds k_start{
+    60}; ///< a program needs to be where it was: it starts, reads a checkpoint
 
 /// Indexes of a pool's nodes.
 using PoolNodes = std::map<std::string, std::vector<int>>;
@@ -134,6 +136,13 @@ std::optional<Seconds> stated_time(const TraceJob& job, std::size_t index, Decla
     return does ? std::optional(rounded_up(job.duration)) : std::nullopt;
 }
 
+/// Whether a run that fits one job goes on from a checkpoint; by its place, as above.
+bool goes_on(const TraceJob& job, std::size_t index, const People& people)
+{
+    return job.duration > k_short_run &&
+           static_cast<int>(index * 6007 % 100) < people.checkpointed_percent;
+}
+
 int most_gpus_on_a_node(const Machine& machine)
 {
     int most = 1;
@@ -191,8 +200,8 @@ public:
     }
 
     /// False when the policy refuses it. A run that is longer than every queue is submitted as
-    /// what its first link needs.
-    bool route(Job& job, std::optional<Seconds> time) const
+    /// what its first link needs. One that `goes_on` is a chain even where it fits one link.
+    bool route(Job& job, std::optional<Seconds> time, bool goes_on) const
     {
         const Seconds asked = std::min(time.value_or(Seconds{0}), m_longest);
         const Verdict verdict =
@@ -203,8 +212,8 @@ public:
         job.partitions = indexes(verdict);
         job.qos = m_qos.at(verdict.qos);
         job.limit = time ? asked : Seconds{std::chrono::minutes{verdict.time_limit.value_or(1)}};
-        if (job.duration > job.limit) {
-            job.chain = chain_of(job, verdict);
+        if (job.duration > job.limit || goes_on) {
+            job.chain = chain_of(job, verdict, time.value_or(Seconds{0}));
         }
         return true;
     }
@@ -219,16 +228,16 @@ private:
         return partitions;
     }
 
-    std::optional<Chain> chain_of(const Job& job, const Verdict& first) const
+    std::optional<Chain> chain_of(const Job& job, const Verdict& first, Seconds asked) const
     {
         const Verdict further = decide(m_rules, submission_of(job, m_longest), {});
         if (further.outcome == Verdict::Outcome::accept) {
-            return Chain{m_longest, indexes(further), k_gap, Seconds{0}};
+            return Chain{m_longest, asked, indexes(further), k_gap, k_start};
         }
         const policy::Queue& queue = *m_rules.of_partition(first.partitions.front())->queue;
-        return queue.chain
-                   ? std::optional(Chain{queue.max_time.value, job.partitions, k_gap, Seconds{0}})
-                   : std::nullopt;
+        return queue.chain ? std::optional(
+                                 Chain{queue.max_time.value, asked, job.partitions, k_gap, k_start})
+                           : std::nullopt;
     }
 
     const Rules& m_rules;
@@ -249,7 +258,7 @@ void lift_user_limits(Machine& machine)
 
 } // namespace
 
-Result<Scenario> under_policy(const Rules& rules, const Trace& trace, Declared declared)
+Result<Scenario> under_policy(const Rules& rules, const Trace& trace, const People& people)
 {
     Scenario scenario;
     TRY_ASSIGN(const PoolNodes nodes, add_nodes(rules.policy(), scenario.machine));
@@ -264,7 +273,8 @@ Result<Scenario> under_policy(const Rules& rules, const Trace& trace, Declared d
     const int most = most_gpus_on_a_node(scenario.machine);
     for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
         Job job = job_of(trace.jobs[i], i, most);
-        if (router.route(job, stated_time(trace.jobs[i], i, declared))) {
+        if (router.route(job, stated_time(trace.jobs[i], i, people.declared),
+                         goes_on(trace.jobs[i], i, people))) {
             scenario.jobs.push_back(std::move(job));
             scenario.of_trace.push_back(i);
         } else {
@@ -274,7 +284,7 @@ Result<Scenario> under_policy(const Rules& rules, const Trace& trace, Declared d
     return scenario;
 }
 
-Result<Scenario> as_plain_queue(const Rules& rules, const Trace& trace, Declared declared)
+Result<Scenario> as_plain_queue(const Rules& rules, const Trace& trace, const People& people)
 {
     Scenario scenario;
     TRY(add_nodes(rules.policy(), scenario.machine));
@@ -289,11 +299,11 @@ Result<Scenario> as_plain_queue(const Rules& rules, const Trace& trace, Declared
     const int most = most_gpus_on_a_node(scenario.machine);
     for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
         Job job = job_of(trace.jobs[i], i, most);
-        const auto time = stated_time(trace.jobs[i], i, declared);
+        const auto time = stated_time(trace.jobs[i], i, people.declared);
         job.partitions = {0};
         job.limit = std::min(time.value_or(k_plain_limit), k_plain_limit);
         if (job.duration > job.limit) {
-            job.chain = Chain{k_plain_limit, {0}, k_gap, Seconds{0}};
+            job.chain = Chain{k_plain_limit, time.value_or(Seconds{0}), {0}, k_gap, k_start};
         }
         scenario.jobs.push_back(std::move(job));
         scenario.of_trace.push_back(i);

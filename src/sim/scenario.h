@@ -18,6 +18,14 @@ enum class Declared {
     rarely,   ///< of the short ones 1.4 % do, as at UB-HPC; nobody else states any time
 };
 
+/// What people do.
+struct People {
+    Declared declared = Declared::honestly;
+    /// Of the runs longer than `short_run` that fit one job, so many go on from a checkpoint when
+    /// they have to leave; the others begin again. Longer ones always go on.
+    int checkpointed_percent = 0;
+};
+
 /// What is to be simulated.
 struct Scenario {
     Machine machine;
@@ -32,10 +40,11 @@ struct Scenario {
 /// In a trace without users, limits of a user bind nobody: whom they would is not known. Without
 /// accounts its partitions stand for them.
 /// `usage` for pools that do not say which nodes and GPUs they have.
-Result<Scenario> under_policy(const policy::Rules& rules, const Trace& trace, Declared declared);
+Result<Scenario> under_policy(const policy::Rules& rules, const Trace& trace, const People& people);
 
 /// The same nodes as one plain queue of two days, first come, first served with backfill; what is
 /// longer goes on in links, as centres have their users do by hand.
-Result<Scenario> as_plain_queue(const policy::Rules& rules, const Trace& trace, Declared declared);
+Result<Scenario> as_plain_queue(const policy::Rules& rules, const Trace& trace,
+                                const People& people);
 
 } // namespace gpuq::sim

@@ -171,6 +171,15 @@ std::optional<std::uint32_t> World::end(std::uint32_t index)
     return link.cut ? next_after(index) : std::nullopt;
 }
 
+/// What a further link asks for after so much of the work is done.
+Seconds limit_of_link(const Chain& chain, Seconds done)
+{
+    constexpr Seconds k_least = std::chrono::minutes{10};
+    return chain.asked.count() == 0
+               ? chain.limit
+               : std::clamp(chain.asked - done, std::min(k_least, chain.limit), chain.limit);
+}
+
 /// How a run goes on whose link was ended before its work was done.
 std::optional<std::uint32_t> World::next_after(std::uint32_t index)
 {
@@ -187,7 +196,7 @@ std::optional<std::uint32_t> World::next_after(std::uint32_t index)
         next.work = std::min(last.work, last.work - ran + job.chain->lost);
         next.eligible = last.finish + job.chain->gap;
         next.partitions = &job.chain->partitions;
-        next.claim.limit = job.chain->limit;
+        next.claim.limit = limit_of_link(*job.chain, job.duration - next.work);
         return add(std::move(next));
     }
     if (last.preempted && machine.partitions[at(last.partition)].preempt == Preempt::requeue) {

@@ -245,7 +245,7 @@ std::vector<Job> jobs_of(const Setup& setup, const Trace& trace)
                                    : setup.partitions.empty() ? cut(from.partition, '+')
                                                               : setup.partitions);
         if (setup.chain_limit > Seconds{0} && !brief) {
-            job.chain = Chain{setup.chain_limit, job.partitions, Seconds{0}, Seconds{0}};
+            job.chain = Chain{.limit = setup.chain_limit, .partitions = job.partitions};
         }
         jobs.push_back(std::move(job));
     }

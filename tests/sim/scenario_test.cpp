@@ -8,6 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace gpuq::sim {
 namespace {
 
@@ -57,9 +59,8 @@ std::vector<std::string> partitions_of(const Scenario& scenario, std::size_t job
 TEST(Scenario, RoutesEveryRunAsThePolicyDoes)
 {
     const policy::Rules rules(small_policy());
-    const auto made =
-        under_policy(rules, trace_of({run(0s, 90min), run(0s, 3h), run(0s, 1h, 8), run(0s, 90h)}),
-                     Declared::honestly);
+    const auto made = under_policy(
+        rules, trace_of({run(0s, 90min), run(0s, 3h), run(0s, 1h, 8), run(0s, 90h)}), People{});
     ASSERT_TRUE(made) << made.error().text;
     EXPECT_THAT(partitions_of(*made, 0), ElementsAre("short", "short-more", "short-main"));
     EXPECT_EQ(made->jobs[0].limit, 90min);
@@ -69,14 +70,29 @@ TEST(Scenario, RoutesEveryRunAsThePolicyDoes)
     EXPECT_EQ(made->jobs[3].limit, 48h);
     ASSERT_TRUE(made->jobs[3].chain);
     EXPECT_EQ(made->jobs[3].chain->limit, 48h);
+    EXPECT_EQ(made->jobs[3].chain->asked, 90h);
     EXPECT_FALSE(made->jobs[0].chain);
+    EXPECT_FALSE(made->jobs[1].chain) << "it fits, and nothing says that it can be resumed";
+}
+
+TEST(Scenario, CheckpointedRunsGoOn)
+{
+    const policy::Rules rules(small_policy());
+    std::vector<TraceJob> jobs(100, run(0s, 3h));
+    jobs.push_back(run(0s, 1h));
+    for (const int percent : {0, 30, 100}) {
+        const auto made = under_policy(rules, trace_of(jobs), People{Declared::honestly, percent});
+        const auto chains = std::count_if(made->jobs.begin(), made->jobs.end(),
+                                          [](const Job& job) { return job.chain.has_value(); });
+        EXPECT_EQ(chains, percent) << "of the hundred; a short run just begins again";
+    }
 }
 
 TEST(Scenario, WhoStatesNoTimeBeginsShortAndGoesOnLong)
 {
     const policy::Rules rules(small_policy());
     const auto made =
-        under_policy(rules, trace_of({run(0s, 5h), run(0s, 10min)}), Declared::rarely);
+        under_policy(rules, trace_of({run(0s, 5h), run(0s, 10min)}), People{Declared::rarely});
     ASSERT_TRUE(made);
     // The first of a thousand is among those who do state a time only when it is short.
     EXPECT_THAT(partitions_of(*made, 0), ElementsAre("short", "short-more", "short-main"));
@@ -92,7 +108,7 @@ TEST(Scenario, LimitsBindInTheSimulationToo)
 {
     const policy::Rules rules(small_policy());
     std::vector<TraceJob> jobs(8, run(0s, 10h));
-    const auto made = under_policy(rules, trace_of(jobs), Declared::honestly);
+    const auto made = under_policy(rules, trace_of(jobs), People{});
     const Course course = *simulate(made->machine, made->jobs);
     int at_once = 0;
     for (const Outcome& outcome : course.outcomes) {
@@ -109,7 +125,7 @@ TEST(Scenario, ASoftLimitLetsOthersInFirst)
         jobs.push_back(run(0s, 1h, 1, "ada"));
     }
     jobs.push_back(run(60s, 1h, 1, "ben"));
-    const auto made = under_policy(rules, trace_of(jobs), Declared::honestly);
+    const auto made = under_policy(rules, trace_of(jobs), People{});
     const Course course = *simulate(made->machine, made->jobs);
     const Outcome& ben = course.outcomes.back();
     int before = 0;
@@ -122,7 +138,7 @@ TEST(Scenario, ASoftLimitLetsOthersInFirst)
 TEST(Scenario, APlainQueueHasTheSameNodes)
 {
     const policy::Rules rules(small_policy());
-    const auto made = as_plain_queue(rules, trace_of({run(0s, 90h)}), Declared::honestly);
+    const auto made = as_plain_queue(rules, trace_of({run(0s, 90h)}), People{});
     ASSERT_TRUE(made);
     EXPECT_EQ(made->machine.nodes.size(), 3U);
     EXPECT_EQ(made->machine.partitions.size(), 1U);
@@ -132,8 +148,7 @@ TEST(Scenario, APlainQueueHasTheSameNodes)
 TEST(Scenario, RefusedRunsAreCounted)
 {
     const policy::Rules rules(small_policy());
-    const auto made =
-        under_policy(rules, trace_of({run(0s, 1h, 1), run(0s, 1h, 64)}), Declared::honestly);
+    const auto made = under_policy(rules, trace_of({run(0s, 1h, 1), run(0s, 1h, 64)}), People{});
     EXPECT_EQ(made->jobs.size() + made->refused, 2U);
 }
 
@@ -143,7 +158,7 @@ TEST(Scenario, NodesHaveToBeKnown)
                                                   "queues: {q: {time: 1h, pools: a}}\n",
                                                   "p")
                                   ->policy);
-    EXPECT_THAT(under_policy(rules, {}, Declared::honestly).error().text,
+    EXPECT_THAT(under_policy(rules, {}, People{}).error().text,
                 HasSubstr("pool a has to say which nodes"));
 }
 

@@ -93,6 +93,19 @@ TEST(Simulate, GoesOnAsFurtherLinks)
     EXPECT_EQ(course.pieces[1].eligible, 310s);
 }
 
+TEST(Simulate, AsksForNoMoreThanIsLeft)
+{
+    Machine machine = one_partition(1, 1);
+    machine.reservations = {{.nodes = {0}, .start = 1600s, .end = 9000s}};
+    Job run = job(1, 0s, 1000s, 1);
+    run.limit = 300s;
+    run.chain = Chain{.limit = 5000s, .asked = 1500s, .partitions = {0}};
+    // 1200 s are left: they fit before the reservation, 5000 s do not.
+    EXPECT_EQ(course_of(machine, {run}).outcomes[0].end, 1000s);
+    run.chain->asked = 0s;
+    EXPECT_GT(course_of(machine, {run}).outcomes[0].end, 9000s);
+}
+
 TEST(Simulate, RefusesWhatNoPartitionMayRun)
 {
     Job huge = job(1, 0s, 100s, 9);
