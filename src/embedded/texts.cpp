@@ -139,7 +139,8 @@ std::string slurm_conf(const ClusterSpec& spec, const Ports& ports, const Places
         "AccountingStorageTRES={tres}\n"
         "AccountingStoreFlags=job_comment\n",
         fmt::arg("name", spec.name),
-        fmt::arg("scheduler", spec.policy ? ",bf_continue,bf_one_resv_per_job" : ""),
+        fmt::arg("scheduler",
+                 spec.policy ? ",bf_continue,bf_one_resv_per_job,preempt_youngest_first" : ""),
         fmt::arg("tres", accounted(spec)),
         fmt::arg("clients", clients == ClientsListen::on_loopback
                                 ? "CommunicationParameters=NoInAddrAny,NoCtldInAddrAny\n"

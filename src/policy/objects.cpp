@@ -73,7 +73,7 @@ void add_requirements(const Policy& policy, std::vector<Object>& objects)
     need("AccountingStorageEnforce", "associations,limits,qos,safe");
     need("AccountingStorageTRES", accounted(policy));
     need("JobSubmitPlugins", "lua");
-    need("SchedulerParameters", "bf_continue,bf_one_resv_per_job");
+    need("SchedulerParameters", "bf_continue,bf_one_resv_per_job,preempt_youngest_first");
 }
 
 /// `GRES/gpu:k80=0.25,GRES/gpu:p100=0.6`; all alike: `GRES/gpu=1`.

@@ -29,7 +29,7 @@ protected:
         m_doors.ruler.site_settings = {{"AccountingStorageEnforce", "associations,limits,qos,safe"},
                                        {"AccountingStorageTRES", "gres/gpu"},
                                        {"JobSubmitPlugins", "lua"},
-                                       {"SchedulerParameters", "bf_continue,bf_one_resv_per_job"}};
+                                       {"SchedulerParameters", "bf_continue,bf_one_resv_per_job,preempt_youngest_first"}};
         m_doors.ruler.settings = m_doors.ruler.site_settings;
     }
 

@@ -106,7 +106,7 @@ TEST(SlurmConf, UnderAPolicyHasWhatThatRequiresAndIncludesTheRest)
     EXPECT_THAT(text, HasSubstr("JobSubmitPlugins=lua\n"));
     EXPECT_THAT(text, HasSubstr("AccountingStorageEnforce=associations,limits,qos,safe\n"));
     EXPECT_THAT(text, HasSubstr("AccountingStorageTRES=gres/gpu,gres/gpu:k80,gres/gpu:v100\n"));
-    EXPECT_THAT(text, HasSubstr("bf_one_resv_per_job\n"));
+    EXPECT_THAT(text, HasSubstr("bf_one_resv_per_job,preempt_youngest_first\n"));
     EXPECT_THAT(text, HasSubstr("include " + k_places.policy_conf() + "\n"));
     EXPECT_THAT(text, Not(HasSubstr("PartitionName")));
 }

@@ -63,7 +63,7 @@ fakes::FakeAdmin a_centre()
         {"AccountingStorageEnforce", "associations,limits,qos,safe"},
         {"AccountingStorageTRES", "cpu,mem,gres/gpu,gres/gpu:k80,gres/gpu:p100,gres/gpu:v100"},
         {"JobSubmitPlugins", "lua"},
-        {"SchedulerParameters", "bf_continue,bf_one_resv_per_job,bf_window=2880"}};
+        {"SchedulerParameters", "bf_continue,bf_one_resv_per_job,preempt_youngest_first,bf_window=2880"}};
     admin.settings = admin.site_settings;
     return admin;
 }

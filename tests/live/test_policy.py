@@ -76,7 +76,7 @@ def ruled(people, request):
 
 
 def running_policy(policy, lines=("KillWait=5", "SchedulerParameters=batch_sched_delay=0,bf_interval=2,"
-                                  "bf_continue,bf_one_resv_per_job,default_queue_depth=1000")):
+                                  "bf_continue,bf_one_resv_per_job,preempt_youngest_first,default_queue_depth=1000")):
     return running_cluster(gpus=None, nodes=None, model=None, lines=lines, options=("--policy", policy))
 
 

@@ -188,7 +188,8 @@ TEST(DecideChange, AJobMayChangeItsQueueAndNotLeaveThePolicy)
 
 TEST(Decide, TheFilesOwnTestsHold)
 {
-    for (const char* name : {"minimal.yaml", "workstation.yaml", "criann.yaml", "teaching.yaml"}) {
+    for (const char* name :
+         {"minimal.yaml", "workstation.yaml", "criann.yaml", "centre.yaml", "teaching.yaml"}) {
         std::ifstream file(std::string(GPUQ_POLICIES_DIR) + "/" + name);
         std::ostringstream text;
         text << file.rdbuf();
