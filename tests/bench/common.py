@@ -57,15 +57,15 @@ def gpuq():
     raise CannotMeasure("no gpuq: build it (cmake --preset release && cmake --build --preset release) or set GPUQ")
 
 
-def simulator():
-    """sim_replay, optimised, from a build folder of the benches' own."""
+def built(program):
+    """A program of the tests, optimised, from a build folder of the benches' own."""
     folder = ROOT / "build" / "bench"
     for words in (["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"],
-                  ["cmake", "--build", folder, "--target", "sim_replay"]):
+                  ["cmake", "--build", folder, "--target", program]):
         done = subprocess.run(list(map(str, words)), capture_output=True, text=True)
         if done.returncode != 0:
             raise CannotMeasure(f"`{' '.join(map(str, words))}`: {done.stdout[-500:]}{done.stderr[-500:]}")
-    return folder / "bin" / "sim_replay"
+    return folder / "bin" / program
 
 
 def wait_for(condition, what, seconds=60):

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "policy/decide.h"
+
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace gpuq::policy {
+
+/// Jobs at random: mostly ones that people send, some that nobody sane does.
+class RandomJobs {
+    using Words = std::vector<std::string>;
+
+public:
+    RandomJobs(const Rules& rules, unsigned seed)
+        : m_random(seed)
+    {
+        for (const auto& queue : rules.queues()) {
+            for (const Door& door : queue.doors) {
+                m_partitions.push_back(door.partition);
+            }
+            m_qos.push_back(queue.qos);
+        }
+        for (const GpuModel& model : rules.policy().gpus) {
+            m_models.push_back(model.name);
+        }
+        for (const Course& course : rules.policy().courses) {
+            m_courses.push_back(course.name);
+        }
+    }
+
+    Submission job()
+    {
+        Submission job;
+        job.user_name = pick({"alice", "lena", "student1", ""});
+        job.account = pick({"physics", "lab", "visu", "course-dl", "ml-course", "staff", ""});
+        if (one_in(3)) {
+            job.partition = list(m_partitions);
+        }
+        if (one_in(10)) {
+            job.qos = one_in(2) ? pick(m_qos) : "normal";
+        }
+        if (one_in(20)) {
+            job.reservation = "other";
+        }
+        job.time_limit =
+            number({0, 1, 30, 60, 61, 120, 121, 720, 721, 1440, 2880, 2881, k_unlimited});
+        job.min_nodes = number({0, 1, 2, 3, 5, 16, 1000});
+        job.num_tasks = number({0, 1, 4, 7, 128, 4000000000});
+        job.ntasks_per_node = number({0, 1, 2, 8});
+        job.sockets_per_node = number({0, 1, 2});
+        for (std::string* tres :
+             {&job.tres_per_job, &job.tres_per_node, &job.tres_per_task, &job.tres_per_socket}) {
+            if (one_in(3)) {
+                *tres = this->tres();
+            }
+        }
+        return job;
+    }
+
+    Words courses_on() { return m_courses.empty() || one_in(2) ? Words{} : Words{pick(m_courses)}; }
+    bool one_in(unsigned many) { return m_random() % many == 0; }
+
+private:
+    std::string pick(const Words& words)
+    {
+        return words.empty() ? "none" : words[m_random() % words.size()];
+    }
+
+    std::optional<std::uint32_t> number(const std::vector<std::uint32_t>& numbers)
+    {
+        return one_in(2) ? std::nullopt : std::optional(numbers[m_random() % numbers.size()]);
+    }
+
+    std::string list(const Words& names)
+    {
+        std::string text =
+            one_in(15) ? pick({"cpu", "", "calibration ", "Calibration"}) : pick(names);
+        while (one_in(3)) {
+            text += "," + (one_in(8) ? pick({"cpu", ""}) : pick(names));
+        }
+        return text;
+    }
+
+    std::string tres()
+    {
+        std::string text;
+        do {
+            const std::string model =
+                one_in(2) ? ""
+                          : (one_in(6) ? pick({"a100", "x y", "", "3g.20gb"}) : pick(m_models));
+            const std::string separator = one_in(8) ? "=" : ":";
+            text += text.empty() ? "" : ",";
+            text += pick({"gres:", "gres:", "gres/", "", "GRES:"});
+            text += pick({"gpu", "gpu", "gpu", "gpu", "shard", "gpus"});
+            text += model.empty() ? "" : ":" + model;
+            text += one_in(5) ? ""
+                              : separator + pick({"1", "2", "4", "5", "8", "0", "16", "1k",
+                                                  "999999999999", "-1", "x", "", "2:3"});
+        } while (one_in(4));
+        return text;
+    }
+
+    std::mt19937 m_random;
+    Words m_partitions, m_qos, m_models, m_courses;
+};
+
+} // namespace gpuq::policy
