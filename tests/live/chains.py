@@ -86,6 +86,18 @@ class Chain:
         return parts
 
 
+def assert_nothing_lost(chain, steps, every):
+    """No link computes again more than one interval and what a save takes, and each begins at a checkpoint."""
+    parts = chain.assert_unbroken(steps)
+    best = 0
+    for part in parts:
+        # Of what was computed, one interval and what a save takes (5 steps) may have to be done again.
+        assert part["resumed"] >= best - every - 5, (part["line"], part["resumed"], best)
+        assert part["resumed"] % every == 0 or part["resumed"] == steps
+        best = max([best, *part["steps"]])
+    return parts
+
+
 def start(person, name, options, *words):
     """Detached, in a folder of its own."""
     folder = pathlib.Path(person.home) / name

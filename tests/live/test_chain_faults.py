@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from chains import UNAWARE, start, trainer
+from chains import UNAWARE, assert_nothing_lost, start, trainer
 from conftest import Person, is_running, short_folder, wait_for
 from faults import of_soak, parent_of
 
@@ -67,17 +67,6 @@ def kill_now_and_then(chain, seed, kinds, done):
             print(f"{chain.folder.name}: killed {kind} {pid}")
 
 
-def assert_nothing_lost(chain, steps):
-    parts = chain.assert_unbroken(steps)
-    best = 0
-    for part in parts:
-        # Of what was computed, one interval and what a save takes (5 steps) may have to be done again.
-        assert part["resumed"] >= best - EVERY - 5, (part["line"], part["resumed"], best)
-        assert part["resumed"] % EVERY == 0 or part["resumed"] == steps
-        best = max([best, *part["steps"]])
-    return parts
-
-
 def test_parts_are_killed_at_random_moments(home, cluster):
     """A seed that fails is printed: GPUQ_SEED repeats it."""
     print(f"seed {SEED}")
@@ -101,7 +90,7 @@ def test_parts_are_killed_at_random_moments(home, cluster):
     for chain in chains:
         show = chain.show()
         if show["exit"] == 0:
-            assert_nothing_lost(chain, STEPS)
+            assert_nothing_lost(chain, STEPS, EVERY)
         else: # more crashes than it may have
             assert KILLS > 3 and show["cause"] in ("crashed", "finished"), show
     wait_for(lambda: not cluster.slurm("squeue", "-h", "-t", "PD,R"), 10, "an empty queue")
@@ -119,7 +108,7 @@ def test_a_node_that_fails(home, cluster):
         assert other != node
         assert chain.ended(1)["cause"] == "node_failed"
         wait_for(lambda: chain.show()["state"] == "ended", 90, "its end")
-        parts = assert_nothing_lost(chain, STEPS)
+        parts = assert_nothing_lost(chain, STEPS, EVERY)
         assert parts[1]["line"] == "link 2 cause node"
     finally:
         cluster.slurm("scontrol", "update", f"NodeName={node}", "State=RESUME", check=False)
@@ -137,7 +126,7 @@ def test_a_slurmd_that_is_killed(home, cluster):
             chain.ended(link)
         cluster.repair()
     wait_for(lambda: chain.show()["state"] == "ended", 120, "its end")
-    assert_nothing_lost(chain, STEPS)
+    assert_nothing_lost(chain, STEPS, EVERY)
 
 
 def test_preemption_lets_it_save_and_go_on(home, cluster):
