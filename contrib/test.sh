@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Everything that has to be true: installs packages, builds preset dev, checks style, runs every
-# test: unit and contract tests, then the examples and the live suite on real Slurm clusters of its own.
+# test: unit and contract tests, fuzz targets, then the examples and the live suite on real Slurm clusters of its own.
 # The full lengths and counts are in contrib/soak.sh.
 # usage: contrib/test.sh [PYTEST-OPTION...]   (for the live suite, e.g. -k stale)
 set -Eeuo pipefail
@@ -22,6 +22,9 @@ contrib/lint.sh build/dev
 failed=()
 step "running unit and contract tests"
 ctest --preset dev --label-exclude live --parallel "$jobs" || failed+=("unit")
+
+step "fuzzing, a minute each"
+contrib/fuzz.sh 60 || failed+=("fuzz")
 
 step "running the live suite on real clusters"
 # Most of a live test is waiting: one more than there are cores.

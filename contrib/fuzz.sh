@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Gives the readers of policies and traces what libFuzzer thinks of, from sound files on, side by side. What it finds
+# lies in build/fuzz/found and is tried first the next time; what it learns in build/fuzz/corpus.
+# usage: contrib/fuzz.sh [SECONDS]     for each target; 60 unless told
+set -Eeuo pipefail
+cd "$(dirname "$0")/.."
+. contrib/common.sh
+seconds=${1:-60}
+case $seconds in '' | *[!0-9]*) fail "usage: contrib/fuzz.sh [SECONDS]" ;; esac
+
+step "building the fuzz targets"
+cmake --preset fuzz >/dev/null
+cmake --build --preset fuzz --parallel "$(nproc)"
+
+here=build/fuzz
+mkdir -p $here/corpus/{policy,trace} $here/found/{policy,trace} $here/seeds
+cp policies/*.yaml tests/fuzz/seeds-policy/* $here/corpus/policy/
+zcat contrib/traces/*.csv.gz | sed -n 1,20p >$here/corpus/trace/philly.csv
+cp tests/fuzz/seeds-trace/* $here/corpus/trace/
+
+# Names of keys and columns: by chance alone they are seldom met.
+words() {
+    grep -oE '[a-z_]{3,}' "$@" | sort -u | sed 's/.*/"&"/'
+}
+words -h policies/*.yaml >$here/policy.dict
+words -h $here/corpus/trace/* >$here/trace.dict
+
+pids=()
+for target in policy trace; do
+    step "fuzzing: $target, $seconds s"
+    $here/bin/fuzz_$target -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=65536 \
+        -dict=$here/$target.dict -artifact_prefix=$here/found/$target/ -print_final_stats=1 -verbosity=0 \
+        $here/corpus/$target $here/found/$target >$here/$target.log 2>&1 &
+    pids+=($!)
+done
+status=0
+for target in policy trace; do
+    if wait "${pids[0]}"; then
+        step "$target: $(sed -n 's/stat::number_of_executed_units: *//p' $here/$target.log) texts, nothing found"
+    else
+        status=1
+        tail -40 $here/$target.log >&2
+        step "$target: found something, in $here/found/$target"
+    fi
+    pids=("${pids[@]:1}")
+done
+exit $status
