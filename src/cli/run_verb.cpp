@@ -2,6 +2,7 @@
 #include "cli/run_verb.h"
 
 #include "cli/follow.h"
+#include "cli/policy_in_force.h"
 #include "cli/run_options.h"
 #include "cli/say.h"
 #include "cli/signals.h"
@@ -20,6 +21,8 @@
 #include "runs/what_helps.h"
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include <poll.h>
 #include <unistd.h>
@@ -144,6 +147,12 @@ private:
         TRY_ASSIGN(Surroundings here, surroundings(m_doors));
         if (needs_nodes(m_options.asked)) {
             TRY_ASSIGN(here.nodes, m_cluster->nodes());
+        }
+        const auto ruled = [](const Partition& queue) { return queue.ruled; };
+        if (std::any_of(queues.partitions.begin(), queues.partitions.end(), ruled)) {
+            if (const auto policy = policy_in_force(m_doors)) {
+                here.chains = chains_of(*policy);
+            }
         }
         return plan(m_options.asked, queues.partitions, here);
     }

@@ -48,7 +48,8 @@ enum class Notice {
 /// How a run goes on beyond one Slurm job. The walltime of its request is that of all
 /// links together.
 struct Chain {
-    std::chrono::seconds link{0}; ///< length of a link
+    std::chrono::seconds link{0};  ///< length of a link
+    std::chrono::seconds first{0}; ///< of the first one, where it is another; else 0
     std::string supervisor;       ///< absolute path: who submits the next link starts this one
     /// Where the program leaves its checkpoints: a glob, absolute or below the working directory;
     /// empty: GPUQ_CHECKPOINT_DIR.

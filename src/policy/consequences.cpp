@@ -61,14 +61,6 @@ void say_not_built(const Policy& policy, std::vector<Finding>& findings)
                              pool.name));
         }
     }
-    for (const Queue& queue : policy.queues) {
-        if (queue.chain) {
-            warn(queue.chain->line,
-                 fmt::format("gpuq run does not read the chain of queue {} yet: links and budgets "
-                             "are those of its own options",
-                             queue.name));
-        }
-    }
 }
 
 /// PreemptExemptTime is one for the whole cluster (slurm.conf(5)).

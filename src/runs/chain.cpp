@@ -349,6 +349,11 @@ seconds time_used(const Links& links, Time now)
     return used;
 }
 
+seconds length_of(const Chain& chain, LinkNumber link)
+{
+    return link.value == 1 && chain.first.count() > 0 ? chain.first : chain.link;
+}
+
 seconds next_length(const Request& request, const Links& links, Time now)
 {
     seconds left = seconds(request.walltime) - time_used(links, now);
@@ -358,7 +363,11 @@ seconds next_length(const Request& request, const Links& links, Time now)
     if (const auto gpu_time = gpu_time_left(request, links, now)) {
         left = std::min(left, *gpu_time);
     }
-    return std::max(seconds{0}, request.chain ? std::min(request.chain->link, left) : left);
+    if (request.chain) {
+        const auto next = links.empty() ? LinkNumber{1} : LinkNumber{links.back().link.value + 1};
+        left = std::min(length_of(*request.chain, next), left);
+    }
+    return std::max(seconds{0}, left);
 }
 
 int expected_links(const Request& request, const Links& links, Time now)
@@ -368,7 +377,9 @@ int expected_links(const Request& request, const Links& links, Time now)
         return count;
     }
     const seconds left = std::max(seconds{0}, seconds(request.walltime) - time_used(links, now));
-    const seconds open = !links.empty() && links.back().ending ? seconds{0} : request.chain->link;
+    const LinkNumber newest = links.empty() ? LinkNumber{1} : links.back().link;
+    const seconds open =
+        !links.empty() && links.back().ending ? seconds{0} : length_of(*request.chain, newest);
     // What the newest link still has is part of it.
     const auto spent = links.empty() || !links.back().started_at || links.back().ending
                            ? seconds{0}

@@ -75,6 +75,9 @@ struct Verdict {
 /// - over as well when the time, the links, the GPU time or the date of the request is used up.
 Verdict judge(const Request& request, const std::vector<LinkPast>& links, Time now);
 
+/// What is asked for a link, before what is left of the run cuts it short.
+std::chrono::seconds length_of(const Chain& chain, LinkNumber link);
+
 /// How long the next link may run: a link's length, or what is left of the run's time, of its GPU
 /// time or until its date.
 std::chrono::seconds next_length(const Request& request, const std::vector<LinkPast>& links,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/plan.h"
 
-#include "core/nearest.h"
 #include "core/walltime.h"
 #include "runs/chain.h"
 #include "runs/gpu_models.h"
+#include "runs/queue_choice.h"
 
 #include <fmt/format.h>
 
@@ -17,121 +17,6 @@ using std::chrono::minutes;
 using Partitions = std::vector<Partition>;
 
 constexpr std::size_t k_longest_name = 200;
-
-bool holds(const Partition& queue, minutes walltime)
-{
-    return !queue.max_time || walltime <= *queue.max_time;
-}
-
-/// Order of preference: smaller limits first, the default queue before its equals.
-bool goes_before(const Partition& a, const Partition& b)
-{
-    const minutes limit_a = a.max_time.value_or(minutes::max());
-    const minutes limit_b = b.max_time.value_or(minutes::max());
-    return limit_a != limit_b ? limit_a < limit_b : a.is_default && !b.is_default;
-}
-
-std::string limit_text(const Partition& queue)
-{
-    return queue.max_time ? to_text(*queue.max_time) : "no limit";
-}
-
-/// The smallest queue that is up and holds `walltime`, or none.
-const Partition* smallest_for(const Partitions& partitions, minutes walltime)
-{
-    const Partition* best = nullptr;
-    for (const Partition& queue : partitions) {
-        if (queue.up && holds(queue, walltime) && (best == nullptr || goes_before(queue, *best))) {
-            best = &queue;
-        }
-    }
-    return best;
-}
-
-const Partition* longest_of(const Partitions& partitions)
-{
-    const Partition* best = nullptr;
-    for (const Partition& queue : partitions) {
-        if (queue.up && (best == nullptr || goes_before(*best, queue))) {
-            best = &queue;
-        }
-    }
-    return best;
-}
-
-Error no_queue_is_up()
-{
-    return fail(Error::Kind::denied, "no queue of this cluster is up; try again later");
-}
-
-Error beyond_every_queue(const Partitions& partitions, minutes walltime)
-{
-    const Partition* longest = longest_of(partitions);
-    if (longest == nullptr) {
-        return no_queue_is_up();
-    }
-    return fail(Error::Kind::denied,
-                fmt::format("no queue takes {}: the longest is {} with {}", to_text(walltime),
-                            longest->name, limit_text(*longest)));
-}
-
-Error beyond_this_queue(const Partitions& partitions, const Partition& queue, minutes walltime)
-{
-    const Partition* other = smallest_for(partitions, walltime);
-    if (other == nullptr) {
-        return beyond_every_queue(partitions, walltime);
-    }
-    return fail(Error::Kind::denied,
-                fmt::format("queue {} takes at most {}; {} takes {}: -p {}", queue.name,
-                            limit_text(queue), other->name, to_text(walltime), other->name));
-}
-
-bool has_nodes(const Partition& queue, int nodes)
-{
-    return !queue.most_nodes || nodes <= *queue.most_nodes;
-}
-
-/// Slurm would let the job wait for nodes that there are not.
-Error too_many_nodes(const Partitions& partitions, const Partition& queue, int nodes)
-{
-    const auto most = std::max_element(
-        partitions.begin(), partitions.end(), [](const Partition& a, const Partition& b) {
-            return a.most_nodes.value_or(0) < b.most_nodes.value_or(0);
-        });
-    const std::string best = has_nodes(*most, nodes)
-                                 ? fmt::format("{0} has them: -p {0}", most->name)
-                                 : fmt::format("no queue has more than {}", *most->most_nodes);
-    return fail(Error::Kind::denied,
-                fmt::format("-N {}: a job in queue {} can have {} node{}; {}", nodes, queue.name,
-                            *queue.most_nodes, *queue.most_nodes == 1 ? "" : "s", best));
-}
-
-Result<const Partition*> queue_named(const Partitions& partitions, const std::string& name)
-{
-    std::vector<std::string> names;
-    for (const Partition& queue : partitions) {
-        if (queue.name == name) {
-            return &queue;
-        }
-        names.push_back(queue.name);
-    }
-    return fail(Error::Kind::missing,
-                fmt::format("no queue '{}'{}; there are: {}", name, did_you_mean(name, names),
-                            fmt::join(names, ", ")));
-}
-
-Result<const Partition*> default_queue(const Partitions& partitions)
-{
-    for (const Partition& queue : partitions) {
-        if (queue.is_default && queue.up) {
-            return &queue;
-        }
-    }
-    if (const Partition* smallest = smallest_for(partitions, minutes{1})) {
-        return smallest;
-    }
-    return no_queue_is_up();
-}
 
 /// What a program's text says of how it works with gpuq.
 struct Knowledge {
@@ -165,66 +50,43 @@ bool may_be_chained(const AskedFor& asked, const Knowledge& known)
     return asked.checkpoint || asked.from_scratch || known.saves;
 }
 
-Error without_checkpoints(Error error)
+/// What was asked for, when the policy allows it; else what the policy has.
+template <typename T>
+Result<std::optional<T>> within(const std::optional<T>& asked, const std::optional<T>& most,
+                                const Partition& queue, const std::string& refusal)
 {
-    error.text += "; a program that saves checkpoints can go on beyond that: say where it saves "
-                  "them (--checkpoint 'out/*.pt'), see man gpuq-chain";
-    return error;
+    if (asked && most && *asked > *most) {
+        return fail(Error::Kind::denied,
+                    fmt::format("{} in queue {} (its policy)", refusal, queue.name));
+    }
+    return asked ? asked : most;
 }
 
-Result<const Partition*> choose_queue(const AskedFor& asked, const Partitions& partitions,
-                                      bool chainable)
+/// The queue in which a run without `-t` goes on until it is done (plan.h), or null.
+const Partition* open_ended(const AskedFor& asked, const Partition& first,
+                            const Partitions& partitions, const Surroundings& surroundings,
+                            bool chainable)
 {
-    const bool chained = asked.wants_chain();
-    if (asked.queue) {
-        TRY_ASSIGN(const Partition* queue, queue_named(partitions, *asked.queue));
-        if (asked.walltime && !holds(*queue, *asked.walltime) && !chainable) {
-            const bool in_vain = smallest_for(partitions, *asked.walltime) == nullptr &&
-                                 longest_of(partitions) != nullptr;
-            const Error error = beyond_this_queue(partitions, *queue, *asked.walltime);
-            return in_vain ? without_checkpoints(error) : error;
-        }
-        return queue;
-    }
-    if (!asked.walltime) {
-        return default_queue(partitions);
-    }
-    const minutes link = asked.link ? std::chrono::ceil<minutes>(*asked.link) : *asked.walltime;
-    if (const Partition* queue = smallest_for(partitions, chained ? link : *asked.walltime)) {
-        return queue;
-    }
-    if (chainable && longest_of(partitions) != nullptr) {
-        return longest_of(partitions);
-    }
-    const Error error = beyond_every_queue(partitions, *asked.walltime);
-    return longest_of(partitions) == nullptr ? error : without_checkpoints(error);
+    const Partition* const goes_on = longest_with_chains(partitions, surroundings);
+    const bool possible = !asked.walltime && !asked.queue && chainable && !asked.pty &&
+                          asked.input != Input::pipe && first.ruled && goes_on != nullptr;
+    return possible && chain_limits(surroundings, *goes_on) != nullptr && goes_on->max_time
+               ? goes_on
+               : nullptr;
 }
 
-/// What is asked of Slurm as a queue. Of a policy's queues, all that would hold the run, the
-/// smallest first: who may use which is the policy's to say, and the first that takes it gets it.
-std::string queue_text(const AskedFor& asked, const Partitions& partitions, const Partition& queue)
+/// All the time that an open-ended run may have.
+minutes time_of_all_links(minutes first, const Partition& goes_on, const ChainLimits& limits)
 {
-    if (asked.queue || !queue.ruled) {
-        return queue.name;
-    }
-    std::vector<const Partition*> fitting;
-    for (const Partition& other : partitions) {
-        if (other.ruled && other.up && !goes_before(other, queue)) {
-            fitting.push_back(&other);
-        }
-    }
-    std::stable_sort(fitting.begin(), fitting.end(),
-                     [](const Partition* a, const Partition* b) { return goes_before(*a, *b); });
-    std::vector<std::string> names;
-    for (const Partition* other : fitting) {
-        names.push_back(other->name);
-    }
-    return fmt::format("{}", fmt::join(names, ","));
+    constexpr int k_links = 30; // where the policy sets no number
+    const minutes link = std::min(limits.link.value_or(*goes_on.max_time), *goes_on.max_time);
+    return first + (limits.links.value_or(k_links) - 1) * link;
 }
 
 /// The chain of a run, where it needs one or asks for one.
 Result<std::optional<Chain>> choose_chain(const AskedFor& asked, const Partition& queue,
-                                          minutes walltime, const Knowledge& known)
+                                          minutes walltime, const Knowledge& known,
+                                          const Surroundings& surroundings)
 {
     if (holds(queue, walltime) && !asked.wants_chain()) {
         return std::optional<Chain>{};
@@ -249,16 +111,28 @@ Result<std::optional<Chain>> choose_chain(const AskedFor& asked, const Partition
                                                      queue.name, to_text(*queue.max_time)));
     }
     Chain chain;
-    const minutes longest = std::min(walltime, queue.max_time.value_or(walltime));
+    const ChainLimits* found = chain_limits(surroundings, queue);
+    const ChainLimits limits = found == nullptr ? ChainLimits{} : *found;
+    const minutes longest =
+        std::min({walltime, queue.max_time.value_or(walltime), limits.link.value_or(walltime)});
+    if (asked.link && limits.link && *asked.link > *limits.link) {
+        return fail(Error::Kind::denied, fmt::format("--link: at most {} in queue {} (its policy)",
+                                                     to_text(*limits.link), queue.name));
+    }
     chain.link = std::min<std::chrono::seconds>(asked.link.value_or(longest), walltime);
+    TRY_ASSIGN(chain.max_links,
+               within(asked.max_links, limits.links, queue,
+                      fmt::format("--max-links: at most {}", limits.links.value_or(0))));
+    TRY_ASSIGN(chain.gpu_time,
+               within(asked.gpu_time, limits.gpu_time, queue,
+                      fmt::format("--gpu-hours: at most {}",
+                                  limits.gpu_time.value_or(minutes{0}).count() / 60)));
     chain.checkpoint = asked.checkpoint.value_or("");
     chain.resume_args = asked.resume_args;
     chain.valid = asked.valid;
     chain.notice = asked.notice.value_or(Notice::automatic);
     chain.aware = known.listens;
     chain.from_scratch = asked.from_scratch;
-    chain.max_links = asked.max_links;
-    chain.gpu_time = asked.gpu_time;
     chain.until = asked.until;
     return std::optional{chain};
 }
@@ -345,9 +219,9 @@ JobSpec job_spec(const Request& request)
     spec.name = request.name;
     spec.partition = request.queue;
     spec.work_dir = request.work_dir;
-    spec.walltime = request.chain
-                        ? std::max(minutes{1}, std::chrono::ceil<minutes>(request.chain->link))
-                        : request.walltime;
+    spec.walltime = request.chain ? std::max(minutes{1}, std::chrono::ceil<minutes>(length_of(
+                                                             *request.chain, LinkNumber{1})))
+                                  : request.walltime;
     spec.nodes = request.nodes;
     spec.gpus_per_node = request.gpus.count;
     spec.gpu_model = request.gpus.model;
@@ -386,6 +260,10 @@ std::string links_text(const Request& request)
         return "";
     }
     const int links = expected_links(request, {}, Time{});
+    if (request.chain->first.count() > 0) {
+        return fmt::format(", then until it is done in links of {}",
+                           length_text(request.chain->link));
+    }
     return links == 1 ? ", going on after a failed node"
                       : fmt::format(", in {} links of {}", links, length_text(request.chain->link));
 }
@@ -393,7 +271,9 @@ std::string links_text(const Request& request)
 std::string summary_of(const AskedFor& asked, const Request& request, const JobSpec& spec)
 {
     const std::string gpus = gpus_text(spec);
-    const std::string time = to_text(request.walltime);
+    const bool open_ended = request.chain && request.chain->first.count() > 0;
+    const std::string time =
+        open_ended ? length_text(request.chain->first) : to_text(request.walltime);
     std::vector<std::string> defaults;
     if (!asked.gpus) {
         defaults.push_back(gpus);
@@ -424,14 +304,27 @@ Result<Plan> plan(const AskedFor& asked, const Partitions& partitions,
     const std::vector<std::string> program = resolved(asked, surroundings);
     const Knowledge known = knowledge_of(program, surroundings);
     TRY_ASSIGN(const Partition* queue,
-               choose_queue(asked, partitions, may_be_chained(asked, known)));
+               choose_queue(asked, partitions, may_be_chained(asked, known), surroundings));
     const bool chosen_by_policy = queue->ruled && !asked.queue;
     if (const int nodes = asked.nodes.value_or(1); !has_nodes(*queue, nodes) && !chosen_by_policy) {
         return too_many_nodes(partitions, *queue, nodes);
     }
     Request request;
     TRY_ASSIGN(request.walltime, choose_walltime(asked, *queue));
-    TRY_ASSIGN(request.chain, choose_chain(asked, *queue, request.walltime, known));
+    if (const Partition* goes_on =
+            open_ended(asked, *queue, partitions, surroundings, may_be_chained(asked, known))) {
+        const minutes first = request.walltime;
+        request.walltime =
+            time_of_all_links(first, *goes_on, *chain_limits(surroundings, *goes_on));
+        TRY_ASSIGN(request.chain,
+                   choose_chain(asked, *goes_on, request.walltime, known, surroundings));
+        if (request.chain) {
+            request.chain->first = std::min<std::chrono::seconds>(first, request.chain->link);
+        }
+    } else {
+        TRY_ASSIGN(request.chain,
+                   choose_chain(asked, *queue, request.walltime, known, surroundings));
+    }
     TRY_ASSIGN(request.env, resolved_env(asked, surroundings));
     request.program = program;
     request.name = asked.name ? *asked.name : default_name(asked.program.front());
@@ -464,16 +357,6 @@ Result<Plan> plan(const AskedFor& asked, const Partitions& partitions,
     JobSpec spec = job_spec(request);
     spec.gpu_model = model;
     return Plan{request, spec, summary_of(asked, request, spec)};
-}
-
-Result<void> check_walltime(const Partitions& partitions, const std::string& name, minutes walltime)
-{
-    for (const Partition& queue : partitions) {
-        if (queue.name == name && !holds(queue, walltime)) {
-            return beyond_this_queue(partitions, queue, walltime);
-        }
-    }
-    return {};
 }
 
 } // namespace gpuq

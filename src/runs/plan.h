@@ -7,11 +7,20 @@
 #include "runs/asked_for.h"
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace gpuq {
+
+/// How far the runs of a queue may go on as chains.
+struct ChainLimits {
+    bool allowed = false; ///< beyond the queue's limit
+    std::optional<std::chrono::minutes> link;
+    std::optional<int> links;
+    std::optional<std::chrono::minutes> gpu_time;
+};
 
 /// What a plan has to know of this machine and of the site.
 struct Surroundings {
@@ -26,6 +35,9 @@ struct Surroundings {
     std::function<std::string(const std::string& path)> text;
     std::vector<std::string> container_command; ///< the site's words, `{image}` among them
     std::vector<Node> nodes;                    ///< only looked at when needs_nodes()
+    /// Of each queue of the policy in force, what it says of chains; a queue that is not here may
+    /// have any.
+    std::map<std::string, ChainLimits> chains;
 };
 
 /// A run before it has a key: everything decided.
@@ -47,9 +59,13 @@ bool needs_nodes(const AskedFor& asked);
 /// queue, else the smallest. Without `-t`: the queue's default time, else its limit.
 ///
 /// A time beyond the queue's limit makes a chain of links (man gpuq-chain), without `-p` in the
-/// queue with the largest limit, when the program is known to save checkpoints: it says where
-/// (--checkpoint), or its text speaks of gpuq's variables or gpuq.py, or it may begin again from
-/// scratch. So does every option that only a chain has.
+/// queue with the largest limit whose policy allows chains, when the program is known to save
+/// checkpoints: it says where (--checkpoint), or its text speaks of gpuq's variables or gpuq.py, or
+/// it may begin again from scratch. So does every option that only a chain has. The policy's limits
+/// hold for it.
+///
+/// Where a policy rules, such a program without `-t` and `-p` has the default time of the first
+/// queue in its first link, and goes on in that queue with the largest limit until it is done.
 ///
 /// A file of the program's name in the working directory goes first; a `.py` that is not executable
 /// gets `python3` in front: the first one in the PATH of the chosen environment.

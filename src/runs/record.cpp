@@ -292,6 +292,7 @@ json json_of(const std::optional<Chain>& chain)
         return nullptr;
     }
     return {{"link_seconds", chain->link.count()},
+            {"first_link_seconds", chain->first.count()},
             {"supervisor", from_bytes(chain->supervisor)},
             {"checkpoint", from_bytes(chain->checkpoint)},
             {"resume_args", list_of(chain->resume_args)},
@@ -367,6 +368,8 @@ Result<std::optional<Chain>> chain_from(const json& object)
     Fields in(object, "run.json: chain");
     Chain chain;
     chain.link = std::chrono::seconds(in.number<std::int32_t>("link_seconds"));
+    chain.first =
+        std::chrono::seconds(in.maybe_number<std::int32_t>("first_link_seconds").value_or(0));
     chain.supervisor = in.text("supervisor");
     chain.checkpoint = in.text("checkpoint");
     chain.resume_args = in.texts("resume_args");

@@ -139,7 +139,8 @@ RunStatus blank(const Evidence& seen)
     }
     if (status.run && status.run->request.chain) {
         if (status.started_at) {
-            status.ends_at = *status.started_at + status.run->request.chain->link;
+            status.ends_at =
+                *status.started_at + length_of(*status.run->request.chain, status.link);
         }
         return status;
     }

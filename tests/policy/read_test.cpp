@@ -207,7 +207,6 @@ TEST(Consequences, TheWaitBoundIsForSoManyPeople)
     EXPECT_THAT(text, HasSubstr("Slurm has one min_run for all pools: guests of pool visu are left "
                                 "alone for 900 s too"));
     EXPECT_THAT(text, HasSubstr("gets whole nodes: GPU reservations need Slurm 23.11"));
-    EXPECT_THAT(text, HasSubstr("gpuq run does not read the chain of queue long yet"));
 }
 
 TEST(Consequences, DependOnTheRelease)

@@ -260,6 +260,9 @@ private:
         run.request.chain->link = 60s;
         run.request.chain->from_scratch = true;
         run.request.chain->supervisor = "/s";
+        if (m_dice.percent(20)) {
+            run.request.chain->first = 20s;
+        }
         m_work = m_dice.between(30, 260);
         if (m_dice.percent(15)) {
             run.request.chain->max_links = m_dice.between(1, 4);

@@ -423,6 +423,17 @@ TEST(NextLength, IsALinkOrWhatIsLeft)
     EXPECT_EQ(next_length(request, past, past.now()), 0s);
 }
 
+TEST(NextLength, TheFirstLinkMayHaveItsOwn)
+{
+    const Past past = Past().link(Cause::time_limit).saved();
+    const Request request = with([](Chain& chain) { chain.first = 20min; });
+    EXPECT_EQ(next_length(request, {}, k_start), 20min);
+    EXPECT_EQ(next_length(request, past, past.now()), 1h);
+    EXPECT_EQ(length_of(*request.chain, LinkNumber{1}), 20min);
+    EXPECT_EQ(length_of(*request.chain, LinkNumber{2}), 1h);
+    EXPECT_EQ(expected_links(request, {}, k_start), 25) << "20 min and 24 h in hours";
+}
+
 TEST(NextLength, EndsAtTheDate)
 {
     const Past past = Past().link(Cause::time_limit).saved();

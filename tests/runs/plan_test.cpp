@@ -392,5 +392,94 @@ TEST(PlanOfAChain, HasNeitherTerminalNorPipe)
     EXPECT_THAT(plan(asked, k_lab, here()).error().text, HasSubstr("--pty"));
 }
 
+/// k_lab under a policy: only `gpu` lets runs go on.
+std::vector<Partition> ruled_lab()
+{
+    std::vector<Partition> lab = k_lab;
+    for (Partition& queue : lab) {
+        queue.ruled = true;
+    }
+    return lab;
+}
+
+Surroundings under_policy(const std::string& script)
+{
+    Surroundings surroundings = with_script(script);
+    surroundings.chains = {{"calibration", {}},
+                           {"gpu", {.allowed = true, .link = 24h, .links = 10, .gpu_time = 500h}}};
+    return surroundings;
+}
+
+TEST(PlanUnderAPolicy, GoesOnOnlyWhereAQueueAllowsIt)
+{
+    const Surroundings site = under_policy("import gpuq");
+    const Plan made = *plan(days(7), ruled_lab(), site);
+    EXPECT_EQ(made.request.queue, "gpu");
+    EXPECT_EQ(made.request.chain->link, 24h) << "the policy's";
+    EXPECT_EQ(made.request.chain->max_links, 10);
+    EXPECT_EQ(made.request.chain->gpu_time, 500h);
+    AskedFor named = days(7);
+    named.queue = "calibration";
+    EXPECT_THAT(plan(named, ruled_lab(), site).error().text,
+                HasSubstr("in gpu a run can go on beyond that: -p gpu"));
+    Surroundings strict = site;
+    strict.chains["gpu"] = {};
+    EXPECT_THAT(plan(days(7), ruled_lab(), strict).error().text,
+                HasSubstr("no queue's runs go on beyond its limit"));
+}
+
+TEST(PlanUnderAPolicy, HoldsAChainToItsLimits)
+{
+    const Surroundings site = under_policy("import gpuq");
+    AskedFor asked = days(7);
+    asked.max_links = 5;
+    EXPECT_EQ(plan(asked, ruled_lab(), site)->request.chain->max_links, 5);
+    asked.max_links = 11;
+    EXPECT_EQ(plan(asked, ruled_lab(), site).error().text,
+              "--max-links: at most 10 in queue gpu (its policy)");
+    asked.max_links.reset();
+    asked.gpu_time = 501h;
+    EXPECT_EQ(plan(asked, ruled_lab(), site).error().text,
+              "--gpu-hours: at most 500 in queue gpu (its policy)");
+    asked.gpu_time.reset();
+    asked.link = 30h;
+    EXPECT_EQ(plan(asked, ruled_lab(), site).error().text,
+              "--link: at most 1 day in queue gpu (its policy)");
+}
+
+TEST(PlanUnderAPolicy, ARunWithoutATimeBeginsShortAndGoesOnUntilItIsDone)
+{
+    const Plan made = *plan(asking({"train.py"}), ruled_lab(), under_policy("import gpuq"));
+    EXPECT_EQ(made.request.queue, "calibration,gpu");
+    ASSERT_TRUE(made.request.chain);
+    EXPECT_EQ(made.request.chain->first, 1h) << "calibration's default";
+    EXPECT_EQ(made.request.chain->link, 24h);
+    EXPECT_EQ(made.request.walltime, 1h + 9 * 24h);
+    EXPECT_EQ(made.spec.walltime, 1h);
+    EXPECT_EQ(made.summary, "1 GPU for 1 h in the first that takes it of calibration,gpu, then "
+                            "until it is done in links of 1 day (default: 1 GPU, 1 h)");
+}
+
+TEST(PlanUnderAPolicy, ARunWithoutATimeEndsWithItsFirstLinkWhereItCannotGoOn)
+{
+    const auto has_chain = [](const AskedFor& asked, const Surroundings& site) {
+        const auto made = plan(asked, ruled_lab(), site);
+        return made && made->request.chain.has_value();
+    };
+    const AskedFor asked = asking({"train.py"});
+    EXPECT_TRUE(has_chain(asked, under_policy("import gpuq")));
+    EXPECT_FALSE(has_chain(asked, under_policy("train()"))) << "it saves nothing";
+    EXPECT_FALSE(has_chain(asked, with_script("import gpuq"))) << "no policy is known";
+    AskedFor piped = asked;
+    piped.input = Input::pipe;
+    EXPECT_FALSE(has_chain(piped, under_policy("import gpuq")));
+    AskedFor screen = asked;
+    screen.pty = Pty{};
+    EXPECT_FALSE(has_chain(screen, under_policy("import gpuq")));
+    AskedFor named = asked;
+    named.queue = "calibration";
+    EXPECT_FALSE(has_chain(named, under_policy("import gpuq")));
+}
+
 } // namespace
 } // namespace gpuq

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/policy_in_force.h"
+
+#include "cli/policy_file.h"
+#include "govern/apply.h"
+
+#include <fmt/format.h>
+
+namespace gpuq::cli {
+namespace {
+
+std::optional<policy::Policy> applied_policy(Doors& doors)
+{
+    const auto admin = doors.admin();
+    const auto text = admin ? (*admin)->read(govern::k_applied) : admin.error();
+    if (!text || !*text) {
+        return std::nullopt;
+    }
+    auto reading = policy::read_policy(**text, govern::k_applied);
+    return reading && !has_errors(reading->findings) ? std::optional(std::move(reading->policy))
+                                                     : std::nullopt;
+}
+
+} // namespace
+
+std::optional<policy::Policy> policy_in_force(Doors& doors)
+{
+    if (auto applied = applied_policy(doors)) {
+        return applied;
+    }
+    auto loaded = load_policy(doors, std::nullopt);
+    return loaded && !has_errors(loaded->reading.findings)
+               ? std::optional(std::move(loaded->reading.policy))
+               : std::nullopt;
+}
+
+std::map<std::string, ChainLimits> chains_of(const policy::Policy& policy)
+{
+    std::map<std::string, ChainLimits> chains;
+    for (const policy::Queue& queue : policy.queues) {
+        ChainLimits& limits = chains[queue.name];
+        if (!queue.chain) {
+            continue;
+        }
+        limits.allowed = true;
+        if (queue.chain->link) {
+            limits.link = queue.chain->link->value;
+        }
+        if (queue.chain->links) {
+            limits.links = queue.chain->links->value;
+        }
+        if (queue.chain->gpu_hours) {
+            limits.gpu_time = std::chrono::hours(queue.chain->gpu_hours->value);
+        }
+    }
+    return chains;
+}
+
+policy::Submission submission_of(const Request& request, const std::string& user)
+{
+    policy::Submission job;
+    job.user_name = user;
+    job.account = request.account.value_or("");
+    job.partition = request.queue;
+    job.time_limit = static_cast<std::uint32_t>(job_spec(request).walltime.count());
+    job.min_nodes = static_cast<std::uint32_t>(request.nodes);
+    if (request.gpus.count > 0) {
+        job.tres_per_node =
+            request.gpus.model
+                ? fmt::format("gres:gpu:{}:{}", *request.gpus.model, request.gpus.count)
+                : fmt::format("gres:gpu:{}", request.gpus.count);
+    }
+    return job;
+}
+
+} // namespace gpuq::cli

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "cli/verb.h"
+#include "policy/submission.h"
+#include "runs/plan.h"
+
+#include <map>
+#include <optional>
+#include <string>
+
+namespace gpuq::cli {
+
+/// The policy that `gpuq policy apply` has put in force, as far as it can be read here: the copy
+/// beside slurm.conf, else the file that load_policy (policy_file.h) finds. Nothing when there is
+/// none, or none that is sound: what Slurm enforces does not depend on it.
+std::optional<policy::Policy> policy_in_force(Doors& doors);
+
+/// What it says of the chains of each of its queues.
+std::map<std::string, ChainLimits> chains_of(const policy::Policy& policy);
+
+/// A run's request as the policy sees it.
+policy::Submission submission_of(const Request& request, const std::string& user);
+
+} // namespace gpuq::cli

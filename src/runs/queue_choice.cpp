@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/queue_choice.h"
+
+#include "core/nearest.h"
+#include "core/walltime.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace gpuq {
+namespace {
+
+using std::chrono::minutes;
+using Partitions = std::vector<Partition>;
+
+/// Order of preference: smaller limits first, the default queue before its equals.
+bool goes_before(const Partition& a, const Partition& b)
+{
+    const minutes limit_a = a.max_time.value_or(minutes::max());
+    const minutes limit_b = b.max_time.value_or(minutes::max());
+    return limit_a != limit_b ? limit_a < limit_b : a.is_default && !b.is_default;
+}
+
+std::string limit_text(const Partition& queue)
+{
+    return queue.max_time ? to_text(*queue.max_time) : "no limit";
+}
+
+/// The smallest queue that is up and holds `walltime`, or none.
+const Partition* smallest_for(const Partitions& partitions, minutes walltime)
+{
+    const Partition* best = nullptr;
+    for (const Partition& queue : partitions) {
+        if (queue.up && holds(queue, walltime) && (best == nullptr || goes_before(queue, *best))) {
+            best = &queue;
+        }
+    }
+    return best;
+}
+
+const Partition* longest_of(const Partitions& partitions)
+{
+    const Partition* best = nullptr;
+    for (const Partition& queue : partitions) {
+        if (queue.up && (best == nullptr || goes_before(*best, queue))) {
+            best = &queue;
+        }
+    }
+    return best;
+}
+
+Error no_queue_is_up()
+{
+    return fail(Error::Kind::denied, "no queue of this cluster is up; try again later");
+}
+
+Error beyond_every_queue(const Partitions& partitions, minutes walltime)
+{
+    const Partition* longest = longest_of(partitions);
+    if (longest == nullptr) {
+        return no_queue_is_up();
+    }
+    return fail(Error::Kind::denied,
+                fmt::format("no queue takes {}: the longest is {} with {}", to_text(walltime),
+                            longest->name, limit_text(*longest)));
+}
+
+Error beyond_this_queue(const Partitions& partitions, const Partition& queue, minutes walltime)
+{
+    const Partition* other = smallest_for(partitions, walltime);
+    if (other == nullptr) {
+        return beyond_every_queue(partitions, walltime);
+    }
+    return fail(Error::Kind::denied,
+                fmt::format("queue {} takes at most {}; {} takes {}: -p {}", queue.name,
+                            limit_text(queue), other->name, to_text(walltime), other->name));
+}
+
+Result<const Partition*> queue_named(const Partitions& partitions, const std::string& name)
+{
+    std::vector<std::string> names;
+    for (const Partition& queue : partitions) {
+        if (queue.name == name) {
+            return &queue;
+        }
+        names.push_back(queue.name);
+    }
+    return fail(Error::Kind::missing,
+                fmt::format("no queue '{}'{}; there are: {}", name, did_you_mean(name, names),
+                            fmt::join(names, ", ")));
+}
+
+Result<const Partition*> default_queue(const Partitions& partitions)
+{
+    for (const Partition& queue : partitions) {
+        if (queue.is_default && queue.up) {
+            return &queue;
+        }
+    }
+    if (const Partition* smallest = smallest_for(partitions, minutes{1})) {
+        return smallest;
+    }
+    return no_queue_is_up();
+}
+
+Error without_checkpoints(Error error)
+{
+    error.text += "; a program that saves checkpoints can go on beyond that: say where it saves "
+                  "them (--checkpoint 'out/*.pt'), see man gpuq-chain";
+    return error;
+}
+
+Error without_chains(Error error, const Partition* goes_on)
+{
+    error.text += goes_on == nullptr
+                      ? "; no queue's runs go on beyond its limit (the policy has no chain for any)"
+                      : fmt::format("; in {0} a run can go on beyond that: -p {0}", goes_on->name);
+    return error;
+}
+
+} // namespace
+
+bool holds(const Partition& queue, minutes walltime)
+{
+    return !queue.max_time || walltime <= *queue.max_time;
+}
+
+bool has_nodes(const Partition& queue, int nodes)
+{
+    return !queue.most_nodes || nodes <= *queue.most_nodes;
+}
+
+Error too_many_nodes(const Partitions& partitions, const Partition& queue, int nodes)
+{
+    const auto most = std::max_element(
+        partitions.begin(), partitions.end(), [](const Partition& a, const Partition& b) {
+            return a.most_nodes.value_or(0) < b.most_nodes.value_or(0);
+        });
+    const std::string best = has_nodes(*most, nodes)
+                                 ? fmt::format("{0} has them: -p {0}", most->name)
+                                 : fmt::format("no queue has more than {}", *most->most_nodes);
+    return fail(Error::Kind::denied,
+                fmt::format("-N {}: a job in queue {} can have {} node{}; {}", nodes, queue.name,
+                            *queue.most_nodes, *queue.most_nodes == 1 ? "" : "s", best));
+}
+
+const ChainLimits* chain_limits(const Surroundings& surroundings, const Partition& queue)
+{
+    const auto found = surroundings.chains.find(queue.name);
+    return found == surroundings.chains.end() ? nullptr : &found->second;
+}
+
+const Partition* longest_with_chains(const Partitions& partitions, const Surroundings& surroundings)
+{
+    const Partition* best = nullptr;
+    for (const Partition& queue : partitions) {
+        const ChainLimits* limits = chain_limits(surroundings, queue);
+        if (queue.up && (limits == nullptr || limits->allowed) &&
+            (best == nullptr || goes_before(*best, queue))) {
+            best = &queue;
+        }
+    }
+    return best;
+}
+
+Result<const Partition*> choose_queue(const AskedFor& asked, const Partitions& partitions,
+                                      bool chainable, const Surroundings& surroundings)
+{
+    const Partition* const goes_on = longest_with_chains(partitions, surroundings);
+    const bool chained = asked.wants_chain();
+    if (asked.queue) {
+        TRY_ASSIGN(const Partition* queue, queue_named(partitions, *asked.queue));
+        const ChainLimits* limits = chain_limits(surroundings, *queue);
+        const bool makes_chains = limits == nullptr || limits->allowed;
+        if (asked.walltime && !holds(*queue, *asked.walltime) && !(chainable && makes_chains)) {
+            const bool in_vain = smallest_for(partitions, *asked.walltime) == nullptr &&
+                                 longest_of(partitions) != nullptr;
+            const Error error = beyond_this_queue(partitions, *queue, *asked.walltime);
+            return !in_vain       ? error
+                   : makes_chains ? without_checkpoints(error)
+                                  : without_chains(error, goes_on);
+        }
+        return queue;
+    }
+    if (!asked.walltime) {
+        return default_queue(partitions);
+    }
+    const minutes link = asked.link ? std::chrono::ceil<minutes>(*asked.link) : *asked.walltime;
+    if (const Partition* queue = smallest_for(partitions, chained ? link : *asked.walltime)) {
+        return queue;
+    }
+    if (chainable && goes_on != nullptr) {
+        return goes_on;
+    }
+    const Error error = beyond_every_queue(partitions, *asked.walltime);
+    return longest_of(partitions) == nullptr ? error
+           : goes_on == nullptr              ? without_chains(error, nullptr)
+                                             : without_checkpoints(error);
+}
+
+std::string queue_text(const AskedFor& asked, const Partitions& partitions, const Partition& queue)
+{
+    if (asked.queue || !queue.ruled) {
+        return queue.name;
+    }
+    std::vector<const Partition*> fitting;
+    for (const Partition& other : partitions) {
+        if (other.ruled && other.up && !goes_before(other, queue)) {
+            fitting.push_back(&other);
+        }
+    }
+    std::stable_sort(fitting.begin(), fitting.end(),
+                     [](const Partition* a, const Partition* b) { return goes_before(*a, *b); });
+    std::vector<std::string> names;
+    for (const Partition* other : fitting) {
+        names.push_back(other->name);
+    }
+    return fmt::format("{}", fmt::join(names, ","));
+}
+
+Result<void> check_walltime(const Partitions& partitions, const std::string& name, minutes walltime)
+{
+    for (const Partition& queue : partitions) {
+        if (queue.name == name && !holds(queue, walltime)) {
+            return beyond_this_queue(partitions, queue, walltime);
+        }
+    }
+    return {};
+}
+
+} // namespace gpuq

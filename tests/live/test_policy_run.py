@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What gpuq run makes of the policy in force: chains where a queue has them, within its limits."""
+import json
+import pathlib
+
+import pytest
+
+from chains import start, trainer
+from clusters import Person, running_cluster, short_folder, wait_for
+
+POLICY = """version: 1
+pools:
+  first: {nodes: "n[1-2]", gpus: "k80:2"}
+queues:
+  calibration: {time: 2h, default_time: 1m, pools: first}
+  long: {time: 48h, default_time: 24h, pools: first, chain: {links: 3, gpu_hours: 100}}
+"""
+
+
+@pytest.fixture(scope="module")
+def ruled():
+    with short_folder() as folder:
+        policy = folder / "policy.yaml"
+        policy.write_text(POLICY)
+        lines = ("KillWait=5", "SchedulerParameters=batch_sched_delay=0,bf_interval=2,bf_continue,"
+                               "bf_one_resv_per_job,preempt_youngest_first")
+        with running_cluster(gpus=None, nodes=None, model=None, lines=lines,
+                             options=("--policy", policy)) as cluster:
+            yield cluster
+
+
+@pytest.fixture
+def home(ruled):
+    with short_folder() as home:
+        yield Person(ruled, home, ruled.as_user)
+
+
+def test_a_run_without_a_time_begins_short_and_goes_on_until_it_is_done(home, ruled):
+    chain = start(home, "endless", ["--mem", "64M"], *trainer("--aware", "--steps", "620", "--every", "1000"))
+    request = json.loads((pathlib.Path(chain.folder) / "run.json").read_text())["request"]
+    assert request["chain"]["first_link_seconds"] == 60
+    assert request["chain"]["link_seconds"] == 48 * 3600
+    assert request["chain"]["max_links"] == 3
+
+    def shown(link):
+        return ruled.slurm("squeue", "-h", "-j", chain.job(link), "-o", "%P %l")
+
+    chain.event(1, "program_started")
+    assert shown(1).split() == ["calibration", "1:00"]
+    chain.event(2, "program_started", 90)
+    assert shown(2).split() == ["long", "2-00:00:00"]
+    wait_for(lambda: chain.show()["state"] == "ended", 60, "its end")
+    assert chain.show()["exit"] == 0
+    parts = chain.assert_unbroken(620)
+    assert len(parts) == 2 and parts[1]["resumed"] == parts[0]["steps"][-1]
+
+
+@pytest.mark.parametrize("options, said", [
+    (["-t", "7d", "-p", "calibration"], "in long a run can go on beyond that: -p long"),
+    (["-t", "7d", "--max-links", "4"], "--max-links: at most 3 in queue long (its policy)"),
+    (["-t", "7d", "--gpu-hours", "101"], "--gpu-hours: at most 100 in queue long (its policy)"),
+])
+def test_what_the_policy_does_not_allow_is_refused_with_the_way_out(home, options, said):
+    done = home.gpuq("run", "--detach", *options, "--mem", "64M", "--", *trainer("--aware"))
+    assert done.returncode == 121
+    assert said in done.stderr
+    assert not home.run_dirs()
+
+
+def test_explain_and_why_speak_of_the_policy_in_force(home):
+    said = home.gpuq("policy", "explain", "-t", "3h")
+    assert said.returncode == 0, said.stderr
+    assert "long" in said.stdout and ":6)" in said.stdout
+    # Both nodes are full: the third waits.
+    for name in ("one", "two", "three"):
+        done = home.gpuq("run", "--detach", "-J", name, "-g", 2, "-t", "5", "--mem", "64M", "--", "sleep", "60")
+        assert done.returncode == 0, done.stderr
+    said = wait_for(lambda: (text := home.gpuq("why", "three").stdout) and "the policy" in text and text, 20, "its wait")
+    assert "  queue:         calibration" in said
+    assert "at most 2 h" in said
+    for name in ("one", "two", "three"):
+        home.gpuq("stop", name)
