@@ -3,6 +3,7 @@
 
 #include "cli/policy_apply.h"
 #include "cli/policy_file.h"
+#include "cli/policy_in_force.h"
 #include "cli/policy_simulate.h"
 #include "cli/policy_text.h"
 #include "cli/surroundings.h"
@@ -139,6 +140,19 @@ std::optional<int> held_in(const Invocation& invocation, const Rules& rules,
     return held;
 }
 
+/// The one that is named; else the one in force.
+Result<policy::Policy> policy_to_explain(const Invocation& invocation)
+{
+    const auto named = invocation.options.value("policy");
+    if (!named && !invocation.doors.variable("GPUQ_POLICY")) {
+        if (auto applied = policy_in_force(invocation.doors)) {
+            return *std::move(applied);
+        }
+    }
+    TRY_ASSIGN(LoadedPolicy loaded, load_valid_policy(invocation.doors, named));
+    return std::move(loaded.reading.policy);
+}
+
 Result<int> explain(Invocation& invocation)
 {
     if (invocation.words.size() > 1) {
@@ -147,9 +161,8 @@ Result<int> explain(Invocation& invocation)
     }
     Explanation explanation;
     TRY_ASSIGN(explanation.job, submission_in(invocation.options));
-    TRY_ASSIGN(const LoadedPolicy loaded,
-               load_valid_policy(invocation.doors, invocation.options.value("policy")));
-    const Rules rules(loaded.reading.policy);
+    TRY_ASSIGN(policy::Policy policy, policy_to_explain(invocation));
+    const Rules rules(std::move(policy));
     explanation.verdict = decide(rules, explanation.job, {});
     if (explanation.verdict.outcome == Verdict::Outcome::refuse) {
         explanation.helps = what_would_help(rules, explanation.job);

@@ -75,6 +75,12 @@ Lines waiting_lines(const Why& why, Time now)
     Lines lines = {fmt::format("run {} waits: {}", run_title(why.run), reason_text(why.run.reason)),
                    position_line(why), start_line(why.run, now)};
     add_advice(lines, why.advice);
+    if (!why.policy.empty()) {
+        lines.emplace_back("the policy, to such a run:");
+        for (const std::string& line : why.policy) {
+            lines.push_back("  " + line);
+        }
+    }
     return lines;
 }
 
@@ -148,6 +154,10 @@ Json::Members why_document(const Why& why, Time now)
     for (const Advice& one : why.advice) {
         advice.push_back(json_of(one));
     }
+    Json::Elements policy;
+    for (const std::string& line : why.policy) {
+        policy.push_back(line);
+    }
     Json::Elements warnings;
     for (const std::string& text : why.warnings) {
         warnings.push_back(Json::object({{"code", "slurm_unreachable"}, {"text", text}}));
@@ -159,6 +169,7 @@ Json::Members why_document(const Why& why, Time now)
             {"position", why.ahead ? Json(*why.ahead + 1) : Json()},
             {"expected_start_basis", waits ? Json(basis_of_start(why.run)) : Json()},
             {"advice", Json::array(std::move(advice))},
+            {"policy", Json::array(std::move(policy))},
             {"warnings", Json::array(std::move(warnings))}};
 }
 

@@ -17,6 +17,7 @@ struct Why {
     RunStatus run;
     std::optional<int> ahead; ///< of a waiting run: the jobs of its queue that go first
     std::vector<Advice> advice;
+    std::vector<std::string> policy;   ///< what the policy in force says to such a run, by lines
     std::vector<std::string> warnings; ///< what could not be asked, and why
 };
 

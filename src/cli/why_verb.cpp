@@ -2,6 +2,8 @@
 #include "cli/why_verb.h"
 
 #include "cli/look_doors.h"
+#include "cli/policy_in_force.h"
+#include "cli/policy_text.h"
 #include "cli/say.h"
 #include "cli/table_output.h"
 #include "cli/why_text.h"
@@ -12,9 +14,29 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sstream>
 
 namespace gpuq::cli {
 namespace {
+
+/// What the policy in force, where it can be read, says to the newest link of a run.
+std::vector<std::string> words_of_policy(Doors& doors, const RunStatus& run)
+{
+    auto policy = policy_in_force(doors);
+    if (!policy) {
+        return {};
+    }
+    const policy::Rules rules(*std::move(policy));
+    Explanation explanation;
+    explanation.job = submission_of(run.run->request, run.run->user);
+    explanation.verdict = decide(rules, explanation.job, {});
+    std::vector<std::string> lines;
+    std::istringstream text(explain_text(rules, explanation));
+    for (std::string line; std::getline(text, line);) {
+        lines.push_back(line);
+    }
+    return lines;
+}
 
 /// The jobs, then queues and nodes: three questions, for a run that waits and nothing else.
 Result<void> ask_slurm(Doors& doors, Why& why)
@@ -29,6 +51,10 @@ Result<void> ask_slurm(Doors& doors, Why& why)
     }
     TRY_ASSIGN(const Inventory inventory, cluster->inventory());
     why.advice = what_helps(why.run.run->request, id, why.run.reason, inventory);
+    const auto ruled = [](const Partition& queue) { return queue.ruled; };
+    if (std::any_of(inventory.partitions.begin(), inventory.partitions.end(), ruled)) {
+        why.policy = words_of_policy(doors, why.run);
+    }
     return {};
 }
 
@@ -41,7 +67,7 @@ Result<int> why(Invocation& invocation)
     TRY_ASSIGN(Store* const store, doors.store());
     TRY_ASSIGN(const RunKey key, find_run(*store, invocation.words.front()));
     const Looked looked = look(look_doors(doors, *store), {key});
-    Why why{looked.runs.front(), {}, {}, {}};
+    Why why{looked.runs.front(), {}, {}, {}, {}};
     if (!looked.slurm_silent.empty()) {
         why.warnings.push_back(looked.slurm_silent);
     }

@@ -96,7 +96,7 @@ TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
     free.waiting.emplace();
     EXPECT_EQ(told_of("gpuq free"), members_of(free_document(free)));
 
-    const Why why{some_status(), {}, {Advice{}}, {"silent"}};
+    const Why why{some_status(), {}, {Advice{}}, {}, {"silent"}};
     EXPECT_EQ(told_of("gpuq why"), members_of(why_document(why, Time()), {"run"}));
 
     WholeRun whole{some_status(), {Event{}}, {}, {}, {}, {}};
