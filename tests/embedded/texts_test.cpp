@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "embedded/texts.h"
 
+#include "policy/read.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <sstream>
 
 namespace gpuq::embedded {
 namespace {
@@ -32,6 +39,32 @@ TEST(SlurmConf, GivesEveryNodeItsPortAndItsGpus)
                                 "CPUs=6 RealMemory=6000 Gres=gpu:k80:2 State=UNKNOWN\n"));
     EXPECT_THAT(text, HasSubstr("NodeName=n1 NodeHostname=localhost NodeAddr=127.0.0.1 Port=20004 "
                                 "CPUs=6 RealMemory=6000 Gres=gpu:k80:2 State=UNKNOWN\n"));
+}
+
+/// Whole hours, as slurm.conf has them.
+std::string in_slurm_conf(std::chrono::minutes time)
+{
+    const auto hours = time.count() / 60;
+    return hours < 24 ? fmt::format("{}:00:00", hours)
+                      : fmt::format("{}-{:02}:00:00", hours / 24, hours % 24);
+}
+
+TEST(SlurmConf, HasThePartitionsOfTheWorkstationPolicy)
+{
+    std::ifstream file(GPUQ_POLICIES_DIR "/workstation.yaml");
+    std::ostringstream yaml;
+    yaml << file.rdbuf();
+    const policy::Policy policy = policy::read_policy(yaml.str(), "workstation.yaml")->policy;
+    const std::string text = slurm_conf(two_nodes(), k_ports, k_places, ClientsListen::anywhere);
+    ASSERT_EQ(policy.queues.size(), 2U);
+    for (const policy::Queue& queue : policy.queues) {
+        const bool is_default = policy.default_queue->value == queue.name;
+        EXPECT_THAT(text, HasSubstr(fmt::format("PartitionName={} Nodes=ALL{} MaxTime={} "
+                                                "DefaultTime={} ",
+                                                queue.name, is_default ? " Default=YES" : "",
+                                                in_slurm_conf(queue.max_time.value),
+                                                in_slurm_conf(queue.default_time.value))));
+    }
 }
 
 TEST(SlurmConf, GivesEveryGpuItsShareOfCoresAndMemory)

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""policies/policy.schema.json, for editors, says what gpuq reads: no name more, none less."""
+import json
+import os
+import pathlib
+import re
+
+import jsonschema
+import pytest
+import yaml
+
+from clusters import GPUQ, run
+
+POLICIES = pathlib.Path(__file__).resolve().parents[2] / "policies"
+SCHEMA = json.loads((POLICIES / "policy.schema.json").read_text())
+# A sound file with every map in it, and the way to each of them.
+WHOLE = {
+    "version": 1,
+    "gpus": {"m": {}},
+    "pools": {"p": {"nodes": "n1", "gpus": "m:4", "owner": "q", "lend": {}}},
+    "queues": {"q": {"time": "2h", "pools": "p", "per_gpu": {}, "allow": {}, "wait": {}, "chain": {},
+                     "limits": {"user": {}, "account": {}, "all": {}, "job": {}}}},
+    "fair_share": {},
+    "courses": {"c": {"nodes": "n1", "start": "2026-11-03T13:00", "duration": "1h", "users": "a"}},
+    "tests": [{"job": {}, "expect": {"queue": "q"}}],
+}
+
+
+class PlainLoader(yaml.SafeLoader):
+    """Dates stay texts, as editors' schemas see them."""
+
+
+PlainLoader.yaml_implicit_resolvers = {
+    key: [(tag, pattern) for tag, pattern in rows if tag != "tag:yaml.org,2002:timestamp"]
+    for key, rows in yaml.SafeLoader.yaml_implicit_resolvers.items()}
+
+
+def places(node, way=()):
+    """Every map whose names are gpuq's, not the site's."""
+    if isinstance(node, dict) and way not in (("gpus",), ("pools",), ("queues",), ("courses",)):
+        yield way
+    for key, value in node.items() if isinstance(node, dict) else enumerate(node if isinstance(node, list) else ()):
+        yield from places(value, (*way, key))
+
+
+def schema_at(way):
+    schema = SCHEMA
+    for step in way:
+        if isinstance(step, int):
+            schema = schema["items"]
+        else:
+            schema = schema.get("properties", {}).get(step) or schema["additionalProperties"]
+        while "$ref" in schema:
+            schema = SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]]
+    return schema
+
+
+@pytest.mark.parametrize("way", list(places(WHOLE)), ids=lambda way: ".".join(map(str, way)) or "top")
+def test_every_map_has_the_names_that_gpuq_reads(way, tmp_path):
+    policy = json.loads(json.dumps(WHOLE))
+    place = policy
+    for step in way:
+        place = place[step]
+    place["nonsense"] = 1
+    file = tmp_path / "policy.yaml"
+    file.write_text(yaml.safe_dump(policy, sort_keys=False))
+    done = run([GPUQ, "policy", "check", str(file)], env=dict(os.environ))
+    said = done.stdout + done.stderr
+    names = re.search(r"unknown name 'nonsense' in .*; there are: (.*)", said)
+    assert names, said
+    assert set(names[1].split(", ")) == set(schema_at(way)["properties"])
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(policy, SCHEMA)
+
+
+@pytest.mark.parametrize("file", sorted(POLICIES.glob("*.yaml")), ids=lambda file: file.name)
+def test_the_shipped_policies_are_valid(file):
+    jsonschema.validate(yaml.load(file.read_text(), PlainLoader), SCHEMA)
