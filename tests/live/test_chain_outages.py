@@ -55,7 +55,8 @@ def lose_node(cluster, chains, node):
     cluster.scontrol("update", f"NodeName={node}", "State=DOWN", "Reason=power")
     time.sleep(1)
     cluster.repair()
-    cluster.scontrol("update", f"NodeName={node}", "State=RESUME")
+    # Refused when a slurmd that has come back has done it already.
+    cluster.slurm("scontrol", "update", f"NodeName={node}", "State=RESUME", check=False)
     return len(lost)
 
 
