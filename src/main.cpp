@@ -100,6 +100,10 @@ public:
     Result<Cluster*> cluster() override
     {
         if (!m_cluster) {
+            if (m_conf) {
+                TRY_ASSIGN(m_cluster, SlurmCluster::open(m_conf));
+                return m_cluster.get();
+            }
             TRY_ASSIGN(const auto chosen, chosen_cluster());
             TRY_ASSIGN(const auto conf, configuration(chosen));
             TRY_ASSIGN(auto opened, SlurmCluster::open(conf));
@@ -219,6 +223,7 @@ public:
     }
 
     void choose_cluster(const std::string& name) override { m_chosen = name; }
+    void choose_configuration(const std::string& slurm_conf) override { m_conf = slurm_conf; }
 
 private:
     Result<std::string> chosen_cluster()
@@ -242,6 +247,7 @@ private:
     }
 
     std::optional<std::string> m_chosen;
+    std::optional<std::string> m_conf;
     std::optional<cli::Settings> m_settings;
     std::unique_ptr<Cluster> m_cluster;
     std::unique_ptr<Accounting> m_accounting;

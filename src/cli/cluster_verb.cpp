@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/cluster_verb.h"
 
+#include "cli/policy_apply.h"
 #include "cli/policy_file.h"
 #include "cli/say.h"
 #include "core/number.h"
@@ -101,11 +102,13 @@ void tell(const Globals& globals, const std::string& sentence)
     }
 }
 
-Result<int> up(const Invocation& invocation, const std::string& dir)
+Result<int> up(Invocation& invocation, const std::string& dir)
 {
     TRY_ASSIGN(Wishes asked, wishes(invocation.options));
+    bool has_courses = false;
     if (const auto path = invocation.options.value("policy")) {
         TRY_ASSIGN(LoadedPolicy loaded, load_valid_policy(invocation.doors, *path));
+        has_courses = !loaded.reading.policy.courses.empty();
         asked.policy = std::move(loaded.text);
     }
     TRY_ASSIGN(const embedded::UpReport report, embedded::up(dir, asked));
@@ -120,6 +123,13 @@ Result<int> up(const Invocation& invocation, const std::string& dir)
                                          embedded::describe(spec), dir));
     for (const std::string& note : report.notes) {
         tell(invocation.globals, note);
+    }
+    if (has_courses) {
+        invocation.doors.choose_configuration(embedded::Places{dir, {}}.slurm_conf());
+        TRY_ASSIGN(const auto missing, apply_courses(invocation, *asked.policy));
+        for (const std::string& text : missing) {
+            tell(invocation.globals, "no course is kept: " + text);
+        }
     }
     return 0;
 }

@@ -184,6 +184,20 @@ Json::Members plan_document(const Plan& plan)
             {"obstacles", json_of(plan.obstacles)}};
 }
 
+Result<std::vector<std::string>> apply_courses(Invocation& invocation, const std::string& policy)
+{
+    const std::string now = local_time(invocation.doors.clock().now());
+    // Under the name that `up` has made the script with.
+    TRY_ASSIGN(const govern::Candidate wanted, govern::candidate_of(policy, "policy.yaml", now));
+    TRY_ASSIGN(Admin* const admin, invocation.doors.admin());
+    TRY_ASSIGN(const Plan plan, govern::plan(*admin, wanted, now));
+    if (!plan.obstacles.empty() || plan.changes.empty()) {
+        return plan.obstacles;
+    }
+    TRY(govern::apply(*admin, wanted, now, [](const std::string&) {}));
+    return std::vector<std::string>{};
+}
+
 Result<int> policy_plan(Invocation& invocation)
 {
     TRY_ASSIGN(const govern::Candidate wanted, candidate(invocation));

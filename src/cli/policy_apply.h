@@ -6,6 +6,7 @@
 #include "report/json.h"
 
 #include <string>
+#include <vector>
 
 namespace gpuq::cli {
 
@@ -14,6 +15,10 @@ Result<int> policy_plan(Invocation& invocation);
 Result<int> policy_apply(Invocation& invocation);
 Result<int> policy_drift(Invocation& invocation);
 Result<int> policy_rollback(Invocation& invocation);
+
+/// Makes what `gpuq cluster up --policy` leaves to be made: courses need the nodes to be there. A
+/// sentence for each thing that keeps it from that.
+Result<std::vector<std::string>> apply_courses(Invocation& invocation, const std::string& policy);
 
 /// What people and scripts are shown of a plan. Pure.
 std::string plan_text(const govern::Plan& plan);

@@ -63,6 +63,8 @@ public:
     virtual Result<Settings> settings() = 0;
     /// --cluster NAME: the cluster that `cluster` and `accounting` are to open.
     virtual void choose_cluster(const std::string& name) = 0;
+    /// The same by its slurm.conf, for a cluster that has only just been started.
+    virtual void choose_configuration(const std::string& slurm_conf) = 0;
 };
 
 /// Options that every verb takes.

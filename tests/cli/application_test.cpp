@@ -37,6 +37,7 @@ public:
     }
     Result<SshKeyPair> new_ssh_key() override { std::abort(); }
     void choose_cluster(const std::string& name) override { chosen = name; }
+    void choose_configuration(const std::string&) override {}
 
     std::string chosen;
 };

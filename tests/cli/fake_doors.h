@@ -70,6 +70,7 @@ public:
     std::array<unsigned char, 8> random() override { return {}; }
     Result<Settings> settings() override { return set; }
     void choose_cluster(const std::string&) override {}
+    void choose_configuration(const std::string&) override {}
 };
 
 /// What a use of a verb came to.
