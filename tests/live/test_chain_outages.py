@@ -15,7 +15,7 @@ from faults import of_soak, parent_of
 
 CLUSTER = dict(nodes=3, gpus=4, lines=["KillWait=5"])
 EVERY = 10
-STEPS = of_soak(500, 250)
+STEPS = of_soak(2000, 250)
 CHAINS = of_soak(6, 3)
 OUTAGES = of_soak(12, 2)
 SEED = int(os.environ.get("GPUQ_SEED", time.time_ns() % 100000))
@@ -72,7 +72,7 @@ def test_nodes_and_slurmds_die_at_random_moments(home, cluster):
     """A seed that fails is printed: GPUQ_SEED repeats it."""
     print(f"seed {SEED}")
     dice = random.Random(SEED)
-    link = ["-t", str(of_soak(90, 45)), "--link", "14s", "--mem", "64M"]
+    link = ["-t", str(of_soak(360, 45)), "--link", "14s", "--mem", "64M"]
     chains = [start(home, f"chain-{number}", link + UNAWARE,
                     *trainer("--steps", str(STEPS), "--every", str(EVERY), "--folder", "out"))
               for number in range(CHAINS)]
@@ -82,10 +82,11 @@ def test_nodes_and_slurmds_die_at_random_moments(home, cluster):
     dice.shuffle(outages)
     for outage in outages:
         time.sleep(dice.uniform(1, 6))
-        node = dice.choice(["n0", "n1", "n2"])
+        nodes = [f"n{number}" for number in range(CLUSTER["nodes"])]
+        node = dice.choice([name for name in nodes if any(running_on(chains, name))] or nodes)
         print(f"{outage.__name__} {node}: {outage(cluster, chains, node)} runs", flush=True)
     for chain in chains:
-        wait_for(lambda chain=chain: chain.show()["state"] == "ended", of_soak(400, 150), f"the end of {chain.folder}")
+        wait_for(lambda chain=chain: chain.show()["state"] == "ended", of_soak(900, 150), f"the end of {chain.folder}")
     for chain in chains:
         assert chain.show()["exit"] == 0, chain.show()
         assert_nothing_lost(chain, STEPS, EVERY)
