@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/policy_simulate.h"
 
+#include "cli/output_file.h"
 #include "cli/policy_file.h"
+#include "cli/say.h"
+#include "cli/simulation_page.h"
 #include "cli/table_output.h"
 #include "core/sanitise.h"
 #include "report/words.h"
@@ -95,11 +98,13 @@ Json json_of(const Simulated& one)
                          {"refused", one.refused}});
 }
 
-Result<Simulated> simulated(const std::string& name, Result<sim::Scenario> made)
+Result<Simulated> simulated(const std::string& name, Result<sim::Scenario> made, sim::Seconds span)
 {
     TRY_ASSIGN(const sim::Scenario scenario, std::move(made));
     TRY_ASSIGN(const sim::Course course, sim::simulate(scenario.machine, scenario.jobs));
-    return Simulated{name, sim::measure(scenario.machine, scenario.jobs, course), scenario.refused};
+    return Simulated{
+        name, sim::measure(scenario.machine, scenario.jobs, course), scenario.refused,
+        sim::curves(scenario.machine, scenario.jobs, course, span, sim::part_for(span))};
 }
 
 Result<sim::People> people_in(const Options& options)
@@ -115,6 +120,17 @@ Result<sim::People> people_in(const Options& options)
         return fail(Error::Kind::usage, "--checkpointed: a number from 0 to 100");
     }
     return sim::People{word == "honestly" ? Declared::honestly : Declared::rarely, percent};
+}
+
+/// Where --html is to go: looked at before what takes long.
+Result<std::optional<OutputFile>> page_in(const Options& options)
+{
+    const auto path = options.value("html");
+    if (!path) {
+        return std::optional<OutputFile>{};
+    }
+    TRY_ASSIGN(OutputFile file, OutputFile::at(*path));
+    return std::optional(std::move(file));
 }
 
 } // namespace
@@ -155,28 +171,37 @@ Result<int> policy_simulate(Invocation& invocation)
                     "simulate needs --trace FILE: jobs as CSV, SWF or what sacct -P prints");
     }
     TRY_ASSIGN(const sim::People people, people_in(options));
+    TRY_ASSIGN(const auto page, page_in(options));
     TRY_ASSIGN(const auto path, named_policy(invocation));
     TRY_ASSIGN(const LoadedPolicy loaded, load_valid_policy(invocation.doors, path));
     TRY_ASSIGN(const sim::Trace trace, sim::read_trace(*file));
+    const sim::Seconds span = trace.jobs.empty() ? sim::Seconds{0} : trace.jobs.back().submit;
     const policy::Rules rules(loaded.reading.policy);
     std::vector<Simulated> all;
     if (const auto other = options.value("against")) {
         TRY_ASSIGN(const LoadedPolicy before, load_valid_policy(invocation.doors, *other));
+        const policy::Rules old_rules(before.reading.policy);
         TRY_ASSIGN(Simulated one,
-                   simulated(before.path, sim::under_policy(policy::Rules(before.reading.policy),
-                                                            trace, people)));
+                   simulated(before.path, sim::under_policy(old_rules, trace, people), span));
         all.push_back(std::move(one));
     } else {
         TRY_ASSIGN(Simulated one,
-                   simulated("plain queue", sim::as_plain_queue(rules, trace, people)));
+                   simulated("plain queue", sim::as_plain_queue(rules, trace, people), span));
         all.push_back(std::move(one));
     }
-    TRY_ASSIGN(Simulated one, simulated(loaded.path, sim::under_policy(rules, trace, people)));
+    TRY_ASSIGN(Simulated one,
+               simulated(loaded.path, sim::under_policy(rules, trace, people), span));
     all.push_back(std::move(one));
+    if (page) {
+        TRY(page->write(simulation_page(all, {*file, trace.jobs.size(), span, people.declared})));
+    }
     if (invocation.globals.json) {
         TRY(print_text(report::json_document(simulation_document(all, *file))));
     } else {
         TRY(print_table(simulation_table(all), invocation.globals, invocation.doors));
+    }
+    if (page && !invocation.globals.quiet) {
+        say(fmt::format("wrote {}", *options.value("html")));
     }
     return 0;
 }

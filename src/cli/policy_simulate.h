@@ -4,7 +4,9 @@
 #include "cli/verb.h"
 #include "report/json.h"
 #include "report/table.h"
+#include "sim/curves.h"
 #include "sim/measure.h"
+#include "sim/scenario.h"
 
 #include <cstddef>
 #include <string>
@@ -17,6 +19,7 @@ struct Simulated {
     std::string name; ///< the policy's file, or `plain queue`
     sim::Measures measures;
     std::size_t refused = 0;
+    sim::Curves curves;
 };
 
 /// One column for each of `all`; the first is what the others are compared with. Pure.

@@ -42,6 +42,7 @@ constexpr std::array k_options = {
     Option{0, "against", "FILE", "simulate: compare with this policy; otherwise a plain queue"},
     Option{0, "declared", "HOW", "simulate: people state times honestly, or rarely"},
     Option{0, "checkpointed", "PERCENT", "simulate: of longer runs, so many resume when sent away"},
+    Option{0, "html", "FILE", "simulate: write a page with the figures and their curves, too"},
 };
 
 Result<SlurmRelease> release_in(const std::string& text)

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "report/html.h"
+
+#include "report/chart.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace gpuq::report {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(Html, TextFromOutsideIsNothingButText)
+{
+    EXPECT_EQ(html_text("<b>\"R&D's\"\x1b[7m"), "&lt;b&gt;&quot;R&amp;D&#39;s&quot;^[[7m");
+    EXPECT_EQ(html_text("\xe2\x80\xae"), "\\u{202e}");
+    EXPECT_EQ(html_text("L\xc3\xa9na"), "L\xc3\xa9na");
+}
+
+TEST(Html, APageLoadsAndExecutesNothing)
+{
+    const std::string page = html_page("<1>", "<p>x</p>\n");
+    EXPECT_THAT(page, HasSubstr("<title>&lt;1&gt;</title>"));
+    EXPECT_THAT(page, HasSubstr("default-src 'none'"));
+    EXPECT_THAT(page, HasSubstr("<body>\n<p>x</p>\n</body>"));
+    EXPECT_THAT(page, Not(HasSubstr("http://")));
+    EXPECT_THAT(page, Not(HasSubstr("url(")));
+}
+
+TEST(Html, ATableKeepsRowsAndTheirParts)
+{
+    const Table table{{{"what", ""}, {"one", "<one>", Column::Align::right}},
+                      {{"all", "1"}, {"  of them", "&"}}};
+    const std::string text = html_table(table, "Figures");
+    EXPECT_THAT(text, HasSubstr("<th scope=\"col\" class=\"right\">&lt;one&gt;</th>"));
+    EXPECT_THAT(text, HasSubstr("<tr><th scope=\"row\">all</th><td class=\"right\">1</td></tr>"));
+    EXPECT_THAT(text, HasSubstr("<tr class=\"part\"><th scope=\"row\">of them</th>"));
+}
+
+std::vector<std::string> labels(const Axis& axis)
+{
+    std::vector<std::string> texts;
+    for (const Tick& tick : axis.ticks) {
+        texts.push_back(tick.label);
+    }
+    return texts;
+}
+
+TEST(Chart, AnAxisEndsAtARoundNumber)
+{
+    EXPECT_THAT(labels(axis_from_zero("", 76)), ElementsAre("0", "20", "40", "60", "80"));
+    EXPECT_THAT(labels(axis_from_zero("", 100)), ElementsAre("0", "20", "40", "60", "80", "100"));
+    EXPECT_DOUBLE_EQ(axis_from_zero("", 1234).high, 1500);
+    EXPECT_THAT(labels(axis_from_zero("", 0.9)), ElementsAre("0", "0.2", "0.4", "0.6", "0.8", "1"));
+    EXPECT_GT(axis_from_zero("", 0).high, 0);
+}
+
+Chart small_chart()
+{
+    Chart chart;
+    chart.id = "small";
+    chart.title = "<Small>";
+    chart.description = "nothing & all";
+    chart.x = axis_from_zero("x", 10);
+    chart.y = axis_from_zero("y", 10);
+    chart.curves = {{{0, 0}, {10, 10}}, {{0, 10}, {10, 100}}};
+    return chart;
+}
+
+TEST(Chart, IsNamedForThoseWhoDoNotSeeIt)
+{
+    const std::string text = html_chart(small_chart());
+    EXPECT_THAT(text, HasSubstr("role=\"img\" aria-labelledby=\"small-wide-title "
+                                "small-wide-desc\""));
+    EXPECT_THAT(text, HasSubstr("<title id=\"small-narrow-title\">&lt;Small&gt;</title>"));
+    EXPECT_THAT(text, HasSubstr("<desc id=\"small-wide-desc\">nothing &amp; all</desc>"));
+}
+
+TEST(Chart, StaysWithinItsFrame)
+{
+    // The second curve leaves the chart at the top: it goes along the edge.
+    const std::string text = html_chart(small_chart());
+    EXPECT_THAT(text, HasSubstr("class=\"curve curve0\" d=\"M26.0 276.0L842.0 28.0\""));
+    EXPECT_THAT(text, HasSubstr("class=\"curve curve1\" d=\"M26.0 28.0L842.0 28.0\""));
+}
+
+TEST(Chart, LeavesLabelsOutThatWouldTouch)
+{
+    Chart chart = small_chart();
+    chart.x.ticks = {{0, "aaaaaaaaaa"}, {0.1, "bbbbbbbbbb"}, {10, "cccccccccc"}};
+    const std::string text = html_chart(chart);
+    EXPECT_THAT(text, HasSubstr(">aaaaaaaaaa<"));
+    EXPECT_THAT(text, Not(HasSubstr(">bbbbbbbbbb<")));
+    EXPECT_THAT(text, HasSubstr(">cccccccccc<"));
+}
+
+} // namespace
+} // namespace gpuq::report
