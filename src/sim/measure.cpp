@@ -12,12 +12,6 @@ namespace {
 
 using Chosen = std::function<bool(std::size_t job)>;
 
-Seconds percentile(const std::vector<Seconds>& sorted, std::size_t percent)
-{
-    const std::size_t rank = (sorted.size() * percent + 99) / 100;
-    return sorted[std::max<std::size_t>(rank, 1) - 1];
-}
-
 Waits waits_of(const std::vector<Job>& jobs, const Course& course, const Targets& targets,
                const Chosen& chosen)
 {
@@ -115,6 +109,12 @@ Measures measure(const Machine& machine, const std::vector<Job>& jobs, const Cou
         result.idle_while_allowed = time.idle_while_allowed / time.all;
     }
     return result;
+}
+
+Seconds percentile(const std::vector<Seconds>& waits, std::size_t percent)
+{
+    const std::size_t rank = (waits.size() * percent + 99) / 100;
+    return waits[std::max<std::size_t>(rank, 1) - 1];
 }
 
 double harm(const Waits& before, const Waits& after)

@@ -58,6 +58,10 @@ struct Measures {
 Measures measure(const Machine& machine, const std::vector<Job>& jobs, const Course& course,
                  const Targets& targets = {});
 
+/// The smallest of `waits`, ascending and not empty, that at least so many percent of them do not
+/// exceed.
+Seconds percentile(const std::vector<Seconds>& waits, std::size_t percent);
+
 /// What a policy costs those it does not favour: the mean wait in all, new over old; 1 when nobody
 /// waited in either, and nobody's is compared to zero (then one second).
 double harm(const Waits& before, const Waits& after);
