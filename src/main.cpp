@@ -14,6 +14,7 @@
 #include "posix/store.h"
 #include "slurm/admin.h"
 #include "slurm/cluster.h"
+#include "slurm/sacct.h"
 
 #include <fmt/format.h>
 
@@ -129,6 +130,12 @@ public:
             TRY_ASSIGN(m_admin, SlurmAdmin::open());
         }
         return m_admin.get();
+    }
+
+    Result<std::string> jobs_since(Time since) override
+    {
+        TRY(accounting()); // has chosen the configuration
+        return slurm::jobs_since(since);
     }
 
     Result<Store*> store() override

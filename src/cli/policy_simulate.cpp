@@ -8,19 +8,15 @@
 #include "cli/table_output.h"
 #include "core/sanitise.h"
 #include "report/words.h"
-#include "sim/scenario.h"
-#include "sim/simulate.h"
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <functional>
 
 namespace gpuq::cli {
 namespace {
 
 using report::Json;
-using sim::Declared;
 using sim::Measures;
 using sim::Waits;
 
@@ -69,7 +65,8 @@ std::vector<Row> rows()
          [](const auto& one, const auto&) { return percent(one.measures.idle_while_allowed); }},
         {"runs that had to leave for an owner",
          [](const auto& one, const auto&) { return std::to_string(one.measures.preempted); }},
-        {"runs refused", [](const auto& one, const auto&) { return std::to_string(one.refused); }},
+        {"runs refused",
+         [](const auto& one, const auto&) { return std::to_string(one.refused.size()); }},
     };
 }
 
@@ -95,31 +92,7 @@ Json json_of(const Simulated& one)
                          {"idle_while_waiting", measures.idle_while_waiting},
                          {"idle_while_allowed", measures.idle_while_allowed},
                          {"preempted", measures.preempted},
-                         {"refused", one.refused}});
-}
-
-Result<Simulated> simulated(const std::string& name, Result<sim::Scenario> made, sim::Seconds span)
-{
-    TRY_ASSIGN(const sim::Scenario scenario, std::move(made));
-    TRY_ASSIGN(const sim::Course course, sim::simulate(scenario.machine, scenario.jobs));
-    return Simulated{
-        name, sim::measure(scenario.machine, scenario.jobs, course), scenario.refused,
-        sim::curves(scenario.machine, scenario.jobs, course, span, sim::part_for(span))};
-}
-
-Result<sim::People> people_in(const Options& options)
-{
-    const std::string word = options.value("declared").value_or("honestly");
-    if (word != "honestly" && word != "rarely") {
-        return fail(Error::Kind::usage, "--declared: honestly or rarely");
-    }
-    const std::string part = options.value("checkpointed").value_or("0");
-    int percent = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), percent);
-    if (error != std::errc{} || end != part.data() + part.size() || percent < 0 || percent > 100) {
-        return fail(Error::Kind::usage, "--checkpointed: a number from 0 to 100");
-    }
-    return sim::People{word == "honestly" ? Declared::honestly : Declared::rarely, percent};
+                         {"refused", one.refused.size()}});
 }
 
 /// Where --html is to go: looked at before what takes long.
@@ -165,38 +138,28 @@ Json::Members simulation_document(const std::vector<Simulated>& all, const std::
 Result<int> policy_simulate(Invocation& invocation)
 {
     const Options& options = invocation.options;
-    const auto file = options.value("trace");
-    if (!file) {
-        return fail(Error::Kind::usage,
-                    "simulate needs --trace FILE: jobs as CSV, SWF or what sacct -P prints");
-    }
-    TRY_ASSIGN(const sim::People people, people_in(options));
     TRY_ASSIGN(const auto page, page_in(options));
     TRY_ASSIGN(const auto path, named_policy(invocation));
     TRY_ASSIGN(const LoadedPolicy loaded, load_valid_policy(invocation.doors, path));
-    TRY_ASSIGN(const sim::Trace trace, sim::read_trace(*file));
-    const sim::Seconds span = trace.jobs.empty() ? sim::Seconds{0} : trace.jobs.back().submit;
+    TRY_ASSIGN(const Workload workload, workload_in(invocation));
     const policy::Rules rules(loaded.reading.policy);
     std::vector<Simulated> all;
     if (const auto other = options.value("against")) {
         TRY_ASSIGN(const LoadedPolicy before, load_valid_policy(invocation.doors, *other));
-        const policy::Rules old_rules(before.reading.policy);
         TRY_ASSIGN(Simulated one,
-                   simulated(before.path, sim::under_policy(old_rules, trace, people), span));
+                   simulated_under(policy::Rules(before.reading.policy), before.path, workload));
         all.push_back(std::move(one));
     } else {
-        TRY_ASSIGN(Simulated one,
-                   simulated("plain queue", sim::as_plain_queue(rules, trace, people), span));
+        TRY_ASSIGN(Simulated one, simulated_plain(rules, workload));
         all.push_back(std::move(one));
     }
-    TRY_ASSIGN(Simulated one,
-               simulated(loaded.path, sim::under_policy(rules, trace, people), span));
+    TRY_ASSIGN(Simulated one, simulated_under(rules, loaded.path, workload));
     all.push_back(std::move(one));
     if (page) {
-        TRY(page->write(simulation_page(all, {*file, trace.jobs.size(), span, people.declared})));
+        TRY(page->write(simulation_page(all, workload)));
     }
     if (invocation.globals.json) {
-        TRY(print_text(report::json_document(simulation_document(all, *file))));
+        TRY(print_text(report::json_document(simulation_document(all, workload.name))));
     } else {
         TRY(print_table(simulation_table(all), invocation.globals, invocation.doors));
     }

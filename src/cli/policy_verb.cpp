@@ -38,10 +38,14 @@ constexpr std::array k_options = {
     Option{'p', "queue", "QUEUE", "explain: this queue"},
     Option{0, "user", "NAME", "explain: as this user; otherwise yourself"},
     Option{'A', "account", "NAME", "explain: with this account"},
-    Option{0, "trace", "FILE", "simulate: these jobs, as CSV, SWF or of sacct -P; packed or not"},
+    Option{0, "trace", "FILE",
+           "simulate, plan: these jobs, as CSV, SWF or of sacct -P; packed or not"},
+    Option{0, "from-accounting", "SPAN",
+           "simulate, plan: the jobs of the last SPAN, as 14d, by Slurm's accounting"},
     Option{0, "against", "FILE", "simulate: compare with this policy; otherwise a plain queue"},
-    Option{0, "declared", "HOW", "simulate: people state times honestly, or rarely"},
-    Option{0, "checkpointed", "PERCENT", "simulate: of longer runs, so many resume when sent away"},
+    Option{0, "declared", "HOW", "simulate, plan: people state times honestly, or rarely"},
+    Option{0, "checkpointed", "PERCENT",
+           "simulate, plan: of longer runs, so many resume when sent away"},
     Option{0, "html", "FILE", "simulate: write a page with the figures and their curves, too"},
 };
 

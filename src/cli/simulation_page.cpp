@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/simulation_page.h"
 
+#include "cli/policy_simulate.h"
 #include "report/chart.h"
 #include "report/html.h"
 #include "report/words.h"
@@ -264,24 +265,24 @@ std::string caption_over_time(const std::string& what, Seconds part)
     return fmt::format("{}, each point the average of {}.", what, in_words(part));
 }
 
-std::string head(const std::vector<Simulated>& all, const SimulatedTrace& trace)
+std::string head(const std::vector<Simulated>& all, const Workload& workload)
 {
     return fmt::format(
         "<h1>{} <span class=\"soft\">against {}</span></h1>\n"
         "<p class=\"soft\">What would have become of {} runs in {} ({}), on {} GPUs, in a "
         "simulation of Slurm&#39;s scheduling.</p>\n",
-        html_text(all[1].name), html_text(all[0].name), trace.runs, html_text(in_words(trace.span)),
-        html_text(trace.name), all[1].curves.gpus);
+        html_text(all[1].name), html_text(all[0].name), workload.trace.jobs.size(),
+        html_text(in_words(workload.span())), html_text(workload.name), all[1].curves.gpus);
 }
 
-std::string foot(const SimulatedTrace& trace)
+std::string foot(const Workload& workload)
 {
     return fmt::format(
         "<footer>\n<p>A wait is the time from the submission of a run to its first start; short "
         "runs take at most 2 h. Times that the trace does not state are taken to be stated {}. "
         "Curves end with the last submission.</p>\n"
         "<p>Made by gpuq {} policy simulate; man gpuq-policy says how.</p>\n</footer>\n",
-        trace.declared == sim::Declared::honestly
+        workload.people.declared == sim::Declared::honestly
             ? "honestly: what the run needs, to the next ten minutes"
             : "rarely: by 1.4 % of the short runs",
         GPUQ_VERSION);
@@ -289,23 +290,24 @@ std::string foot(const SimulatedTrace& trace)
 
 } // namespace
 
-std::string simulation_page(const std::vector<Simulated>& all, const SimulatedTrace& trace)
+std::string simulation_page(const std::vector<Simulated>& all, const Workload& workload)
 {
     const Seconds part = all[1].curves.part;
-    std::string body = head(all, trace) + key_figures(all[0], all[1]);
+    std::string body = head(all, workload) + key_figures(all[0], all[1]);
     const Chart waits = waits_chart(all);
     body +=
         figure(waits, all,
                "The higher a curve, the more of the runs of at most 2 h have started after "
                "the time below it." +
                    (waits.y.low > 0 ? fmt::format(" The scale begins at {} %.", waits.y.low) : ""));
-    body += figure(waiting_chart(all, trace.span), all,
+    body += figure(waiting_chart(all, workload.span()), all,
                    caption_over_time("Runs and further links of longer runs", part));
-    body += figure(use_chart(all, trace.span), all, caption_over_time("GPUs with a run", part));
+    body +=
+        figure(use_chart(all, workload.span()), all, caption_over_time("GPUs with a run", part));
     body += "<h2>All figures</h2>\n" +
             report::html_table(simulation_table(all), "As gpuq policy simulate prints them.");
     return report::html_page(fmt::format("{} against {}", all[1].name, all[0].name),
-                             body + foot(trace));
+                             body + foot(workload));
 }
 
 } // namespace gpuq::cli

@@ -38,6 +38,9 @@ public:
     virtual Result<Cluster*> cluster() = 0;
     virtual Result<Accounting*> accounting() = 0;
     virtual Result<Admin*> admin() = 0;
+    /// What `sacct -P` prints of the jobs of everybody that were submitted since then, for
+    /// sim::parse_trace. `unreachable`.
+    virtual Result<std::string> jobs_since(Time since) = 0;
     virtual Result<Store*> store() = 0;
     /// Where `store` would open the state folder. Touches no file but the configuration's.
     virtual Result<std::string> state_dir() = 0;

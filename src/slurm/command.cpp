@@ -47,26 +47,36 @@ std::vector<char*> pointers(std::vector<std::string>& words)
     return result;
 }
 
+bool is_set_by(const std::string& variable, const std::vector<std::string>& variables)
+{
+    const std::string_view name(variable.data(), variable.find('=') + 1);
+    return std::any_of(variables.begin(), variables.end(),
+                       [&](const std::string& one) { return one.starts_with(name); });
+}
+
 /// SBATCH_* would win over our own options; a language would change Slurm's words.
-std::vector<std::string> environment_of_commands()
+std::vector<std::string> environment_of_commands(const std::vector<std::string>& variables_of_ours)
 {
     std::vector<std::string> variables;
     for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
         variables.emplace_back(*entry);
     }
     std::vector<std::string> kept = without_slurm(variables);
-    std::erase_if(kept, [](const std::string& variable) {
-        return variable.starts_with("SBATCH_") || variable.starts_with("SQUEUE_") ||
-               variable.starts_with("SLURM_CONF=") || variable.starts_with("LC_ALL=");
+    std::erase_if(kept, [&](const std::string& variable) {
+        return is_set_by(variable, variables_of_ours) || variable.starts_with("SBATCH_") ||
+               variable.starts_with("SQUEUE_") || variable.starts_with("SLURM_CONF=") ||
+               variable.starts_with("LC_ALL=");
     });
     if (const char* const conf = std::getenv("SLURM_CONF")) {
         kept.push_back(fmt::format("SLURM_CONF={}", conf));
     }
     kept.emplace_back("LC_ALL=C.UTF-8");
+    kept.insert(kept.end(), variables_of_ours.begin(), variables_of_ours.end());
     return kept;
 }
 
-Result<pid_t> start(std::vector<std::string>& words, const Pipe& out, const Pipe& err)
+Result<pid_t> start(std::vector<std::string>& words, const Pipe& out, const Pipe& err,
+                    const std::vector<std::string>& variables_of_ours)
 {
     posix_spawn_file_actions_t actions;
     ::posix_spawn_file_actions_init(&actions);
@@ -76,7 +86,7 @@ Result<pid_t> start(std::vector<std::string>& words, const Pipe& out, const Pipe
     posix_spawnattr_t attributes;
     ::posix_spawnattr_init(&attributes);
     ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP); // to be killed as a group
-    std::vector<std::string> variables = environment_of_commands();
+    std::vector<std::string> variables = environment_of_commands(variables_of_ours);
     pid_t child = 0;
     const int refused = ::posix_spawnp(&child, words[0].c_str(), &actions, &attributes,
                                        pointers(words).data(), pointers(variables).data());
@@ -135,11 +145,12 @@ bool collect(Descriptor& out, Descriptor& err, CommandAnswer& answer, Clock::tim
 } // namespace
 
 Result<CommandAnswer> run_command(std::vector<std::string> words, std::chrono::milliseconds limit,
-                                  const std::function<bool(const CommandAnswer&)>& enough)
+                                  const std::function<bool(const CommandAnswer&)>& enough,
+                                  const std::vector<std::string>& variables)
 {
     TRY_ASSIGN(Pipe out, make_pipe());
     TRY_ASSIGN(Pipe err, make_pipe());
-    TRY_ASSIGN(const pid_t child, start(words, out, err));
+    TRY_ASSIGN(const pid_t child, start(words, out, err, variables));
     out.writer.reset();
     err.writer.reset();
     CommandAnswer answer;

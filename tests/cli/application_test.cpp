@@ -20,6 +20,7 @@ public:
     Result<Cluster*> cluster() override { std::abort(); }
     Result<Accounting*> accounting() override { std::abort(); }
     Result<Admin*> admin() override { std::abort(); }
+    Result<std::string> jobs_since(Time) override { std::abort(); }
     Result<Store*> store() override { std::abort(); }
     Result<std::string> state_dir() override { std::abort(); }
     Host& host() override { std::abort(); }

@@ -38,6 +38,13 @@ public:
     }
     Result<Accounting*> accounting() override { return &past; }
     Result<Admin*> admin() override { return &ruler; }
+    Result<std::string> accounted = fail(Error::Kind::unreachable, "slurmdbd does not answer");
+    std::optional<Time> accounted_since; ///< what was asked for last
+    Result<std::string> jobs_since(Time since) override
+    {
+        accounted_since = since;
+        return accounted;
+    }
     Result<Store*> store() override { return folder; }
     Result<std::string> state_dir() override { return folder->root(); }
     Host& host() override { return machine; }

@@ -98,5 +98,47 @@ TEST_F(PolicySimulate, DrawsATraceWithNothingInIt)
     EXPECT_THAT(content(file), Not(HasSubstr("nan")));
 }
 
+TEST_F(PolicySimulate, TakesTheJobsOfTheAccounting)
+{
+    m_doors.accounted = std::string(
+        "Submit|JobID|User|Start|End|Elapsed|Timelimit|ReqTRES\n"
+        "2026-11-20T10:00:00|7|ada|2026-11-20T10:00:05|2026-11-20T10:10:05|00:10:00|01:00:00|"
+        "gres/gpu=1\n");
+    const Use shown = policy({"simulate", "--from-accounting", "2w", "p.yaml"});
+    EXPECT_EQ(shown.status, 0) << shown.err;
+    EXPECT_THAT(shown.out, testing::ContainsRegex("runs of at most 2 h +1 +1\n"));
+    EXPECT_EQ(m_doors.accounted_since, m_doors.time.now() - std::chrono::days{14});
+    Globals json;
+    json.json = true;
+    EXPECT_THAT(policy({"simulate", "--from-accounting", "36h", "p.yaml"}, json).out,
+                HasSubstr("\"trace\": \"accounting of the last 1 day 12 h\""));
+}
+
+TEST_F(PolicySimulate, SaysWhatToDoWithoutAnAccounting)
+{
+    const Use silent = policy({"simulate", "--from-accounting", "14d", "p.yaml"});
+    EXPECT_EQ(silent.status, 120);
+    EXPECT_THAT(silent.err, HasSubstr("slurmdbd does not answer; where sacct works"));
+    m_doors.accounted = std::string("Submit|JobID|ReqTRES|Start\n"
+                                    "2026-11-20T10:00:00|7|cpu=1|2026-11-20T10:00:00\n");
+    const Use none = policy({"simulate", "--from-accounting", "14d", "p.yaml"});
+    EXPECT_NE(none.status, 0);
+    EXPECT_THAT(none.err, HasSubstr("accounting shows no job of the last 14 days that had a GPU "
+                                    "and started (1 without GPUs, 0 not started)"));
+}
+
+TEST_F(PolicySimulate, TakesOneSourceOfJobs)
+{
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"simulate", "p.yaml"},
+          {"simulate", "--trace", trace(), "--from-accounting", "14d", "p.yaml"},
+          {"simulate", "--from-accounting", "0", "p.yaml"},
+          {"simulate", "--from-accounting", "2 weeks", "p.yaml"}}) {
+        const Use refused = policy(words);
+        EXPECT_EQ(refused.status, 2) << refused.out;
+        EXPECT_THAT(refused.err, HasSubstr("--from-accounting"));
+    }
+}
+
 } // namespace
 } // namespace gpuq::cli

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/simulation.h"
+
+#include "core/number.h"
+#include "core/walltime.h"
+#include "report/words.h"
+#include "sim/simulate.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace gpuq::cli {
+namespace {
+
+using sim::Declared;
+
+Result<sim::People> people_in(const Options& options)
+{
+    const std::string word = options.value("declared").value_or("honestly");
+    if (word != "honestly" && word != "rarely") {
+        return fail(Error::Kind::usage, "--declared: honestly or rarely");
+    }
+    const auto percent = whole_number(options.value("checkpointed").value_or("0"));
+    if (!percent || *percent > 100) {
+        return fail(Error::Kind::usage, "--checkpointed: a number from 0 to 100");
+    }
+    return sim::People{word == "honestly" ? Declared::honestly : Declared::rarely,
+                       static_cast<int>(*percent)};
+}
+
+/// As for `-t`, and weeks: `8w`.
+Result<std::chrono::seconds> span_of(const std::string& words)
+{
+    const bool in_weeks = words.ends_with('w');
+    TRY_ASSIGN(const std::chrono::seconds span,
+               parse_duration(in_weeks ? words.substr(0, words.size() - 1) + "d" : words));
+    return in_weeks ? span * 7 : span;
+}
+
+/// Jobs that were submitted in the last `words` until now.
+Result<Workload> of_accounting(Doors& doors, const std::string& words)
+{
+    const auto span = span_of(words);
+    if (!span || *span <= std::chrono::seconds{0}) {
+        return fail(Error::Kind::usage,
+                    fmt::format("--from-accounting: {}",
+                                span ? "a time longer than none" : span.error().text));
+    }
+    const std::string last = "the last " + in_words(*span);
+    const auto text = doors.jobs_since(doors.clock().now() - *span);
+    if (!text) {
+        return text.error().kind != Error::Kind::unreachable
+                   ? text.error()
+                   : fail(Error::Kind::unreachable,
+                          text.error().text + "; where sacct works, make a file of what sacct -P "
+                                              "prints (man gpuq-policy) and take --trace FILE");
+    }
+    Workload workload{"accounting of " + last, {}};
+    TRY_ASSIGN(workload.trace, sim::parse_trace(*text, workload.name));
+    if (workload.trace.jobs.empty()) {
+        return fail(
+            Error::Kind::missing,
+            fmt::format("accounting shows no job of {} that had a GPU and started ({} without "
+                        "GPUs, {} not started): take a longer time, or ask who may see all jobs "
+                        "(PrivateData in slurmdbd.conf)",
+                        last, workload.trace.without_gpus, workload.trace.never_started));
+    }
+    return workload;
+}
+
+Result<Simulated> simulated(Simulated one, const policy::Rules* rules,
+                            const sim::Scenario& scenario, const Workload& workload)
+{
+    TRY_ASSIGN(const sim::Course course, sim::simulate(scenario.machine, scenario.jobs));
+    const sim::Seconds span = workload.span();
+    one.measures = sim::measure(scenario.machine, scenario.jobs, course);
+    one.refused = sim::refusals(scenario, course, workload.trace.jobs.size());
+    one.curves = sim::curves(scenario.machine, scenario.jobs, course, span, sim::part_for(span));
+    if (rules != nullptr) {
+        one.broken = sim::broken_targets(*rules, scenario, course);
+    }
+    return one;
+}
+
+} // namespace
+
+sim::Seconds Workload::span() const
+{
+    return trace.jobs.empty() ? sim::Seconds{0} : trace.jobs.back().submit;
+}
+
+bool names_jobs(const Options& options)
+{
+    return options.has("trace") || options.has("from-accounting");
+}
+
+Result<Workload> workload_in(Invocation& invocation)
+{
+    const auto file = invocation.options.value("trace");
+    const auto span = invocation.options.value("from-accounting");
+    if (file.has_value() == span.has_value()) {
+        return fail(Error::Kind::usage,
+                    fmt::format("{} needs {}: --trace FILE, jobs as CSV, SWF or what sacct -P "
+                                "prints, or --from-accounting SPAN, those of the last 14d",
+                                invocation.words.front(), file ? "one of these" : "jobs"));
+    }
+    TRY_ASSIGN(const sim::People people, people_in(invocation.options));
+    Workload workload;
+    if (span) {
+        TRY_ASSIGN(workload, of_accounting(invocation.doors, *span));
+    } else {
+        workload.name = *file;
+        TRY_ASSIGN(workload.trace, sim::read_trace(*file));
+    }
+    workload.people = people;
+    return workload;
+}
+
+Result<Simulated> simulated_under(const policy::Rules& rules, const std::string& name,
+                                  const Workload& workload)
+{
+    TRY_ASSIGN(const sim::Scenario scenario,
+               sim::under_policy(rules, workload.trace, workload.people));
+    return simulated({name, {}, {}, {}, {}}, &rules, scenario, workload);
+}
+
+Result<Simulated> simulated_plain(const policy::Rules& rules, const Workload& workload)
+{
+    TRY_ASSIGN(const sim::Scenario scenario,
+               sim::as_plain_queue(rules, workload.trace, workload.people));
+    return simulated({"plain queue", {}, {}, {}, {}}, nullptr, scenario, workload);
+}
+
+} // namespace gpuq::cli

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "cli/verb.h"
+#include "sim/curves.h"
+#include "sim/measure.h"
+#include "sim/scenario.h"
+#include "sim/targets.h"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace gpuq::cli {
+
+/// The jobs that --trace or --from-accounting names.
+struct Workload {
+    std::string name; ///< the file, or `accounting of the last 14 days`
+    sim::Trace trace;
+    sim::People people;
+
+    sim::Seconds span() const; ///< from the first submission to the last
+};
+
+/// Whether any are named.
+bool names_jobs(const Options& options);
+
+/// `usage` unless exactly one is named, or for what it holds; `missing` when accounting has no job
+/// that could be simulated, `unreachable` when it does not answer.
+Result<Workload> workload_in(Invocation& invocation);
+
+/// What became of a workload, under one policy or another.
+struct Simulated {
+    std::string name; ///< the policy's file, or `plain queue`
+    sim::Measures measures;
+    std::vector<std::size_t> refused; ///< indexes into the trace
+    sim::Curves curves;
+    std::vector<sim::BrokenTarget> broken; ///< promises of the policy
+};
+
+/// `usage` when the policy does not say enough to be simulated.
+Result<Simulated> simulated_under(const policy::Rules& rules, const std::string& name,
+                                  const Workload& workload);
+
+/// The nodes of `rules` as one plain queue.
+Result<Simulated> simulated_plain(const policy::Rules& rules, const Workload& workload);
+
+} // namespace gpuq::cli
