@@ -2,6 +2,7 @@
 #include "cli/policy_apply.h"
 
 #include "cli/policy_file.h"
+#include "cli/policy_simulate.h"
 #include "cli/say.h"
 #include "cli/table_output.h"
 #include "core/sanitise.h"
@@ -22,6 +23,7 @@ using govern::Plan;
 using report::Json;
 
 constexpr int k_something_to_do = 10;
+constexpr int k_target_broken = 11;
 
 /// As courses are written: the controller's host is this one.
 std::string local_time(Time now)
@@ -94,13 +96,30 @@ bool is_empty(const Plan& plan)
            !plan.interrupted;
 }
 
+int status_of(const Plan& plan)
+{
+    // What only waits for jobs to end is nothing that anybody has to do.
+    const bool done = plan.changes.empty() && plan.obstacles.empty() && !plan.interrupted;
+    return done ? 0 : k_something_to_do;
+}
+
 Result<int> print(const Invocation& invocation, const Plan& plan)
 {
     TRY(print_text(invocation.globals.json ? report::json_document(plan_document(plan))
                                            : plan_text(plan)));
-    // What only waits for jobs to end is nothing that anybody has to do.
-    const bool done = plan.changes.empty() && plan.obstacles.empty() && !plan.interrupted;
-    return done ? 0 : k_something_to_do;
+    return status_of(plan);
+}
+
+Result<int> print(const Invocation& invocation, const Plan& plan, const PlanSimulation& simulation)
+{
+    if (invocation.globals.json) {
+        TRY(print_text(report::json_document(plan_document(plan, &simulation))));
+    } else {
+        TRY(print_text(plan_text(plan) + "\n"));
+        TRY(print_table(simulation_table(simulation.all), invocation.globals, invocation.doors));
+        TRY(print_text(consequences_text(simulation)));
+    }
+    return simulation.all.back().broken.empty() ? status_of(plan) : k_target_broken;
 }
 
 Result<govern::Candidate> candidate(const Invocation& invocation)
@@ -172,7 +191,7 @@ std::string plan_text(const Plan& plan)
                           : text + fmt::format("{} changes\n", plan.changes.size());
 }
 
-Json::Members plan_document(const Plan& plan)
+Json::Members plan_document(const Plan& plan, const PlanSimulation* simulation)
 {
     Json::Elements changes;
     for (const Change& change : plan.changes) {
@@ -181,7 +200,8 @@ Json::Members plan_document(const Plan& plan)
     return {{"changes", Json::array(std::move(changes))},
             {"leaving", json_of(plan.leaving)},
             {"interrupted", plan.interrupted},
-            {"obstacles", json_of(plan.obstacles)}};
+            {"obstacles", json_of(plan.obstacles)},
+            {"simulation", simulation == nullptr ? Json() : plan_simulation_json(*simulation)}};
 }
 
 Result<std::vector<std::string>> apply_courses(Invocation& invocation, const std::string& policy)
@@ -204,7 +224,11 @@ Result<int> policy_plan(Invocation& invocation)
     TRY_ASSIGN(Admin* const admin, invocation.doors.admin());
     TRY_ASSIGN(const Plan found,
                govern::plan(*admin, wanted, local_time(invocation.doors.clock().now())));
-    return print(invocation, found);
+    if (!names_jobs(invocation.options)) {
+        return print(invocation, found);
+    }
+    TRY_ASSIGN(const PlanSimulation simulation, simulate_plan(invocation, *admin, wanted));
+    return print(invocation, found, simulation);
 }
 
 Result<int> policy_drift(Invocation& invocation)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "cli/plan_simulation.h"
 #include "cli/verb.h"
 #include "govern/apply.h"
 #include "report/json.h"
@@ -10,7 +11,8 @@
 
 namespace gpuq::cli {
 
-/// Parts of `gpuq policy`. `plan` and `drift`: 0 when nothing is to be done, 10 when something is.
+/// Parts of `gpuq policy`. `plan` and `drift`: 0 when nothing is to be done, 10 when something is;
+/// `plan` with jobs: 11 when the policy would not keep what it promises of their waits.
 Result<int> policy_plan(Invocation& invocation);
 Result<int> policy_apply(Invocation& invocation);
 Result<int> policy_drift(Invocation& invocation);
@@ -22,6 +24,8 @@ Result<std::vector<std::string>> apply_courses(Invocation& invocation, const std
 
 /// What people and scripts are shown of a plan. Pure.
 std::string plan_text(const govern::Plan& plan);
-report::Json::Members plan_document(const govern::Plan& plan);
+/// `simulation` null: none was asked for.
+report::Json::Members plan_document(const govern::Plan& plan,
+                                    const PlanSimulation* simulation = nullptr);
 
 } // namespace gpuq::cli

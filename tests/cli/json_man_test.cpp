@@ -125,7 +125,9 @@ TEST(JsonMan, TellsWhatPolicyHas)
     govern::Plan plan;
     plan.changes.push_back({});
     plan.changes[0].fields.push_back({});
-    EXPECT_EQ(told_of("gpuq policy plan"), members_of(plan_document(plan)));
+    PlanSimulation planned{"t", "p", {Simulated{}}, {sim::TraceJob{}}};
+    planned.all[0].broken.emplace_back();
+    EXPECT_EQ(told_of("gpuq policy plan"), members_of(plan_document(plan, &planned), {"courses"}));
     EXPECT_EQ(told_of("gpuq policy simulate"), members_of(simulation_document({Simulated{}}, "t")));
     TestReport report;
     const policy::Case test;

@@ -4,6 +4,7 @@
 #include "cli/fake_doors.h"
 #include "cli/policy_verb.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -78,6 +79,59 @@ TEST_F(PolicyApply, RollbackAndDriftAreAboutThePolicyInForce)
     EXPECT_EQ(policy({"rollback", "p.yaml"}).status, 2);
     EXPECT_THAT(policy({"drift"}).err, HasSubstr("no policy is in force"));
     EXPECT_THAT(policy({"rollback"}).err, HasSubstr("no policy before"));
+}
+
+/// Runs of one user: `count` of an hour for four of the eight GPUs, and one run for all.
+std::string accounted(int count)
+{
+    std::string text = "Submit|JobID|User|Account|Start|Elapsed|Timelimit|ReqTRES\n";
+    for (int i = 0; i < count; ++i) {
+        text += fmt::format("2026-11-20T10:00:00|{}|ada|lab|2026-11-20T10:00:05|01:00:00|01:00:00|"
+                            "gres/gpu=4\n",
+                            i + 1);
+    }
+    return text + "2026-11-20T10:00:00|99|b\x1b|lab|2026-11-20T10:00:05|00:10:00|01:00:00|"
+                  "gres/gpu=8\n";
+}
+
+TEST_F(PolicyApply, PlanShowsWhatTheChangeMeansForJobs)
+{
+    const std::string loose = "version: 1\n"
+                              "pools:\n"
+                              "  all: {nodes: 'n[1-2]', gpus: 'k80:4'}\n"
+                              "queues:\n"
+                              "  short: {time: 2h, pools: all, limits: {job: {gpus: 4}},\n"
+                              "    wait: {p50: 1h, max: 90m}}\n";
+    m_doors.files["p.yaml"].text = loose;
+    m_doors.accounted = accounted(3);
+    const Use first = policy({"plan", "--from-accounting", "14d", "p.yaml"});
+    EXPECT_EQ(first.status, 10) << first.err;
+    EXPECT_THAT(first.out, HasSubstr("plain queue"));
+    EXPECT_THAT(first.out, HasSubstr("1 run would be refused that is taken now:\n"
+                                     "    job 99 of b^[ (lab): 8 GPUs, limit 1 h\n"));
+    ASSERT_EQ(policy({"apply", "p.yaml"}).status, 0);
+
+    const Use same = policy({"plan", "--from-accounting", "14d", "p.yaml"});
+    EXPECT_EQ(same.status, 0) << same.out;
+    EXPECT_THAT(same.out, HasSubstr("policy in force"));
+    EXPECT_THAT(same.out, testing::Not(HasSubstr("would be refused")));
+
+    m_doors.accounted = accounted(6);
+    const Use broken = policy({"plan", "--from-accounting", "14d", "p.yaml"});
+    EXPECT_EQ(broken.status, 11) << broken.out;
+    EXPECT_THAT(broken.out, HasSubstr("nothing to do\n"));
+    EXPECT_THAT(broken.out,
+                testing::ContainsRegex("p.yaml:6: queue short: nobody is to wait longer "
+                                       "than 1 h 30 min; it would be 2 h"));
+
+    // A broken promise says more than a change.
+    m_doors.ruler.qos["gpuq_short"].fields["MaxTRESPU"] = "gres/gpu=3";
+    Globals json;
+    json.json = true;
+    const Use both = policy({"plan", "--from-accounting", "14d", "p.yaml"}, json);
+    EXPECT_EQ(both.status, 11) << both.out;
+    EXPECT_THAT(both.out, HasSubstr("\"broken_targets\""));
+    EXPECT_EQ(policy({"plan", "p.yaml"}).status, 10);
 }
 
 } // namespace

@@ -295,3 +295,29 @@ def test_a_partition_with_a_job_leaves_when_the_job_has_ended(operator):
     operator.apply(gone)
     assert operator.drift() == set()
     assert "calibration-lab" not in operator.cluster.slurm("sinfo", "-h", "-o", "%R").split()
+
+
+def test_a_plan_is_held_against_the_sites_own_jobs(operator):
+    job = operator.cluster.slurm("sbatch", "--parsable", "-p", "long", "--gres=gpu:v100:4", "-t", "10",
+                                 "-o", "/dev/null", "--wrap=sleep 1").strip()
+    wait_for(lambda: "COMPLETED" in operator.cluster.slurm("sacct", "-nXP", "-j", job, "-o", "state"), 60)
+    operator.write(POLICY)
+    shown = operator.policy("simulate", "--from-accounting", "1h", "--json", operator.file)
+    assert shown.returncode == 0, shown.stderr
+    courses = json.loads(shown.stdout)["courses"]
+    assert courses[0]["short"]["runs"] == courses[1]["short"]["runs"] >= 1
+
+    operator.write(POLICY.replace("job: {gpus: 4, nodes: 1}", "job: {gpus: 2, nodes: 1}")
+                   .replace("account: {gpus: 6}", "account: {gpus: 6}, job: {gpus: 2}"))
+    plan = operator.policy("plan", "--from-accounting", "1h", operator.file)
+    assert plan.returncode == 10, plan.stderr
+    assert "policy in force" in plan.stdout
+    assert f"    job {job} of root (root): 4 GPUs, limit 10 min\n" in plan.stdout
+
+    operator.cluster.signal("slurmdbd")
+    try:
+        silent = operator.policy("simulate", "--from-accounting", "1h", operator.file)
+    finally:
+        operator.cluster.repair()
+    assert silent.returncode == 120
+    assert "accounting does not answer" in silent.stderr and "--trace FILE" in silent.stderr

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/plan_simulation.h"
+
+#include "cli/policy_simulate.h"
+#include "core/sanitise.h"
+#include "govern/apply.h"
+#include "policy/read.h"
+#include "report/words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+namespace gpuq::cli {
+namespace {
+
+using report::Json;
+using sim::BrokenTarget;
+using sim::TraceJob;
+
+constexpr std::size_t k_most_named = 10; ///< runs
+
+/// The policy in force; nothing when there is none, or an older gpuq has applied what is no sound
+/// policy any more.
+Result<std::optional<policy::Policy>> policy_in_force(Admin& admin)
+{
+    TRY_ASSIGN(const auto text, admin.read(govern::k_applied));
+    if (!text) {
+        return std::optional<policy::Policy>{};
+    }
+    auto reading = policy::read_policy(*text, govern::k_applied);
+    return reading && !has_errors(reading->findings) ? std::optional(std::move(reading->policy))
+                                                     : std::nullopt;
+}
+
+Result<Simulated> simulated_before(Admin& admin, const policy::Rules& wanted,
+                                   const Workload& workload)
+{
+    TRY_ASSIGN(auto before, policy_in_force(admin));
+    if (before) {
+        const policy::Rules rules(*std::move(before));
+        if (auto made = simulated_under(rules, "policy in force", workload)) {
+            return made;
+        }
+    }
+    return simulated_plain(wanted, workload);
+}
+
+std::vector<TraceJob> newly_refused(const Simulated& before, const Simulated& after,
+                                    const sim::Trace& trace)
+{
+    std::vector<std::size_t> indexes;
+    std::set_difference(after.refused.begin(), after.refused.end(), before.refused.begin(),
+                        before.refused.end(), std::back_inserter(indexes));
+    std::vector<TraceJob> jobs;
+    for (const std::size_t index : indexes) {
+        jobs.push_back(trace.jobs[index]);
+    }
+    return jobs;
+}
+
+std::string text_of(const TraceJob& job)
+{
+    const std::string user = job.user.empty() ? "" : " of " + sanitised(job.user);
+    const std::string account =
+        job.account.empty() ? "" : fmt::format(" ({})", sanitised(job.account));
+    return fmt::format("    job {}{}{}: {} GPU{}, {}\n", sanitised(job.id), user, account, job.gpus,
+                       job.gpus == 1 ? "" : "s",
+                       job.limit ? "limit " + in_words(*job.limit)
+                                 : "ran " + in_words(job.duration));
+}
+
+std::string text_of(const BrokenTarget& broken, const std::string& file)
+{
+    const std::string whose = broken.percent == 100
+                                  ? std::string("nobody is to wait longer than")
+                                  : fmt::format("{} % are to wait at most", broken.percent);
+    const std::string wait = broken.wait ? fmt::format("it would be {}", in_words(*broken.wait))
+                                         : std::string("runs would never start");
+    return fmt::format("{}:{}: queue {}: {} {}; {}\n", sanitised(file), broken.line,
+                       sanitised(broken.queue), whose, in_words(broken.target), wait);
+}
+
+Json json_of(const TraceJob& job)
+{
+    const auto known = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
+    return Json::object({{"job", job.id},
+                         {"user", known(job.user)},
+                         {"account", known(job.account)},
+                         {"gpus", job.gpus},
+                         {"limit", job.limit},
+                         {"ran", job.duration}});
+}
+
+Json json_of(const BrokenTarget& broken)
+{
+    return Json::object({{"queue", broken.queue},
+                         {"percent", broken.percent},
+                         {"target", broken.target},
+                         {"wait", broken.wait},
+                         {"line", broken.line}});
+}
+
+} // namespace
+
+Result<PlanSimulation> simulate_plan(Invocation& invocation, Admin& admin,
+                                     const govern::Candidate& wanted)
+{
+    TRY_ASSIGN(const Workload workload, workload_in(invocation));
+    TRY_ASSIGN(auto reading, policy::read_policy(wanted.text, wanted.file));
+    const policy::Rules rules(std::move(reading.policy));
+    TRY_ASSIGN(Simulated before, simulated_before(admin, rules, workload));
+    TRY_ASSIGN(Simulated after, simulated_under(rules, wanted.file, workload));
+    PlanSimulation simulation{workload.name, wanted.file, {}, {}};
+    simulation.newly_refused = newly_refused(before, after, workload.trace);
+    simulation.all.push_back(std::move(before));
+    simulation.all.push_back(std::move(after));
+    return simulation;
+}
+
+std::string consequences_text(const PlanSimulation& simulation)
+{
+    std::string text;
+    const auto& refused = simulation.newly_refused;
+    if (!refused.empty()) {
+        text += fmt::format("{} would be refused that {} taken now:\n",
+                            refused.size() == 1 ? "1 run" : fmt::format("{} runs", refused.size()),
+                            refused.size() == 1 ? "is" : "are");
+    }
+    for (std::size_t i = 0; i < std::min(refused.size(), k_most_named); ++i) {
+        text += text_of(refused[i]);
+    }
+    if (refused.size() > k_most_named) {
+        text += fmt::format("    and {} more\n", refused.size() - k_most_named);
+    }
+    for (const BrokenTarget& broken : simulation.all.back().broken) {
+        text += text_of(broken, simulation.file);
+    }
+    return text;
+}
+
+Json plan_simulation_json(const PlanSimulation& simulation)
+{
+    Json::Elements named;
+    const auto& refused = simulation.newly_refused;
+    for (std::size_t i = 0; i < std::min(refused.size(), k_most_named); ++i) {
+        named.push_back(json_of(refused[i]));
+    }
+    Json::Elements broken;
+    for (const BrokenTarget& one : simulation.all.back().broken) {
+        broken.push_back(json_of(one));
+    }
+    Json::Members members = simulation_document(simulation.all, simulation.trace);
+    members.emplace_back("newly_refused", refused.size());
+    members.emplace_back("refused_runs", Json::array(std::move(named)));
+    members.emplace_back("broken_targets", Json::array(std::move(broken)));
+    return Json::object(std::move(members));
+}
+
+} // namespace gpuq::cli
