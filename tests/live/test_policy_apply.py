@@ -300,7 +300,9 @@ def test_a_partition_with_a_job_leaves_when_the_job_has_ended(operator):
 def test_a_plan_is_held_against_the_sites_own_jobs(operator):
     job = operator.cluster.slurm("sbatch", "--parsable", "-p", "long", "--gres=gpu:v100:4", "-t", "10",
                                  "-o", "/dev/null", "--wrap=sleep 1").strip()
-    wait_for(lambda: "COMPLETED" in operator.cluster.slurm("sacct", "-nXP", "-j", job, "-o", "state"), 60)
+    # By time, sacct finds a job only once slurmdbd knows since when it was eligible.
+    wait_for(lambda: f"{job}|COMPLETED" in operator.cluster.slurm("sacct", "-anXP", "-S", "now-1hour",
+                                                                  "-o", "jobid,state"), 60)
     operator.write(POLICY)
     shown = operator.policy("simulate", "--from-accounting", "1h", "--json", operator.file)
     assert shown.returncode == 0, shown.stderr
