@@ -48,10 +48,11 @@ std::string key_figures(const Simulated& old, const Simulated& made)
             Seconds{static_cast<std::int64_t>(one.measures.long_runs.mean_in_all)});
     };
     return "<dl class=\"key\">\n" +
-           key_figure("95 % of the short runs wait at most",
+           key_figure("the longest wait of 95 % of the short runs",
                       wait_in_words(made.measures.short_runs.p95),
                       wait_in_words(old.measures.short_runs.p95), old.name) +
-           key_figure("a longer run waits, on average", long_wait(made), long_wait(old), old.name) +
+           key_figure("the average wait of a longer run", long_wait(made), long_wait(old),
+                      old.name) +
            key_figure("of the GPU time is used", percent(made.measures.use),
                       percent(old.measures.use), old.name) +
            "</dl>\n";
