@@ -68,6 +68,7 @@ std::string policy_lines(const ClusterSpec& spec, const Places& places)
 {
     return fmt::format("AccountingStorageEnforce=associations,limits,qos,safe\n"
                        "JobSubmitPlugins=lua\n"
+                       "PriorityType=priority/multifactor\n"
                        "DefMemPerCPU={}\n"
                        "include {}\n",
                        share_of(spec).memory_per_cpu, places.policy_conf());

@@ -24,11 +24,20 @@ std::string lower(std::string text)
     return text;
 }
 
-void require_words(const SlurmObject& need, const SlurmState& there, const Texts& texts,
-                   Sentences& list)
+void require_setting(const SlurmObject& need, const SlurmState& there, const Texts& texts,
+                     Sentences& list)
 {
     const SlurmObject* const setting = find(there.objects, Kind::setting, need.name);
     const std::string value = setting != nullptr ? setting->fields.at("value") : "";
+    const std::string now = value.empty() ? "not set" : value;
+    if (const auto is = need.fields.find("is"); is != need.fields.end()) {
+        if (lower(value) != is->second) {
+            list.push_back(
+                fmt::format("{}: {} has to be {} (it is now: {}); then restart slurmctld",
+                            texts.slurm_conf_path, need.name, is->second, now));
+        }
+        return;
+    }
     std::set<std::string> has = as_set(lower(value));
     std::set<std::string> lacks;
     for (const std::string& word : as_set(need.fields.at("contains"))) {
@@ -38,8 +47,7 @@ void require_words(const SlurmObject& need, const SlurmState& there, const Texts
     }
     if (!lacks.empty()) {
         list.push_back(fmt::format("{}: {} needs {} too (it is now: {}); then restart slurmctld",
-                                   texts.slurm_conf_path, need.name, joined(lacks),
-                                   value.empty() ? "not set" : value));
+                                   texts.slurm_conf_path, need.name, joined(lacks), now));
     }
 }
 
@@ -132,7 +140,7 @@ std::vector<std::string> obstacles(const std::vector<SlurmObject>& wanted, const
     for (const SlurmObject& object : wanted) {
         switch (object.kind) {
         case Kind::requirement:
-            require_words(object, there, texts, list);
+            require_setting(object, there, texts, list);
             break;
         case Kind::access:
         case Kind::share:

@@ -49,7 +49,6 @@ void add_settings(const Policy& policy, std::vector<Object>& objects)
     set("PriorityCalcPeriod", "00:01:00");
     set("PriorityDecayHalfLife", slurm_time(half_life));
     set("PriorityMaxAge", slurm_time(std::chrono::hours{24 * 7}));
-    set("PriorityType", "priority/multifactor");
     set("PriorityWeightAge", "1000");
     set("PriorityWeightFairshare", "10000");
 }
@@ -74,6 +73,8 @@ void add_requirements(const Policy& policy, std::vector<Object>& objects)
     need("AccountingStorageTRES", accounted(policy));
     need("JobSubmitPlugins", "lua");
     need("SchedulerParameters", "bf_continue,bf_one_resv_per_job,preempt_youngest_first");
+    // slurmctld loads it when it starts: a reconfiguration would show it, and go on without.
+    objects.push_back({Kind::requirement, "PriorityType", {{"is", "priority/multifactor"}}, 0});
 }
 
 /// `GRES/gpu:k80=0.25,GRES/gpu:p100=0.6`; all alike: `GRES/gpu=1`.

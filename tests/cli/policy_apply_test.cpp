@@ -27,10 +27,12 @@ protected:
     {
         m_doors.files["p.yaml"] = {k_policy, 0, 0644};
         m_doors.ruler.nodes = {"n1", "n2"};
-        m_doors.ruler.site_settings = {{"AccountingStorageEnforce", "associations,limits,qos,safe"},
-                                       {"AccountingStorageTRES", "gres/gpu"},
-                                       {"JobSubmitPlugins", "lua"},
-                                       {"SchedulerParameters", "bf_continue,bf_one_resv_per_job,preempt_youngest_first"}};
+        m_doors.ruler.site_settings = {
+            {"AccountingStorageEnforce", "associations,limits,qos,safe"},
+            {"AccountingStorageTRES", "gres/gpu"},
+            {"JobSubmitPlugins", "lua"},
+            {"PriorityType", "priority/multifactor"},
+            {"SchedulerParameters", "bf_continue,bf_one_resv_per_job,preempt_youngest_first"}};
         m_doors.ruler.settings = m_doors.ruler.site_settings;
     }
 

@@ -63,7 +63,9 @@ fakes::FakeAdmin a_centre()
         {"AccountingStorageEnforce", "associations,limits,qos,safe"},
         {"AccountingStorageTRES", "cpu,mem,gres/gpu,gres/gpu:k80,gres/gpu:p100,gres/gpu:v100"},
         {"JobSubmitPlugins", "lua"},
-        {"SchedulerParameters", "bf_continue,bf_one_resv_per_job,preempt_youngest_first,bf_window=2880"}};
+        {"PriorityType", "priority/multifactor"},
+        {"SchedulerParameters",
+         "bf_continue,bf_one_resv_per_job,preempt_youngest_first,bf_window=2880"}};
     admin.settings = admin.site_settings;
     return admin;
 }
@@ -147,13 +149,16 @@ TEST(Apply, TellsEveryObstacleAndTouchesNothing)
     admin.files["slurm.conf"] = "PartitionName=long Nodes=ALL\n";
     admin.files["job_submit.lua"] = "-- the site's\n";
     admin.settings["JobSubmitPlugins"] = "";
+    admin.settings["PriorityType"] = "priority/basic";
     admin.accounts = {"root"};
     admin.nodes.pop_back();
     const auto refused = apply_to(admin, k_old);
     ASSERT_FALSE(refused);
     for (const char* const part :
          {"include /etc/slurm/gpuq/policy.conf", "slurm.conf:1: partition long",
-          "JobSubmitPlugins needs lua", "is not gpuq's", "no account lab", "no node gpu14"}) {
+          "JobSubmitPlugins needs lua",
+          "PriorityType has to be priority/multifactor (it is now: priority/basic)",
+          "is not gpuq's", "no account lab", "no node gpu14"}) {
         EXPECT_THAT(refused.error().text, HasSubstr(part));
     }
     EXPECT_EQ(admin.changes, 0);

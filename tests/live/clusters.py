@@ -239,6 +239,17 @@ def as_kwargs(user):
     return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
 
 
+def account(name):
+    """The test account of that name; only root can make one."""
+    for _ in range(2):
+        with contextlib.suppress(KeyError):
+            return pwd.getpwnam(name)
+        # Another worker may be faster: then the second look finds it.
+        subprocess.run(["useradd", "--create-home", "--shell", "/bin/sh", name], check=False,
+                       capture_output=True)
+    return pwd.getpwnam(name)
+
+
 def run(words, env, user=None, timeout=60, **options):
     options = {"text": True, "capture_output": True, "stdin": subprocess.DEVNULL, "cwd": "/tmp",
                **options}

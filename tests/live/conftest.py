@@ -8,16 +8,14 @@ A module says what its cluster is like with a global, e.g.
 and its tests take the fixture `cluster`. Clusters live in folders of their own, so modules run
 side by side (pytest -n 3 --dist loadfile).
 """
-import contextlib
 import os
 import pwd
 import signal
-import subprocess
 
 import pytest
 
 from clusters import *  # noqa: F401,F403  (tests may import from either)
-from clusters import TEST_USER, Cluster, Person, running_cluster, short_folder
+from clusters import TEST_USER, Cluster, Person, account, running_cluster, short_folder
 
 
 # Started by nohup or in the background of a script, the suite would give what they ignore to every
@@ -57,10 +55,10 @@ def plain_user():
     """An ordinary user: a test account when we are root, else ourselves."""
     if os.geteuid() != 0:
         return pwd.getpwuid(os.geteuid())
-    for _ in range(2):
-        with contextlib.suppress(KeyError):
-            return pwd.getpwnam(TEST_USER)
-        # Another worker may be faster: then the second look finds it.
-        subprocess.run(["useradd", "--create-home", "--shell", "/bin/sh", TEST_USER], check=False,
-                       capture_output=True)
-    return pwd.getpwnam(TEST_USER)
+    return account(TEST_USER)
+
+
+@pytest.fixture(scope="session")
+def people():
+    """Several ordinary users, which only root has."""
+    return {name: account(f"gpuq-{name}") for name in ("ada", "ben", "lena")}

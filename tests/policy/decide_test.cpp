@@ -216,6 +216,8 @@ TEST(Objects, SayThePolicyInSlurmsWords)
     EXPECT_THAT(text, HasSubstr("PartitionName=calibration-visu-more "));
     EXPECT_THAT(text, HasSubstr("GraceTime=600"));
     EXPECT_THAT(text, HasSubstr("PreemptExemptTime=00:15:00\n"));
+    EXPECT_THAT(text, testing::Not(HasSubstr("PriorityType")))
+        << "of slurm.conf: a reconfiguration does not load it";
 }
 
 TEST(Objects, HaveEveryNameOnceAndInOrder)
