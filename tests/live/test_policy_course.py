@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Courses under a policy: at the hour the course's people get its nodes and others do not; when it
+is over, everybody does again.
+
+One course ends at the minute at which another begins, so that one wait shows both.
+"""
+import datetime
+import os
+import time
+
+import pytest
+
+from clusters import GPUQ, Person, run, short_folder
+from policies import SCHEDULER, join, running_policy, sbatch, state, until
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="several users need root")
+
+POLICY = """\
+version: 1
+pools:
+  class: {nodes: "c[1-2]", gpus: "k80:2"}
+queues:
+  batch: {time: 48h, default_time: 10m, pools: class}
+fair_share: {shares: {pupils: 1}}
+"""
+COURSES = """\
+courses:
+  morning: {{nodes: c1, start: "{morning}", duration: 2m, users: gpuq-ada}}
+  noon: {{nodes: c2, start: "{noon}", duration: 4h, repeat: weekly, accounts: pupils}}
+"""
+#: What apply and what has to be seen before noon may take.
+SLACK = 20
+
+
+@pytest.fixture(scope="module")
+def ruled(people):
+    """morning is on and is ada's, noon is to begin and is for the account pupils, which ben is in."""
+    with short_folder() as folder:
+        policy = folder / "policy.yaml"
+        policy.write_text(POLICY)
+        with running_policy(policy, lines=("KillWait=1", SCHEDULER)) as cluster:
+            join(cluster, people["ben"], "pupils")
+            yield cluster
+
+
+@pytest.fixture(scope="module")
+def noon(ruled, tmp_path_factory):
+    """The time at which morning ends and noon begins."""
+    soon = datetime.datetime.now() + datetime.timedelta(seconds=SLACK)
+    noon = soon.replace(second=0, microsecond=0) + datetime.timedelta(minutes=1)
+    morning = noon - datetime.timedelta(minutes=2)
+    file = tmp_path_factory.mktemp("courses") / "policy.yaml"
+    file.write_text(POLICY + COURSES.format(morning=f"{morning:%Y-%m-%dT%H:%M}", noon=f"{noon:%Y-%m-%dT%H:%M}"))
+    done = run([GPUQ, "policy", "apply", str(file)], env=ruled.env)
+    assert done.returncode == 0, done.stderr
+    return noon.timestamp()
+
+
+def place(cluster, job):
+    shown = cluster.job(job)
+    return shown["JobState"], shown.get("Reservation"), shown["NodeList"]
+
+
+def submit(cluster, user, *words):
+    job, said = sbatch(cluster, user, "--gres=gpu:1", *words)
+    assert job, said
+    return job
+
+
+def test_at_the_hour_a_courses_people_get_its_nodes_and_others_do_not(ruled, people, noon):
+    ada, ben, lena = (people[name] for name in ("ada", "ben", "lena"))
+    taught = submit(ruled, ada)
+    until(ruled, taught, "RUNNING")
+    assert place(ruled, taught) == ("RUNNING", "morning", "c1")
+    others = {node: submit(ruled, lena, "-w", node) for node in ("c1", "c2")}
+    early = submit(ruled, ben)
+    ruled.scontrol("reconfigure")
+    time.sleep(3)  # a round of scheduling and one of backfill
+    for job in (*others.values(), early):
+        # c1 has a GPU free, and is ada's; c2 has two, and nothing of ten minutes ends before noon.
+        assert place(ruled, job) == ("PENDING", None, "")
+    assert time.time() < noon, f"this machine took longer than SLACK, {SLACK} s"
+
+    time.sleep(noon - time.time() + 0.5)
+    pupil = submit(ruled, ben)
+    until(ruled, pupil, "RUNNING")
+    assert place(ruled, pupil) == ("RUNNING", "noon", "c2")
+    until(ruled, taught, "TIMEOUT", 30)  # its course is over
+    until(ruled, others["c1"], "RUNNING")
+    assert place(ruled, others["c2"]) == ("PENDING", None, "")
+
+
+def test_a_course_that_is_on_holds_after_a_restart(ruled, people, noon):
+    time.sleep(max(0.0, noon - time.time() + 0.5))
+    ruled.signal("slurmctld")
+    ruled.repair()
+    job, said = sbatch(ruled, people["lena"], "--gres=gpu:1", "--reservation=noon")
+    assert job is None and "Access denied" in said
+    waiting = submit(ruled, people["lena"], "-w", "c2")
+    with short_folder() as home:
+        os.chown(home, people["ben"].pw_uid, people["ben"].pw_gid)
+        ben = Person(ruled, home, people["ben"])
+        done = ben.gpuq("run", "--", "sh", "-c", "echo $SLURM_JOB_RESERVATION $SLURM_JOB_NODELIST")
+    assert done.stdout == "noon c2\n", done.stderr
+    assert state(ruled, waiting) == "PENDING"
