@@ -34,7 +34,7 @@ bool left_as_told(const LinkPast& link)
     return link.noticed_at && link.saved_after_notice;
 }
 
-Kind kind_of(const LinkPast& link)
+Kind kind_by_ending(const LinkPast& link)
 {
     const Ending& ending = *link.ending;
     switch (ending.cause) {
@@ -64,6 +64,14 @@ Kind kind_of(const LinkPast& link)
         break;
     }
     return left_as_told(link) ? Kind::planned : Kind::crash;
+}
+
+/// However a program leaves in the time of grace: it would not have left without it.
+Kind kind_of(const LinkPast& link)
+{
+    const Kind kind = kind_by_ending(link);
+    const bool goes_on = kind == Kind::planned || kind == Kind::crash;
+    return link.preempted && goes_on ? Kind::preempted : kind;
 }
 
 using Links = std::vector<LinkPast>;
@@ -271,6 +279,7 @@ LinkPast link_past(LinkNumber link, const std::vector<Event>& journal)
             break;
         case Event::Kind::noticed:
             past.noticed_at = past.noticed_at.value_or(event.at);
+            past.preempted = past.preempted || event.detail == "preempted";
             break;
         case Event::Kind::checkpoint:
             past.checkpoint = event.detail.value_or("");

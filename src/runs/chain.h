@@ -23,7 +23,8 @@ struct LinkPast {
     std::string host;               ///< first node
     std::string checkpoint;         ///< the newest whole one it made; empty: none
     bool saved_after_notice = false;
-    bool resumed = false; ///< a person let the run go on here: what was before is forgiven
+    bool preempted = false; ///< it was told because a job of higher priority wants its place
+    bool resumed = false;   ///< a person let the run go on here: what was before is forgiven
 
     bool saved() const { return !checkpoint.empty(); }
     bool operator==(const LinkPast&) const = default;

@@ -213,12 +213,13 @@ void ChainKeeper::looked(Sights sights, Steady now)
     m_look_at = now + (was_noticed() ? std::chrono::milliseconds(k_noticed_period) : m_period);
 }
 
-void ChainKeeper::noticed(Time at, Steady now)
+void ChainKeeper::noticed(Time at, bool preempted, Steady now)
 {
     if (was_noticed()) {
         return;
     }
     m_self.noticed_at = at;
+    m_self.preempted = preempted;
     m_look_at = now + k_noticed_period;
 }
 

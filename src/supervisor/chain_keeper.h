@@ -39,8 +39,8 @@ public:
     /// The helpers, which are no processes of the program's.
     std::vector<pid_t> pids() const;
 
-    /// The program is told now.
-    void noticed(Time at, Steady now);
+    /// The program is told now, as a job of higher priority wants the place or for another reason.
+    void noticed(Time at, bool preempted, Steady now);
     bool was_noticed() const { return m_self.noticed_at.has_value(); }
     bool has_saved() const { return !m_saved.empty(); }
     /// It has saved since it was told, this long ago: nothing is lost when it is stopped.

@@ -149,7 +149,7 @@ void Supervisor::notice(Killing killing, Clock::time_point until)
                   : m_notice->cause == Cause::preempted ? "preempted"
                                                         : "limit";
     if (m_chain) {
-        m_chain->noticed(told.at, m_now);
+        m_chain->noticed(told.at, m_notice->cause == Cause::preempted, m_now);
     }
     m_log->drop_stop_file();
     const Notice how = m_run->request.chain ? m_run->request.chain->notice : Notice::automatic;
@@ -225,6 +225,22 @@ void Supervisor::end_when_saved()
     } else if (!m_ending_saved) {
         m_ending_saved = true;
         kill_for(m_observed.killing.value_or(*m_notice), k_time_to_die);
+    }
+}
+
+/// Slurm tells it to the steps of a job alone, and not why: a batch job finds out by asking. The
+/// program has until the end of the grace.
+void Supervisor::take_grace(const JobNews& news)
+{
+    take_end(news);
+    auto killing = why_terminated(JobState::preempted);
+    m_observed.grace = killing;
+    if (m_phase == Phase::running && m_chain && news.ends_at) {
+        const auto left = *news.ends_at - m_doors.clock.now();
+        notice(*std::move(killing),
+               m_now + std::chrono::ceil<std::chrono::milliseconds>(left) + k_last_grace);
+    } else if (m_phase != Phase::running && !left_before_term() && !m_observed.killing) {
+        m_observed.killing = std::move(killing);
     }
 }
 

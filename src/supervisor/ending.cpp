@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstring>
 #include <sys/wait.h>
 
@@ -60,6 +61,10 @@ Ending decide(const Observed& observed, Time at)
     }
     if (!observed.wait_status) {
         return {static_cast<int>(ExitStatus::lost), Cause::lost, "nobody saw the program end", at};
+    }
+    if (signalled && WTERMSIG(wait_status) == SIGTERM && observed.grace) {
+        return {status_when(Cause::preempted, own, signalled), Cause::preempted,
+                observed.grace->detail, at};
     }
     if (signalled && WTERMSIG(wait_status) == SIGKILL && observed.out_of_memory) {
         return {own, Cause::memory, "the kernel killed the program: the job's memory was used up",

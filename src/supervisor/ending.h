@@ -28,6 +28,7 @@ struct Observed {
     std::optional<int> wait_status; ///< as waitpid gives it
     std::optional<NotStarted> not_started;
     std::optional<Killing> killing;
+    std::optional<Killing> grace;   ///< it is to go: it may die of the TERM that says so
     std::bitset<65> asked_signals;  ///< sent to it on a client's behalf
     bool out_of_memory = false;     ///< the kernel killed something of this job for memory
     bool gpu_out_of_memory = false; ///< the last output says so

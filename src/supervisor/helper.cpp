@@ -43,6 +43,14 @@ void be_quiet_and_small(int answer)
     ::close(null);
 }
 
+/// Slurm has moved the end of a job that is to be preempted, and left its time limit as it was.
+bool has_grace(const Job& job)
+{
+    // A limit is in whole minutes, an end in seconds.
+    return job.state == JobState::running && job.started_at && job.ends_at && job.walltime &&
+           *job.ends_at + 1min < *job.started_at + *job.walltime;
+}
+
 } // namespace
 
 std::optional<Helper> Helper::start(const std::function<std::string()>& question)
@@ -99,18 +107,19 @@ std::string ask_job(Doors& doors, JobId job)
         found->ends_at ? found->ends_at->time_since_epoch().count() : std::int64_t{0};
     // While its processes are ending, only the outcome says why.
     const JobState state = found->outcome.value_or(found->state);
-    return fmt::format("{} {} {}\n", static_cast<int>(state), ends_at,
-                       found->walltime.value_or(0min).count());
+    return fmt::format("{} {} {} {:d}\n", static_cast<int>(state), ends_at,
+                       found->walltime.value_or(0min).count(), has_grace(*found));
 }
 
 std::optional<JobNews> job_news_in(const std::string& answer)
 {
-    int state = 0;
+    int state = 0, has_grace = 0;
     long long ends_at = 0, walltime = 0;
-    if (std::sscanf(answer.c_str(), "%d %lld %lld", &state, &ends_at, &walltime) != 3) {
+    if (std::sscanf(answer.c_str(), "%d %lld %lld %d", &state, &ends_at, &walltime, &has_grace) !=
+        4) {
         return std::nullopt;
     }
-    JobNews news{static_cast<JobState>(state), {}, {}};
+    JobNews news{static_cast<JobState>(state), {}, {}, has_grace != 0};
     if (ends_at > 0) {
         news.ends_at = Time{std::chrono::microseconds{ends_at}};
     }

@@ -39,6 +39,7 @@ struct JobNews {
     JobState state = JobState::unknown;
     std::optional<Time> ends_at;
     std::optional<std::chrono::minutes> walltime; ///< somebody may have changed it
+    bool has_grace = false; ///< a job of higher priority wants its place, and gets it at `ends_at`
 };
 std::string ask_job(Doors& doors, JobId job);
 std::optional<JobNews> job_news_in(const std::string& answer);

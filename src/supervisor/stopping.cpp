@@ -112,6 +112,13 @@ void Supervisor::take_walltime(const JobNews& news)
     m_walltime = news.walltime ? news.walltime : m_walltime;
 }
 
+void Supervisor::take_end(const JobNews& news)
+{
+    if (news.ends_at && m_deadline) {
+        m_deadline->correct(m_link_end ? std::min(*news.ends_at, *m_link_end) : *news.ends_at);
+    }
+}
+
 /// Tells the limit only when it is another than the run was started with.
 Killing Supervisor::limit_reached() const
 {
@@ -141,7 +148,11 @@ void Supervisor::judge_term()
 void Supervisor::term_explained(const std::optional<JobNews>& news)
 {
     const auto time = std::clamp<Clock::duration>(m_kill_wait - k_time_to_end, 0ms, k_most_asking);
-    if (news) {
+    if (news && news->has_grace) {
+        take_walltime(*news);
+        take_grace(*news);
+        m_term = Term::none; // that of the end comes later
+    } else if (news) {
         take_walltime(*news);
         auto killing = why_terminated(news->state);
         conclude_term(killing && killing->cause == Cause::time_limit ? limit_reached()
@@ -168,6 +179,11 @@ void Supervisor::ask_again_when_due()
     }
 }
 
+bool Supervisor::left_before_term() const
+{
+    return m_observed.wait_status && m_program_ended_at + k_term_spread < m_term_at;
+}
+
 void Supervisor::conclude_term(std::optional<Killing> killing)
 {
     m_term = Term::known;
@@ -176,8 +192,6 @@ void Supervisor::conclude_term(std::optional<Killing> killing)
         m_term = Term::none;
         return;
     }
-    const bool left_before =
-        m_observed.wait_status && m_program_ended_at + k_term_spread < m_term_at;
     if (m_phase == Phase::running) {
         const auto grace =
             std::clamp<Clock::duration>(m_kill_wait - k_time_to_end, 500ms, k_most_grace);
@@ -190,7 +204,7 @@ void Supervisor::conclude_term(std::optional<Killing> killing)
         } else {
             kill_for(*std::move(killing), m_term_at + grace - m_now);
         }
-    } else if (!left_before && !m_observed.killing) {
+    } else if (!left_before_term() && !m_observed.killing) {
         m_observed.killing = std::move(killing);
     }
 }
@@ -209,9 +223,9 @@ void Supervisor::slurm_answered()
             term_explained(news);
         } else if (news) {
             take_walltime(*news);
-            if (news->ends_at && m_deadline) {
-                m_deadline->correct(m_link_end ? std::min(*news->ends_at, *m_link_end)
-                                               : *news->ends_at);
+            take_end(*news);
+            if (news->has_grace && m_phase == Phase::running) {
+                take_grace(*news);
             }
         }
     }
@@ -234,17 +248,22 @@ void Supervisor::check_input_owner()
              m_options.patience.stop);
 }
 
-/// Warnings before the limit. Slurm is asked for the limit once, and again before each of them.
+/// Warnings before the limit. Slurm is asked for the limit once, and again before each of them; of
+/// a chain regularly, as it may be asked to go.
 void Supervisor::warn()
 {
     if (!m_deadline) {
         return;
     }
-    if (!m_looked_at_limit) {
-        const auto look_at = m_started_at + m_options.patience.first_look;
-        m_looked_at_limit = m_now >= look_at && (m_slurm.ask(m_now) || true);
-        wake_at(look_at);
+    if (!m_look_at_limit_at) {
+        m_look_at_limit_at = m_started_at + m_options.patience.first_look;
     }
+    if (m_now >= *m_look_at_limit_at) {
+        m_slurm.ask(m_now);
+        const auto next = m_options.patience.next_look;
+        m_look_at_limit_at = m_chain ? m_now + next : Clock::time_point::max();
+    }
+    wake_at(*m_look_at_limit_at);
     const auto next = m_deadline->next_warning();
     if (!next) {
         return;

@@ -49,6 +49,7 @@ struct Patience {
     std::chrono::milliseconds unclaimed_shell{600'000}; ///< a shell that nobody comes to
     std::chrono::milliseconds idle_shell{1'800'000};    ///< one that all have left, without work
     std::chrono::milliseconds first_look{10'000}; ///< from the start to asking Slurm for the limit
+    std::chrono::milliseconds next_look{60'000};  ///< again, for a chain, which may be preempted
 };
 
 struct Options {

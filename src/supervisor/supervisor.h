@@ -86,9 +86,12 @@ private:
     void terminated();
     void judge_term();
     void take_walltime(const JobNews& news);
+    void take_end(const JobNews& news);
+    void take_grace(const JobNews& news);
     Killing limit_reached() const;
     void term_explained(const std::optional<JobNews>& news);
     void ask_again_when_due();
+    bool left_before_term() const;
     void conclude_term(std::optional<Killing> killing);
     void check_input_owner();
     void warn();
@@ -171,7 +174,8 @@ private:
     Term m_term = Term::none;
     bool m_program_caught_term = false;
     bool m_written = false, m_synced = false;
-    bool m_looked_at_limit = false, m_asked_for_warning = false;
+    bool m_asked_for_warning = false;
+    std::optional<Clock::time_point> m_look_at_limit_at;
 
     Clock::time_point m_now, m_started_at, m_next_wake;
     Clock::time_point m_look_until, m_term_at, m_program_ended_at, m_last_output_at, m_phase_since;

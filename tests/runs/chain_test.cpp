@@ -65,6 +65,11 @@ public:
         m_links.back().noticed_at = m_links.back().ending->at - before_end;
         return *this;
     }
+    Past& for_another_job()
+    {
+        m_links.back().preempted = true;
+        return *this;
+    }
     Past& saved_as_told(seconds before_end = 1min)
     {
         told(before_end).saved();
@@ -196,6 +201,15 @@ const Rule k_rules[] = {
      Go::over, Restart::first, Cause::time_limit, "3 links without a new checkpoint"},
     {"PreemptionGoesOn", [] { return Past().link(Cause::preempted, 119); }, Go::on,
      Restart::preempt},
+    {"LeavingInTheTimeOfGraceIsPreemption",
+     [] { return Past().link(Cause::finished, 85).saved_as_told().for_another_job(); }, Go::on,
+     Restart::preempt},
+    {"SoIsDyingInIt",
+     [] { return Past().link(Cause::crashed, 143).saved().told().for_another_job(); }, Go::on,
+     Restart::preempt},
+    {"ButWhoHasFinishedInItHas",
+     [] { return Past().link(Cause::finished, 0).told().for_another_job(); }, Go::over,
+     Restart::first, Cause::finished},
     {"PreemptionHasNoCount", [] { return Past().link(Cause::preempted, 119).times(20); }, Go::on,
      Restart::preempt},
 
@@ -564,6 +578,10 @@ TEST(LinkPastOf, TellsWhatTheJournalTells)
     journal.insert(journal.end() - 1, late);
     past.checkpoint = "/ckpt/9";
     past.saved_after_notice = true;
+    EXPECT_EQ(link_past(LinkNumber{2}, journal), past);
+
+    journal[2].detail = "preempted";
+    past.preempted = true;
     EXPECT_EQ(link_past(LinkNumber{2}, journal), past);
 }
 

@@ -384,6 +384,65 @@ TEST(Chained, ToldByAPreemptionItGoesOnAsPreempted)
     EXPECT_EQ(link.waiting(), link.next());
 }
 
+/// Slurm lets a running job of ten minutes live for so much longer.
+void give_grace(const Link& link, std::chrono::milliseconds grace)
+{
+    const auto number = [](Time time) { return std::to_string(time.time_since_epoch().count()); };
+    const Time now = RealClock().now();
+    link.slurm("state", std::to_string(static_cast<int>(JobState::running)));
+    link.slurm("walltime", "10");
+    link.slurm("started", number(now));
+    link.slurm("ends_at", number(now + grace));
+}
+
+TEST(Chained, FindsOutByAskingThatItHasGraceAndGoesOnAsPreempted)
+{
+    Link link(saves_and("exit 85"));
+    link.options.patience.first_look = 100ms;
+    link.options.patience.next_look = 100ms;
+    give_grace(link, 600s); // that is: none
+    Client client = link.begin();
+    ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\n"; }));
+    link.awaited(Kind::next_submitted);
+    EXPECT_TRUE(
+        eventually([&] { return link.slurm_calls().find("job\njob\n") != std::string::npos; }));
+    EXPECT_FALSE(link.event(Kind::noticed));
+    give_grace(link, 100s);
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_EQ(link.event(Kind::noticed)->detail, "preempted");
+    EXPECT_EQ(client.ended->ending.status, 85);
+    EXPECT_TRUE(client.ended->ending.continues);
+    EXPECT_EQ(link.waiting(), link.next());
+}
+
+TEST(Chained, IsToldOfTheGraceByATermOnceAndStaysUntilItIsOver)
+{
+    Link link("trap '' TERM; trap 'echo told' USR1; echo ready; stay");
+    give_grace(link, 2s);
+    Client client = link.begin();
+    ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\n"; }));
+    const auto before = std::chrono::steady_clock::now();
+    ::kill(link.supervisor(), SIGTERM);
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_GT(std::chrono::steady_clock::now() - before, 1500ms);
+    EXPECT_EQ(client.out, "ready\ntold\n");
+    EXPECT_EQ(client.ended->ending.cause, Cause::preempted);
+    EXPECT_TRUE(client.ended->ending.continues);
+}
+
+TEST(Chained, AProgramThatDiesOfTheTermOfTheGraceWasPreempted)
+{
+    Link link("echo ready; stay");
+    give_grace(link, 100s);
+    Client client = link.begin();
+    ASSERT_TRUE(client.reads_until([&] { return client.started && client.out == "ready\n"; }));
+    ::kill(client.started->pid, SIGTERM);
+    ::kill(link.supervisor(), SIGTERM);
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_EQ(client.ended->ending.cause, Cause::preempted);
+    EXPECT_TRUE(client.ended->ending.continues);
+}
+
 TEST(Chained, ALinkWhoseNextHasBegunDiesAtOnceAndLeavesThatAlone)
 {
     Link link("trap '' TERM USR1; setsid sleep 1000 & echo $!; stay");

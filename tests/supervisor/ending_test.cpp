@@ -260,6 +260,19 @@ TEST(Decide, AKilledProgramHasTheStatusOfItsReason)
     EXPECT_EQ(status(Cause::memory, SIGTERM), 137);
 }
 
+TEST(Decide, AProgramThatDiesOfTheTermOfItsGraceWasPreempted)
+{
+    Observed observed;
+    observed.grace = Killing{Cause::preempted, ""};
+    observed.wait_status = SIGTERM;
+    EXPECT_EQ(decide(observed, Time{}).cause, Cause::preempted);
+    EXPECT_EQ(decide(observed, Time{}).status, 119);
+    observed.wait_status = exited(85);
+    EXPECT_EQ(decide(observed, Time{}).status, 85);
+    observed.wait_status = SIGSEGV;
+    EXPECT_EQ(decide(observed, Time{}).cause, Cause::crashed);
+}
+
 TEST(Decide, MemoryIsTheCauseOnlyOfAKill)
 {
     Observed observed;

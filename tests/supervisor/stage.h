@@ -91,6 +91,7 @@ inline void put(const std::filesystem::path& path, const std::string& text)
 ///   `state`     a JobState as a number; job() is unreachable while it is absent
 ///   `ends_at`   microseconds
 ///   `walltime`  minutes
+///   `started`   microseconds
 ///   `down`      complete() is unreachable while it exists
 ///   `deaf`      jobs can not be submitted, cancelled or listed while it exists
 ///   `jobs/ID`   the comment of a job that waits
@@ -126,6 +127,9 @@ public:
         }
         if (const std::string walltime = contents(m_folder / "walltime"); !walltime.empty()) {
             job.walltime = std::chrono::minutes{std::stoi(walltime)};
+        }
+        if (const std::string started = contents(m_folder / "started"); !started.empty()) {
+            job.started_at = Time{std::chrono::microseconds{std::stoll(started)}};
         }
         return job;
     }
