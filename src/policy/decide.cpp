@@ -88,7 +88,8 @@ Answer ask(const QueueRules& rules, const Submission& job, const GpusAsked& aske
         *job.time_limit > static_cast<std::uint64_t>(queue.max_time.value.count())) {
         return refused(say.time);
     }
-    if (limits.gpus && asked.total > static_cast<std::uint64_t>(limits.gpus->value)) {
+    const Maybe<int> most = queue.limits.most_gpus_of_a_job();
+    if (most && asked.total > static_cast<std::uint64_t>(most->value)) {
         return refused(say.gpus);
     }
     if (limits.nodes &&

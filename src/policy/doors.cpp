@@ -42,7 +42,7 @@ std::vector<Door> doors_of(const Policy& policy, const Queue& queue)
 {
     std::vector<Door> doors;
     add(doors, policy, queue, queue.pools.value, Door::Kind::own, k_own_tier);
-    if (queue.limits.user.soft_gpus || queue.limits.account.soft_gpus) {
+    if (queue.limits.has_soft()) {
         add(doors, policy, queue, queue.pools.value, Door::Kind::more, k_more_tier);
     }
     add(doors, policy, queue, queue.overflow.value, Door::Kind::overflow, k_overflow_tier);

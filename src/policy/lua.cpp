@@ -73,7 +73,7 @@ std::string queue_text(const Policy& policy, const Queue& queue)
         "        job_gpus = {}, job_nodes = {}, models = {},\n"
         "        open = {}, users = {}, accounts = {},\n",
         lua_literal(queue.name), lua_literal(qos_of(queue)), queue.max_time.value.count(),
-        queue.default_time.value.count(), or_nil(queue.limits.job.gpus),
+        queue.default_time.value.count(), or_nil(queue.limits.most_gpus_of_a_job()),
         or_nil(queue.limits.job.nodes), queue.models ? set_of(queue.models->value) : "nil",
         queue.access.is_open(), set_of(queue.access.users), set_of(queue.access.accounts));
     text += sentences_text(sentences_of(policy, queue)) + "        doors = {\n";

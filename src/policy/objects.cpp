@@ -96,8 +96,7 @@ Fields partition_fields(const Policy& policy, const Queue& queue, const Door& do
                   {"AllowQos", qos_of(queue)},
                   {"PreemptMode", door.guest ? "REQUEUE" : "OFF"},
                   {"TRESBillingWeights", billing(policy)}};
-    const bool soft = queue.limits.user.soft_gpus || queue.limits.account.soft_gpus;
-    if (soft && door.kind == Door::Kind::own) {
+    if (queue.limits.has_soft() && door.kind == Door::Kind::own) {
         fields["QOS"] = soft_qos_of(queue);
     }
     if (door.guest) {
@@ -128,7 +127,12 @@ Fields qos_fields(const Queue& queue)
 {
     constexpr std::string_view k_gpus = "gres/gpu=";
     const Limits& limits = queue.limits;
-    Fields fields{{"Flags", "DenyOnLimit"}};
+    Fields fields;
+    // With a soft limit Slurm would refuse what is beyond that, though another partition takes it;
+    // the script refuses what no partition ever would.
+    if (!limits.has_soft()) {
+        fields["Flags"] = "DenyOnLimit";
+    }
     limit(fields, "MaxTRESPU", limits.user.gpus, k_gpus);
     limit(fields, "MaxJobsPU", limits.user.jobs);
     limit(fields, "MaxSubmitPU", limits.user.queued);

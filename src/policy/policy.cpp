@@ -16,6 +16,22 @@ const T* named(const std::vector<T>& list, const std::string& name)
 
 } // namespace
 
+Maybe<int> Limits::most_gpus_of_a_job() const
+{
+    Maybe<int> most;
+    for (const Maybe<int>& one : {job.gpus, user.gpus, account.gpus, all.gpus}) {
+        if (one && (!most || one->value < most->value)) {
+            most = one;
+        }
+    }
+    return most;
+}
+
+bool Limits::has_soft() const
+{
+    return user.soft_gpus || account.soft_gpus;
+}
+
 int Pool::gpus_per_node() const
 {
     int count = 0;

@@ -95,6 +95,10 @@ struct Limits {
     Share all; ///< everybody together
     JobLimits job;
     bool operator==(const Limits&) const = default;
+
+    /// The tightest limit on the GPUs that one job can ever have; none: all there are.
+    Maybe<int> most_gpus_of_a_job() const;
+    bool has_soft() const;
 };
 
 /// Who may use a queue; both empty: everybody.

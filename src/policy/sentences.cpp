@@ -60,9 +60,9 @@ Sentences sentences_of(const Policy& policy, const Queue& queue)
                             at(queue.models ? queue.models->line : queue.pools.line));
     say.time = fmt::format("{} takes at most {} a job{}", name, to_text(queue.max_time.value),
                            at(queue.max_time.line));
-    if (job.gpus) {
-        say.gpus = fmt::format("{} gives a job at most {} GPUs{}", name, job.gpus->value,
-                               at(job.gpus->line));
+    if (const Maybe<int> most = queue.limits.most_gpus_of_a_job()) {
+        say.gpus =
+            fmt::format("{} gives a job at most {} GPUs{}", name, most->value, at(most->line));
     }
     if (job.nodes) {
         say.nodes = fmt::format("{} gives a job at most {} nodes{}", name, job.nodes->value,

@@ -28,14 +28,22 @@ TEST(AccountingCommands, MakeLimitsAndGiveThemToEverybody)
         ElementsAre(ElementsAre("add", "account", "lab", "Description=lab", "Organization=local"),
                     ElementsAre("add", "qos", "gpuq_q"),
                     ElementsAre("modify", "qos", "gpuq_q", "set", "MaxTRESPU=gres/gpu=4",
-                                "MaxSubmitJobsPU=9", "MaxTRESPerJob=gres/gpu=3",
-                                "Flags=DenyOnLimit"),
+                                "MaxSubmitJobsPU=9", "MaxTRESPerJob=gres/gpu=3"),
                     ElementsAre("add", "qos", "gpuq_q_soft"),
                     ElementsAre("modify", "qos", "gpuq_q_soft", "set", "MaxTRESPU=gres/gpu=2"),
                     ElementsAre("modify", "account", "where", "name=root", "cluster=local", "set",
                                 "qos+=gpuq_q"),
                     ElementsAre("modify", "account", "where", "name=lab", "cluster=local", "set",
                                 "fairshare=5")));
+}
+
+TEST(AccountingCommands, LetSlurmRefuseAtOnceOnlyWhereNoLimitIsSoft)
+{
+    EXPECT_THAT(commands(", limits: {user: {gpus: 4}}"),
+                Contains(ElementsAre("modify", "qos", "gpuq_q", "set", "MaxTRESPU=gres/gpu=4",
+                                     "Flags=DenyOnLimit")));
+    EXPECT_THAT(commands(", limits: {user: {gpus: 4}, account: {soft_gpus: 2}}"),
+                Contains(ElementsAre("modify", "qos", "gpuq_q", "set", "MaxTRESPU=gres/gpu=4")));
 }
 
 TEST(AccountingCommands, GiveARestrictedQueueToItsPeopleAlone)

@@ -3,7 +3,7 @@
 from clusters import run, running_cluster, wait_for
 
 SCHEDULER = ("SchedulerParameters=batch_sched_delay=0,bf_interval=2,bf_continue,bf_one_resv_per_job,"
-             "default_queue_depth=1000")
+             "preempt_youngest_first,default_queue_depth=1000")
 
 
 def running_policy(policy, lines=("KillWait=5", SCHEDULER)):

@@ -6,7 +6,6 @@ Several users take part, so these tests are root's.
 import json
 import os
 import pathlib
-import pwd
 import re
 import shutil
 import subprocess
@@ -16,6 +15,7 @@ import pytest
 
 from chains import PYTHON, TRAINER, UNAWARE, Chain
 from clusters import Person, run, running_cluster, short_folder, wait_for
+from policies import cancel_all, join, running_policy, sbatch, state, until
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="several users need root")
 
@@ -23,8 +23,9 @@ POLICY = """\
 version: 1
 pools:
   calib: {nodes: c1, gpus: "k80:4"}
-  lab: {nodes: l1, gpus: "k80:4", owner: lab, lend: {grace: 4s}}
+  lab: {nodes: l1, gpus: "k80:4", owner: lab, lend: {grace: 15s}}
   main: {nodes: m1, gpus: "v100:4"}
+  spare: {nodes: s1, gpus: "k80:4"}
 queues:
   lab:
     time: 48h
@@ -37,7 +38,7 @@ queues:
     limits: {user: {soft_gpus: 2, queued: 8}, job: {gpus: 4}}
   guest:
     time: 10m
-    pools: lab
+    pools: [lab, spare]
     limits: {user: {gpus: 4}}
     allow: {users: [gpuq-ada, gpuq-ben]}
     chain: {links: 10}
@@ -47,64 +48,24 @@ queues:
     limits: {user: {gpus: 2}}
 fair_share: {half_life: 1h}
 """
-
-
-def account(name):
-    for _ in range(2):
-        try:
-            return pwd.getpwnam(name)
-        except KeyError:
-            subprocess.run(["useradd", "--create-home", "--shell", "/bin/sh", name], check=False,
-                           capture_output=True)
-    return pwd.getpwnam(name)
+GRACE = 15
 
 
 @pytest.fixture(scope="module")
-def people():
-    return {name: account(f"gpuq-{name}") for name in ("ada", "ben", "lena")}
-
-
-@pytest.fixture(scope="module")
-def ruled(people, request):
+def ruled(people):
     with short_folder() as folder:
         policy = folder / "policy.yaml"
-        policy.write_text(request.param if hasattr(request, "param") else POLICY)
+        policy.write_text(POLICY)
         with running_policy(policy) as cluster:
-            cluster.slurm("sacctmgr", "-i", "add", "user", "gpuq-lena", "account=lab")
-            cluster.slurm("sacctmgr", "-i", "modify", "user", "gpuq-lena", "set", "defaultaccount=lab")
+            join(cluster, people["lena"], "lab")
             yield cluster
-
-
-def running_policy(policy, lines=("KillWait=5", "SchedulerParameters=batch_sched_delay=0,bf_interval=2,"
-                                  "bf_continue,bf_one_resv_per_job,preempt_youngest_first,default_queue_depth=1000")):
-    return running_cluster(gpus=None, nodes=None, model=None, lines=lines, options=("--policy", policy))
 
 
 @pytest.fixture(autouse=True)
 def clean(request):
     yield
     if "ruled" in request.fixturenames:
-        cluster = request.getfixturevalue("ruled")
-        jobs = [job for job, _, _ in cluster.squeue()]
-        if jobs:
-            cluster.slurm("scancel", *jobs, check=False)
-        cluster.wait_until_idle()
-
-
-def sbatch(cluster, user, *words, sleep=600):
-    """(job id or None, what sbatch said)."""
-    done = run(["sbatch", "--parsable", "-o", "/dev/null", *words, "--wrap", f"sleep {sleep}"], env=cluster.env,
-               user=user)
-    return (done.stdout.strip() or None), done.stderr
-
-
-def state(cluster, job):
-    return cluster.job(job)["JobState"]
-
-
-def until(cluster, job, wanted, seconds=20):
-    return wait_for(lambda: state(cluster, job) == wanted, seconds,
-                    lambda: f"job {job} {wanted}; it is {cluster.job(job)}")
+        cancel_all(request.getfixturevalue("ruled"))
 
 
 def test_a_time_leads_to_a_queue_or_nowhere(ruled, people):
@@ -142,18 +103,41 @@ def test_a_hard_limit_binds_whatever_is_free(ruled, people):
     assert state(ruled, jobs[2]) == "PENDING" and ruled.job(jobs[2])["Reason"] == "QOSMaxGRESPerUser"
 
 
-def test_a_soft_limit_binds_only_while_others_wait(ruled, people):
+def beyond_the_soft_limit(ruled, people):
+    """ada's third GPU is hers at once as nobody waits; what is freed then is ben's, who came last."""
     ada, ben = people["ada"], people["ben"]
     mine = [sbatch(ruled, ada, "-t", "60", "--gres=gpu:1")[0] for _ in range(6)]
     for job in mine[:4]:
-        until(ruled, job, "RUNNING")  # nobody else wants them
+        until(ruled, job, "RUNNING")
     assert [state(ruled, job) for job in mine[4:]] == ["PENDING"] * 2
     other, _ = sbatch(ruled, ben, "-t", "60", "--gres=gpu:1")
     time.sleep(3)
     assert state(ruled, other) == "PENDING"
-    ruled.slurm("scancel", mine[3])  # one of those beyond two: the next is ben's, who came last
+    ruled.slurm("scancel", mine[3])  # one of those beyond two
     until(ruled, other, "RUNNING")
     assert [state(ruled, job) for job in mine[4:]] == ["PENDING"] * 2
+    ruled.slurm("scancel", *mine, other)
+    wait_for(lambda: not any("k80" in text for text in ruled.used_gpus()), 60, ruled.used_gpus)
+
+
+def test_a_soft_limit_binds_only_while_others_wait(ruled, people):
+    beyond_the_soft_limit(ruled, people)
+
+
+def test_one_job_may_be_beyond_the_soft_limit(ruled, people):
+    """Three GPUs where two are everybody's own: it runs as nobody waits, however it is asked for."""
+    job, said = sbatch(ruled, people["ada"], "-t", "60", "--gres=gpu:3")
+    assert job, said
+    until(ruled, job, "RUNNING")
+    ruled.slurm("scancel", job)
+    with short_folder() as home:
+        os.chown(home, people["ada"].pw_uid, people["ada"].pw_gid)
+        done = Person(ruled, home, people["ada"]).gpuq("run", "-t", "1h", "-g", "4", "--", "echo", "four")
+        assert done.stdout == "four\n", done.stderr
+    for words, part in ((["-p", "calibration", "--gres=gpu:5"], "queue calibration gives a job at most 4 GPUs"),
+                        (["-p", "long", "--gres=gpu:3"], "queue long gives a job at most 2 GPUs")):
+        job, said = sbatch(ruled, people["ada"], "-t", "60", *words)
+        assert job is None and part in said, said
 
 
 def test_gpuq_meets_the_same_rules(ruled, people):
@@ -200,48 +184,99 @@ def test_no_limit_is_raised_after_submission(ruled, people):
     assert change("timelimit=100:00:00", user=None).returncode == 0, "root may"
 
 
-def test_a_lent_node_goes_back_and_its_guest_goes_on_elsewhere(ruled, people):
-    """The guest of gpuq saves, leaves, and its next link runs when there is room again."""
-    ada = people["ada"]
+def guest_of(person, name, options, *words):
+    """A run of 250 steps in links of ten minutes on all of the laboratory's GPUs."""
+    script = person.home / "trainer.py"  # where ada may read it
+    shutil.copy(TRAINER, script)
+    return ["-J", name, "-p", "guest", "-t", "30m", "-g", "4", *options, "--",
+            PYTHON, script, "--steps", "250", "--every", "5", *words]
+
+
+def taken_back(ruled, people, chain):
+    """The owner takes the node of the chain's first link; how long that took."""
+    chain.event(1, "checkpoint", 30)
+    assert ruled.job(chain.job(1))["NodeList"] == "l1"
+    begin = time.monotonic()
+    owner, said = sbatch(ruled, people["lena"], "-t", "10:00:00", "--gres=gpu:4")
+    assert owner, said
+    until(ruled, owner, "RUNNING", 90)
+    took = time.monotonic() - begin
+    chain.event(2, "resumed", 60)
+    assert ruled.job(chain.job(2))["NodeList"] == "s1"
+    ended = chain.ended(2, 60)
+    assert ended["cause"] == "finished" and ended["status"] == 0
+    assert state(ruled, owner) == "RUNNING"
+    return took
+
+
+def test_a_lent_node_goes_back_and_its_guest_loses_nothing(ruled, people):
+    """It is told at once, saves, leaves within grace, and goes on elsewhere from its last step."""
     with short_folder() as home:
-        os.chown(home, ada.pw_uid, ada.pw_gid)
-        person = Person(ruled, home, ada)
-        trainer = home / "trainer.py"  # where ada may read it
-        shutil.copy(TRAINER, trainer)
-        done = person.gpuq("run", "--detach", "-J", "guest", "-p", "guest", "-t", "30m", "-g", "4",
-                           *UNAWARE,
-                           PYTHON, trainer, "--steps", "900", "--every", "5", "--folder", "out")
+        os.chown(home, people["ada"].pw_uid, people["ada"].pw_gid)
+        ada = Person(ruled, home, people["ada"])
+        # Slurm's TERM reaches the program too, as this Slurm knows its processes by their parents.
+        with ada.start("run", *map(str, guest_of(ada, "told", [], "--aware", "--deaf")),
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
+            chain = Chain(ada, "told")
+            assert taken_back(ruled, people, chain) < GRACE
+            assert chain.events(1, "noticed")[0]["detail"] == "preempted"
+            assert chain.ended(1)["status"] == 85
+            first, second = chain.assert_unbroken(250)
+            assert second["line"] == "link 2 cause preempt"
+            assert second["resumed"] == first["steps"][-1]
+
+
+def test_a_lent_node_goes_back_whatever_its_guest_does(ruled, people):
+    """A batch job that knows of nothing: it loses what came after its last checkpoint."""
+    with short_folder() as home:
+        os.chown(home, people["ada"].pw_uid, people["ada"].pw_gid)
+        ada = Person(ruled, home, people["ada"])
+        done = ada.gpuq("run", "--detach", *guest_of(ada, "deaf", UNAWARE, "--folder", "out"))
         assert done.returncode == 0, done.stderr
-        chain = Chain(person, "guest")
-        chain.event(1, "checkpoint", 30)
-        begin = time.monotonic()
-        owner, _ = sbatch(ruled, people["lena"], "-t", "10:00:00", "--gres=gpu:4", sleep=5)
-        until(ruled, owner, "RUNNING", 60)
+        chain = Chain(ada, "deaf")
         # Grace, Slurm's look each 30 s, KillWait and a little: `gpuq policy check` says this bound.
-        assert time.monotonic() - begin < 4 + 30 + 5 + 5
-        ended = chain.ended(1)
-        assert ended["continues"], ended
-        saved = wait_for(lambda: chain.events(2, "resumed"), 90, lambda: ruled.squeue())[0]
-        assert saved["detail"], saved
+        assert taken_back(ruled, people, chain) < GRACE + 30 + 5 + 5
+        assert chain.ended(1)["cause"] == "preempted"
+        first, second = chain.assert_unbroken(250)
+        assert second["line"] == "link 2 cause preempt"
+        assert first["steps"][-1] - second["resumed"] <= 2 * 5, "the last of its checkpoints, or that before it"
 
 
 def test_all_of_it_holds_after_a_restart(ruled, people):
+    ada = people["ada"]
+    hard = [sbatch(ruled, ada, "-p", "long", "--gres=gpu:1")[0] for _ in range(3)]
+    for job in hard[:2]:
+        until(ruled, job, "RUNNING")
+    later, _ = sbatch(ruled, ada, "-t", "60", "--gres=gpu:1", "--begin=now+1hour")
+
     def still():
-        for words, part in ((["-t", "49:00:00"], "at most 2 days"), (["-p", "lab"], "ask Lena")):
-            job, said = sbatch(ruled, people["ada"], *words, "--gres=gpu:1")
-            assert job is None and part in said
-        job, _ = sbatch(ruled, people["ada"], "-t", "60", "--gres=gpu:1")
-        assert ruled.job(job)["QOS"] == "gpuq_calibration"
+        for words, part in ((["-t", "49:00:00", "--gres=gpu:1"], "at most 2 days"),
+                            (["-p", "lab", "--gres=gpu:1"], "ask Lena"),
+                            (["-p", "calibration", "--gres=gpu:k80:5"], "at most 4 GPUs"),
+                            (["-p", "long", "--gpus=v100:3"], "at most 2 GPUs")):
+            job, said = sbatch(ruled, ada, *words)
+            assert job is None and part in said, (words, said)
+        job, _ = sbatch(ruled, people["lena"], "-p", "lab", "-t", "60", "--gres=gpu:1")
         until(ruled, job, "RUNNING")
         ruled.slurm("scancel", job)
+        done = run(["scontrol", "update", f"jobid={later}", "timelimit=10:00:00"], env=ruled.env, user=ada)
+        assert done.returncode != 0 and ruled.job(later)["TimeLimit"] == "01:00:00"
+        assert ruled.job(later)["QOS"] == "gpuq_calibration"
+        beyond_the_soft_limit(ruled, people)
+        assert state(ruled, hard[2]) == "PENDING" and ruled.job(hard[2])["Reason"] == "QOSMaxGRESPerUser"
 
     ruled.scontrol("reconfigure")
     still()
+    # What a slurmctld has not written down when it is killed, it forgets.
+    change = time.time()
+    ruled.scontrol("update", f"jobid={later}", "name=later")
+    wait_for(lambda: (ruled.dir / "state" / "job_state").stat().st_mtime > change, 30, "a written state")
     ruled.signal("slurmctld")
     ruled.repair()
     still()
     tiers = dict(re.findall(r"PartitionName=(\S+).*?PriorityTier=(\d+)", ruled.scontrol("show", "partition"), re.S))
-    assert tiers == {"lab": "60", "calibration": "40", "calibration-more": "20", "guest": "40", "long": "40"}
+    assert tiers == {"lab": "60", "calibration": "40", "calibration-more": "20", "guest": "40", "guest-spare": "39",
+                     "long": "40"}
 
 
 def test_a_second_up_keeps_the_policy_and_another_one_is_refused(ruled, people, tmp_path):

@@ -92,6 +92,18 @@ TEST(Decide, GpusOfOneNodeHaveToFit)
                 ElementsAre(HasSubstr("5 GPUs on one node are more than a node of queue long")));
 }
 
+TEST(Decide, AJobBeyondAnyHardLimitIsRefusedAndOneBeyondASoftLimitIsNot)
+{
+    Submission one = job(180, "");
+    one.tres_per_job = "gres:gpu:16";
+    EXPECT_EQ(decide(criann(), one, {}).queue, "long");
+    one.tres_per_job = "gres:gpu:17"; // of a user, who may have 16 at a time
+    EXPECT_THAT(
+        decide(criann(), one, {}).words,
+        testing::Contains(HasSubstr("queue long gives a job at most 16 GPUs (policy.yaml:")));
+    EXPECT_EQ(decide(criann(), job(120, "gres:gpu:4"), {}).queue, "calibration");
+}
+
 TEST(Decide, NobodyWalksAroundARuleBySpelling)
 {
     for (const char* gpus : {"gres:gpu:5", "gres/gpu:5", "gres/gpu=5", "gpu:5", "gres:gpu:v100:5",

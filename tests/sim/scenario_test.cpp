@@ -60,7 +60,7 @@ TEST(Scenario, RoutesEveryRunAsThePolicyDoes)
 {
     const policy::Rules rules(small_policy());
     const auto made = under_policy(
-        rules, trace_of({run(0s, 90min), run(0s, 3h), run(0s, 1h, 8), run(0s, 90h)}), People{});
+        rules, trace_of({run(0s, 90min), run(0s, 3h), run(0s, 1h, 6), run(0s, 90h)}), People{});
     ASSERT_TRUE(made) << made.error().text;
     EXPECT_THAT(partitions_of(*made, 0), ElementsAre("short", "short-more", "short-main"));
     EXPECT_EQ(made->jobs[0].limit, 90min);
