@@ -164,8 +164,7 @@ private:
             const auto next =
                 std::find_if(queue.jobs.begin(), queue.jobs.end(),
                              [&](const Job& one) { return one.id == seen.next->job; });
-            seen.next_slurm =
-                next == queue.jobs.end() ? SlurmAnswer(NoSuchJob{}) : SlurmAnswer(*next);
+            seen.next_slurm = next == queue.jobs.end() ? forgotten_next(seen) : SlurmAnswer(*next);
         }
         if (needs_step(seen, m_now)) {
             const auto step = m_cluster->has_first_step(seen.job->job);
@@ -174,6 +173,26 @@ private:
         if (needs_accounting(seen)) {
             seen.past = ask_accounting(m_doors, seen.key, seen.job->job);
         }
+    }
+
+    /// The job of the next link, which Slurm no longer has: it was over before it could say a word,
+    /// minutes ago or more. Accounting tells a cancelled one, which ends the run, from one that
+    /// died.
+    SlurmAnswer forgotten_next(const Evidence& seen)
+    {
+        const PastAnswer past = ask_accounting(m_doors, seen.key, seen.next->job);
+        Job job;
+        job.id = seen.next->job;
+        job.state = JobState::node_fail;
+        if (const auto* known = std::get_if<PastJob>(&past); known && is_over(known->state)) {
+            job.state = known->state;
+            return job;
+        }
+        const bool waited_enough = m_now - seen.next->submitted_at > k_accounting_patience;
+        return std::holds_alternative<NoSuchJob>(past) || waited_enough
+                   ? SlurmAnswer(job)
+                   : NoAnswer{"Slurm has forgotten the job of the next link, and accounting does "
+                              "not tell yet how it ended"};
     }
 
     void read_slurm_log(Evidence& seen)

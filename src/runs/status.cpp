@@ -302,6 +302,9 @@ std::optional<RunStatus> handed_on(const Evidence& seen)
     const bool was_cancelled = past != nullptr && past->state == JobState::cancelled;
     const bool lost = (is_gone && !was_cancelled) ||
                       (job != nullptr && is_over(job->state) && job->state != JobState::cancelled);
+    if (const auto* none = std::get_if<NoAnswer>(&seen.next_slurm); none && lost) {
+        return unknown(seen, none->why);
+    }
     if (next == nullptr || is_over(next->state) || !lost) {
         return std::nullopt;
     }

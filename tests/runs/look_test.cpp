@@ -341,6 +341,63 @@ TEST_F(LookAtChain, GivesALostLinkANextOne)
     EXPECT_EQ(m_cluster.specs.size(), 1u);
 }
 
+/// A link and the job of the next one died with their node, and were looked at when Slurm had
+/// forgotten both.
+class LookAtForgottenChain : public LookAtChain {
+protected:
+    RunOnDisk forgotten()
+    {
+        RunOnDisk one = chain();
+        next(one, JobState::node_fail);
+        m_cluster.jobs.clear();
+        for (const std::uint32_t id : {1U, 2U}) {
+            PastJob& past = m_accounting.past[JobId{id}];
+            past.id = JobId{id};
+            past.state = JobState::node_fail;
+            past.comment = job_comment(one.key(), LinkNumber{static_cast<int>(id)});
+            past.ended_at = m_clock.now() - 1min;
+        }
+        return one;
+    }
+};
+
+TEST_F(LookAtForgottenChain, GoesOn)
+{
+    RunOnDisk one = forgotten();
+    EXPECT_EQ(look_at(m_doors, one.key()).state, RunState::waiting);
+    ASSERT_EQ(m_cluster.specs.size(), 1U);
+    EXPECT_EQ(m_cluster.specs[0].comment, job_comment(one.key(), LinkNumber{3}));
+    EXPECT_FALSE(is_written_down(one));
+}
+
+TEST_F(LookAtForgottenChain, GoesOnWithoutAWordInAccounting)
+{
+    RunOnDisk one = forgotten();
+    m_accounting.past.erase(JobId{2});
+    look_at(m_doors, one.key());
+    EXPECT_EQ(m_cluster.specs.size(), 1U);
+}
+
+TEST_F(LookAtForgottenChain, HasEndedWhenTheNextWasCancelled)
+{
+    RunOnDisk one = forgotten();
+    m_accounting.past[JobId{2}].state = JobState::cancelled;
+    EXPECT_EQ(look_at(m_doors, one.key()).state, RunState::ended);
+    EXPECT_TRUE(m_cluster.specs.empty());
+}
+
+TEST_F(LookAtForgottenChain, IsUnknownWhileAccountingIsLateOrSilent)
+{
+    RunOnDisk one = forgotten();
+    m_accounting.past[JobId{2}].state = JobState::running;
+    EXPECT_EQ(look_at(m_doors, one.key()).state, RunState::unknown);
+    EXPECT_TRUE(m_cluster.specs.empty());
+    EXPECT_FALSE(is_written_down(one));
+    m_clock.advance(2h);
+    look_at(m_doors, one.key());
+    EXPECT_EQ(m_cluster.specs.size(), 1U) << "it never will tell";
+}
+
 TEST_F(LookAtChain, ResurrectsNoCancelledOne)
 {
     RunOnDisk one = chain();
