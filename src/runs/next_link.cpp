@@ -144,7 +144,10 @@ std::vector<std::string> avoidable(Cluster& cluster, const Request& request,
                                       : cluster.partitions();
     for (const Partition& queue : queues ? *queues : std::vector<Partition>{}) {
         const int others = queue.most_nodes.value_or(0) - static_cast<int>(nodes.size());
-        if (queue.name == request.queue && others >= request.nodes) {
+        // Under a policy it may be in one of several.
+        const bool is_asked_for =
+            ("," + request.queue + ",").find("," + queue.name + ",") != std::string::npos;
+        if (is_asked_for && others >= request.nodes) {
             return nodes;
         }
     }
