@@ -65,10 +65,9 @@ policy::Submission submission_of(const Request& request, const std::string& user
     job.time_limit = static_cast<std::uint32_t>(job_spec(request).walltime.count());
     job.min_nodes = static_cast<std::uint32_t>(request.nodes);
     if (request.gpus.count > 0) {
-        job.tres_per_node =
-            request.gpus.model
-                ? fmt::format("gres:gpu:{}:{}", *request.gpus.model, request.gpus.count)
-                : fmt::format("gres:gpu:{}", request.gpus.count);
+        job.tres_per_node = request.gpus.model ? fmt::format("gres:gpu:{}:{}", *request.gpus.model,
+                                                             request.gpus.count)
+                                               : fmt::format("gres:gpu:{}", request.gpus.count);
     }
     return job;
 }

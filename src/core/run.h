@@ -50,7 +50,7 @@ enum class Notice {
 struct Chain {
     std::chrono::seconds link{0};  ///< length of a link
     std::chrono::seconds first{0}; ///< of the first one, where it is another; else 0
-    std::string supervisor;       ///< absolute path: who submits the next link starts this one
+    std::string supervisor;        ///< absolute path: who submits the next link starts this one
     /// Where the program leaves its checkpoints: a glob, absolute or below the working directory;
     /// empty: GPUQ_CHECKPOINT_DIR.
     std::string checkpoint;
