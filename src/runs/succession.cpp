@@ -114,15 +114,17 @@ std::optional<Ending> cancelled_job(Store& store, Cluster& cluster, const Run& r
 }
 
 /// A scancel that came when the link had said its last word, or when its supervisor was killed: it
-/// ends the run all the same. So does that of a link before one that never began.
+/// ends the run all the same. So does that of a link before one that never began, or before one that
+/// began while the controller was away and could not ask.
 std::optional<Ending> cancelled_meanwhile(Store& store, Cluster* cluster, const Run& run,
                                           const std::vector<LinkPast>& links, Time now)
 {
+    int began = 0;
     for (auto link = links.rbegin(); cluster != nullptr && link != links.rend(); ++link) {
         if (auto ending = cancelled_job(store, *cluster, run, link->link, now)) {
             return ending;
         }
-        if (link->started_at) {
+        if (link->started_at && ++began == 2) {
             break;
         }
     }
