@@ -12,8 +12,10 @@
 #include "core/nearest.h"
 #include "core/number.h"
 #include "core/walltime.h"
+#include "govern/obstacles.h"
 #include "policy/check.h"
 #include "policy/lua.h"
+#include "policy/objects.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -81,6 +83,21 @@ Result<SlurmRelease> release_of(const Invocation& invocation, std::vector<policy
     return k_oldest;
 }
 
+/// What the slurm.conf here lacks for the policy; nothing where no Slurm answers.
+void add_missing_settings(Doors& doors, const policy::Policy& policy,
+                          std::vector<policy::Finding>& findings)
+{
+    const auto admin = doors.admin();
+    const auto there = admin ? (*admin)->state() : Result<SlurmState>(admin.error());
+    if (!there) {
+        return;
+    }
+    for (std::string& text :
+         govern::missing_settings(objects_of(policy), *there, (*admin)->path("slurm.conf"))) {
+        findings.push_back({policy::Finding::Weight::warning, 0, 0, "slurm-conf", std::move(text)});
+    }
+}
+
 Result<int> check(Invocation& invocation)
 {
     TRY_ASSIGN(const auto path, named_policy(invocation));
@@ -90,6 +107,9 @@ Result<int> check(Invocation& invocation)
         TRY_ASSIGN(const SlurmRelease release, release_of(invocation, findings));
         const auto more = consequences(loaded.reading.policy, release);
         findings.insert(findings.end(), more.begin(), more.end());
+        if (!invocation.options.has("slurm")) {
+            add_missing_settings(invocation.doors, loaded.reading.policy, findings);
+        }
     }
     TRY(print_text(invocation.globals.json
                        ? report::json_document(check_document(findings, loaded.path))

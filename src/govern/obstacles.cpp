@@ -24,8 +24,8 @@ std::string lower(std::string text)
     return text;
 }
 
-void require_setting(const SlurmObject& need, const SlurmState& there, const Texts& texts,
-                     Sentences& list)
+void require_setting(const SlurmObject& need, const SlurmState& there,
+                     const std::string& slurm_conf_path, Sentences& list)
 {
     const SlurmObject* const setting = find(there.objects, Kind::setting, need.name);
     const std::string value = setting != nullptr ? setting->fields.at("value") : "";
@@ -34,7 +34,7 @@ void require_setting(const SlurmObject& need, const SlurmState& there, const Tex
         if (lower(value) != is->second) {
             list.push_back(
                 fmt::format("{}: {} has to be {} (it is now: {}); then restart slurmctld",
-                            texts.slurm_conf_path, need.name, is->second, now));
+                            slurm_conf_path, need.name, is->second, now));
         }
         return;
     }
@@ -47,7 +47,7 @@ void require_setting(const SlurmObject& need, const SlurmState& there, const Tex
     }
     if (!lacks.empty()) {
         list.push_back(fmt::format("{}: {} needs {} too (it is now: {}); then restart slurmctld",
-                                   texts.slurm_conf_path, need.name, joined(lacks), now));
+                                   slurm_conf_path, need.name, joined(lacks), now));
     }
 }
 
@@ -132,6 +132,19 @@ bool is_ours(std::string_view script)
            script.starts_with(k_yields);
 }
 
+std::vector<std::string> missing_settings(const std::vector<SlurmObject>& wanted,
+                                          const SlurmState& there,
+                                          const std::string& slurm_conf_path)
+{
+    Sentences list;
+    for (const SlurmObject& object : wanted) {
+        if (object.kind == Kind::requirement) {
+            require_setting(object, there, slurm_conf_path, list);
+        }
+    }
+    return list;
+}
+
 std::vector<std::string> obstacles(const std::vector<SlurmObject>& wanted, const SlurmState& there,
                                    const Texts& texts)
 {
@@ -140,7 +153,7 @@ std::vector<std::string> obstacles(const std::vector<SlurmObject>& wanted, const
     for (const SlurmObject& object : wanted) {
         switch (object.kind) {
         case Kind::requirement:
-            require_setting(object, there, texts, list);
+            require_setting(object, there, texts.slurm_conf_path, list);
             break;
         case Kind::access:
         case Kind::share:

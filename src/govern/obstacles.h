@@ -27,6 +27,11 @@ struct Texts {
 std::vector<std::string> obstacles(const std::vector<SlurmObject>& wanted, const SlurmState& there,
                                    const Texts& texts);
 
+/// Of these only the settings that slurm.conf lacks. `slurm_conf_path` serves the sentences.
+std::vector<std::string> missing_settings(const std::vector<SlurmObject>& wanted,
+                                          const SlurmState& there,
+                                          const std::string& slurm_conf_path);
+
 /// The first line of a job_submit.lua that a policy may replace.
 constexpr std::string_view k_yields = "-- gpuq may replace this";
 

@@ -57,7 +57,10 @@ TEST_F(PolicyVerb, ChecksAFile)
 {
     const Use fine = policy({"check", "p.yaml"});
     EXPECT_EQ(fine.status, 0);
-    EXPECT_EQ(fine.out, "p.yaml: can be used, 0 errors, 0 warnings\n");
+    EXPECT_THAT(fine.out, HasSubstr("warning: "));
+    EXPECT_THAT(fine.out, HasSubstr("JobSubmitPlugins needs lua too (it is now: not set)"));
+    EXPECT_EQ(policy({"check", "p.yaml", "--slurm", "22.05"}).out,
+              "p.yaml: can be used, 0 errors, 0 warnings\n");
     write(k_policy + "quues: {}\n");
     const Use wrong = policy({"check", "p.yaml"});
     EXPECT_EQ(wrong.status, 1);
