@@ -114,8 +114,8 @@ std::optional<Ending> cancelled_job(Store& store, Cluster& cluster, const Run& r
 }
 
 /// A scancel that came when the link had said its last word, or when its supervisor was killed: it
-/// ends the run all the same. So does that of a link before one that never began, or before one that
-/// began while the controller was away and could not ask.
+/// ends the run all the same. So does that of a link before one that never began, or before one
+/// that began while the controller was away and could not ask.
 std::optional<Ending> cancelled_meanwhile(Store& store, Cluster* cluster, const Run& run,
                                           const std::vector<LinkPast>& links, Time now)
 {
