@@ -15,7 +15,7 @@
 namespace gpuq {
 
 /// A Slurm partition as a door to nodes. The further partitions of a queue of a gpuq policy, which
-/// lead to its other pools, are none: their nodes are the queue's.
+/// lead to its other pools, are none: their nodes are the queue's, and the longest time of grace.
 struct Partition {
     std::string name;
     std::optional<std::chrono::minutes> max_time; ///< nullopt: no limit
@@ -27,6 +27,8 @@ struct Partition {
     std::string nodes;  ///< Slurm's host list expression
     std::optional<int> most_nodes; ///< that one job can have; nullopt: not known
     std::string submit_hosts;      ///< AllocNodes, as written: who may submit; empty: any host
+    /// What a job that is preempted here has left to save and go; 0: nothing, or none is preempted.
+    std::chrono::seconds grace{0};
 };
 
 /// GPUs of one model on one node.

@@ -86,6 +86,8 @@ Partition partition_of(const partition_info_t& info)
     partition.most_nodes = static_cast<int>(std::min(info.total_nodes, info.max_nodes));
     partition.submit_hosts = text(info.allow_alloc_nodes);
     partition.ruled = queue_of(info) == partition.name;
+    const bool preempts = info.preempt_mode != PREEMPT_MODE_OFF && info.grace_time != NO_VAL;
+    partition.grace = std::chrono::seconds(preempts ? info.grace_time : 0);
     return partition;
 }
 
@@ -110,17 +112,20 @@ std::vector<Partition> partitions_in(const partition_info_msg_t& message)
     const Inner inner = inner_of(message);
     std::vector<Partition> partitions;
     std::map<std::string, int> most;
+    std::map<std::string, std::chrono::seconds> grace;
     for (std::uint32_t i = 0; i < message.record_count; ++i) {
         Partition partition = partition_of(message.partition_array[i]);
         const auto of = inner.find(partition.name);
-        int& nodes = most[of == inner.end() ? partition.name : of->second];
-        nodes = std::max(nodes, partition.most_nodes.value_or(0));
+        const std::string& queue = of == inner.end() ? partition.name : of->second;
+        most[queue] = std::max(most[queue], partition.most_nodes.value_or(0));
+        grace[queue] = std::max(grace[queue], partition.grace);
         if (of == inner.end()) {
             partitions.push_back(std::move(partition));
         }
     }
     for (Partition& partition : partitions) {
         partition.most_nodes = most[partition.name];
+        partition.grace = grace[partition.name];
     }
     return partitions;
 }

@@ -51,6 +51,22 @@ bool has_grace(const Job& job)
            *job.ends_at + 1min < *job.started_at + *job.walltime;
 }
 
+constexpr int k_unknown = -1;
+
+/// Whether a job of these queues, comma-separated, may be preempted with a time of grace.
+int may_get_grace(Cluster& cluster, const std::string& queues)
+{
+    const auto partitions = cluster.partitions();
+    if (!partitions) {
+        return k_unknown;
+    }
+    const auto gives = [&](const Partition& queue) {
+        return queue.grace.count() > 0 &&
+               ("," + queues + ",").find("," + queue.name + ",") != std::string::npos;
+    };
+    return std::any_of(partitions->begin(), partitions->end(), gives) ? 1 : 0;
+}
+
 } // namespace
 
 std::optional<Helper> Helper::start(const std::function<std::string()>& question)
@@ -96,7 +112,7 @@ std::string Helper::finish()
     return std::move(m_said);
 }
 
-std::string ask_job(Doors& doors, JobId job)
+std::string ask_job(Doors& doors, JobId job, const std::string& queues)
 {
     auto cluster = doors.cluster();
     const auto found = cluster ? (*cluster)->job(job) : Result<Job>(cluster.error());
@@ -107,19 +123,23 @@ std::string ask_job(Doors& doors, JobId job)
         found->ends_at ? found->ends_at->time_since_epoch().count() : std::int64_t{0};
     // While its processes are ending, only the outcome says why.
     const JobState state = found->outcome.value_or(found->state);
-    return fmt::format("{} {} {} {:d}\n", static_cast<int>(state), ends_at,
-                       found->walltime.value_or(0min).count(), has_grace(*found));
+    return fmt::format("{} {} {} {:d} {}\n", static_cast<int>(state), ends_at,
+                       found->walltime.value_or(0min).count(), has_grace(*found),
+                       queues.empty() ? k_unknown : may_get_grace(**cluster, queues));
 }
 
 std::optional<JobNews> job_news_in(const std::string& answer)
 {
-    int state = 0, has_grace = 0;
+    int state = 0, has_grace = 0, may_get_grace = 0;
     long long ends_at = 0, walltime = 0;
-    if (std::sscanf(answer.c_str(), "%d %lld %lld %d", &state, &ends_at, &walltime, &has_grace) !=
-        4) {
+    if (std::sscanf(answer.c_str(), "%d %lld %lld %d %d", &state, &ends_at, &walltime, &has_grace,
+                    &may_get_grace) != 5) {
         return std::nullopt;
     }
-    JobNews news{static_cast<JobState>(state), {}, {}, has_grace != 0};
+    JobNews news{static_cast<JobState>(state), {}, {}, has_grace != 0, {}};
+    if (may_get_grace != k_unknown) {
+        news.may_get_grace = may_get_grace != 0;
+    }
     if (ends_at > 0) {
         news.ends_at = Time{std::chrono::microseconds{ends_at}};
     }

@@ -40,8 +40,10 @@ struct JobNews {
     std::optional<Time> ends_at;
     std::optional<std::chrono::minutes> walltime; ///< somebody may have changed it
     bool has_grace = false; ///< a job of higher priority wants its place, and gets it at `ends_at`
+    std::optional<bool> may_get_grace; ///< jobs of its queues may; only when that was asked
 };
-std::string ask_job(Doors& doors, JobId job);
+/// `queues`, when it is to be told whether their jobs may get a time of grace: a further call.
+std::string ask_job(Doors& doors, JobId job, const std::string& queues);
 std::optional<JobNews> job_news_in(const std::string& answer);
 
 /// Ends the allocation with `status`, in a helper that gets so much time. True when Slurm has

@@ -11,14 +11,14 @@ constexpr auto k_patience = 15s;
 
 } // namespace
 
-bool SlurmQuestions::ask(Clock::time_point now)
+bool SlurmQuestions::ask(Clock::time_point now, const std::string& queues)
 {
     if (!m_job) {
         return false;
     }
     if (!m_helper) {
         m_asked_at = now;
-        m_helper = Helper::start([this] { return ask_job(m_doors, *m_job); });
+        m_helper = Helper::start([this, queues] { return ask_job(m_doors, *m_job, queues); });
     }
     return m_helper.has_value();
 }

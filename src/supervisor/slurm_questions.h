@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <optional>
+#include <string>
 
 namespace gpuq::supervisor {
 
@@ -23,8 +24,9 @@ public:
     SlurmQuestions& operator=(const SlurmQuestions&) = delete;
     ~SlurmQuestions() { drop(); }
 
-    /// False when the question can not even be asked. One that is open goes on.
-    bool ask(Clock::time_point now);
+    /// False when the question can not even be asked. One that is open goes on. `queues` as ask_job
+    /// (helper.h).
+    bool ask(Clock::time_point now, const std::string& queues = "");
     bool open() const { return m_helper.has_value(); }
     /// Readable when there is an answer; -1 when none is awaited.
     int fd() const { return m_helper ? m_helper->answer() : -1; }

@@ -224,6 +224,10 @@ void Supervisor::slurm_answered()
         } else if (news) {
             take_walltime(*news);
             take_end(*news);
+            m_may_get_grace = news->may_get_grace ? news->may_get_grace : m_may_get_grace;
+            if (m_may_get_grace == false) { // then there is nothing to look for
+                m_look_at_limit_at = Clock::time_point::max();
+            }
             if (news->has_grace && m_phase == Phase::running) {
                 take_grace(*news);
             }
@@ -249,7 +253,7 @@ void Supervisor::check_input_owner()
 }
 
 /// Warnings before the limit. Slurm is asked for the limit once, and again before each of them; of
-/// a chain regularly, as it may be asked to go.
+/// a chain regularly where it may be asked to go.
 void Supervisor::warn()
 {
     if (!m_deadline) {
@@ -259,7 +263,8 @@ void Supervisor::warn()
         m_look_at_limit_at = m_started_at + m_options.patience.first_look;
     }
     if (m_now >= *m_look_at_limit_at) {
-        m_slurm.ask(m_now);
+        const bool is_known = !m_chain || m_may_get_grace;
+        m_slurm.ask(m_now, is_known ? "" : m_run->request.queue);
         const auto next = m_options.patience.next_look;
         m_look_at_limit_at = m_chain ? m_now + next : Clock::time_point::max();
     }

@@ -176,6 +176,7 @@ private:
     bool m_written = false, m_synced = false;
     bool m_asked_for_warning = false;
     std::optional<Clock::time_point> m_look_at_limit_at;
+    std::optional<bool> m_may_get_grace; ///< not known yet, or never
 
     Clock::time_point m_now, m_started_at, m_next_wake;
     Clock::time_point m_look_until, m_term_at, m_program_ended_at, m_last_output_at, m_phase_since;

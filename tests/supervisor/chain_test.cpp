@@ -415,6 +415,24 @@ TEST(Chained, FindsOutByAskingThatItHasGraceAndGoesOnAsPreempted)
     EXPECT_EQ(link.waiting(), link.next());
 }
 
+TEST(Chained, AsksAgainOnlyWhereItMayGetGrace)
+{
+    for (const bool may : {true, false}) {
+        Link link("sleep 1");
+        link.run.request.queue = "calibration,gpu";
+        link.options.patience.first_look = 50ms;
+        link.options.patience.next_look = 100ms;
+        link.slurm("grace", may ? "30" : "0");
+        give_grace(link, 600s);
+        Client client = link.begin();
+        ASSERT_TRUE(client.reads_to_the_end());
+        const std::string calls = link.slurm_calls();
+        EXPECT_NE(calls.find("partitions\n"), std::string::npos);
+        EXPECT_EQ(calls.find("partitions\n"), calls.rfind("partitions\n")) << "once";
+        EXPECT_EQ(calls.find("job\njob\n") != std::string::npos, may) << calls;
+    }
+}
+
 TEST(Chained, IsToldOfTheGraceByATermOnceAndStaysUntilItIsOver)
 {
     Link link("trap '' TERM; trap 'echo told' USR1; echo ready; stay");

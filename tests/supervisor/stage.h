@@ -91,6 +91,7 @@ inline void put(const std::filesystem::path& path, const std::string& text)
 ///   `state`     a JobState as a number; job() is unreachable while it is absent
 ///   `ends_at`   microseconds
 ///   `walltime`  minutes
+///   `grace`     of the queue `gpu`, seconds; partitions() fails while it is absent
 ///   `started`   microseconds
 ///   `down`      complete() is unreachable while it exists
 ///   `deaf`      jobs can not be submitted, cancelled or listed while it exists
@@ -145,7 +146,18 @@ public:
     Result<std::string> name() override { return no(); }
     Result<Controller> controller() override { return no(); }
     Result<void> set_walltime(JobId, std::chrono::minutes) override { return no(); }
-    Result<std::vector<Partition>> partitions() override { return no(); }
+    Result<std::vector<Partition>> partitions() override
+    {
+        log("partitions");
+        const std::string grace = contents(m_folder / "grace");
+        if (grace.empty()) {
+            return no();
+        }
+        Partition queue;
+        queue.name = "gpu";
+        queue.grace = std::chrono::seconds{std::stoi(grace)};
+        return std::vector{queue};
+    }
     Result<std::vector<Node>> nodes() override { return no(); }
     Result<Inventory> inventory() override { return no(); }
     Result<AllJobs> all_jobs() override { return no(); }
