@@ -400,6 +400,8 @@ TEST(Chained, FindsOutByAskingThatItHasGraceAndGoesOnAsPreempted)
     Link link(saves_and("exit 85"));
     link.options.patience.first_look = 100ms;
     link.options.patience.next_look = 100ms;
+    link.run.request.queue = "gpu";
+    link.slurm("grace", "30");
     give_grace(link, 600s); // that is: none
     Client client = link.begin();
     ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\n"; }));
