@@ -30,12 +30,15 @@ bool is_chain(const RunStatus& status)
     return status.run && status.run->request.chain;
 }
 
-/// `link 3 of about 8`.
+/// `link 3 of about 8`, or `link 3`.
 std::string link_text(const RunStatus& status, Time now)
 {
-    const int expected = expected_links(status.run->request, status.links, now);
-    return expected > status.link.value
-               ? fmt::format("link {} of about {}", status.link.value, expected)
+    const auto expected = expected_links(status.run->request, status.links, now);
+    if (!expected) {
+        return fmt::format("link {}", status.link.value);
+    }
+    return *expected > status.link.value
+               ? fmt::format("link {} of about {}", status.link.value, *expected)
                : fmt::format("link {}, the last", status.link.value);
 }
 

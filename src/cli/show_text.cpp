@@ -204,10 +204,10 @@ void add_chain(Lines& lines, const RunStatus& status, Time now)
     const Request& request = status.run->request;
     const Chain& chain = *request.chain;
     const auto used = time_used(status.links, now);
-    const std::string count = status.state == RunState::ended
+    const auto expected = expected_links(request, status.links, now);
+    const std::string count = status.state == RunState::ended || !expected
                                   ? fmt::format("{}", status.link.value)
-                                  : fmt::format("{} of about {}", status.link.value,
-                                                expected_links(request, status.links, now));
+                                  : fmt::format("{} of about {}", status.link.value, *expected);
     field(lines, "link", fmt::format("{}, of {} each", count, in_words(chain.link)));
     field(lines, "used",
           fmt::format("{} of {}, {:.1f} GPU-hours", in_words(used), to_text(request.walltime),

@@ -379,16 +379,17 @@ seconds next_length(const Request& request, const Links& links, Time now)
     return std::max(seconds{0}, left);
 }
 
-int expected_links(const Request& request, const Links& links, Time now)
+std::optional<int> expected_links(const Request& request, const Links& links, Time now)
 {
     const int count = std::max<int>(1, static_cast<int>(links.size()));
+    if (request.chain && request.chain->first.count() > 0) {
+        return std::nullopt;
+    }
     if (!request.chain || request.chain->link.count() <= 0) {
         return count;
     }
     const seconds left = std::max(seconds{0}, seconds(request.walltime) - time_used(links, now));
-    const LinkNumber newest = links.empty() ? LinkNumber{1} : links.back().link;
-    const seconds open =
-        !links.empty() && links.back().ending ? seconds{0} : length_of(*request.chain, newest);
+    const seconds open = !links.empty() && links.back().ending ? seconds{0} : request.chain->link;
     // What the newest link still has is part of it.
     const auto spent = links.empty() || !links.back().started_at || links.back().ending
                            ? seconds{0}

@@ -91,8 +91,9 @@ std::vector<std::string> failed_nodes(const std::vector<LinkPast>& links);
 std::chrono::seconds time_used(const std::vector<LinkPast>& links, Time now);
 
 /// How many links the run will have had in the end, when each takes its time; never fewer than
-/// there are.
-int expected_links(const Request& request, const std::vector<LinkPast>& links, Time now);
+/// there are. Nothing for a run that goes on until it is done: nobody has said when.
+std::optional<int> expected_links(const Request& request, const std::vector<LinkPast>& links,
+                                  Time now);
 
 /// How long before the end of a link its program is told: what earlier links took from the notice
 /// to their end, and some seconds; of the first, when nobody knows, a twentieth of the link, 10 s

@@ -259,7 +259,7 @@ std::string links_text(const Request& request)
     if (!request.chain) {
         return "";
     }
-    const int links = expected_links(request, {}, Time{});
+    const int links = expected_links(request, {}, Time{}).value_or(0);
     if (request.chain->first.count() > 0) {
         return fmt::format(", then until it is done in links of {}",
                            length_text(request.chain->link));
