@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/plan_simulation.h"
 
+#include "cli/policy_in_force.h"
 #include "cli/policy_simulate.h"
 #include "core/sanitise.h"
-#include "govern/apply.h"
 #include "policy/read.h"
 #include "report/words.h"
 
@@ -23,23 +23,10 @@ using sim::TraceJob;
 
 constexpr std::size_t k_most_named = 10; ///< runs
 
-/// The policy in force; nothing when there is none, or an older gpuq has applied what is no sound
-/// policy any more.
-Result<std::optional<policy::Policy>> policy_in_force(Admin& admin)
-{
-    TRY_ASSIGN(const auto text, admin.read(govern::k_applied));
-    if (!text) {
-        return std::optional<policy::Policy>{};
-    }
-    auto reading = policy::read_policy(*text, govern::k_applied);
-    return reading && !has_errors(reading->findings) ? std::optional(std::move(reading->policy))
-                                                     : std::nullopt;
-}
-
 Result<Simulated> simulated_before(Admin& admin, const policy::Rules& wanted,
                                    const Workload& workload)
 {
-    TRY_ASSIGN(auto before, policy_in_force(admin));
+    TRY_ASSIGN(auto before, applied_policy(admin));
     if (before) {
         const policy::Rules rules(*std::move(before));
         if (auto made = simulated_under(rules, "policy in force", workload)) {

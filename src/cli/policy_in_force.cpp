@@ -7,26 +7,24 @@
 #include <fmt/format.h>
 
 namespace gpuq::cli {
-namespace {
 
-std::optional<policy::Policy> applied_policy(Doors& doors)
+Result<std::optional<policy::Policy>> applied_policy(Admin& admin)
 {
-    const auto admin = doors.admin();
-    const auto text = admin ? (*admin)->read(govern::k_applied) : admin.error();
-    if (!text || !*text) {
-        return std::nullopt;
+    TRY_ASSIGN(const auto text, admin.read(govern::k_applied));
+    if (!text) {
+        return std::optional<policy::Policy>{};
     }
-    auto reading = policy::read_policy(**text, govern::k_applied);
+    auto reading = policy::read_policy(*text, govern::k_applied);
     return reading && !has_errors(reading->findings) ? std::optional(std::move(reading->policy))
                                                      : std::nullopt;
 }
 
-} // namespace
-
 std::optional<policy::Policy> policy_in_force(Doors& doors)
 {
-    if (auto applied = applied_policy(doors)) {
-        return applied;
+    if (const auto admin = doors.admin()) {
+        if (auto applied = applied_policy(**admin); applied && *applied) {
+            return *std::move(applied);
+        }
     }
     auto loaded = load_policy(doors, std::nullopt);
     return loaded && !has_errors(loaded->reading.findings)

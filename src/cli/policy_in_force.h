@@ -11,6 +11,10 @@
 
 namespace gpuq::cli {
 
+/// The copy that `gpuq policy apply` keeps of the policy in force; nothing when there is none, or
+/// an older gpuq has applied what is no sound policy any more.
+Result<std::optional<policy::Policy>> applied_policy(Admin& admin);
+
 /// The policy that `gpuq policy apply` has put in force, as far as it can be read here: the copy
 /// beside slurm.conf, else the file that load_policy (policy_file.h) finds. Nothing when there is
 /// none, or none that is sound: what Slurm enforces does not depend on it.
