@@ -102,6 +102,17 @@ void tell(const Globals& globals, const std::string& sentence)
     }
 }
 
+/// What `up` could not make; said where something is in the way.
+Result<void> keep_courses(Invocation& invocation, const std::string& dir, const std::string& policy)
+{
+    invocation.doors.choose_configuration(embedded::Places{dir, {}}.slurm_conf());
+    TRY_ASSIGN(const auto missing, apply_courses(invocation, policy));
+    for (const std::string& text : missing) {
+        tell(invocation.globals, "no course is kept: " + text);
+    }
+    return {};
+}
+
 Result<int> up(Invocation& invocation, const std::string& dir)
 {
     TRY_ASSIGN(Wishes asked, wishes(invocation.options));
@@ -113,23 +124,18 @@ Result<int> up(Invocation& invocation, const std::string& dir)
     }
     TRY_ASSIGN(const embedded::UpReport report, embedded::up(dir, asked));
     const embedded::ClusterSpec& spec = report.state.spec;
-    if (report.was_up) {
-        tell(invocation.globals, fmt::format("cluster '{}' is up already: {}, in {}", spec.name,
-                                             embedded::describe(spec), dir));
-        return 0;
-    }
-    tell(invocation.globals, fmt::format("cluster '{}' is up after {:.1f} s: {}, in {}", spec.name,
-                                         std::chrono::duration<double>(report.took).count(),
+    const std::string when =
+        report.was_up
+            ? "already"
+            : fmt::format("after {:.1f} s", std::chrono::duration<double>(report.took).count());
+    tell(invocation.globals, fmt::format("cluster '{}' is up {}: {}, in {}", spec.name, when,
                                          embedded::describe(spec), dir));
     for (const std::string& note : report.notes) {
         tell(invocation.globals, note);
     }
+    // Also when it was up: an `up` before may have been cut off here.
     if (has_courses) {
-        invocation.doors.choose_configuration(embedded::Places{dir, {}}.slurm_conf());
-        TRY_ASSIGN(const auto missing, apply_courses(invocation, *asked.policy));
-        for (const std::string& text : missing) {
-            tell(invocation.globals, "no course is kept: " + text);
-        }
+        TRY(keep_courses(invocation, dir, *asked.policy));
     }
     return 0;
 }
