@@ -14,7 +14,7 @@ cmake --preset fuzz >/dev/null
 cmake --build --preset fuzz --parallel "$(nproc)"
 
 here=build/fuzz
-mkdir -p $here/corpus/{policy,trace} $here/found/{policy,trace} $here/seeds
+mkdir -p $here/corpus/{policy,trace} $here/found/{policy,trace}
 cp policies/*.yaml tests/fuzz/seeds-policy/* $here/corpus/policy/
 zcat contrib/traces/*.csv.gz | sed -n 1,20p >$here/corpus/trace/philly.csv
 cp tests/fuzz/seeds-trace/* $here/corpus/trace/
