@@ -5,6 +5,7 @@
 #include "core/layout.h"
 #include "runs/heartbeat.h"
 #include "runs/plan.h"
+#include "runs/queues.h"
 #include "runs/record.h"
 #include "runs/script.h"
 
@@ -144,10 +145,7 @@ std::vector<std::string> avoidable(Cluster& cluster, const Request& request,
                                       : cluster.partitions();
     for (const Partition& queue : queues ? *queues : std::vector<Partition>{}) {
         const int others = queue.most_nodes.value_or(0) - static_cast<int>(nodes.size());
-        // Under a policy it may be in one of several.
-        const bool is_asked_for =
-            ("," + request.queue + ",").find("," + queue.name + ",") != std::string::npos;
-        if (is_asked_for && others >= request.nodes) {
+        if (names_queue(request.queue, queue.name) && others >= request.nodes) {
             return nodes;
         }
     }

@@ -82,6 +82,11 @@ std::optional<Queues> kept(Store& store, const std::string& cluster, Time now)
 
 } // namespace
 
+bool names_queue(const std::string& queues, const std::string& queue)
+{
+    return ("," + queues + ",").find("," + queue + ",") != std::string::npos;
+}
+
 Result<Queues> find_queues(Store& store, Cluster& cluster, Clock& clock)
 {
     TRY_ASSIGN(const std::string name, cluster.name());

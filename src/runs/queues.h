@@ -17,6 +17,9 @@ struct Queues {
     bool from_disk = false;
 };
 
+/// Whether a request's queues, comma-separated, name this one: under a policy it may be in several.
+bool names_queue(const std::string& queues, const std::string& queue);
+
 /// How long an answer about queues is used again. Operators change queues rarely, people start runs
 /// in bursts; who is refused on the strength of a kept answer asks anew.
 constexpr std::chrono::seconds k_queues_are_fresh{60};

@@ -2,6 +2,7 @@
 #include "supervisor/helper.h"
 
 #include "core/descriptor.h"
+#include "runs/queues.h"
 
 #include <fmt/format.h>
 
@@ -61,8 +62,7 @@ int may_get_grace(Cluster& cluster, const std::string& queues)
         return k_unknown;
     }
     const auto gives = [&](const Partition& queue) {
-        return queue.grace.count() > 0 &&
-               ("," + queues + ",").find("," + queue.name + ",") != std::string::npos;
+        return queue.grace.count() > 0 && names_queue(queues, queue.name);
     };
     return std::any_of(partitions->begin(), partitions->end(), gives) ? 1 : 0;
 }
