@@ -75,14 +75,14 @@ def test_killed_at_any_moment_of_the_start(person):
             time.sleep(moment * 0.005)
             client.kill()
     def over():
-        jobs = person.cluster.squeue()
-        return not jobs and all(record.ended for record in records(person) if record.job)
+        # slurmctld may read a dead client's submission late: what it says now is not enough.
+        states = {state for _, state, _ in listed(person)}
+        return not person.cluster.squeue() and states <= {"ended", "submitting"}
     wait_for(over, 60, "the end of the runs whose clients were killed")
     for record in records(person):
         if record.ended:
             assert (record.ended["status"], record.log("out")) == (7, GATED_OUT)
     assert any(record.ended for record in records(person)), "no client came so far"
-    assert all(state in ("ended", "submitting") for _, state, _ in listed(person))
 
 
 def test_killed_while_it_waits(person):
