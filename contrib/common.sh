@@ -5,10 +5,10 @@
 me=$(basename "$0")
 doing="starting"
 
-# Says what comes next; a failure names it.
+# Says what comes next and when, in minutes since the start; a failure names it.
 step() {
     doing=$1
-    printf '%s: %s\n' "$me" "$1" >&2
+    printf '%s: %d:%02d %s\n' "$me" $((SECONDS / 60)) $((SECONDS % 60)) "$1" >&2
 }
 
 fail() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Everything that has to be true: installs packages, builds preset dev, checks style, runs every
-# test: unit and contract tests, fuzz targets, then the examples and the live suite on real Slurm clusters of its own.
+# Everything that has to be true: installs packages, builds preset dev, runs every test: unit and
+# contract tests, fuzz targets, then the examples and the live suite on real Slurm clusters of its own; checks style.
 # The full lengths and counts are in contrib/soak.sh.
 # usage: contrib/test.sh [PYTEST-OPTION...]   (for the live suite, e.g. -k stale)
 set -Eeuo pipefail
@@ -16,9 +16,6 @@ step "building (preset dev: every warning an error)"
 cmake --preset dev >/dev/null
 cmake --build --preset dev --parallel "$jobs"
 
-step "checking style"
-contrib/lint.sh build/dev
-
 failed=()
 step "running unit and contract tests"
 ctest --preset dev --label-exclude live --parallel "$jobs" || failed+=("unit")
@@ -26,10 +23,16 @@ ctest --preset dev --label-exclude live --parallel "$jobs" || failed+=("unit")
 step "fuzzing, a minute each"
 contrib/fuzz.sh 60 || failed+=("fuzz")
 
-step "running the live suite on real clusters"
+step "running the live suite on real clusters and, in the time that it leaves idle, checking style"
+chrt --idle 0 contrib/lint.sh >build/lint.log 2>&1 &
+lint=$!
 # Most of a live test is waiting: one more than there are cores.
 /usr/bin/python3 -m pytest tests/live tests/examples -n "$((jobs + 1))" --dist loadfile --timeout 600 --durations 5 -q "$@" ||
     failed+=("live")
+
+step "waiting for the style check"
+wait "$lint" || failed+=("lint")
+cat build/lint.log
 
 if [ ${#failed[@]} != 0 ]; then
     fail "failed: ${failed[*]}"
