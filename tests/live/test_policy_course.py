@@ -100,6 +100,6 @@ def test_a_course_that_is_on_holds_after_a_restart(ruled, people, noon):
     with short_folder() as home:
         os.chown(home, people["ben"].pw_uid, people["ben"].pw_gid)
         ben = Person(ruled, home, people["ben"])
-        done = ben.gpuq("run", "--", "sh", "-c", "echo $SLURM_JOB_RESERVATION $SLURM_JOB_NODELIST")
-    assert done.stdout == "noon c2\n", done.stderr
+        done = ben.gpuq("run", "-Q", "--", "sh", "-c", "echo $SLURM_JOB_ID")
+    assert place(ruled, done.stdout.strip()) == ("COMPLETED", "noon", "c2"), done.stderr
     assert state(ruled, waiting) == "PENDING"
