@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 
 mapfile -t sources < <(git ls-files '*.cpp' '*.h')
 mapfile -t units < <(git ls-files 'src/*.cpp')
-mapfile -t scripts < <(git ls-files '*.sh' .ci/run)
+mapfile -t scripts < <(git ls-files '*.sh' .ci/run contrib/gpuq-node-probe)
 
 missing=$(git ls-files '*.cpp' '*.h' '*.sh' '*.py' '*.cmake' CMakeLists.txt .ci/run |
     xargs grep -L 'SPDX-License-Identifier: GPL-2.0-or-later' || true)

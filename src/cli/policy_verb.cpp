@@ -4,6 +4,7 @@
 #include "cli/policy_apply.h"
 #include "cli/policy_file.h"
 #include "cli/policy_in_force.h"
+#include "cli/policy_probe.h"
 #include "cli/policy_simulate.h"
 #include "cli/policy_text.h"
 #include "cli/surroundings.h"
@@ -251,7 +252,8 @@ constexpr std::array k_parts = {Part{"check", check},
                                 Part{"apply", policy_apply},
                                 Part{"drift", policy_drift},
                                 Part{"rollback", policy_rollback},
-                                Part{"simulate", policy_simulate}};
+                                Part{"simulate", policy_simulate},
+                                Part{"probe", policy_probe}};
 
 Result<int> policy_verb(Invocation& invocation)
 {
@@ -274,7 +276,7 @@ Result<int> policy_verb(Invocation& invocation)
 } // namespace
 
 const Verb k_policy_verb{
-    "policy", "gpuq policy check|explain|test|plan|apply|drift|rollback|simulate [options] [FILE]",
+    "policy", "gpuq policy check|explain|test|plan|apply|drift|rollback|simulate|probe [options] [FILE]",
     "rules of the GPU queues: check a file, try it, put it in force", policy_verb, k_options};
 
 } // namespace gpuq::cli

@@ -21,6 +21,7 @@ struct Places {
     std::string policy_dir() const { return dir + "/gpuq"; }
     std::string policy_yaml() const { return policy_dir() + "/applied.yaml"; }
     std::string policy_conf() const { return policy_dir() + "/policy.conf"; }
+    std::string node_probe() const { return policy_dir() + "/node-probe"; }
     std::string job_submit_lua() const { return dir + "/job_submit.lua"; }
     std::string state_file() const { return dir + "/cluster.state"; }
     std::string lock_file() const { return dir + "/lock"; }

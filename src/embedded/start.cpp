@@ -326,9 +326,22 @@ Result<void> start_nodes(Start& start)
     });
 }
 
+/// slurmd gives a health check no SLURM_CONF.
+Result<void> write_node_probe(const Places& places)
+{
+    TRY_ASSIGN(const std::string program, node_probe());
+    return write_file(places.node_probe(),
+                      fmt::format("#!/bin/sh\nSLURM_CONF='{}'\nexport SLURM_CONF\nexec '{}'\n",
+                                  places.slurm_conf(), program),
+                      0755);
+}
+
 Result<void> write_configuration(const Start& start)
 {
     const auto& [places, state] = start;
+    if (state.spec.policy) {
+        TRY(write_node_probe(places));
+    }
     const auto clients =
         own_name_is_loopback() ? ClientsListen::on_loopback : ClientsListen::anywhere;
     TRY(write_file(places.slurm_conf(), slurm_conf(state.spec, state.ports, places, clients),

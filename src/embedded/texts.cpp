@@ -69,9 +69,12 @@ std::string policy_lines(const ClusterSpec& spec, const Places& places)
     return fmt::format("AccountingStorageEnforce=associations,limits,qos,safe\n"
                        "JobSubmitPlugins=lua\n"
                        "PriorityType=priority/multifactor\n"
+                       "HealthCheckProgram={}\n"
+                       "HealthCheckInterval=60\n"
+                       "HealthCheckNodeState=IDLE\n"
                        "DefMemPerCPU={}\n"
                        "include {}\n",
-                       share_of(spec).memory_per_cpu, places.policy_conf());
+                       places.node_probe(), share_of(spec).memory_per_cpu, places.policy_conf());
 }
 
 std::string partition_lines(const ClusterSpec& spec)

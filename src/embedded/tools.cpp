@@ -71,22 +71,35 @@ Result<void> check_programs()
                             fmt::join(programs, ", "), fmt::join(packages, " ")));
 }
 
-Result<std::string> loopback_library()
+namespace {
+
+Result<std::string> installed(const std::string& name)
 {
     namespace fs = std::filesystem;
     std::error_code failed;
     const fs::path folder = fs::read_symlink("/proc/self/exe", failed).parent_path();
-    for (const char* place : {"gpuq-loopback.so", "../libexec/gpuq/gpuq-loopback.so"}) {
-        const fs::path path = (folder / place).lexically_normal();
+    for (const fs::path& place : {folder, folder / "../libexec/gpuq"}) {
+        const fs::path path = (place / name).lexically_normal();
         // ld.so splits the variable at blanks and colons.
-        if (fs::exists(path, failed) && path.string().find_first_of(" :$") == std::string::npos) {
+        if (fs::exists(path, failed) && path.string().find_first_of(" :$'") == std::string::npos) {
             return path.string();
         }
     }
     return fail(Error::Kind::internal,
-                fmt::format("no gpuq-loopback.so beside {} (or a blank or colon in that path); "
-                            "install gpuq anew",
-                            folder.string()));
+                fmt::format("no {} beside {} (or a blank or colon in that path); install gpuq anew",
+                            name, folder.string()));
+}
+
+} // namespace
+
+Result<std::string> loopback_library()
+{
+    return installed("gpuq-loopback.so");
+}
+
+Result<std::string> node_probe()
+{
+    return installed("gpuq-node-probe");
 }
 
 std::string marker_of(const Places& places)

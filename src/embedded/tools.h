@@ -20,6 +20,8 @@ Result<void> check_programs();
 /// The library that keeps daemons on the loopback interface (preload/loopback.cpp): beside gpuq, or
 /// where `cmake --install` puts it.
 Result<std::string> loopback_library();
+/// contrib/gpuq-node-probe, as installed there.
+Result<std::string> node_probe();
 
 /// What every process of a cluster gets as its environment. SLURM_CONF in it is what makes
 /// the process known as one of this cluster.

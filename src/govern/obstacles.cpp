@@ -38,6 +38,14 @@ void require_setting(const SlurmObject& need, const SlurmState& there,
         }
         return;
     }
+    if (const auto set = need.fields.find("set"); set != need.fields.end()) {
+        if (value.empty() || value == "(null)" || value.starts_with("0 ") || value == "0") {
+            list.push_back(fmt::format("{}: {} has to be set, as to {} (line {} of the policy has "
+                                       "a probe: man gpuq-policy(5)); then scontrol reconfigure",
+                                       slurm_conf_path, need.name, set->second, need.line));
+        }
+        return;
+    }
     std::set<std::string> has = as_set(lower(value));
     std::set<std::string> lacks;
     for (const std::string& word : as_set(need.fields.at("contains"))) {

@@ -47,22 +47,6 @@ void say_ignored(const Queue& queue, SlurmRelease slurm, std::vector<Finding>& f
     }
 }
 
-/// Rules that this release of gpuq reads, and does not act upon yet.
-void say_not_built(const Policy& policy, std::vector<Finding>& findings)
-{
-    const auto warn = [&](int line, std::string text) {
-        findings.push_back({Weight::warning, line, 0, "not-built", std::move(text)});
-    };
-    for (const Pool& pool : policy.pools) {
-        if (pool.lend && pool.lend->probe) {
-            warn(pool.lend->probe->line,
-                 fmt::format("nobody asks the probe of pool {} yet: its nodes are lent whenever "
-                             "Slurm has nothing of the owner's on them",
-                             pool.name));
-        }
-    }
-}
-
 /// PreemptExemptTime is one for the whole cluster (slurm.conf(5)).
 void say_rounded(const Policy& policy, std::vector<Finding>& findings)
 {
@@ -138,7 +122,6 @@ std::vector<Finding> consequences(const Policy& policy, SlurmRelease slurm)
         }
     }
     say_rounded(policy, findings);
-    say_not_built(policy, findings);
     for (const Pool& pool : policy.pools) {
         say_return(pool, findings);
     }

@@ -73,6 +73,17 @@ void add_requirements(const Policy& policy, std::vector<Object>& objects)
     need("AccountingStorageTRES", accounted(policy));
     need("JobSubmitPlugins", "lua");
     need("SchedulerParameters", "bf_continue,bf_one_resv_per_job,preempt_youngest_first");
+    const auto probed =
+        std::find_if(policy.pools.begin(), policy.pools.end(),
+                     [](const Pool& pool) { return pool.lend && pool.lend->probe; });
+    if (probed != policy.pools.end()) {
+        for (const auto& [name, value] :
+             {std::pair("HealthCheckProgram", "the path of gpuq-node-probe"),
+              std::pair("HealthCheckInterval", "60")}) {
+            objects.push_back(
+                {Kind::requirement, name, {{"set", value}}, probed->lend->probe->line});
+        }
+    }
     // slurmctld loads it when it starts: a reconfiguration would show it, and go on without.
     objects.push_back({Kind::requirement, "PriorityType", {{"is", "priority/multifactor"}}, 0});
 }

@@ -66,6 +66,19 @@ Rule<std::vector<GpuCount>> gpus_in(Reader& reader, const Node& node)
     return {*std::move(counts), node.line};
 }
 
+/// slurmd runs it with next to no environment: no PATH finds it.
+Maybe<std::vector<std::string>> probe_in(Reader& reader, const Node& node)
+{
+    auto words = reader.some_texts(node);
+    if (words.value.empty() || !words.value.front().starts_with('/')) {
+        reader.note(node, "not-a-path",
+                    "a probe is the path of a program, beginning with /, or a list of it and its "
+                    "words");
+        return std::nullopt;
+    }
+    return words;
+}
+
 Lend lend_in(Reader& reader, const Node& node)
 {
     Lend lend;
@@ -74,7 +87,7 @@ Lend lend_in(Reader& reader, const Node& node)
                {
                    {"grace", [&](const Node& value) { lend.grace = reader.duration(value); }},
                    {"min_run", [&](const Node& value) { lend.min_run = reader.duration(value); }},
-                   {"probe", [&](const Node& value) { lend.probe = reader.some_texts(value); }},
+                   {"probe", [&](const Node& value) { lend.probe = probe_in(reader, value); }},
                });
     return lend;
 }

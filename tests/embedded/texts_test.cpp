@@ -138,6 +138,7 @@ TEST(SlurmConf, UnderAPolicyHasWhatThatRequiresAndIncludesTheRest)
     EXPECT_THAT(text, HasSubstr("Gres=gpu:v100:1"));
     EXPECT_THAT(text, HasSubstr("JobSubmitPlugins=lua\n"));
     EXPECT_THAT(text, HasSubstr("PriorityType=priority/multifactor\n"));
+    EXPECT_THAT(text, HasSubstr("HealthCheckProgram=" + k_places.node_probe() + "\n"));
     EXPECT_THAT(text, HasSubstr("AccountingStorageEnforce=associations,limits,qos,safe\n"));
     EXPECT_THAT(text, HasSubstr("AccountingStorageTRES=gres/gpu,gres/gpu:k80,gres/gpu:v100\n"));
     EXPECT_THAT(text, HasSubstr("bf_one_resv_per_job,preempt_youngest_first\n"));

@@ -164,6 +164,25 @@ TEST(Apply, TellsEveryObstacleAndTouchesNothing)
     EXPECT_EQ(admin.changes, 0);
 }
 
+TEST(Apply, AProbeNeedsSomebodyToAskIt)
+{
+    const std::string probed =
+        replaced(k_old, "grace: 5m", "probe: /usr/local/sbin/is-idle\n      grace: 5m");
+    auto admin = a_centre();
+    admin.settings["HealthCheckProgram"] = "(null)";
+    admin.settings["HealthCheckInterval"] = "0 sec";
+    const auto refused = apply_to(admin, probed);
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().text, HasSubstr("HealthCheckProgram has to be set"));
+    EXPECT_THAT(refused.error().text, HasSubstr("HealthCheckInterval has to be set"));
+    EXPECT_EQ(admin.changes, 0);
+
+    admin.site_settings["HealthCheckProgram"] = "/usr/sbin/nhc"; // which calls gpuq-node-probe
+    admin.site_settings["HealthCheckInterval"] = "60 sec";
+    admin.settings = admin.site_settings;
+    EXPECT_TRUE(apply_to(admin, probed));
+}
+
 TEST(Apply, TouchesNothingWhenTheRehearsalFails)
 {
     auto admin = a_centre();

@@ -164,6 +164,18 @@ TEST(CheckPolicy, AQueueForFewerPeopleMayStandBehindOneForOthers)
                 HasSubstr("no job comes to queue second"));
 }
 
+TEST(ReadPolicy, AProbeIsAPath)
+{
+    const auto with_probe = [](const std::string& probe) {
+        return findings("version: 1\npools: {a: {nodes: n1, owner: q, lend: {probe: " + probe +
+                        "}}}\nqueues:\n  p: {time: 1h, pools: a}\n  q: {time: 2h, pools: a}\n");
+    };
+    EXPECT_THAT(with_probe("/sbin/is-idle"), IsEmpty());
+    EXPECT_THAT(with_probe("[/sbin/is-idle, -x]"), IsEmpty());
+    EXPECT_THAT(with_probe("is-idle"), HasSubstr("p.yaml:2:48: error: a probe is the path"));
+    EXPECT_THAT(with_probe("[]"), HasSubstr("a probe is the path"));
+}
+
 TEST(CheckPolicy, ANodeIsInOnePool)
 {
     EXPECT_THAT(findings("version: 1\npools: {a: {nodes: 'n[1-3]'}, b: {nodes: n2}}\n"

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Nodes that are lent while idle, and used outside Slurm: the policy's probe says whether they are."""
+import pytest
+
+from clusters import short_folder, wait_for
+from policies import SCHEDULER, cancel_all, running_policy, until
+
+REASON = "gpuq: in use outside Slurm"
+
+
+@pytest.fixture(scope="module")
+def in_use():
+    """A file that is there while somebody sits at the visualisation node."""
+    with short_folder() as folder:
+        yield folder / "in-use"
+
+
+@pytest.fixture(scope="module")
+def ruled(in_use):
+    policy = in_use.parent / "policy.yaml"
+    policy.write_text(f"""\
+version: 1
+pools:
+  vis:
+    nodes: vis1
+    gpus: k80:2
+    owner: vis
+    lend:
+      probe: [/bin/sh, -c, "echo >> {in_use}.asked; test ! -e {in_use}"]
+  main: {{nodes: n1, gpus: "k80:2"}}
+queues:
+  short: {{time: 2h, pools: [main, vis]}}
+  vis: {{time: 12h, pools: vis}}
+""")
+    with running_policy(policy, ("KillWait=5", SCHEDULER, "HealthCheckInterval=1")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(autouse=True)
+def clean(ruled, in_use):
+    yield
+    in_use.unlink(missing_ok=True)
+    cancel_all(ruled)
+    wait_for(lambda: "DRAIN" not in node(ruled), 20, "both nodes back")
+
+
+def node(cluster, name="vis1"):
+    """State and reason of a node."""
+    return cluster.slurm("scontrol", "-o", "show", "node", name)
+
+
+def asked_again(in_use):
+    """The probe has been asked twice from now on."""
+    asked = in_use.with_name(in_use.name + ".asked")
+    count = lambda: asked.stat().st_size if asked.exists() else 0
+    before = count()
+    wait_for(lambda: count() >= before + 2, 20, "two more questions to the probe")
+
+
+def a_job(cluster, *words):
+    return cluster.slurm("sbatch", "--parsable", "-o", "/dev/null", "-t", "10", *words,
+                         "--wrap", "sleep 600").strip()
+
+
+def test_a_node_in_use_outside_slurm_is_not_lent(ruled, in_use):
+    in_use.touch()
+    wait_for(lambda: REASON in node(ruled), 20, "a word about the node")
+    first, second = a_job(ruled, "--gpus=2"), a_job(ruled, "--gpus=2")
+    until(ruled, first, "RUNNING")
+    assert ruled.job(first)["NodeList"] == "n1"
+    assert ruled.job(second)["JobState"] == "PENDING"
+    in_use.unlink()
+    until(ruled, second, "RUNNING", 40)
+    assert ruled.job(second)["NodeList"] == "vis1"
+    assert REASON not in node(ruled)
+
+
+def test_a_node_that_the_operator_has_drained_stays_so(ruled, in_use):
+    ruled.slurm("scontrol", "update", "NodeName=vis1", "State=DRAIN", "Reason=new disk")
+    for there in (True, False):
+        if there:
+            in_use.touch()
+        else:
+            in_use.unlink()
+        asked_again(in_use)
+        assert "Reason=new disk" in node(ruled) and "DRAIN" in node(ruled)
+    ruled.slurm("scontrol", "update", "NodeName=vis1", "State=RESUME")
