@@ -244,16 +244,43 @@ Result<int> test(Invocation& invocation)
 struct Part {
     std::string_view name;
     Result<int> (*run)(Invocation&);
+    std::string_view options; ///< of k_options, with blanks around each
 };
-constexpr std::array k_parts = {Part{"check", check},
-                                Part{"explain", explain},
-                                Part{"test", test},
-                                Part{"plan", policy_plan},
-                                Part{"apply", policy_apply},
-                                Part{"drift", policy_drift},
-                                Part{"rollback", policy_rollback},
-                                Part{"simulate", policy_simulate},
-                                Part{"probe", policy_probe}};
+constexpr std::array k_parts = {
+    Part{"check", check, " policy slurm "},
+    Part{"explain", explain, " policy time gpus nodes queue user account "},
+    Part{"test", test, " policy "},
+    Part{"plan", policy_plan, " policy trace from-accounting declared checkpointed "},
+    Part{"apply", policy_apply, " policy "},
+    Part{"drift", policy_drift, " "},
+    Part{"rollback", policy_rollback, " "},
+    Part{"simulate", policy_simulate,
+         " policy trace from-accounting against declared checkpointed html "},
+    Part{"probe", policy_probe, " "}};
+
+bool takes(const Part& part, std::string_view option)
+{
+    return part.options.find(fmt::format(" {} ", option)) != std::string_view::npos;
+}
+
+/// An option of another part would do nothing here: the answer would be to another question.
+Result<void> check_options(const Part& part, const Options& given)
+{
+    for (const Option& option : k_options) {
+        if (!given.has(option.name) || takes(part, option.name)) {
+            continue;
+        }
+        std::vector<std::string_view> others;
+        for (const Part& other : k_parts) {
+            if (takes(other, option.name)) {
+                others.push_back(other.name);
+            }
+        }
+        return fail(Error::Kind::usage, fmt::format("policy {} takes no --{}: that is for policy {}", part.name,
+                                                    option.name, fmt::join(others, ", ")));
+    }
+    return {};
+}
 
 Result<int> policy_verb(Invocation& invocation)
 {
@@ -270,13 +297,15 @@ Result<int> policy_verb(Invocation& invocation)
                                  : fmt::format("policy: there is no '{}'{}; one of {}", word,
                                                did_you_mean(word, names), fmt::join(names, ", ")));
     }
+    TRY(check_options(*part, invocation.options));
     return part->run(invocation);
 }
 
 } // namespace
 
 const Verb k_policy_verb{
-    "policy", "gpuq policy check|explain|test|plan|apply|drift|rollback|simulate|probe [options] [FILE]",
+    "policy",
+    "gpuq policy check|explain|test|plan|apply|drift|rollback|simulate|probe [options] [FILE]",
     "rules of the GPU queues: check a file, try it, put it in force", policy_verb, k_options};
 
 } // namespace gpuq::cli

@@ -151,6 +151,15 @@ TEST_F(PolicyVerb, TriesTheFilesOwnTests)
     EXPECT_THAT(gap.out, HasSubstr("no test queue long (p.yaml:6)"));
 }
 
+TEST_F(PolicyVerb, AnOptionOfAnotherPartIsNotPassedOver)
+{
+    const Use plan = use(k_policy_verb, m_doors, {"plan", "p.yaml", "--html", "page.html"});
+    EXPECT_EQ(plan.status, 2);
+    EXPECT_THAT(plan.err, HasSubstr("policy plan takes no --html: that is for policy simulate"));
+    EXPECT_THAT(use(k_policy_verb, m_doors, {"drift", "--policy", "p.yaml"}).err,
+                HasSubstr("policy drift takes no --policy"));
+}
+
 TEST_F(PolicyVerb, SaysWhatItTakes)
 {
     EXPECT_THAT(policy({}).err, HasSubstr("policy: one of check, explain, test"));
