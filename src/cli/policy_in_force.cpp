@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace gpuq::cli {
 
 Result<std::optional<policy::Policy>> applied_policy(Admin& admin)
@@ -52,6 +54,26 @@ std::map<std::string, ChainLimits> chains_of(const policy::Policy& policy)
         }
     }
     return chains;
+}
+
+std::map<std::string, Surroundings::Entry> entry_of(const policy::Policy& policy,
+                                                    const std::string& user,
+                                                    const std::optional<std::string>& account)
+{
+    using Entry = Surroundings::Entry;
+    const auto names = [](const std::vector<std::string>& list, const std::string& name) {
+        return std::find(list.begin(), list.end(), name) != list.end();
+    };
+    std::map<std::string, Entry> entry;
+    for (const policy::Queue& queue : policy.queues) {
+        const policy::Access& access = queue.access;
+        const bool open = access.is_open() || names(access.users, user) ||
+                          (account && names(access.accounts, *account));
+        entry[queue.name] = open                                 ? Entry::open
+                            : account || access.accounts.empty() ? Entry::closed
+                                                                 : Entry::unknown;
+    }
+    return entry;
 }
 
 policy::Submission submission_of(const Request& request, const std::string& user)

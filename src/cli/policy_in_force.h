@@ -23,6 +23,11 @@ std::optional<policy::Policy> policy_in_force(Doors& doors);
 /// What it says of the chains of each of its queues.
 std::map<std::string, ChainLimits> chains_of(const policy::Policy& policy);
 
+/// Which of its queues take the runs of this user, charged to this account if they have said so.
+std::map<std::string, Surroundings::Entry> entry_of(const policy::Policy& policy,
+                                                    const std::string& user,
+                                                    const std::optional<std::string>& account);
+
 /// A run's request as the policy sees it.
 policy::Submission submission_of(const Request& request, const std::string& user);
 

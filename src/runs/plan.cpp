@@ -329,7 +329,7 @@ Result<Plan> plan(const AskedFor& asked, const Partitions& partitions,
     request.program = program;
     request.name = asked.name ? *asked.name : default_name(asked.program.front());
     request.work_dir = surroundings.work_dir;
-    request.queue = queue_text(asked, partitions, *queue);
+    request.queue = queue_text(asked, partitions, *queue, surroundings);
     request.gpus = asked.gpus.value_or(GpuRequest{});
     request.nodes = asked.nodes.value_or(1);
     request.cpus = asked.cpus;

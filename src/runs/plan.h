@@ -25,6 +25,7 @@ struct ChainLimits {
 /// What a plan has to know of this machine and of the site.
 struct Surroundings {
     enum class File { missing, plain, executable, other };
+    enum class Entry { open, unknown, closed };
 
     std::string work_dir; ///< absolute
     /// What stands at an absolute path; symbolic links are followed.
@@ -38,6 +39,9 @@ struct Surroundings {
     /// Of each queue of the policy in force, what it says of chains; a queue that is not here may
     /// have any.
     std::map<std::string, ChainLimits> chains;
+    /// And whether it takes this person's runs; `unknown`: some accounts', and nobody has said which
+    /// account it is. One that is not here is open.
+    std::map<std::string, Entry> entry;
 };
 
 /// A run before it has a key: everything decided.

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace gpuq {
 namespace {
@@ -48,6 +49,23 @@ const Partition* longest_of(const Partitions& partitions)
         }
     }
     return best;
+}
+
+using Entry = Surroundings::Entry;
+
+Entry entry_of(const Surroundings& surroundings, const Partition& queue)
+{
+    const auto found = surroundings.entry.find(queue.name);
+    return found == surroundings.entry.end() ? Entry::open : found->second;
+}
+
+/// The queues that this person may use, or as far as it is known may.
+Partitions open_to(const Partitions& partitions, const Surroundings& surroundings, Entry at_worst)
+{
+    Partitions open;
+    std::copy_if(partitions.begin(), partitions.end(), std::back_inserter(open),
+                 [&](const Partition& queue) { return entry_of(surroundings, queue) <= at_worst; });
+    return open;
 }
 
 Error no_queue_is_up()
@@ -153,36 +171,50 @@ const ChainLimits* chain_limits(const Surroundings& surroundings, const Partitio
 
 const Partition* longest_with_chains(const Partitions& partitions, const Surroundings& surroundings)
 {
-    const Partition* best = nullptr;
-    for (const Partition& queue : partitions) {
+    const auto makes_chains = [&](const Partition& queue) {
         const ChainLimits* limits = chain_limits(surroundings, queue);
-        if (queue.up && (limits == nullptr || limits->allowed) &&
-            (best == nullptr || goes_before(*best, queue))) {
-            best = &queue;
+        return queue.up && (limits == nullptr || limits->allowed);
+    };
+    for (const Entry entry : {Entry::open, Entry::unknown}) {
+        const Partition* best = nullptr;
+        for (const Partition& queue : partitions) {
+            if (entry_of(surroundings, queue) == entry && makes_chains(queue) &&
+                (best == nullptr || goes_before(*best, queue))) {
+                best = &queue;
+            }
+        }
+        if (best != nullptr) {
+            return best;
         }
     }
-    return best;
+    return nullptr;
 }
 
-Result<const Partition*> choose_queue(const AskedFor& asked, const Partitions& partitions,
+namespace {
+
+Result<const Partition*> check_queue(const AskedFor& asked, const Partitions& partitions,
+                                     bool chainable, const Surroundings& surroundings)
+{
+    TRY_ASSIGN(const Partition* queue, queue_named(partitions, *asked.queue));
+    const ChainLimits* limits = chain_limits(surroundings, *queue);
+    const bool makes_chains = limits == nullptr || limits->allowed;
+    if (!asked.walltime || holds(*queue, *asked.walltime) || (chainable && makes_chains)) {
+        return queue;
+    }
+    const Partitions open = open_to(partitions, surroundings, Entry::open);
+    const bool in_vain =
+        smallest_for(open, *asked.walltime) == nullptr && longest_of(open) != nullptr;
+    const Error error = beyond_this_queue(open, *queue, *asked.walltime);
+    return !in_vain       ? error
+           : makes_chains ? without_checkpoints(error)
+                          : without_chains(error, longest_with_chains(partitions, surroundings));
+}
+
+Result<const Partition*> choose_among(const AskedFor& asked, const Partitions& partitions,
                                       bool chainable, const Surroundings& surroundings)
 {
     const Partition* const goes_on = longest_with_chains(partitions, surroundings);
     const bool chained = asked.wants_chain();
-    if (asked.queue) {
-        TRY_ASSIGN(const Partition* queue, queue_named(partitions, *asked.queue));
-        const ChainLimits* limits = chain_limits(surroundings, *queue);
-        const bool makes_chains = limits == nullptr || limits->allowed;
-        if (asked.walltime && !holds(*queue, *asked.walltime) && !(chainable && makes_chains)) {
-            const bool in_vain = smallest_for(partitions, *asked.walltime) == nullptr &&
-                                 longest_of(partitions) != nullptr;
-            const Error error = beyond_this_queue(partitions, *queue, *asked.walltime);
-            return !in_vain       ? error
-                   : makes_chains ? without_checkpoints(error)
-                                  : without_chains(error, goes_on);
-        }
-        return queue;
-    }
     if (!asked.walltime) {
         return default_queue(partitions);
     }
@@ -199,14 +231,38 @@ Result<const Partition*> choose_queue(const AskedFor& asked, const Partitions& p
                                              : without_checkpoints(error);
 }
 
-std::string queue_text(const AskedFor& asked, const Partitions& partitions, const Partition& queue)
+} // namespace
+
+Result<const Partition*> choose_queue(const AskedFor& asked, const Partitions& partitions,
+                                      bool chainable, const Surroundings& surroundings)
+{
+    if (asked.queue) {
+        return check_queue(asked, partitions, chainable, surroundings);
+    }
+    // What may be closed to this person serves where nothing else does: Slurm has the last word.
+    const Partitions open = open_to(partitions, surroundings, Entry::open);
+    const Partitions possible = open_to(partitions, surroundings, Entry::unknown);
+    auto chosen = choose_among(asked, open, chainable, surroundings);
+    if (!chosen) {
+        const auto other = choose_among(asked, possible, chainable, surroundings);
+        if (!other) {
+            return open.empty() ? other.error() : chosen.error();
+        }
+        chosen = other;
+    }
+    return queue_named(partitions, (*chosen)->name);
+}
+
+std::string queue_text(const AskedFor& asked, const Partitions& partitions, const Partition& queue,
+                       const Surroundings& surroundings)
 {
     if (asked.queue || !queue.ruled) {
         return queue.name;
     }
     std::vector<const Partition*> fitting;
     for (const Partition& other : partitions) {
-        if (other.ruled && other.up && !goes_before(other, queue)) {
+        if (other.ruled && other.up && !goes_before(other, queue) &&
+            entry_of(surroundings, other) != Entry::closed) {
             fitting.push_back(&other);
         }
     }

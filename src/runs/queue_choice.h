@@ -26,7 +26,8 @@ const ChainLimits* chain_limits(const Surroundings& surroundings, const Partitio
 const Partition* longest_with_chains(const std::vector<Partition>& partitions,
                                      const Surroundings& surroundings);
 
-/// `chainable`: the program is known to save checkpoints.
+/// `chainable`: the program is known to save checkpoints. Never a queue that is closed to this
+/// person, unless they name it.
 Result<const Partition*> choose_queue(const AskedFor& asked,
                                       const std::vector<Partition>& partitions, bool chainable,
                                       const Surroundings& surroundings);
@@ -34,6 +35,6 @@ Result<const Partition*> choose_queue(const AskedFor& asked,
 /// What is asked of Slurm as a queue. Of a policy's queues, all that would hold the run, the
 /// smallest first: who may use which is the policy's to say, and the first that takes it gets it.
 std::string queue_text(const AskedFor& asked, const std::vector<Partition>& partitions,
-                       const Partition& queue);
+                       const Partition& queue, const Surroundings& surroundings);
 
 } // namespace gpuq

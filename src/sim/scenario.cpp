@@ -194,9 +194,12 @@ public:
         for (std::size_t i = 0; i < machine.qos.size(); ++i) {
             m_qos[machine.qos[i].name] = static_cast<int>(i);
         }
+        Seconds of_few{0}; // of queues with an access list
         for (const Rules::QueueRules& queue : rules.queues()) {
-            m_longest = std::max<Seconds>(m_longest, queue.queue->max_time.value);
+            Seconds& longest = queue.queue->access.is_open() ? m_longest : of_few;
+            longest = std::max<Seconds>(longest, queue.queue->max_time.value);
         }
+        m_longest = m_longest.count() > 0 ? m_longest : of_few;
     }
 
     /// False when the policy refuses it. A run that is longer than every queue is submitted as

@@ -428,6 +428,33 @@ TEST(PlanUnderAPolicy, GoesOnOnlyWhereAQueueAllowsIt)
                 HasSubstr("no queue's runs go on beyond its limit"));
 }
 
+TEST(PlanUnderAPolicy, AQueueThatIsClosedToAPersonIsNotChosenForThem)
+{
+    std::vector<Partition> lab = ruled_lab();
+    Partition night = lab.back();
+    night.name = "night";
+    night.max_time = 72h;
+    night.is_default = false;
+    lab.push_back(night);
+    AskedFor asked = asking({"train.py"});
+    asked.walltime = 50h;
+    Surroundings site = under_policy("import gpuq");
+    site.chains["night"] = {};
+    EXPECT_EQ(plan(asked, lab, site)->request.queue, "night");
+    site.entry = {{"night", Surroundings::Entry::closed}};
+    EXPECT_EQ(plan(asked, lab, site)->request.queue, "gpu");
+    EXPECT_TRUE(plan(asked, lab, site)->request.chain) << "in links, where it may";
+    site.entry = {{"night", Surroundings::Entry::unknown}};
+    EXPECT_EQ(plan(asked, lab, site)->request.queue, "gpu,night") << "Slurm has the last word";
+    site.chains["gpu"] = {};
+    EXPECT_EQ(plan(asked, lab, site)->request.queue, "night") << "nothing else holds it";
+    asked.queue = "calibration";
+    site.entry = {{"night", Surroundings::Entry::closed}};
+    EXPECT_THAT(plan(asked, lab, site).error().text, Not(HasSubstr("night")));
+    asked.queue = "night";
+    EXPECT_EQ(plan(asked, lab, site)->request.queue, "night") << "it was named";
+}
+
 TEST(PlanUnderAPolicy, HoldsAChainToItsLimits)
 {
     const Surroundings site = under_policy("import gpuq");
