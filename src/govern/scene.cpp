@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "govern/scene.h"
 
+#include "govern/conf.h"
 #include "govern/generated.h"
+#include "govern/values.h"
 
 #include <fmt/format.h>
 
@@ -23,11 +25,50 @@ void own(std::vector<SlurmObject>& owned, const std::optional<std::string>& poli
     }
 }
 
-/// What was made once and is not wanted, and is in the file: those alone are partitions of ours.
+std::set<std::string> nodes_of(const SlurmObject& partition, const std::vector<std::string>& all)
+{
+    const auto nodes = partition.fields.find("Nodes");
+    return nodes == partition.fields.end() ? std::set<std::string>{} : as_nodes(nodes->second, all);
+}
+
+/// Partitions that somebody has made by hand on the policy's nodes: a way around it.
+std::vector<std::string> strays(const Scene& scene)
+{
+    std::set<std::string> nodes;
+    std::set<std::string> known = partitions_of(scene.texts.include);
+    for (const SlurmObject& object : scene.owned) {
+        if (object.kind == Kind::partition) {
+            nodes.merge(nodes_of(object, scene.there.nodes));
+            known.insert(object.name);
+        }
+    }
+    for (const ConfLine& line : lines_of(scene.texts.slurm_conf)) {
+        if (line.key == "partitionname") {
+            known.insert(line.value); // the site's own will
+        }
+    }
+    std::vector<std::string> names;
+    for (const SlurmObject& object : scene.there.objects) {
+        const auto has = nodes_of(object, scene.there.nodes);
+        if (object.kind == Kind::partition && !known.contains(object.name) &&
+            std::any_of(has.begin(), has.end(),
+                        [&](const std::string& node) { return nodes.contains(node); })) {
+            names.push_back(object.name);
+        }
+    }
+    return names;
+}
+
+/// What was made once and is not wanted, and is in the file, and what stands in its way: those
+/// alone are partitions of ours.
 void own_partitions(Scene& scene)
 {
+    const auto made_by_hand = strays(scene);
     std::erase_if(scene.owned, [](const SlurmObject& one) { return one.kind == Kind::partition; });
     for (const std::string& name : partitions_of(scene.texts.include)) {
+        scene.owned.push_back({Kind::partition, name, {}, 0});
+    }
+    for (const std::string& name : made_by_hand) {
         scene.owned.push_back({Kind::partition, name, {}, 0});
     }
 }

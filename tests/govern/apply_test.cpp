@@ -164,6 +164,21 @@ TEST(Apply, TellsEveryObstacleAndTouchesNothing)
     EXPECT_EQ(admin.changes, 0);
 }
 
+TEST(Apply, APartitionMadeByHandOnThePolicysNodesIsFoundAndGoes)
+{
+    auto admin = a_centre();
+    ASSERT_TRUE(apply_to(admin, k_old));
+    admin.partitions["backdoor"] = {Kind::partition, "backdoor", {{"Nodes", "gpu02"}}, 0};
+    const auto found = drift(admin, k_now);
+    ASSERT_TRUE(found);
+    ASSERT_EQ(found->changes.size(), 1U);
+    EXPECT_EQ(found->changes[0].name, "backdoor");
+    EXPECT_EQ(found->changes[0].action, Change::Action::remove);
+    ASSERT_TRUE(apply_to(admin, k_old));
+    EXPECT_FALSE(admin.partitions.contains("backdoor"));
+    EXPECT_TRUE(drift(admin, k_now)->changes.empty());
+}
+
 TEST(Apply, AProbeNeedsSomebodyToAskIt)
 {
     const std::string probed =
