@@ -236,10 +236,23 @@ private:
         order(wait.p50, wait.max);
     }
 
+    /// sacctmgr makes small letters of the names of QOS; slurm.conf(5) keeps DEFAULT for itself.
+    void check_name(const Queue& queue)
+    {
+        const bool small = std::none_of(queue.name.begin(), queue.name.end(),
+                                        [](char c) { return c >= 'A' && c <= 'Z'; });
+        if (!small || queue.name == "default") {
+            error(queue.line, "not-a-name",
+                  fmt::format("queue {}: Slurm takes {} as the name of a queue", queue.name,
+                              small ? "no 'default'" : "small letters only"));
+        }
+    }
+
     void check_partitions()
     {
         std::map<std::string, const Queue*> of;
         for (const Queue& queue : m_policy.queues) {
+            check_name(queue);
             for (const Door& door : doors_of(m_policy, queue)) {
                 const auto [place, first] = of.emplace(door.partition, &queue);
                 if (!first && place->second != &queue) {

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <utility>
 
 namespace gpuq::policy {
@@ -261,8 +262,7 @@ FairShare fair_share_in(Reader& reader, const Node& node)
     return fair;
 }
 
-/// `2026-11-03T13:00`, as scontrol(1) takes it; months of 31 days are checked no closer: Slurm
-/// does.
+/// `2026-11-03T13:00`, as scontrol(1) takes it: it would make another day of one that there is not.
 bool is_local_time(std::string_view text)
 {
     if (text.size() != 16 || text[4] != '-' || text[7] != '-' || text[10] != 'T' ||
@@ -273,8 +273,17 @@ bool is_local_time(std::string_view text)
         const auto value = whole_number(text.substr(at, size));
         return value && *value >= least && *value <= most;
     };
-    return in(0, 4, 2000, 2999) && in(5, 2, 1, 12) && in(8, 2, 1, 31) && in(11, 2, 0, 23) &&
-           in(14, 2, 0, 59);
+    if (!in(0, 4, 2000, 2999) || !in(5, 2, 1, 12) || !in(8, 2, 1, 31) || !in(11, 2, 0, 23) ||
+        !in(14, 2, 0, 59)) {
+        return false;
+    }
+    const auto number = [&](std::size_t at, std::size_t size) {
+        return static_cast<unsigned>(whole_number(text.substr(at, size)).value_or(0));
+    };
+    return std::chrono::year_month_day(std::chrono::year(static_cast<int>(number(0, 4))),
+                                       std::chrono::month(number(5, 2)),
+                                       std::chrono::day(number(8, 2)))
+        .ok();
 }
 
 Rule<Course::Repeat> repeat_in(Reader& reader, const Node& node)

@@ -186,6 +186,27 @@ TEST(CheckPolicy, ANodeIsInOnePool)
                 HasSubstr("ALL is possible for the only pool"));
 }
 
+TEST(CheckPolicy, SlurmHasToTakeTheNamesOfQueues)
+{
+    for (const char* const name : {"Long", "default", "DEFAULT"}) {
+        EXPECT_THAT(findings(fmt::format("version: 1\npools: {{a: {{nodes: n1}}}}\n"
+                                         "queues: {{{}: {{time: 1h, pools: a}}}}\n",
+                                         name)),
+                    HasSubstr("Slurm takes"));
+    }
+}
+
+TEST(ReadPolicy, ACourseBeginsOnADayThatThereIs)
+{
+    const auto on = [](const std::string& day) {
+        return findings(k_small + "courses: {c: {nodes: n1, start: " + day +
+                        "T13:00, duration: 4h, users: u}}\n");
+    };
+    EXPECT_THAT(on("2028-02-29"), Not(HasSubstr("local time")));
+    EXPECT_THAT(on("2026-02-29"), HasSubstr("'2026-02-29T13:00' is no local time"));
+    EXPECT_THAT(on("2026-04-31"), HasSubstr("is no local time"));
+}
+
 TEST(CheckPolicy, TwoQueuesMakeNoPartitionOfOneName)
 {
     EXPECT_THAT(findings("version: 1\npools: {a: {nodes: n1}, b: {nodes: n2}}\n"
