@@ -179,6 +179,21 @@ Result<policy::Policy> policy_to_explain(const Invocation& invocation)
     return std::move(loaded.reading.policy);
 }
 
+/// Slurm would refuse a partition that there is not, and say no more.
+Result<void> check_queue(const Rules& rules, const Submission& job)
+{
+    if (!job.partition || rules.of_partition(*job.partition) != nullptr) {
+        return {};
+    }
+    std::vector<std::string> names;
+    for (const Rules::QueueRules& queue : rules.queues()) {
+        names.push_back(queue.queue->name);
+    }
+    return fail(Error::Kind::missing,
+                fmt::format("no queue '{}'{}; there are: {}", *job.partition,
+                            did_you_mean(*job.partition, names), fmt::join(names, ", ")));
+}
+
 Result<int> explain(Invocation& invocation)
 {
     if (invocation.words.size() > 1) {
@@ -189,6 +204,7 @@ Result<int> explain(Invocation& invocation)
     TRY_ASSIGN(explanation.job, submission_in(invocation.options));
     TRY_ASSIGN(policy::Policy policy, policy_to_explain(invocation));
     const Rules rules(std::move(policy));
+    TRY(check_queue(rules, explanation.job));
     explanation.verdict = decide(rules, explanation.job, {});
     if (explanation.verdict.outcome == Verdict::Outcome::refuse) {
         explanation.helps = what_would_help(rules, explanation.job);

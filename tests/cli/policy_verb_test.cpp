@@ -106,6 +106,13 @@ a user:        2 GPUs while others wait, more when nobody does (p.yaml:5)
 )");
 }
 
+TEST_F(PolicyVerb, ExplainsNoQueueThatThereIsNot)
+{
+    const Use lost = policy({"explain", "--policy", "p.yaml", "-p", "lon"});
+    EXPECT_NE(lost.status, 0);
+    EXPECT_THAT(lost.err, HasSubstr("no queue 'lon' (did you mean 'long'?)"));
+}
+
 TEST_F(PolicyVerb, ARefusalSaysWhatWouldHelp)
 {
     const Use done = policy({"explain", "--policy", "p.yaml", "--user", "bob", "-t", "5h"});
