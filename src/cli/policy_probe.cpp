@@ -38,8 +38,8 @@ const Words* probe_of(const policy::Policy& policy, const std::string& node)
 {
     for (const policy::Pool& pool : policy.pools) {
         const Words& nodes = pool.nodes.value;
-        const bool here = nodes == Words{"ALL"} ||
-                          std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+        const bool here =
+            nodes == Words{"ALL"} || std::find(nodes.begin(), nodes.end(), node) != nodes.end();
         if (here && pool.lend && pool.lend->probe) {
             return &pool.lend->probe->value;
         }

@@ -292,8 +292,9 @@ Result<void> check_options(const Part& part, const Options& given)
                 others.push_back(other.name);
             }
         }
-        return fail(Error::Kind::usage, fmt::format("policy {} takes no --{}: that is for policy {}", part.name,
-                                                    option.name, fmt::join(others, ", ")));
+        return fail(Error::Kind::usage,
+                    fmt::format("policy {} takes no --{}: that is for policy {}", part.name,
+                                option.name, fmt::join(others, ", ")));
     }
     return {};
 }

@@ -234,7 +234,8 @@ Result<void> purge_dir(const Places& places)
     for (const std::string& path :
          {places.database(), places.database() + ".new", places.controller_state(),
           places.log_dir(), places.devices(), places.slurm_conf(), places.gres_conf(),
-          places.cgroup_conf(), places.slurmdbd_conf(), places.policy_dir(), places.job_submit_lua(), places.state_file(), places.lock_file()}) {
+          places.cgroup_conf(), places.slurmdbd_conf(), places.policy_dir(),
+          places.job_submit_lua(), places.state_file(), places.lock_file()}) {
         fs::remove_all(path, failed);
         if (failed) {
             return fail(Error::Kind::io,

@@ -39,8 +39,8 @@ struct Surroundings {
     /// Of each queue of the policy in force, what it says of chains; a queue that is not here may
     /// have any.
     std::map<std::string, ChainLimits> chains;
-    /// And whether it takes this person's runs; `unknown`: some accounts', and nobody has said which
-    /// account it is. One that is not here is open.
+    /// And whether it takes this person's runs; `unknown`: some accounts', and nobody has said
+    /// which account it is. One that is not here is open.
     std::map<std::string, Entry> entry;
 };
 

@@ -34,10 +34,7 @@ protected:
                                               probe));
     }
 
-    Use probe(const std::string& node)
-    {
-        return use(k_policy_verb, m_doors, {"probe", node});
-    }
+    Use probe(const std::string& node) { return use(k_policy_verb, m_doors, {"probe", node}); }
 };
 
 TEST_F(PolicyProbe, SaysWhatTheProgramSays)
