@@ -239,8 +239,17 @@ private:
     /// sacctmgr makes small letters of the names of QOS; slurm.conf(5) keeps DEFAULT for itself.
     void check_name(const Queue& queue)
     {
-        const bool small = std::none_of(queue.name.begin(), queue.name.end(),
-                                        [](char c) { return c >= 'A' && c <= 'Z'; });
+        const auto is_small = [](const std::string& name) {
+            return std::none_of(name.begin(), name.end(),
+                                [](char c) { return c >= 'A' && c <= 'Z'; });
+        };
+        for (const std::string& account : queue.access.accounts) {
+            if (!is_small(account)) {
+                error(queue.access.line, "not-a-name",
+                      fmt::format("account {}: Slurm keeps its name in small letters", account));
+            }
+        }
+        const bool small = is_small(queue.name);
         if (!small || queue.name == "default") {
             error(queue.line, "not-a-name",
                   fmt::format("queue {}: Slurm takes {} as the name of a queue", queue.name,

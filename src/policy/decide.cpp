@@ -32,10 +32,19 @@ Words split(std::string_view text)
     }
 }
 
+/// Slurm takes names of accounts in either case, and keeps them in small letters.
+std::string account_of(const Submission& job)
+{
+    std::string name = job.account;
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    return name;
+}
+
 bool may_use(const Queue& queue, const Submission& job)
 {
     return queue.access.is_open() || contains(queue.access.users, job.user_name) ||
-           contains(queue.access.accounts, job.account);
+           contains(queue.access.accounts, account_of(job));
 }
 
 /// What a door is too small for, or has not.
@@ -113,7 +122,7 @@ Answer ask(const QueueRules& rules, const Submission& job, const GpusAsked& aske
 
 bool is_of(const Course& course, const Submission& job)
 {
-    return contains(course.users, job.user_name) || contains(course.accounts, job.account);
+    return contains(course.users, job.user_name) || contains(course.accounts, account_of(job));
 }
 
 Verdict accepted(const QueueRules& rules, const Submission& job,
@@ -254,7 +263,11 @@ Verdict decide(const Rules& rules, const Submission& job, const Words& courses_o
     if (asked.mixed) {
         return refused({mixed_partitions()});
     }
-    return asked.queues.empty() ? Verdict{} : judge(rules.policy(), asked.queues, job, courses_on);
+    if (asked.queues.empty()) {
+        return {};
+    }
+    return job.het_job_offset ? refused({no_parts()})
+                              : judge(rules.policy(), asked.queues, job, courses_on);
 }
 
 Verdict decide_change(const Rules& rules, const Submission& before, const Submission& after,
@@ -267,6 +280,9 @@ Verdict decide_change(const Rules& rules, const Submission& before, const Submis
     }
     if (is.queues.empty()) {
         return {};
+    }
+    if (before.het_job_offset) {
+        return refused({no_parts()});
     }
     Submission job = after;
     if (partition_changed && after.qos == before.qos) {

@@ -83,6 +83,12 @@ std::string nowhere(const Policy& policy)
     return "no queue takes this job" + place_of(policy, 0);
 }
 
+std::string no_parts()
+{
+    return "a heterogeneous job (sbatch A : B) is not possible in queues of the policy: its limits "
+           "would hold for each part alone";
+}
+
 std::string mixed_partitions()
 {
     return "a list of partitions with queues of the policy and others is not possible";

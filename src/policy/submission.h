@@ -28,6 +28,7 @@ struct Submission {
     std::optional<std::uint32_t> ntasks_per_node;
     std::optional<std::uint32_t> sockets_per_node;
     std::string tres_per_job, tres_per_node, tres_per_task, tres_per_socket;
+    std::optional<std::uint32_t> het_job_offset; ///< it is this part of a heterogeneous job
     bool operator==(const Submission&) const = default;
 };
 

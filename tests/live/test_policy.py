@@ -95,6 +95,13 @@ def test_no_spelling_walks_around_a_limit(ruled, people):
     assert job is None and "leave --qos out" in said
 
 
+def test_no_job_of_several_parts_walks_around_a_limit(ruled, people):
+    for words in (("--gres=gpu:4", ":", "--gres=gpu:4"),
+                  ("-p", "calibration", "--gres=gpu:1", ":", "-p", "long", "-n1")):
+        job, said = sbatch(ruled, people["ada"], "-t", "1:00:00", *words)
+        assert job is None and "a heterogeneous job" in said
+
+
 def test_a_hard_limit_binds_whatever_is_free(ruled, people):
     jobs = [sbatch(ruled, people["ada"], "-p", "long", "--gres=gpu:1")[0] for _ in range(3)]
     until(ruled, jobs[0], "RUNNING")

@@ -37,7 +37,11 @@ public:
     {
         Submission job;
         job.user_name = pick({"alice", "lena", "student1", ""});
-        job.account = pick({"physics", "lab", "visu", "course-dl", "ml-course", "staff", ""});
+        job.account =
+            pick({"physics", "lab", "LAB", "visu", "course-dl", "ml-course", "staff", ""});
+        if (one_in(20)) {
+            job.het_job_offset = one_in(2) ? 0 : 1;
+        }
         if (one_in(3)) {
             job.partition = list(m_partitions);
         }

@@ -127,6 +127,25 @@ TEST(Decide, NobodyWalksAroundARuleBySpelling)
     EXPECT_EQ(gpus_asked(both).total, 4U) << "the same GPUs, said twice";
 }
 
+TEST(Decide, ThePartsOfAHeterogeneousJobAreNotTaken)
+{
+    Submission part = job(60, "gres:gpu:1");
+    part.het_job_offset = 0;
+    EXPECT_THAT(decide(criann(), part, {}).words,
+                ElementsAre(HasSubstr("a heterogeneous job (sbatch A : B) is not possible")));
+    part.partition = "long";
+    EXPECT_EQ(decide_change(criann(), part, part, false).outcome, Outcome::refuse);
+    part.partition = "elsewhere";
+    EXPECT_EQ(decide(criann(), part, {}).outcome, Outcome::outside);
+}
+
+TEST(Decide, AnAccountIsTheSameInBothCases)
+{
+    Submission asked = job(600, "gres:gpu:p100:1");
+    asked.account = "LAB";
+    EXPECT_EQ(decide(criann(), asked, {}).queue, "lab");
+}
+
 TEST(Decide, InnerPartitionsLeadToTheirQueue)
 {
     Submission one = job(60, "gres:gpu:1");
