@@ -27,7 +27,12 @@ file(WRITE ${doc}/changelog.Debian
 run(${GZIP} -9n ${doc}/changelog ${doc}/changelog.Debian)
 
 file(GLOB programs ${usr}/bin/* ${usr}/libexec/${CPACK_PACKAGE_NAME}/*)
-run(${STRIP} --remove-section=.comment --remove-section=.note ${programs})
+foreach(program ${programs})
+  file(READ ${program} magic LIMIT 4 HEX)
+  if(magic STREQUAL 7f454c46) # ELF; scripts are left as they are
+    run(${STRIP} --remove-section=.comment --remove-section=.note ${program})
+  endif()
+endforeach()
 
 file(MAKE_DIRECTORY ${usr}/share/lintian/overrides)
 file(COPY_FILE ${CPACK_GPUQ_PACKAGING}/lintian-overrides ${usr}/share/lintian/overrides/${CPACK_PACKAGE_NAME})
