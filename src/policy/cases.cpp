@@ -52,6 +52,11 @@ std::vector<std::pair<RuleCount, std::string>> rules_of(const Rules::QueueRules&
     if (queue.models) {
         list.push_back({{named("models"), queue.models->line, 0}, rules.say.model});
     }
+    if (!rules.say.share.empty()) {
+        const int line =
+            queue.cpus_per_gpu ? queue.cpus_per_gpu->line : queue.memory_per_gpu_mib->line;
+        list.push_back({{named("per_gpu"), line, 0}, rules.say.share});
+    }
     if (queue.limits.job.gpus) {
         list.push_back(
             {{named("limits of a job, gpus"), queue.limits.job.gpus->line, 0}, rules.say.gpus});

@@ -179,6 +179,7 @@ private:
         }
         check_queue_models(queue);
         check_limits(queue);
+        check_sizes(queue);
         check_wait(queue.wait);
     }
 
@@ -218,6 +219,36 @@ private:
                 error(limits.job.gpus->line, "no-effect",
                       fmt::format("a job may have {} GPUs, but who starts it only {} (line {})",
                                   limits.job.gpus->value, share->gpus->value, share->gpus->line));
+            }
+        }
+    }
+
+    /// The GPUs of all pools of a queue; nothing when one does not say.
+    std::optional<int> gpus_of(const Queue& queue) const
+    {
+        int gpus = 0;
+        for (const Pool& pool : m_policy.pools) {
+            if (is_used(queue, pool)) {
+                if (pool.gpus.value.empty() || pool.nodes.value == Names{"ALL"}) {
+                    return std::nullopt;
+                }
+                gpus += static_cast<int>(pool.nodes.value.size()) * pool.gpus_per_node();
+            }
+        }
+        return gpus;
+    }
+
+    void check_sizes(const Queue& queue)
+    {
+        const auto there = gpus_of(queue);
+        const Limits& limits = queue.limits;
+        for (const auto* limit :
+             {&limits.job.gpus, &limits.user.gpus, &limits.account.gpus, &limits.all.gpus,
+              &limits.user.soft_gpus, &limits.account.soft_gpus}) {
+            if (there && *limit && (*limit)->value > *there) {
+                warn((*limit)->line, "no-effect",
+                     fmt::format("{} GPUs never bind: the pools of queue {} have {}",
+                                 (*limit)->value, queue.name, *there));
             }
         }
     }
@@ -281,7 +312,7 @@ private:
                 return std::find(all.begin(), all.end(), name) != all.end();
             });
         };
-        const auto at_least = [](const Maybe<int>& one, const Maybe<int>& other) {
+        const auto at_least = [](const auto& one, const auto& other) {
             return !one || (other && one->value >= other->value);
         };
         const bool people =
@@ -291,6 +322,8 @@ private:
         return people && first.max_time.value >= queue.max_time.value &&
                at_least(first.limits.job.gpus, queue.limits.job.gpus) &&
                at_least(first.limits.job.nodes, queue.limits.job.nodes) &&
+               at_least(first.cpus_per_gpu, queue.cpus_per_gpu) &&
+               at_least(first.memory_per_gpu_mib, queue.memory_per_gpu_mib) &&
                covers_models(first, queue);
     }
 
@@ -340,6 +373,12 @@ private:
 
     void check_rest()
     {
+        constexpr std::chrono::hours k_short{1};
+        if (m_policy.fair_share.half_life.value < k_short) {
+            warn(m_policy.fair_share.half_life.line, "no-effect",
+                 "a half_life of less than an hour forgets what was used before anybody waits for "
+                 "it; usual are 1d to 14d");
+        }
         if (m_policy.default_queue) {
             expect_known(m_policy.default_queue->value, m_queues, "queue",
                          m_policy.default_queue->line);
@@ -363,6 +402,17 @@ private:
 
     void check_course(const Course& course)
     {
+        using Repeat = Course::Repeat;
+        constexpr minutes k_day{24 * 60};
+        constexpr minutes k_week = 7 * k_day;
+        const Repeat repeat = course.repeat.value;
+        const bool daily = repeat == Repeat::daily || repeat == Repeat::weekdays;
+        const minutes most = daily ? k_day : k_week;
+        if (repeat != Repeat::once && course.duration.value > most) {
+            error(course.duration.line, "above",
+                  fmt::format("course {} would begin again before it is over: {} is more than {}",
+                              course.name, to_text(course.duration.value), to_text(most)));
+        }
         for (const std::string& node : course.nodes.value) {
             const bool there = std::any_of(m_policy.pools.begin(), m_policy.pools.end(),
                                            [&](const Pool& pool) { return pool.has_node(node); });

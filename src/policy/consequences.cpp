@@ -34,6 +34,18 @@ void say_bound(const Queue& queue, const WaitBound& bound, std::vector<Finding>&
     findings.push_back({Weight::note, queue.wait.max->line, 0, "wait-bound", std::move(text)});
 }
 
+/// A wait can't be promised where one job may hold the cores of other people's GPUs.
+void say_unbounded(const Queue& queue, std::vector<Finding>& findings)
+{
+    const WaitTarget& wait = queue.wait;
+    if ((wait.p50 || wait.p95 || wait.max) && !queue.cpus_per_gpu && !queue.memory_per_gpu_mib) {
+        findings.push_back({Weight::note, queue.line, 0, "cores-unbounded",
+                            fmt::format("queue {}: a job with one GPU may hold all cores and "
+                                        "memory of its node: per_gpu says how much comes with one",
+                                        queue.name)});
+    }
+}
+
 void say_ignored(const Queue& queue, SlurmRelease slurm, std::vector<Finding>& findings)
 {
     for (const Share* share : {&queue.limits.user, &queue.limits.account}) {
@@ -117,6 +129,7 @@ std::vector<Finding> consequences(const Policy& policy, SlurmRelease slurm)
     std::vector<Finding> findings;
     for (const Queue& queue : policy.queues) {
         say_ignored(queue, slurm, findings);
+        say_unbounded(queue, findings);
         if (const auto bound = wait_bound(policy, queue)) {
             say_bound(queue, *bound, findings);
         }

@@ -60,6 +60,29 @@ bool has_room(const Door& door, const GpusAsked& asked)
            asked.per_node <= static_cast<std::uint64_t>(door.pool->gpus_per_node());
 }
 
+/// More CPUs or memory than come with its GPUs.
+bool goes_beyond(const Queue& queue, const GpusAsked& asked, const SizeAsked& size)
+{
+    const auto more = [&](const auto& per_gpu, std::uint64_t amount) {
+        return per_gpu && amount > asked.total * static_cast<std::uint64_t>(per_gpu->value);
+    };
+    return asked.total > 0 && (more(queue.cpus_per_gpu, size.cpus) ||
+                               more(queue.memory_per_gpu_mib, size.memory_mib) ||
+                               (queue.memory_per_gpu_mib && size.all_memory));
+}
+
+/// Others can use the GPUs of a node that the job does not ask for. Where a pool does not say how
+/// many there are, a whole node is accepted: Slurm gives a job all of its GPUs, and counts them.
+bool leaves_the_rest(const Door& door, const GpusAsked& asked, const SizeAsked& size, bool beyond)
+{
+    const bool known = !door.pool->gpus.value.empty();
+    if (known && asked.per_node >= static_cast<std::uint64_t>(door.pool->gpus_per_node())) {
+        return true;
+    }
+    const bool counted = !known && asked.total > 0;
+    return !beyond && !size.no_other_user && (!size.whole_nodes || counted);
+}
+
 /// The first model that the queue does not give, or null.
 const std::string* missing_model(const QueueRules& rules, const GpusAsked& asked)
 {
@@ -90,6 +113,9 @@ Answer ask(const QueueRules& rules, const Submission& job, const GpusAsked& aske
     if (!may_use(queue, job)) {
         return refused(say.access);
     }
+    if (asked.total == 0 && !rules.takes_gpuless) {
+        return refused(say.gpuless);
+    }
     if (const std::string* model = missing_model(rules, asked)) {
         return refused(*model + say.model);
     }
@@ -108,14 +134,24 @@ Answer ask(const QueueRules& rules, const Submission& job, const GpusAsked& aske
     if (job.qos && *job.qos != rules.qos) {
         return refused(say.qos);
     }
+    const auto cpus =
+        static_cast<std::uint64_t>(queue.cpus_per_gpu ? queue.cpus_per_gpu->value : 0);
+    const SizeAsked size = size_asked(job, asked, cpus);
+    const bool beyond = goes_beyond(queue, asked, size);
+    bool fits = false;
     Answer answer;
     for (const Door& door : rules.doors) {
         if (has_models(door, asked) && has_room(door, asked)) {
-            answer.doors.push_back(&door);
+            fits = true;
+            if (leaves_the_rest(door, asked, size, beyond)) {
+                answer.doors.push_back(&door);
+            }
         }
     }
     if (answer.doors.empty()) {
-        answer.why = fmt::format("{}{}", asked.per_node, say.fit);
+        answer.why = !fits    ? fmt::format("{}{}", asked.per_node, say.fit)
+                     : beyond ? say.share
+                              : say.whole;
     }
     return answer;
 }
@@ -238,8 +274,8 @@ Rules::Rules(Policy policy)
     : m_policy(std::move(policy))
 {
     for (const Queue& queue : m_policy.queues) {
-        m_queues.push_back(
-            {&queue, doors_of(m_policy, queue), sentences_of(m_policy, queue), qos_of(queue)});
+        m_queues.push_back({&queue, doors_of(m_policy, queue), sentences_of(m_policy, queue),
+                            qos_of(queue), m_policy.default_queue.has_value()});
         for (const Door& door : m_queues.back().doors) {
             m_of_partition.emplace(door.partition, m_queues.size() - 1);
         }
@@ -306,6 +342,7 @@ Submission submission_of(const Case& test)
     if (test.time) {
         job.time_limit = static_cast<std::uint32_t>(test.time->count());
     }
+    ask_for(job, test.cpus, test.memory_mib);
     const auto gpus = parse_gpu_counts(test.gpus);
     for (const GpuCount& gpu : gpus ? *gpus : std::vector<GpuCount>{}) {
         job.tres_per_node += fmt::format("{}gres:gpu{}:{}", job.tres_per_node.empty() ? "" : ",",

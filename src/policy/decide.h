@@ -42,6 +42,7 @@ public:
         std::vector<Door> doors;
         Sentences say;
         std::string qos;
+        bool takes_gpuless; ///< jobs without GPUs: the policy has a default queue for them
     };
 
     Rules(Policy policy);
@@ -66,8 +67,9 @@ private:
 ///    one list: refused.
 /// 2. A job without a partition is judged for all queues, in the order of the file, when it asks
 ///    for GPUs; without GPUs for `default_queue`, if there is one, else it is outside.
-/// 3. A queue takes it when its people, models, time, GPUs and nodes do. Without a time limit it
-///    gets the queue's default one, and is told.
+/// 3. A queue takes it when its people, models, time, GPUs and nodes do, and when it leaves others
+///    the CPUs and the memory of GPUs that it does not ask for (`per_gpu`, --exclusive). Without a
+///    time limit it gets the queue's default one, and is told.
 /// 4. Who is of a course that is on goes to its nodes when a queue takes the job there.
 ///    `courses_on`: the names of the reservations that are active.
 /// 5. In the queue, the job gets the partitions of all pools that have its model and enough GPUs on
@@ -78,8 +80,9 @@ Verdict decide(const Rules& rules, const Submission& job,
                const std::vector<std::string>& courses_on);
 
 /// The same for a change of a job that waits or runs (scontrol update): `after` is the whole job as
-/// it would be. A job that was of the policy stays so; without `partition_changed` it stays in its
-/// queue. Accepted without `partition_changed`: nothing is rewritten.
+/// it would be; a memory of 0 is one that was asked for, not one that Slurm's record shows. A job
+/// that was of the policy stays so; without `partition_changed` it stays in its queue. Accepted
+/// without `partition_changed`: nothing is rewritten.
 Verdict decide_change(const Rules& rules, const Submission& before, const Submission& after,
                       bool partition_changed);
 

@@ -58,10 +58,13 @@ std::string sentences_text(const Sentences& say)
                        "            access = {}, model = {},\n"
                        "            time = {}, gpus = {},\n"
                        "            nodes = {}, fit = {},\n"
+                       "            gpuless = {}, share = {},\n"
+                       "            whole = {},\n"
                        "            qos = {}, undeclared = {},\n"
                        "        }},\n",
                        lua_literal(say.access), lua_literal(say.model), lua_literal(say.time),
                        lua_literal(say.gpus), lua_literal(say.nodes), lua_literal(say.fit),
+                       lua_literal(say.gpuless), lua_literal(say.share), lua_literal(say.whole),
                        lua_literal(say.qos), lua_literal(say.undeclared));
 }
 
@@ -71,11 +74,13 @@ std::string queue_text(const Policy& policy, const Queue& queue)
         "    {{\n"
         "        name = {}, qos = {}, max_time = {}, default_time = {},\n"
         "        job_gpus = {}, job_nodes = {}, models = {},\n"
+        "        cpus = {}, memory = {},\n"
         "        open = {}, users = {}, accounts = {},\n",
         lua_literal(queue.name), lua_literal(qos_of(queue)), queue.max_time.value.count(),
         queue.default_time.value.count(), or_nil(queue.limits.most_gpus_of_a_job()),
         or_nil(queue.limits.job.nodes), queue.models ? set_of(queue.models->value) : "nil",
-        queue.access.is_open(), set_of(queue.access.users), set_of(queue.access.accounts));
+        or_nil(queue.cpus_per_gpu), or_nil(queue.memory_per_gpu_mib), queue.access.is_open(),
+        set_of(queue.access.users), set_of(queue.access.accounts));
     text += sentences_text(sentences_of(policy, queue)) + "        doors = {\n";
     for (const Door& door : doors_of(policy, queue)) {
         text += door_text(policy, door);

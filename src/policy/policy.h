@@ -136,7 +136,7 @@ struct Queue {
     Rule<std::vector<std::string>> pools;    ///< the first is preferred
     Rule<std::vector<std::string>> overflow; ///< used when idle, behind everybody there
     Maybe<std::vector<std::string>> models;  ///< without: all
-    Maybe<int> cpus_per_gpu;
+    Maybe<int> cpus_per_gpu; ///< comes with each GPU, and is all that a job gets with it
     Maybe<std::uint64_t> memory_per_gpu_mib;
     Limits limits;
     Access access;
@@ -184,6 +184,8 @@ struct Case {
     std::optional<std::string> course; ///< one that is on
     std::string gpus;                  ///< as for sbatch --gpus: `2`, `k80:2`; empty: none
     int nodes = 1;
+    std::optional<int> cpus;                 ///< per node
+    std::optional<std::uint64_t> memory_mib; ///< per node
     // What is expected of it:
     std::optional<std::string> in; ///< a queue's name; none: the job is refused
     std::string because;           ///< part of the refusal

@@ -345,17 +345,20 @@ void job_in(Reader& reader, Case& test, const Node& node)
             gpus_in(reader, value);
         }
     };
-    reader.map(node, "job",
-               {
-                   {"user", [&](const Node& value) { test.user = value.text; }},
-                   {"account", [&](const Node& value) { test.account = value.text; }},
-                   {"time", [&](const Node& value) { test.time = reader.walltime(value).value; }},
-                   {"gpus", gpus},
-                   {"nodes",
-                    [&](const Node& value) { test.nodes = reader.number(value, 1, 65536).value; }},
-                   {"queue", [&](const Node& value) { test.queue = reader.name(value).value; }},
-                   {"course", [&](const Node& value) { test.course = reader.name(value).value; }},
-               });
+    reader.map(
+        node, "job",
+        {
+            {"user", [&](const Node& value) { test.user = value.text; }},
+            {"account", [&](const Node& value) { test.account = value.text; }},
+            {"time", [&](const Node& value) { test.time = reader.walltime(value).value; }},
+            {"gpus", gpus},
+            {"nodes",
+             [&](const Node& value) { test.nodes = reader.number(value, 1, 65536).value; }},
+            {"cpus", [&](const Node& value) { test.cpus = reader.number(value, 1, 4096).value; }},
+            {"memory", [&](const Node& value) { test.memory_mib = reader.memory(value).value; }},
+            {"queue", [&](const Node& value) { test.queue = reader.name(value).value; }},
+            {"course", [&](const Node& value) { test.course = reader.name(value).value; }},
+        });
 }
 
 Case test_in(Reader& reader, const Node& node)

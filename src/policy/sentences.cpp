@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "policy/sentences.h"
 
+#include "core/size.h"
 #include "core/walltime.h"
 #include "policy/doors.h"
 
@@ -39,6 +40,19 @@ std::string models_text(const Policy& policy, const Queue& queue)
     return fmt::format("{}", fmt::join(models, ", "));
 }
 
+/// `4 CPUs and 16 GiB`: what comes with each GPU.
+std::string share_text(const Queue& queue)
+{
+    std::vector<std::string> parts;
+    if (queue.cpus_per_gpu) {
+        parts.push_back(fmt::format("{} CPUs", queue.cpus_per_gpu->value));
+    }
+    if (queue.memory_per_gpu_mib) {
+        parts.push_back(memory_text(queue.memory_per_gpu_mib->value));
+    }
+    return fmt::format("{}", fmt::join(parts, " and "));
+}
+
 } // namespace
 
 std::string place_of(const Policy& policy, int line)
@@ -68,6 +82,15 @@ Sentences sentences_of(const Policy& policy, const Queue& queue)
         say.nodes = fmt::format("{} gives a job at most {} nodes{}", name, job.nodes->value,
                                 at(job.nodes->line));
     }
+    say.gpuless = fmt::format("{} is for jobs with GPUs{}", name, at(queue.line));
+    if (queue.cpus_per_gpu || queue.memory_per_gpu_mib) {
+        say.share = fmt::format(
+            "{} gives {} with each GPU, and no more{}", name, share_text(queue),
+            at(queue.cpus_per_gpu ? queue.cpus_per_gpu->line : queue.memory_per_gpu_mib->line));
+    }
+    say.whole = fmt::format("{} gives a whole node only with all of its GPUs: ask for those, or "
+                            "leave --exclusive out{}",
+                            name, at(queue.pools.line));
     say.fit = fmt::format(" GPUs on one node are more than a node of {} has{}", name,
                           at(queue.pools.line));
     say.qos = fmt::format("{} sets the QOS itself: leave --qos out{}", name, at(queue.line));

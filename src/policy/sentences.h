@@ -15,6 +15,9 @@ struct Sentences {
     std::string time;
     std::string gpus;
     std::string nodes;
+    std::string gpuless;    ///< asks for no GPU
+    std::string share;      ///< more CPUs or memory than come with its GPUs
+    std::string whole;      ///< nodes for itself, without all of their GPUs
     std::string fit;        ///< after a number of GPUs that no node of it has
     std::string qos;        ///< a QOS was asked for
     std::string undeclared; ///< accepted without a time limit

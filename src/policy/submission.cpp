@@ -84,7 +84,27 @@ std::uint64_t sum(const std::vector<GpuCount>& gpus)
     return total;
 }
 
+std::uint64_t tasks_of(const Submission& job)
+{
+    return job.num_tasks.value_or(0) > 0
+               ? *job.num_tasks
+               : at_least_one(job.min_nodes) * at_least_one(job.ntasks_per_node);
+}
+
 } // namespace
+
+void ask_for(Submission& job, std::optional<int> cpus, std::optional<std::uint64_t> memory_mib)
+{
+    if (cpus) {
+        job.cpus_per_task = static_cast<std::uint32_t>(*cpus);
+        job.pn_min_cpus = job.cpus_per_task;
+        job.min_cpus = static_cast<std::uint32_t>(at_least_one(job.min_nodes)) * *job.cpus_per_task;
+    }
+    if (memory_mib) {
+        job.min_mem_per_node =
+            static_cast<std::uint32_t>(std::min(*memory_mib, std::uint64_t{k_unlimited} - 2));
+    }
+}
 
 std::vector<GpuCount> gpus_in_tres(std::string_view tres)
 {
@@ -100,8 +120,6 @@ std::vector<GpuCount> gpus_in_tres(std::string_view tres)
 GpusAsked gpus_asked(const Submission& job)
 {
     const std::uint64_t nodes = at_least_one(job.min_nodes);
-    const std::uint64_t tasks =
-        job.num_tasks.value_or(0) > 0 ? *job.num_tasks : nodes * at_least_one(job.ntasks_per_node);
     const std::uint64_t sockets = nodes * at_least_one(job.sockets_per_node);
     const auto per_job = gpus_in_tres(job.tres_per_job);
     const auto per_node = gpus_in_tres(job.tres_per_node);
@@ -109,8 +127,8 @@ GpusAsked gpus_asked(const Submission& job)
     const auto per_socket = gpus_in_tres(job.tres_per_socket);
     GpusAsked asked;
     asked.per_node = sum(per_node);
-    asked.total = std::max(
-        {sum(per_job), nodes * sum(per_node), tasks * sum(per_task), sockets * sum(per_socket)});
+    asked.total = std::max({sum(per_job), nodes * sum(per_node), tasks_of(job) * sum(per_task),
+                            sockets * sum(per_socket)});
     for (const auto* gpus : {&per_job, &per_node, &per_task, &per_socket}) {
         for (const GpuCount& count : *gpus) {
             const auto found = std::find(asked.models.begin(), asked.models.end(), count.model);
@@ -119,6 +137,27 @@ GpusAsked gpus_asked(const Submission& job)
             }
         }
     }
+    return asked;
+}
+
+SizeAsked size_asked(const Submission& job, const GpusAsked& gpus, std::uint64_t cpus_per_gpu)
+{
+    const std::uint64_t nodes = at_least_one(job.min_nodes);
+    const std::uint64_t total = std::min(gpus.total, k_most);
+    const std::uint64_t each = sum(gpus_in_tres(job.cpus_per_tres));
+    SizeAsked asked;
+    asked.cpus = std::min(k_most, std::max({std::uint64_t{job.min_cpus.value_or(0)},
+                                            tasks_of(job) * at_least_one(job.cpus_per_task),
+                                            nodes * job.pn_min_cpus.value_or(0), total * each}));
+    const bool unsaid = !job.cpus_per_task && each == 0;
+    const std::uint64_t cpus =
+        unsaid ? std::max(asked.cpus, std::min(k_most, total * cpus_per_gpu)) : asked.cpus;
+    asked.memory_mib =
+        std::max({nodes * job.min_mem_per_node.value_or(0), cpus * job.min_mem_per_cpu.value_or(0),
+                  total * sum(gpus_in_tres(job.mem_per_tres))});
+    asked.all_memory = job.min_mem_per_node == 0U || job.min_mem_per_cpu == 0U;
+    asked.whole_nodes = job.shared == 0U;
+    asked.no_other_user = job.shared == 2U || job.shared == 3U;
     return asked;
 }
 
@@ -149,6 +188,14 @@ std::map<std::string, std::variant<std::string, std::uint32_t>> fields_of(const 
     text("tres_per_node", job.tres_per_node);
     text("tres_per_task", job.tres_per_task);
     text("tres_per_socket", job.tres_per_socket);
+    maybe("min_cpus", job.min_cpus);
+    maybe("cpus_per_task", job.cpus_per_task);
+    maybe("pn_min_cpus", job.pn_min_cpus);
+    maybe("min_mem_per_node", job.min_mem_per_node);
+    maybe("min_mem_per_cpu", job.min_mem_per_cpu);
+    text("cpus_per_tres", job.cpus_per_tres);
+    text("mem_per_tres", job.mem_per_tres);
+    maybe("shared", job.shared);
     maybe("het_job_offset", job.het_job_offset);
     if (job.het_job_offset) {
         fields["het_job_id"] = std::uint32_t{1}; // which one, no rule asks

@@ -28,12 +28,21 @@ struct Submission {
     std::optional<std::uint32_t> ntasks_per_node;
     std::optional<std::uint32_t> sockets_per_node;
     std::string tres_per_job, tres_per_node, tres_per_task, tres_per_socket;
+    std::optional<std::uint32_t> min_cpus; ///< of the whole job
+    std::optional<std::uint32_t> cpus_per_task;
+    std::optional<std::uint32_t> pn_min_cpus;
+    std::optional<std::uint32_t> min_mem_per_node, min_mem_per_cpu; ///< MiB; 0: all there is
+    std::string cpus_per_tres, mem_per_tres;
+    std::optional<std::uint32_t> shared; ///< slurm.h's enum job_shared: 0, 2 and 3 are --exclusive
     std::optional<std::uint32_t> het_job_offset; ///< it is this part of a heterogeneous job
     bool operator==(const Submission&) const = default;
 };
 
 /// Slurm's INFINITE.
 constexpr std::uint32_t k_unlimited = 0xffffffff;
+
+/// Asks for so much on each node, in the fields that sbatch sets for -c and --mem.
+void ask_for(Submission& job, std::optional<int> cpus, std::optional<std::uint64_t> memory_mib);
 
 /// The GPUs that a job asks for.
 struct GpusAsked {
@@ -42,6 +51,19 @@ struct GpusAsked {
     std::vector<std::string> models; ///< those named, each once, in order
     bool operator==(const GpusAsked&) const = default;
 };
+
+/// What a job asks for beside GPUs.
+struct SizeAsked {
+    std::uint64_t cpus = 0;       ///< of the whole job
+    std::uint64_t memory_mib = 0; ///< of the whole job
+    bool all_memory = false;      ///< --mem=0
+    bool whole_nodes =
+        false; ///< --exclusive: Slurm gives it all GPUs of its nodes (seen with 22.05)
+    bool no_other_user = false; ///< --exclusive=user, =mcs: keeps others off GPUs that it has not
+};
+
+/// `cpus_per_gpu`: what Slurm gives with each GPU to a job that says nothing of CPUs.
+SizeAsked size_asked(const Submission& job, const GpusAsked& gpus, std::uint64_t cpus_per_gpu);
 
 /// All four fields are read, in both of Slurm's spellings (`gres:gpu:2`, `gres/gpu:2`). They speak
 /// of the same GPUs, so the one that comes to the most counts: --gpus=4 --gpus-per-node=2 is four.

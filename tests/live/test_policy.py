@@ -45,6 +45,7 @@ queues:
   long:
     time: 48h
     pools: main
+    per_gpu: {cpus: 2, memory: 1G}
     limits: {user: {gpus: 2}}
 fair_share: {half_life: 1h}
 """
@@ -100,6 +101,26 @@ def test_no_job_of_several_parts_walks_around_a_limit(ruled, people):
                   ("-p", "calibration", "--gres=gpu:1", ":", "-p", "long", "-n1")):
         job, said = sbatch(ruled, people["ada"], "-t", "1:00:00", *words)
         assert job is None and "a heterogeneous job" in said
+
+
+def test_no_job_holds_what_other_peoples_gpus_need(ruled, people):
+    ada = people["ada"]
+    common = ("-p", "long", "-t", "1:00:00", "--begin=now+1hour")
+    for word in ("-c3", "-n3", "--ntasks-per-node=3", "--cpus-per-gpu=3", "--mincpus=3", "--mem=0", "--mem=2G",
+                 "--mem-per-gpu=2G", "--mem-per-cpu=1G"):
+        job, said = sbatch(ruled, ada, *common, "--gres=gpu:1", word)
+        assert job is None and "gives 2 CPUs and 1 GiB with each GPU, and no more (policy.yaml:" in said, word
+    for word in ("--exclusive", "--exclusive=user"):
+        job, said = sbatch(ruled, ada, *common, "--gres=gpu:1", word)
+        assert job is None and "a whole node only with all of its GPUs" in said, word
+    job, said = sbatch(ruled, ada, *common, "-c2")
+    assert job is None and "queue long is for jobs with GPUs" in said
+    job, said = sbatch(ruled, ada, *common, "--gres=gpu:1", "-c2", "--mem=1G")
+    assert job, said
+    for change, refused in (("NumCPUs=8", True), ("MinCPUsNode=8", True), ("MinMemoryNode=4096", True),
+                            ("MinMemoryNode=0", True), ("MinMemoryNode=512", False), ("NumCPUs=1", False)):
+        answer = run(["scontrol", "update", f"jobid={job}", change], env=ruled.env, user=ada)
+        assert (answer.returncode != 0) == refused, (change, answer.stderr)
 
 
 def test_a_hard_limit_binds_whatever_is_free(ruled, people):
@@ -174,7 +195,8 @@ def test_who_is_not_on_the_list_is_told_whom_to_ask(ruled, people):
 
 def test_no_limit_is_raised_after_submission(ruled, people):
     ada = people["ada"]
-    job, _ = sbatch(ruled, ada, "-t", "60", "--gres=gpu:1", "--begin=now+1hour")
+    # What it gets where it says nothing of memory may be more than its next queue gives.
+    job, _ = sbatch(ruled, ada, "-t", "60", "--gres=gpu:1", "--mem=512M", "--begin=now+1hour")
 
     def change(words, user=ada):
         return run(["scontrol", "update", f"jobid={job}", words], env=ruled.env, user=user)

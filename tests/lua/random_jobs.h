@@ -54,14 +54,30 @@ public:
         job.time_limit =
             number({0, 1, 30, 60, 61, 120, 121, 720, 721, 1440, 2880, 2881, k_unlimited});
         job.min_nodes = number({0, 1, 2, 3, 5, 16, 1000});
-        job.num_tasks = number({0, 1, 4, 7, 128, 4000000000});
-        job.ntasks_per_node = number({0, 1, 2, 8});
-        job.sockets_per_node = number({0, 1, 2});
+        if (one_in(3)) {
+            job.num_tasks = number({0, 1, 4, 7, 128, 4000000000});
+            job.ntasks_per_node = number({0, 1, 2, 8});
+            job.sockets_per_node = number({0, 1, 2});
+        }
         for (std::string* tres :
              {&job.tres_per_job, &job.tres_per_node, &job.tres_per_task, &job.tres_per_socket}) {
             if (one_in(3)) {
                 *tres = this->tres();
             }
+        }
+        if (one_in(5)) {
+            job.min_cpus = number({0, 1, 4, 5, 16, 17, 32, 4000000000});
+            job.cpus_per_task = number({0, 1, 4, 5, 8, 65533});
+            job.pn_min_cpus = number({0, 1, 4, 16, 17});
+            job.cpus_per_tres = one_in(4) ? pick({"gres:gpu:4", "gpu:5", "gres:gpu:p100:4"}) : "";
+        }
+        if (one_in(5)) {
+            job.min_mem_per_node = number({0, 1, 16384, 16385, 32768, 65536, 131073, 4294967293});
+            job.min_mem_per_cpu = number({0, 1, 4096, 4097, 8192, 4294967293});
+            job.mem_per_tres = one_in(4) ? pick({"gres:gpu:16384", "gres:gpu:16385", "gpu:0"}) : "";
+        }
+        if (one_in(10)) {
+            job.shared = number({0, 1, 2, 3, 65533});
         }
         return job;
     }

@@ -176,6 +176,82 @@ TEST(Decide, JobsWithoutGpusAreLeftAlone)
     EXPECT_EQ(decide(criann(), job(60, "gres:shard:1"), {}).outcome, Outcome::outside);
 }
 
+TEST(Decide, AQueueIsForJobsWithGpus)
+{
+    Submission idle = job(60, "");
+    idle.partition = "calibration";
+    EXPECT_THAT(decide(criann(), idle, {}).words,
+                ElementsAre("queue calibration is for jobs with GPUs (policy.yaml:59)"));
+    Policy with_default = criann();
+    with_default.default_queue = {"long", 1};
+    EXPECT_EQ(decide(with_default, idle, {}).queue, "calibration");
+    idle.partition.reset();
+    EXPECT_EQ(decide(with_default, idle, {}).queue, "long");
+}
+
+/// Every way to say it in sbatch: the fields are those that 22.05's sbatch was seen to send.
+TEST(Decide, NoJobHoldsTheCoresOrTheMemoryOfOtherPeoplesGpus)
+{
+    const auto verdict = [](auto change) {
+        Submission one = job(60, "gres:gpu:1"); // with 4 CPUs and 16 GiB
+        one.partition = "calibration";
+        change(one);
+        return decide(criann(), one, {});
+    };
+    const auto taken = [&](auto change) { return verdict(change).outcome == Outcome::accept; };
+    EXPECT_TRUE(taken([](Submission& one) { ask_for(one, 4, 16 * 1024); }));
+    EXPECT_THAT(verdict([](Submission& one) { ask_for(one, 5, {}); }).words,
+                ElementsAre("queue calibration gives 4 CPUs and 16 GiB with each GPU, and no more "
+                            "(policy.yaml:64)"));
+    EXPECT_FALSE(taken([](Submission& one) { ask_for(one, {}, 16 * 1024 + 1); }));
+    EXPECT_FALSE(taken([](Submission& one) { ask_for(one, {}, 0); }));
+    EXPECT_FALSE(taken([](Submission& one) { one.min_cpus = 5; }));
+    EXPECT_FALSE(taken([](Submission& one) { one.pn_min_cpus = 5; }));
+    EXPECT_FALSE(taken([](Submission& one) { one.num_tasks = 5; }));
+    EXPECT_FALSE(taken([](Submission& one) { one.ntasks_per_node = 5; }));
+    EXPECT_FALSE(taken([](Submission& one) { one.cpus_per_tres = "gres:gpu:5"; }));
+    EXPECT_FALSE(taken([](Submission& one) { one.mem_per_tres = "gres:gpu:16385"; }));
+    EXPECT_TRUE(taken([](Submission& one) { one.mem_per_tres = "gres:gpu:16384"; }));
+    EXPECT_FALSE(taken([](Submission& one) { one.min_mem_per_cpu = 4097; })); // of 4 CPUs
+    EXPECT_TRUE(taken([](Submission& one) { one.min_mem_per_cpu = 4096; }));
+    EXPECT_TRUE(taken([](Submission& one) {
+        one.tres_per_node = "gres:gpu:2";
+        ask_for(one, 8, 32 * 1024);
+    }));
+}
+
+TEST(Decide, ANodeToOneselfGoesWithAllOfItsGpus)
+{
+    const auto alone = [](std::uint32_t shared, const std::string& gpus) {
+        Submission one = job(60, gpus);
+        one.partition = "calibration";
+        one.shared = shared;
+        return decide(criann(), one, {});
+    };
+    for (const std::uint32_t exclusive : {0U, 2U, 3U}) {
+        EXPECT_THAT(alone(exclusive, "gres:gpu:1").words,
+                    ElementsAre("queue calibration gives a whole node only with all of its GPUs: "
+                                "ask for those, or leave --exclusive out (policy.yaml:62)"));
+        EXPECT_THAT(alone(exclusive, "gres:gpu:p100:4").partitions,
+                    ElementsAre("calibration-lab", "calibration-lab-more"));
+    }
+    EXPECT_EQ(alone(1, "gres:gpu:1").outcome, Outcome::accept);
+    Submission all = job(60, "gres:gpu:4");
+    all.partition = "calibration";
+    ask_for(all, 64, 0);
+    EXPECT_EQ(decide(criann(), all, {}).outcome, Outcome::accept); // and all cores and memory
+
+    Policy unsaid = criann(); // Slurm gives an exclusive job the GPUs of its nodes, and counts them
+    for (Pool& pool : unsaid.pools) {
+        pool.gpus.value.clear();
+    }
+    Submission one = job(60, "gres:gpu:1");
+    one.shared = 0;
+    EXPECT_EQ(decide(unsaid, one, {}).outcome, Outcome::accept);
+    one.shared = 2;
+    EXPECT_EQ(decide(unsaid, one, {}).outcome, Outcome::refuse);
+}
+
 TEST(Decide, ACoursesPeopleGoToItsNodesWhileItIsOn)
 {
     Submission student = job(60, "gres:gpu:1");
@@ -202,6 +278,20 @@ TEST(DecideChange, NoRaiseLeadsPastTheRules)
     EXPECT_EQ(fine.outcome, Outcome::accept);
     EXPECT_THAT(fine.partitions, IsEmpty());
     after.tres_per_node = "gres:gpu:5";
+    EXPECT_EQ(decide_change(criann(), before, after, false).outcome, Outcome::refuse);
+}
+
+TEST(DecideChange, NoJobGrowsPastWhatComesWithItsGpus)
+{
+    Submission before = job(60, "gres:gpu:1");
+    before.partition = "calibration";
+    Submission after = before;
+    after.min_cpus = 4;
+    EXPECT_EQ(decide_change(criann(), before, after, false).outcome, Outcome::accept);
+    after.min_cpus = 16;
+    EXPECT_EQ(decide_change(criann(), before, after, false).outcome, Outcome::refuse);
+    after.min_cpus.reset();
+    after.min_mem_per_node = 0;
     EXPECT_EQ(decide_change(criann(), before, after, false).outcome, Outcome::refuse);
 }
 

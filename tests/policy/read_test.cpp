@@ -153,6 +153,41 @@ TEST(CheckPolicy, RulesHaveToHaveAnEffect)
                 HasSubstr("pool all is among the pools of queue other already"));
 }
 
+TEST(CheckPolicy, WhatNoJobCanReachIsTold)
+{
+    const std::string pools = "version: 1\npools: {a: {nodes: 'n[1-2]', gpus: 4}}\nqueues:\n";
+    EXPECT_THAT(findings(pools + "  q: {time: 1h, pools: a, limits: {job: {gpus: 9}}}\n"),
+                HasSubstr("p.yaml:4: warning: 9 GPUs never bind: the pools of queue q have 8"));
+    EXPECT_THAT(findings(pools + "  q: {time: 1h, pools: a, limits: {job: {gpus: 8}}}\n"),
+                IsEmpty());
+    EXPECT_THAT(findings(k_small + "fair_share: {half_life: 1s}\n"),
+                HasSubstr("a half_life of less than an hour"));
+    const auto weekly = [](const std::string& duration) {
+        return findings(k_small + "courses: {c: {nodes: n1, start: 2026-11-03T13:00, duration: " +
+                        duration + ", repeat: weekly, users: u}}\n");
+    };
+    EXPECT_THAT(weekly("169h"), HasSubstr("course c would begin again before it is over"));
+    EXPECT_THAT(weekly("168h"), Not(HasSubstr("begin again")));
+}
+
+TEST(CheckPolicy, MoreWithEachGpuIsAReasonForASecondQueue)
+{
+    const auto queues = [](const std::string& first, const std::string& second) {
+        return findings("version: 1\npools: {all: {nodes: n1}}\nqueues:\n  a: {time: 2h, pools: "
+                        "all, per_gpu: " +
+                        first + "}\n  b: {time: 2h, pools: all, per_gpu: " + second + "}\n");
+    };
+    EXPECT_THAT(queues("{cpus: 4}", "{cpus: 8}"), IsEmpty());
+    EXPECT_THAT(queues("{cpus: 8}", "{cpus: 4}"), HasSubstr("no job comes to queue b"));
+    EXPECT_THAT(queues("{memory: 4G}", "{}"), IsEmpty());
+}
+
+TEST(CheckPolicy, AnAccountHasSmallLetters)
+{
+    EXPECT_THAT(findings(with_queue("{time: 3h, pools: all, allow: {accounts: LAB}}")),
+                HasSubstr("account LAB: Slurm keeps its name in small letters"));
+}
+
 TEST(CheckPolicy, AQueueForFewerPeopleMayStandBehindOneForOthers)
 {
     const std::string first = "  first: {time: 9h, pools: all, allow: {accounts: [a]}}\n";
