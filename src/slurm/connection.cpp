@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <string_view>
 #include <utility>
@@ -20,13 +21,56 @@
 namespace gpuq {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr const char* k_usual_places[] = {"/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf"};
+
+bool begins_with(const std::string& line, std::string_view word)
+{
+    return ::strncasecmp(line.c_str(), word.data(), word.size()) == 0;
+}
+
+void remove_indent(std::string& line)
+{
+    line.erase(0, std::min(line.find_first_not_of(" \t"), line.size()));
+}
+
+/// A file that `conf` includes and that is not there: libslurm tries again for a minute, in every
+/// program that reads it, before it says so.
+std::optional<fs::path> missing_include(const fs::path& conf)
+{
+    constexpr std::string_view k_include = "include";
+    std::ifstream text(conf);
+    for (std::string line; std::getline(text, line);) {
+        remove_indent(line);
+        if (!begins_with(line, k_include) || line.find_first_of(" \t") != k_include.size()) {
+            continue;
+        }
+        const std::size_t begin = line.find_first_not_of(" \t", k_include.size());
+        const std::size_t end = std::min(line.find_first_of(" \t\r#", begin), line.size());
+        if (begin == std::string::npos || line.find('%') < end) { // %c: the cluster's name
+            continue;
+        }
+        const fs::path file = conf.parent_path() / line.substr(begin, end - begin);
+        if (::access(file.c_str(), F_OK) != 0 && errno == ENOENT) {
+            return file;
+        }
+    }
+    return std::nullopt;
+}
 
 Result<std::string> readable(const std::string& path, std::string_view origin)
 {
     if (::access(path.c_str(), R_OK) != 0) {
         return fail(Error::Kind::usage, fmt::format("can't read Slurm's configuration {} ({}): {}",
                                                     path, origin, std::strerror(errno)));
+    }
+    if (const auto missing = missing_include(path)) {
+        return fail(Error::Kind::usage,
+                    fmt::format("Slurm's configuration {} includes {}, which is not there: no "
+                                "Slurm program can read it, nor slurmctld start again. An operator "
+                                "puts it back; a policy's: make it empty, then `gpuq policy apply`",
+                                path, missing->string()));
     }
     return path;
 }
@@ -43,7 +87,7 @@ Result<std::string> slurm_configuration(const std::optional<std::string>& path)
     }
     for (const char* place : k_usual_places) {
         if (::access(place, R_OK) == 0) {
-            return std::string(place);
+            return readable(place, "the usual place");
         }
     }
     return fail(Error::Kind::usage,
@@ -121,12 +165,9 @@ std::optional<std::string> cluster_name_in(std::istream& conf)
     constexpr std::string_view k_name = "clustername=";
     constexpr std::string_view k_include = "include";
     constexpr std::string_view k_letters = "abcdefghijklmnopqrstuvwxyz0123456789_-";
-    const auto begins_with = [](const std::string& line, std::string_view word) {
-        return ::strncasecmp(line.c_str(), word.data(), word.size()) == 0;
-    };
     std::optional<std::string> name;
     for (std::string line; std::getline(conf, line);) {
-        line.erase(0, std::min(line.find_first_not_of(" \t"), line.size()));
+        remove_indent(line);
         if (begins_with(line, k_include)) {
             return std::nullopt; // it may be there, too
         }

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <optional>
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -103,6 +104,20 @@ bool is_of_the_way(int code)
     return (code >= 0 && code < 2000) || (code >= 5000 && code < 7000);
 }
 
+/// The words of the lua that a policy makes, without its name; nothing when they are another's.
+std::optional<std::string> words_of_policy(const std::string& words)
+{
+    constexpr std::string_view k_mark = "gpuq: ";
+    if (!words.starts_with(k_mark)) {
+        return std::nullopt;
+    }
+    std::string text = words.substr(k_mark.size());
+    for (std::size_t at = text.find(k_mark); at != std::string::npos; at = text.find(k_mark, at)) {
+        text.erase(at, k_mark.size());
+    }
+    return text;
+}
+
 } // namespace
 
 Words::Words()
@@ -176,6 +191,15 @@ bool never_sent(int code)
 Error error_of(int code, Question question, std::string_view what, const std::string& words)
 {
     const std::string meaning = slurm_strerror(code);
+    if (const auto said = words_of_policy(words)) { // they say all; Slurm's meaning is a guess
+        return fail(kind_of(code, question), fmt::format("{}: {}", what, *said));
+    }
+    if (words.empty() && code == ESLURM_ACCOUNTING_POLICY) {
+        return fail(kind_of(code, question),
+                    fmt::format("{}: {}; as many of your jobs may wait and run already as one may "
+                                "have: gpuq ls, gpuq policy explain",
+                                what, meaning));
+    }
     if (words.empty()) {
         return fail(kind_of(code, question), fmt::format("{}: {}", what, meaning));
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "slurm/errors.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -11,6 +12,7 @@ namespace gpuq::slurm {
 namespace {
 
 using Kind = Error::Kind;
+using testing::HasSubstr;
 
 TEST(SlurmErrors, WhatCanNotBeNowMayBeQueued)
 {
@@ -52,6 +54,9 @@ TEST(SlurmErrors, TheTextIsSlurmsOwn)
     EXPECT_EQ(error_of(2014, Question::start, "refused", "ask Alice").text,
               "refused: ask Alice (Requested node configuration is not available)");
     EXPECT_EQ(error_of(-1, Question::start, "refused", "ask Alice").text, "refused: ask Alice");
+    EXPECT_EQ(error_of(2050, Question::start, "refused", "gpuq: no queue; gpuq: too long").text,
+              "refused: no queue; too long");
+    EXPECT_THAT(error_of(2050, Question::start, "refused", "").text, HasSubstr("gpuq ls"));
 }
 
 TEST(SlurmWords, LoseTheirPrefixesAndLineEnds)
