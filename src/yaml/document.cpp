@@ -10,6 +10,7 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <sstream>
 
@@ -194,6 +195,59 @@ Result<Node> parse_one(std::string_view text, const std::string& file)
     return root;
 }
 
+/// What yaml-cpp's words about a file's form mean to who wrote it.
+std::string in_words(const std::string& message)
+{
+    namespace Said = YAML::ErrorMsg;
+    static const std::map<std::string_view, const char*> k_words = {
+        {Said::END_OF_MAP, "this line does not belong here: it is indented unlike its neighbours, "
+                           "or a line before it lacks its ':', quote or bracket"},
+        {Said::END_OF_MAP_FLOW,
+         "a '{' is not closed: a '}' or a ',' is missing at or before this; a "
+         "text with [ ] stands in quotes"},
+        {Said::END_OF_SEQ, "this line is not indented like the '- ' lines of its list"},
+        {Said::END_OF_SEQ_FLOW, "a '[' is not closed: a ']' or a ',' is missing at or before this; "
+                                "a text with [ ] stands in quotes"},
+        {Said::UNKNOWN_TOKEN, "no value begins with this character: put the text into quotes"},
+        {Said::EOF_IN_SCALAR, "a quote is not closed"},
+        {Said::CHAR_IN_SCALAR, "a text goes on where it has to end: put it into quotes"},
+        {Said::FLOW_END, "a '}' or ']' that closes nothing"},
+        {Said::BLOCK_ENTRY, "a '- ' where no list is possible: it stands on a line of its own"},
+        {Said::MAP_KEY, "a '?' where none is possible: put the text into quotes"},
+        {Said::MAP_VALUE, "a ':' where none is possible: each name stands on a line of its own, "
+                          "indented like its neighbours; a text with ': ' stands in quotes"},
+    };
+    const auto found = k_words.find(message);
+    return found == k_words.end() ? message : found->second;
+}
+
+/// The first line that a tab indents; yaml-cpp complains of what comes after it.
+std::optional<int> line_with_tab(std::string_view text, int last)
+{
+    std::size_t begin = 0;
+    for (int line = 0; line <= last && begin < text.size(); ++line) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        const std::string_view indent =
+            text.substr(begin, std::min(text.find_first_not_of(" \t", begin), end) - begin);
+        if (indent.find('\t') != std::string_view::npos) {
+            return line;
+        }
+        begin = end + 1;
+    }
+    return std::nullopt;
+}
+
+Error syntax_error(const YAML::Exception& exception, std::string_view text, const std::string& file)
+{
+    Node place = node_at(Node::Kind::nothing, file, exception.mark);
+    if (const auto line = line_with_tab(text, exception.mark.line)) {
+        place.line = *line + 1;
+        place.column = 1;
+        return error_at(place, "a tab: lines are indented with blanks only");
+    }
+    return error_at(place, in_words(exception.msg));
+}
+
 } // namespace
 
 const Node* Node::find(std::string_view key) const
@@ -214,7 +268,7 @@ Result<Node> parse(std::string_view text, const std::string& file)
     } catch (const Refused& refused) {
         return refused.error;
     } catch (const YAML::Exception& exception) {
-        return error_at(node_at(Node::Kind::nothing, file, exception.mark), exception.msg);
+        return syntax_error(exception, text, file);
     }
 }
 

@@ -76,7 +76,15 @@ TEST(Yaml, SaysWhereASlipIs)
     EXPECT_EQ(reason("b: 1\na: \"x\\\"\n"), "c.yaml:2:4: this quote is never closed");
     EXPECT_EQ(reason("a: 'it''s'\nb: \"\\\"\"\n"), "accepted");
     EXPECT_THAT(reason("a: b: c\n"), StartsWith("c.yaml:1:"));
-    EXPECT_THAT(reason("a: 1\n\tb: 2\n"), StartsWith("c.yaml:2:"));
+    EXPECT_EQ(reason("a: 1\n\tb: 2\n"), "c.yaml:2:1: a tab: lines are indented with blanks only");
+    EXPECT_EQ(reason("q:\n  x: 1\n  \ty: 2\n"),
+              "c.yaml:3:1: a tab: lines are indented with blanks only");
+    EXPECT_THAT(reason("a: {b: 1\nc: 2\n"), HasSubstr("a '{' is not closed"));
+    EXPECT_THAT(reason("a: [b, c\nd: 2\n"), HasSubstr("a '[' is not closed"));
+    EXPECT_THAT(reason("p: {nodes: gpu[1-4]}\n"), HasSubstr("a text with [ ] stands in quotes"));
+    EXPECT_THAT(reason("a:\n  b: 1\n c: 2\n"), HasSubstr("indented unlike its neighbours"));
+    EXPECT_THAT(reason("a: b: c\n"), HasSubstr("each name stands on a line of its own"));
+    EXPECT_THAT(reason("a: @x\n"), HasSubstr("put the text into quotes"));
     EXPECT_THAT(reason("{a: 1"), StartsWith("c.yaml:"));
 }
 
