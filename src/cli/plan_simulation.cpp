@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -18,7 +17,6 @@ namespace gpuq::cli {
 namespace {
 
 using report::Json;
-using sim::BrokenTarget;
 using sim::TraceJob;
 
 constexpr std::size_t k_most_named = 10; ///< runs
@@ -36,59 +34,42 @@ Result<Simulated> simulated_before(Admin& admin, const policy::Rules& wanted,
     return simulated_plain(wanted, workload);
 }
 
-std::vector<TraceJob> newly_refused(const Simulated& before, const Simulated& after,
-                                    const sim::Trace& trace)
+std::vector<RefusedRun> newly_refused(const Simulated& before, const Simulated& after,
+                                      const sim::Trace& trace)
 {
-    std::vector<std::size_t> indexes;
-    std::set_difference(after.refused.begin(), after.refused.end(), before.refused.begin(),
-                        before.refused.end(), std::back_inserter(indexes));
-    std::vector<TraceJob> jobs;
-    for (const std::size_t index : indexes) {
-        jobs.push_back(trace.jobs[index]);
+    std::vector<RefusedRun> runs;
+    for (const auto& [index, why] : after.refused) {
+        if (!before.refused.contains(index)) {
+            runs.push_back({trace.jobs[index], why});
+        }
     }
-    return jobs;
+    return runs;
 }
 
-std::string text_of(const TraceJob& job)
+std::string text_of(const RefusedRun& run)
 {
+    const TraceJob& job = run.job;
     const std::string user = job.user.empty() ? "" : " of " + sanitised(job.user);
     const std::string account =
         job.account.empty() ? "" : fmt::format(" ({})", sanitised(job.account));
-    return fmt::format("    job {}{}{}: {} GPU{}, {}\n", sanitised(job.id), user, account, job.gpus,
-                       job.gpus == 1 ? "" : "s",
+    return fmt::format("    job {}{}{}: {} GPU{}, {}: {}\n", sanitised(job.id), user, account,
+                       job.gpus, job.gpus == 1 ? "" : "s",
                        job.limit ? "limit " + in_words(*job.limit)
-                                 : "ran " + in_words(job.duration));
+                                 : "ran " + in_words(job.duration),
+                       sanitised(run.why));
 }
 
-std::string text_of(const BrokenTarget& broken, const std::string& file)
+Json json_of(const RefusedRun& run)
 {
-    const std::string whose = broken.percent == 100
-                                  ? std::string("nobody is to wait longer than")
-                                  : fmt::format("{} % are to wait at most", broken.percent);
-    const std::string wait = broken.wait ? fmt::format("it would be {}", in_words(*broken.wait))
-                                         : std::string("runs would never start");
-    return fmt::format("{}:{}: queue {}: {} {}; {}\n", sanitised(file), broken.line,
-                       sanitised(broken.queue), whose, in_words(broken.target), wait);
-}
-
-Json json_of(const TraceJob& job)
-{
+    const TraceJob& job = run.job;
     const auto known = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
     return Json::object({{"job", job.id},
                          {"user", known(job.user)},
                          {"account", known(job.account)},
                          {"gpus", job.gpus},
                          {"limit", job.limit},
-                         {"ran", job.duration}});
-}
-
-Json json_of(const BrokenTarget& broken)
-{
-    return Json::object({{"queue", broken.queue},
-                         {"percent", broken.percent},
-                         {"target", broken.target},
-                         {"wait", broken.wait},
-                         {"line", broken.line}});
+                         {"ran", job.duration},
+                         {"why", run.why}});
 }
 
 } // namespace
@@ -123,10 +104,7 @@ std::string consequences_text(const PlanSimulation& simulation)
     if (refused.size() > k_most_named) {
         text += fmt::format("    and {} more\n", refused.size() - k_most_named);
     }
-    for (const BrokenTarget& broken : simulation.all.back().broken) {
-        text += text_of(broken, simulation.file);
-    }
-    return text;
+    return text + broken_text(simulation.all.back());
 }
 
 Json plan_simulation_json(const PlanSimulation& simulation)
@@ -136,14 +114,10 @@ Json plan_simulation_json(const PlanSimulation& simulation)
     for (std::size_t i = 0; i < std::min(refused.size(), k_most_named); ++i) {
         named.push_back(json_of(refused[i]));
     }
-    Json::Elements broken;
-    for (const BrokenTarget& one : simulation.all.back().broken) {
-        broken.push_back(json_of(one));
-    }
     Json::Members members = simulation_document(simulation.all, simulation.trace);
     members.emplace_back("newly_refused", refused.size());
     members.emplace_back("refused_runs", Json::array(std::move(named)));
-    members.emplace_back("broken_targets", Json::array(std::move(broken)));
+    members.emplace_back("broken_targets", broken_json(simulation.all.back()));
     return Json::object(std::move(members));
 }
 

@@ -10,13 +10,19 @@
 
 namespace gpuq::cli {
 
+/// A run of the workload that a policy refuses.
+struct RefusedRun {
+    sim::TraceJob job;
+    std::string why;
+};
+
 /// What a policy that is to be applied would make of jobs, beside the one in force.
 struct PlanSimulation {
     std::string trace; ///< the workload's name
     std::string file;  ///< the new policy's
     /// The policy in force, or a plain queue when there is none that can be simulated; the new one.
     std::vector<Simulated> all;
-    std::vector<sim::TraceJob> newly_refused; ///< by the new one alone
+    std::vector<RefusedRun> newly_refused; ///< by the new one alone
 };
 
 /// Asks the controller's files for the policy in force. Errors as workload_in and simulated_under.

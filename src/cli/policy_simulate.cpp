@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <functional>
+#include <map>
 
 namespace gpuq::cli {
 namespace {
@@ -82,9 +83,23 @@ Json json_of(const Waits& waits)
                          {"within_target", waits.within_target}});
 }
 
+/// How many runs by which words.
+std::map<std::string, std::size_t> refused_by(const Simulated& one)
+{
+    std::map<std::string, std::size_t> runs;
+    for (const auto& [index, why] : one.refused) {
+        ++runs[why];
+    }
+    return runs;
+}
+
 Json json_of(const Simulated& one)
 {
     const Measures& measures = one.measures;
+    Json::Elements rules;
+    for (const auto& [why, runs] : refused_by(one)) {
+        rules.push_back(Json::object({{"runs", runs}, {"why", why}}));
+    }
     return Json::object({{"name", one.name},
                          {"short", json_of(measures.short_runs)},
                          {"long", json_of(measures.long_runs)},
@@ -92,7 +107,9 @@ Json json_of(const Simulated& one)
                          {"idle_while_waiting", measures.idle_while_waiting},
                          {"idle_while_allowed", measures.idle_while_allowed},
                          {"preempted", measures.preempted},
-                         {"refused", one.refused.size()}});
+                         {"refused", one.refused.size()},
+                         {"refused_by", Json::array(std::move(rules))},
+                         {"broken_targets", broken_json(one)}});
 }
 
 /// Where --html is to go: looked at before what takes long.
@@ -135,6 +152,44 @@ Json::Members simulation_document(const std::vector<Simulated>& all, const std::
     return {{"trace", trace}, {"courses", Json::array(std::move(courses))}};
 }
 
+Json broken_json(const Simulated& one)
+{
+    Json::Elements broken;
+    for (const sim::BrokenTarget& target : one.broken) {
+        broken.push_back(Json::object({{"queue", target.queue},
+                                       {"percent", target.percent},
+                                       {"target", target.target},
+                                       {"wait", target.wait},
+                                       {"line", target.line}}));
+    }
+    return Json::array(std::move(broken));
+}
+
+std::string broken_text(const Simulated& one)
+{
+    std::string text;
+    for (const sim::BrokenTarget& broken : one.broken) {
+        const std::string whose = broken.percent == 100
+                                      ? std::string("nobody is to wait longer than")
+                                      : fmt::format("{} % are to wait at most", broken.percent);
+        const std::string wait = broken.wait ? fmt::format("it would be {}", in_words(*broken.wait))
+                                             : std::string("runs would never start");
+        text += fmt::format("{}:{}: queue {}: {} {}; {}\n", sanitised(one.name), broken.line,
+                            sanitised(broken.queue), whose, in_words(broken.target), wait);
+    }
+    return text;
+}
+
+std::string refused_text(const Simulated& one)
+{
+    std::string text;
+    for (const auto& [why, count] : refused_by(one)) {
+        text += fmt::format("{}: {} refused: {}\n", sanitised(one.name),
+                            count == 1 ? "1 run" : fmt::format("{} runs", count), sanitised(why));
+    }
+    return text;
+}
+
 Result<int> policy_simulate(Invocation& invocation)
 {
     const Options& options = invocation.options;
@@ -162,6 +217,9 @@ Result<int> policy_simulate(Invocation& invocation)
         TRY(print_text(report::json_document(simulation_document(all, workload.name))));
     } else {
         TRY(print_table(simulation_table(all), invocation.globals, invocation.doors));
+        for (const Simulated& each : all) {
+            TRY(print_text(refused_text(each) + broken_text(each)));
+        }
     }
     if (page && !invocation.globals.quiet) {
         say(fmt::format("wrote {}", *options.value("html")));

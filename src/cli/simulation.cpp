@@ -33,6 +33,9 @@ Result<sim::People> people_in(const Options& options)
 Result<std::chrono::seconds> span_of(const std::string& words)
 {
     const bool in_weeks = words.ends_with('w');
+    if (words.find_first_not_of("0123456789") == std::string::npos) {
+        return fail(Error::Kind::usage, fmt::format("'{}' has no unit: 14d, 8w, 12h", words));
+    }
     TRY_ASSIGN(const std::chrono::seconds span,
                parse_duration(in_weeks ? words.substr(0, words.size() - 1) + "d" : words));
     return in_weeks ? span * 7 : span;
@@ -75,7 +78,7 @@ Result<Simulated> simulated(Simulated one, const policy::Rules* rules,
     TRY_ASSIGN(const sim::Course course, sim::simulate(scenario.machine, scenario.jobs));
     const sim::Seconds span = workload.span();
     one.measures = sim::measure(scenario.machine, scenario.jobs, course);
-    one.refused = sim::refusals(scenario, course, workload.trace.jobs.size());
+    one.refused = sim::refusals(scenario, course);
     one.curves = sim::curves(scenario.machine, scenario.jobs, course, span, sim::part_for(span));
     if (rules != nullptr) {
         one.broken = sim::broken_targets(*rules, scenario, course);

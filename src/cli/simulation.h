@@ -8,6 +8,7 @@
 #include "sim/targets.h"
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,7 @@ Result<Workload> workload_in(Invocation& invocation);
 struct Simulated {
     std::string name; ///< the policy's file, or `plain queue`
     sim::Measures measures;
-    std::vector<std::size_t> refused; ///< indexes into the trace
+    std::map<std::size_t, std::string> refused; ///< index in the trace, and why
     sim::Curves curves;
     std::vector<sim::BrokenTarget> broken; ///< promises of the policy
 };

@@ -202,15 +202,16 @@ public:
         m_longest = m_longest.count() > 0 ? m_longest : of_few;
     }
 
-    /// False when the policy refuses it. A run that is longer than every queue is submitted as
-    /// what its first link needs. One that `goes_on` is a chain even where it fits one link.
-    bool route(Job& job, std::optional<Seconds> time, bool goes_on) const
+    /// The policy's words when it refuses the run, else nothing. A run that is longer than every
+    /// queue is submitted as what its first link needs. One that `goes_on` is a chain even where it
+    /// fits one link.
+    std::optional<std::string> route(Job& job, std::optional<Seconds> time, bool goes_on) const
     {
         const Seconds asked = std::min(time.value_or(Seconds{0}), m_longest);
         const Verdict verdict =
             decide(m_rules, submission_of(job, time ? std::optional(asked) : std::nullopt), {});
         if (verdict.outcome != Verdict::Outcome::accept) {
-            return false;
+            return fmt::format("{}", fmt::join(verdict.words, "; "));
         }
         job.partitions = indexes(verdict);
         job.qos = m_qos.at(verdict.qos);
@@ -218,7 +219,7 @@ public:
         if (job.duration > job.limit || goes_on) {
             job.chain = chain_of(job, verdict, time.value_or(Seconds{0}));
         }
-        return true;
+        return std::nullopt;
     }
 
 private:
@@ -276,13 +277,14 @@ Result<Scenario> under_policy(const Rules& rules, const Trace& trace, const Peop
     const int most = most_gpus_on_a_node(scenario.machine);
     for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
         Job job = job_of(trace.jobs[i], i, most);
-        if (router.route(job, stated_time(trace.jobs[i], i, people.declared),
-                         goes_on(trace.jobs[i], i, people))) {
-            scenario.jobs.push_back(std::move(job));
-            scenario.of_trace.push_back(i);
-        } else {
-            ++scenario.refused;
+        auto refused = router.route(job, stated_time(trace.jobs[i], i, people.declared),
+                                    goes_on(trace.jobs[i], i, people));
+        if (refused) {
+            scenario.refused.emplace(i, *std::move(refused));
+            continue;
         }
+        scenario.jobs.push_back(std::move(job));
+        scenario.of_trace.push_back(i);
     }
     return scenario;
 }

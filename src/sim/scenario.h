@@ -7,6 +7,8 @@
 #include "sim/trace.h"
 
 #include <cstddef>
+#include <map>
+#include <string>
 #include <vector>
 
 /// A policy and a trace as the simulator takes them.
@@ -31,7 +33,8 @@ struct Scenario {
     Machine machine;
     std::vector<Job> jobs;
     std::vector<std::size_t> of_trace; ///< of each job, its index in the trace
-    std::size_t refused = 0;           ///< by the policy; left out
+    /// By the policy, and so left out: index in the trace, and its words.
+    std::map<std::size_t, std::string> refused;
 };
 
 /// The trace under a policy: its pools, partitions and limits, every run routed by `decide`. A run

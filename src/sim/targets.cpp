@@ -64,16 +64,13 @@ std::vector<BrokenTarget> broken_targets(const policy::Rules& rules, const Scena
     return broken;
 }
 
-std::vector<std::size_t> refusals(const Scenario& scenario, const Course& course, std::size_t runs)
+std::map<std::size_t, std::string> refusals(const Scenario& scenario, const Course& course)
 {
-    std::vector<bool> taken(runs, false);
+    std::map<std::size_t, std::string> refused = scenario.refused;
     for (std::size_t i = 0; i < scenario.jobs.size(); ++i) {
-        taken[scenario.of_trace[i]] = course.outcomes[i].ending != Ending::refused;
-    }
-    std::vector<std::size_t> refused;
-    for (std::size_t i = 0; i < runs; ++i) {
-        if (!taken[i]) {
-            refused.push_back(i);
+        if (course.outcomes[i].ending == Ending::refused) {
+            refused.emplace(scenario.of_trace[i],
+                            "its user has as many jobs waiting and running as `queued` allows");
         }
     }
     return refused;

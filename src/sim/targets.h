@@ -6,6 +6,7 @@
 #include "sim/simulate.h"
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,8 +30,8 @@ struct BrokenTarget {
 std::vector<BrokenTarget> broken_targets(const policy::Rules& rules, const Scenario& scenario,
                                          const Course& course);
 
-/// Which of the `runs` of the trace were refused, by the policy or by a limit of what a user may
-/// have submitted: their indexes, ascending.
-std::vector<std::size_t> refusals(const Scenario& scenario, const Course& course, std::size_t runs);
+/// Which runs of the trace were refused, and why: by the policy, or by a limit of what a user may
+/// have submitted.
+std::map<std::size_t, std::string> refusals(const Scenario& scenario, const Course& course);
 
 } // namespace gpuq::sim

@@ -125,10 +125,13 @@ TEST(JsonMan, TellsWhatPolicyHas)
     govern::Plan plan;
     plan.changes.push_back({});
     plan.changes[0].fields.push_back({});
-    PlanSimulation planned{"t", "p", {Simulated{}}, {sim::TraceJob{}}};
+    PlanSimulation planned{"t", "p", {Simulated{}}, {RefusedRun{}}};
     planned.all[0].broken.emplace_back();
     EXPECT_EQ(told_of("gpuq policy plan"), members_of(plan_document(plan, &planned), {"courses"}));
-    EXPECT_EQ(told_of("gpuq policy simulate"), members_of(simulation_document({Simulated{}}, "t")));
+    Simulated simulated;
+    simulated.refused.emplace(0, "why");
+    simulated.broken.emplace_back();
+    EXPECT_EQ(told_of("gpuq policy simulate"), members_of(simulation_document({simulated}, "t")));
     TestReport report;
     const policy::Case test;
     report.cases.results.push_back({&test, true, ""});

@@ -109,8 +109,10 @@ TEST_F(PolicyApply, PlanShowsWhatTheChangeMeansForJobs)
     const Use first = policy({"plan", "--from-accounting", "14d", "p.yaml"});
     EXPECT_EQ(first.status, 10) << first.err;
     EXPECT_THAT(first.out, HasSubstr("plain queue"));
-    EXPECT_THAT(first.out, HasSubstr("1 run would be refused that is taken now:\n"
-                                     "    job 99 of b^[ (lab): 8 GPUs, limit 1 h\n"));
+    EXPECT_THAT(first.out,
+                HasSubstr("1 run would be refused that is taken now:\n"
+                          "    job 99 of b^[ (lab): 8 GPUs, limit 1 h: queue short gives a job "
+                          "at most 4 GPUs (p.yaml:5)\n"));
     ASSERT_EQ(policy({"apply", "p.yaml"}).status, 0);
 
     const Use same = policy({"plan", "--from-accounting", "14d", "p.yaml"});

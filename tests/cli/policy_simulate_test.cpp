@@ -60,6 +60,23 @@ TEST_F(PolicySimulate, ShowsTheSameJobsUnderBothSideBySide)
     EXPECT_THAT(shown.out, testing::ContainsRegex("runs refused +0 +1\n"));
 }
 
+TEST_F(PolicySimulate, SaysWhichRuleRefusesAndWhichPromiseBreaks)
+{
+    m_doors.files["p.yaml"].text = "version: 1\npools: {all: {nodes: n1, gpus: 4}}\nqueues:\n"
+                                   "  q: {time: 2h, pools: all, wait: {max: 5m},\n"
+                                   "      limits: {job: {gpus: 4}}}\n";
+    std::ofstream(m_dir / "<b>&.csv") << "submit_s,duration_s,gpus\n0,3600,4\n60,600,4\n90,60,8\n";
+    const Use shown = policy({"simulate", "--trace", trace(), "p.yaml"});
+    EXPECT_EQ(shown.status, 0) << shown.err;
+    EXPECT_THAT(shown.out,
+                HasSubstr("p.yaml: 1 run refused: queue q gives a job at most 4 GPUs (p.yaml:5)\n"
+                          "p.yaml:4: queue q: nobody is to wait longer than 5 min; it would be "));
+    Globals json;
+    json.json = true;
+    EXPECT_THAT(policy({"simulate", "--trace", trace(), "p.yaml"}, json).out,
+                HasSubstr("\"why\": \"queue q gives a job at most 4 GPUs (p.yaml:5)\""));
+}
+
 TEST_F(PolicySimulate, WritesAPageThatHoldsTheTableAndIsWhole)
 {
     const fs::path file = m_dir / "page.html";
@@ -132,7 +149,7 @@ TEST_F(PolicySimulate, TakesOneSourceOfJobs)
     for (const std::vector<std::string>& words :
          {std::vector<std::string>{"simulate", "p.yaml"},
           {"simulate", "--trace", trace(), "--from-accounting", "14d", "p.yaml"},
-          {"simulate", "--from-accounting", "0", "p.yaml"},
+          {"simulate", "--from-accounting", "8", "p.yaml"},
           {"simulate", "--from-accounting", "2 weeks", "p.yaml"}}) {
         const Use refused = policy(words);
         EXPECT_EQ(refused.status, 2) << refused.out;

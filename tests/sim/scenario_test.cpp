@@ -149,7 +149,7 @@ TEST(Scenario, RefusedRunsAreCounted)
 {
     const policy::Rules rules(small_policy());
     const auto made = under_policy(rules, trace_of({run(0s, 1h, 1), run(0s, 1h, 64)}), People{});
-    EXPECT_EQ(made->jobs.size() + made->refused, 2U);
+    EXPECT_EQ(made->jobs.size() + made->refused.size(), 2U);
 }
 
 TEST(Scenario, NodesHaveToBeKnown)
