@@ -39,8 +39,9 @@ Result<LoadedPolicy> load_policy(Doors& doors, const std::optional<std::string>&
     if (!file) {
         const bool none = file.error().kind == Error::Kind::missing && loaded.path == k_installed;
         return none ? fail(Error::Kind::missing,
-                           fmt::format("there is no {}; name a policy: gpuq policy check FILE",
-                                       k_installed))
+                           fmt::format(
+                               "there is no {}: name the policy's file, or set GPUQ_POLICY to it",
+                               k_installed))
                     : file.error();
     }
     if (loaded.path == k_installed) {

@@ -3,6 +3,7 @@
 
 #include "cli/policy_file.h"
 #include "govern/apply.h"
+#include "policy/doors.h"
 
 #include <fmt/format.h>
 
@@ -76,6 +77,34 @@ std::map<std::string, Surroundings::Entry> entry_of(const policy::Policy& policy
     return entry;
 }
 
+QueueGpus gpus_of(const policy::Policy& policy)
+{
+    const auto memory_of = [&](const std::string& name) {
+        const policy::GpuModel* model = policy.model(name);
+        return model != nullptr && model->memory_mib ? std::optional(model->memory_mib->value)
+                                                     : memory_of_model(name);
+    };
+    QueueGpus gpus;
+    for (const policy::Queue& queue : policy.queues) {
+        bool known = true;
+        std::map<std::string, int> most;
+        for (const policy::Door& door : doors_of(policy, queue)) {
+            known = known && door.pool->has_models();
+            for (const policy::GpuCount& count : door.pool->gpus.value) {
+                most[count.model] = std::max(most[count.model], count.count);
+            }
+        }
+        for (const auto& [model, count] : most) {
+            const bool given = !queue.models || std::count(queue.models->value.begin(),
+                                                           queue.models->value.end(), model) > 0;
+            if (known && given) {
+                gpus[queue.name].push_back({model, count, memory_of(model)});
+            }
+        }
+    }
+    return gpus;
+}
+
 policy::Submission submission_of(const Request& request, const std::string& user)
 {
     policy::Submission job;
@@ -84,6 +113,7 @@ policy::Submission submission_of(const Request& request, const std::string& user
     job.partition = request.queue;
     job.time_limit = static_cast<std::uint32_t>(job_spec(request).walltime.count());
     job.min_nodes = static_cast<std::uint32_t>(request.nodes);
+    ask_for(job, request.cpus, request.memory_mib);
     if (request.gpus.count > 0) {
         job.tres_per_node = request.gpus.model ? fmt::format("gres:gpu:{}:{}", *request.gpus.model,
                                                              request.gpus.count)

@@ -28,6 +28,9 @@ std::map<std::string, Surroundings::Entry> entry_of(const policy::Policy& policy
                                                     const std::string& user,
                                                     const std::optional<std::string>& account);
 
+/// The GPUs of each of its queues. One with a pool that does not say what it has is left out.
+QueueGpus gpus_of(const policy::Policy& policy);
+
 /// A run's request as the policy sees it.
 policy::Submission submission_of(const Request& request, const std::string& user);
 

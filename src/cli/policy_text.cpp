@@ -173,6 +173,13 @@ std::string_view word_of(Verdict::Outcome outcome)
     return k_words.at(static_cast<std::size_t>(outcome));
 }
 
+std::string expected_text(const policy::Case& test)
+{
+    return test.in ? fmt::format("queue {}{}", *test.in,
+                                 test.course ? ", on the nodes of the course" : "")
+                   : fmt::format("refused: {}", test.because);
+}
+
 bool takes(const Rules& rules, const Submission& job)
 {
     return decide(rules, job, {}).outcome == Verdict::Outcome::accept;
@@ -244,6 +251,15 @@ std::vector<std::string> what_would_help(const Rules& rules, const Submission& j
                 fmt::format("-g {}: queue {} takes it", gpus - 1, decide(rules, other, {}).queue));
             break;
         }
+    }
+    other = job;
+    other.min_cpus = other.cpus_per_task = other.pn_min_cpus = std::nullopt;
+    other.min_mem_per_node.reset();
+    if (takes(rules, other)) {
+        helps.push_back(
+            fmt::format("without -c and --mem: queue {} takes it, with the CPUs and the memory of "
+                        "its GPUs",
+                        decide(rules, other, {}).queue));
     }
     other = job;
     other.tres_per_node = fmt::format("gres:gpu:{}", asked.per_node);
@@ -320,9 +336,10 @@ std::string test_text(const Rules& rules, const TestReport& report)
     std::string text;
     for (const policy::CaseResult& result : results) {
         const std::string place = place_of(policy, result.test->line);
-        text += sanitised(result.passed ? fmt::format("ok      {}", result.test->name)
-                                        : fmt::format("FAILED  {}{}: {}", result.test->name, place,
-                                                      result.got)) +
+        text += sanitised(result.passed
+                              ? fmt::format("ok      {}", result.test->name)
+                              : fmt::format("FAILED  {}{}: {}; expected {}", result.test->name,
+                                            place, result.got, expected_text(*result.test))) +
                 "\n";
     }
     for (const std::string& difference : report.lua) {

@@ -12,6 +12,7 @@
 #include "core/gpu_request.h"
 #include "core/nearest.h"
 #include "core/number.h"
+#include "core/size.h"
 #include "core/walltime.h"
 #include "govern/obstacles.h"
 #include "policy/check.h"
@@ -36,7 +37,9 @@ constexpr std::array k_options = {
     Option{0, "policy", "FILE", "the policy; otherwise $GPUQ_POLICY, /etc/gpuq/policy.yaml"},
     Option{0, "slurm", "RELEASE", "check: judge for this Slurm, as 23.11; otherwise the one here"},
     Option{'t', "time", "TIME", "explain: how long"},
-    Option{'g', "gpus", "GPUS", "explain: GPUs per node: 2, k80:2"},
+    Option{'g', "gpus", "GPUS", "explain: GPUs per node: 2, k80:2, 16G+ (that memory)"},
+    Option{'c', "cpus", "N", "explain: CPU cores per node"},
+    Option{0, "mem", "SIZE", "explain: memory per node"},
     Option{'N', "nodes", "N", "explain: how many nodes"},
     Option{'p', "queue", "QUEUE", "explain: this queue"},
     Option{0, "user", "NAME", "explain: as this user; otherwise yourself"},
@@ -118,7 +121,39 @@ Result<int> check(Invocation& invocation)
     return has_errors(findings) ? 1 : 0;
 }
 
-Result<Submission> submission_in(const Options& options)
+/// The queues that a person may be given a job in, or the one that is asked for.
+std::vector<std::string> queues_for(const policy::Policy& policy, const Submission& job)
+{
+    if (job.partition) {
+        return {*job.partition};
+    }
+    const auto account = job.account.empty() ? std::nullopt : std::optional(job.account);
+    const auto entry = entry_of(policy, job.user_name, account);
+    std::vector<std::string> names;
+    for (const policy::Queue& queue : policy.queues) {
+        if (entry.at(queue.name) != Surroundings::Entry::closed) {
+            names.push_back(queue.name);
+        }
+    }
+    return names;
+}
+
+/// The GPUs that -g says; for `16G+` those that `gpuq run` would choose.
+Result<GpuRequest> gpus_in(const Options& options, const policy::Policy& policy,
+                           const Submission& job)
+{
+    TRY_ASSIGN(GpuRequest gpus, parse_gpu_request(options.value("gpus").value_or("1")));
+    if (gpus.min_memory_mib) {
+        TRY_ASSIGN(gpus.model, model_among(gpus, queues_for(policy, job), gpus_of(policy)));
+        if (!gpus.model) {
+            return fail(Error::Kind::usage, "the policy does not say which GPUs its pools have: "
+                                            "name a model, -g MODEL:N");
+        }
+    }
+    return gpus;
+}
+
+Result<Submission> submission_in(const Options& options, const policy::Policy& policy)
 {
     Submission job;
     job.user_name = options.value("user").value_or(user_name());
@@ -133,10 +168,20 @@ Result<Submission> submission_in(const Options& options)
         return fail(Error::Kind::usage, "-N: a number of nodes");
     }
     job.min_nodes = static_cast<std::uint32_t>(*nodes);
-    TRY_ASSIGN(const GpuRequest gpus, parse_gpu_request(options.value("gpus").value_or("1")));
-    if (gpus.min_memory_mib) {
-        return fail(Error::Kind::usage, "explain takes a model or a number of GPUs, no memory");
+    std::optional<int> cpus;
+    if (const auto text = options.value("cpus")) {
+        const auto number = whole_number(*text);
+        if (!number || *number == 0 || *number > 4096) {
+            return fail(Error::Kind::usage, "-c: a number of CPU cores");
+        }
+        cpus = static_cast<int>(*number);
     }
+    std::optional<std::uint64_t> memory;
+    if (const auto text = options.value("mem")) {
+        TRY_ASSIGN(memory, parse_memory_mib(*text));
+    }
+    ask_for(job, cpus, memory);
+    TRY_ASSIGN(const GpuRequest gpus, gpus_in(options, policy, job));
     if (gpus.count > 0) {
         job.tres_per_node = gpus.model ? fmt::format("gres:gpu:{}:{}", *gpus.model, gpus.count)
                                        : fmt::format("gres:gpu:{}", gpus.count);
@@ -201,9 +246,9 @@ Result<int> explain(Invocation& invocation)
                     fmt::format("'{}' is no option; the file: --policy FILE", invocation.words[1]));
     }
     Explanation explanation;
-    TRY_ASSIGN(explanation.job, submission_in(invocation.options));
     TRY_ASSIGN(policy::Policy policy, policy_to_explain(invocation));
     const Rules rules(std::move(policy));
+    TRY_ASSIGN(explanation.job, submission_in(invocation.options, rules.policy()));
     TRY(check_queue(rules, explanation.job));
     explanation.verdict = decide(rules, explanation.job, {});
     if (explanation.verdict.outcome == Verdict::Outcome::refuse) {
@@ -264,7 +309,7 @@ struct Part {
 };
 constexpr std::array k_parts = {
     Part{"check", check, " policy slurm "},
-    Part{"explain", explain, " policy time gpus nodes queue user account "},
+    Part{"explain", explain, " policy time gpus cpus mem nodes queue user account "},
     Part{"test", test, " policy "},
     Part{"plan", policy_plan, " policy trace from-accounting declared checkpointed "},
     Part{"apply", policy_apply, " policy "},

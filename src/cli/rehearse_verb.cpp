@@ -16,6 +16,7 @@
 #include "runs/journal.h"
 #include "runs/look.h"
 #include "runs/progress.h"
+#include "runs/queues.h"
 #include "runs/record.h"
 #include "runs/rehearsal.h"
 
@@ -215,8 +216,10 @@ private:
         }
         std::vector<std::string> names;
         for (const Node& node : *nodes) {
-            if (std::find(node.partitions.begin(), node.partitions.end(), m_run.request.queue) !=
-                node.partitions.end()) {
+            const auto is_ours = [&](const std::string& partition) {
+                return !queue_of(m_run.request.queue, partition).empty();
+            };
+            if (std::any_of(node.partitions.begin(), node.partitions.end(), is_ours)) {
                 names.push_back(node.name);
             }
         }

@@ -152,6 +152,7 @@ private:
         if (std::any_of(queues.partitions.begin(), queues.partitions.end(), ruled)) {
             if (const auto policy = policy_in_force(m_doors)) {
                 here.chains = chains_of(*policy);
+                here.gpus = gpus_of(*policy);
                 here.entry = entry_of(*policy, user_name(), m_options.asked.account);
             }
         }

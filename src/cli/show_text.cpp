@@ -132,15 +132,16 @@ std::string environment_text(const Run& run)
     return fmt::format("{}", fmt::join(parts, "; "));
 }
 
-void add_request(Lines& lines, const Run& run, Time now)
+void add_request(Lines& lines, const RunStatus& status, Time now)
 {
+    const Run& run = *status.run;
     const Request& request = run.request;
     field(lines, "program", shell_command(request.program));
     field(lines, "folder", request.work_dir);
     field(lines, "queue",
           request.walltime.count() > 0
-              ? fmt::format("{}, for {} at most", request.queue, to_text(request.walltime))
-              : request.queue);
+              ? fmt::format("{}, for {} at most", status.queue, to_text(request.walltime))
+              : status.queue);
     field(lines, "GPUs", gpus_text(request));
     field(lines, "per node", share_text(request));
     field(lines, "account", request.account.value_or(""));
@@ -382,7 +383,7 @@ std::vector<std::string> show_lines(const WholeRun& whole, Time now)
     add_chain(lines, status, now);
     add_progress(lines, whole, now);
     if (status.run) {
-        add_request(lines, *status.run, now);
+        add_request(lines, status, now);
     }
     field(lines, "output",
           fmt::format("standard output {}, standard error {}", bytes_text(whole.out_bytes),

@@ -30,7 +30,7 @@ std::string reason_text(const std::string& word)
 
 std::string position_line(const Why& why)
 {
-    const std::string queue = why.run.run ? " in queue " + why.run.run->request.queue : "";
+    const std::string queue = why.run.queue.empty() ? "" : " in queue " + why.run.queue;
     if (!why.ahead) {
         return fmt::format("position: {}{}",
                            is_in_line(why.run.reason) ? "not known" : "not in line yet", queue);

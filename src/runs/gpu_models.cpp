@@ -2,6 +2,7 @@
 #include "runs/gpu_models.h"
 
 #include "core/number.h"
+#include "core/size.h"
 
 #include <fmt/format.h>
 
@@ -62,8 +63,38 @@ std::optional<std::uint64_t> size_in_name(const std::string& name)
     return std::nullopt;
 }
 
-/// Models of a queue and how many of each its best node has.
-std::map<std::string, int> models_of(const Partition& queue, const std::vector<Node>& nodes)
+std::string text_of(const std::vector<OfferedGpus>& offered)
+{
+    std::vector<std::string> words;
+    for (const OfferedGpus& gpus : offered) {
+        words.push_back(
+            fmt::format("{} ({})", gpus.model.empty() ? "no model named" : gpus.model,
+                        gpus.memory_mib ? memory_text(*gpus.memory_mib) : "memory not known"));
+    }
+    return words.empty() ? "no GPU" : fmt::format("{}", fmt::join(words, ", "));
+}
+
+} // namespace
+
+std::optional<std::uint64_t> memory_of_model(std::string_view model)
+{
+    constexpr std::uint64_t k_gib = 1024; // MiB
+    const std::string name = lower(model);
+    if (const auto gib = size_in_name(name)) {
+        return *gib * k_gib;
+    }
+    for (const Model& known : k_models) {
+        const std::size_t at = name.find(known.part);
+        const bool begins = at != std::string::npos && (at == 0 || !is_digit(name[at - 1]));
+        if (begins &&
+            (at + known.part.size() == name.size() || !is_digit(name[at + known.part.size()]))) {
+            return known.gib * k_gib;
+        }
+    }
+    return std::nullopt;
+}
+
+std::vector<OfferedGpus> offered_gpus(const Partition& queue, const std::vector<Node>& nodes)
 {
     std::map<std::string, int> models;
     for (const Node& node : nodes) {
@@ -74,57 +105,50 @@ std::map<std::string, int> models_of(const Partition& queue, const std::vector<N
             models[gpus.model] = std::max(models[gpus.model], gpus.total);
         }
     }
-    return models;
+    std::vector<OfferedGpus> offered;
+    for (const auto& [model, most] : models) {
+        offered.push_back({model, most, memory_of_model(model)});
+    }
+    return offered;
 }
 
-std::string text_of(const std::map<std::string, int>& models)
+Result<std::string> model_with_memory(const GpuRequest& request, const std::string& queue,
+                                      const std::vector<OfferedGpus>& offered)
 {
-    std::vector<std::string> words;
-    for (const auto& [model, count] : models) {
-        const auto gib = memory_of_model(model);
-        words.push_back(fmt::format("{} ({})", model.empty() ? "no model named" : model,
-                                    gib ? fmt::format("{} GB", *gib) : "memory not known"));
-    }
-    return words.empty() ? "no GPU" : fmt::format("{}", fmt::join(words, ", "));
-}
-
-} // namespace
-
-std::optional<std::uint64_t> memory_of_model(std::string_view model)
-{
-    const std::string name = lower(model);
-    if (const auto gib = size_in_name(name)) {
-        return gib;
-    }
-    for (const Model& known : k_models) {
-        const std::size_t at = name.find(known.part);
-        const bool begins = at != std::string::npos && (at == 0 || !is_digit(name[at - 1]));
-        if (begins &&
-            (at + known.part.size() == name.size() || !is_digit(name[at + known.part.size()]))) {
-            return known.gib;
+    const OfferedGpus* best = nullptr;
+    for (const OfferedGpus& gpus : offered) {
+        const bool enough = gpus.memory_mib && *gpus.memory_mib >= *request.min_memory_mib &&
+                            gpus.most >= request.count;
+        if (enough && (best == nullptr || *gpus.memory_mib < *best->memory_mib)) {
+            best = &gpus;
         }
     }
-    return std::nullopt;
-}
-
-Result<std::string> model_with_memory(const GpuRequest& request, const Partition& queue,
-                                      const std::vector<Node>& nodes)
-{
-    const std::map<std::string, int> models = models_of(queue, nodes);
-    std::optional<std::string> best;
-    for (const auto& [model, count] : models) {
-        const auto gib = memory_of_model(model);
-        const bool enough = gib && *gib * 1024 >= *request.min_memory_mib && count >= request.count;
-        if (enough && (!best || *gib < *memory_of_model(*best))) {
-            best = model;
-        }
-    }
-    if (!best) {
+    if (best == nullptr) {
         return fail(Error::Kind::denied,
                     fmt::format("-g {}: queue {} has {}; name a model: -g MODEL:{}",
-                                to_text(request), queue.name, text_of(models), request.count));
+                                to_text(request), queue, text_of(offered), request.count));
     }
-    return *best;
+    return best->model;
+}
+
+Result<std::optional<std::string>> model_among(const GpuRequest& request,
+                                               const std::vector<std::string>& queues,
+                                               const QueueGpus& gpus)
+{
+    std::optional<Error> why_not;
+    for (const std::string& queue : queues) {
+        if (const auto found = gpus.find(queue); found != gpus.end()) {
+            auto model = model_with_memory(request, queue, found->second);
+            if (model) {
+                return std::optional(*std::move(model));
+            }
+            why_not = model.error();
+        }
+    }
+    if (why_not) {
+        return fail(why_not->kind, why_not->text);
+    }
+    return std::optional<std::string>();
 }
 
 } // namespace gpuq

@@ -17,7 +17,7 @@ namespace gpuq {
 /// `"v": 1`, `"at"`, `"event"` and the fields that are set.
 struct Event {
     enum class Kind {
-        supervisor_started, ///< job, host, pid
+        supervisor_started, ///< job, host, pid; detail: the partition
         program_started,    ///< pid
         warned,             ///< detail: "15 minutes left"
         signalled,          ///< the supervisor got a signal: detail is its name

@@ -291,6 +291,15 @@ std::string summary_of(const AskedFor& asked, const Request& request, const JobS
                        spec.partition, links_text(request), tail);
 }
 
+/// The model for `-g 16G+`.
+Result<std::string> model_for(const GpuRequest& gpus, const std::vector<std::string>& queues,
+                              const Partition& first, const Surroundings& surroundings)
+{
+    TRY_ASSIGN(auto model, model_among(gpus, queues, surroundings.gpus));
+    return model ? Result<std::string>(*std::move(model))
+                 : model_with_memory(gpus, first.name, offered_gpus(first, surroundings.nodes));
+}
+
 } // namespace
 
 bool needs_nodes(const AskedFor& asked)
@@ -329,7 +338,8 @@ Result<Plan> plan(const AskedFor& asked, const Partitions& partitions,
     request.program = program;
     request.name = asked.name ? *asked.name : default_name(asked.program.front());
     request.work_dir = surroundings.work_dir;
-    request.queue = queue_text(asked, partitions, *queue, surroundings);
+    const std::vector<std::string> queues = queue_names(asked, partitions, *queue, surroundings);
+    request.queue = fmt::format("{}", fmt::join(queues, ","));
     request.gpus = asked.gpus.value_or(GpuRequest{});
     request.nodes = asked.nodes.value_or(1);
     request.cpus = asked.cpus;
@@ -348,7 +358,7 @@ Result<Plan> plan(const AskedFor& asked, const Partitions& partitions,
 
     std::optional<std::string> model = request.gpus.model;
     if (request.gpus.min_memory_mib) {
-        TRY_ASSIGN(model, model_with_memory(request.gpus, *queue, surroundings.nodes));
+        TRY_ASSIGN(model, model_for(request.gpus, queues, *queue, surroundings));
     }
     if (request.chain) { // later links get the same, without another look at the nodes
         request.gpus.model = model;

@@ -5,6 +5,7 @@
 #include "core/run.h"
 #include "ports/cluster.h"
 #include "runs/asked_for.h"
+#include "runs/gpu_models.h"
 
 #include <functional>
 #include <map>
@@ -42,6 +43,8 @@ struct Surroundings {
     /// And whether it takes this person's runs; `unknown`: some accounts', and nobody has said
     /// which account it is. One that is not here is open.
     std::map<std::string, Entry> entry;
+    /// And the GPUs that it says it has; of one that is not here, `nodes` tell.
+    QueueGpus gpus;
 };
 
 /// A run before it has a key: everything decided.

@@ -253,11 +253,11 @@ Result<const Partition*> choose_queue(const AskedFor& asked, const Partitions& p
     return queue_named(partitions, (*chosen)->name);
 }
 
-std::string queue_text(const AskedFor& asked, const Partitions& partitions, const Partition& queue,
-                       const Surroundings& surroundings)
+std::vector<std::string> queue_names(const AskedFor& asked, const Partitions& partitions,
+                                     const Partition& queue, const Surroundings& surroundings)
 {
     if (asked.queue || !queue.ruled) {
-        return queue.name;
+        return {queue.name};
     }
     std::vector<const Partition*> fitting;
     for (const Partition& other : partitions) {
@@ -272,7 +272,7 @@ std::string queue_text(const AskedFor& asked, const Partitions& partitions, cons
     for (const Partition* other : fitting) {
         names.push_back(other->name);
     }
-    return fmt::format("{}", fmt::join(names, ","));
+    return names;
 }
 
 Result<void> check_walltime(const Partitions& partitions, const std::string& name, minutes walltime)

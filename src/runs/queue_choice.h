@@ -32,9 +32,10 @@ Result<const Partition*> choose_queue(const AskedFor& asked,
                                       const std::vector<Partition>& partitions, bool chainable,
                                       const Surroundings& surroundings);
 
-/// What is asked of Slurm as a queue. Of a policy's queues, all that would hold the run, the
+/// The queues that are asked of Slurm. Of a policy's queues, all that would hold the run, the
 /// smallest first: who may use which is the policy's to say, and the first that takes it gets it.
-std::string queue_text(const AskedFor& asked, const std::vector<Partition>& partitions,
-                       const Partition& queue, const Surroundings& surroundings);
+std::vector<std::string> queue_names(const AskedFor& asked,
+                                     const std::vector<Partition>& partitions,
+                                     const Partition& queue, const Surroundings& surroundings);
 
 } // namespace gpuq

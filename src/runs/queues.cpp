@@ -87,6 +87,16 @@ bool names_queue(const std::string& queues, const std::string& queue)
     return ("," + queues + ",").find("," + queue + ",") != std::string::npos;
 }
 
+std::string queue_of(const std::string& queues, const std::string& partition)
+{
+    std::string name = partition;
+    while (!name.empty() && !names_queue(queues, name)) {
+        const std::size_t end = name.rfind('-');
+        name.erase(end == std::string::npos ? 0 : end);
+    }
+    return name;
+}
+
 Result<Queues> find_queues(Store& store, Cluster& cluster, Clock& clock)
 {
     TRY_ASSIGN(const std::string name, cluster.name());

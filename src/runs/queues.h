@@ -20,6 +20,10 @@ struct Queues {
 /// Whether a request's queues, comma-separated, name this one: under a policy it may be in several.
 bool names_queue(const std::string& queues, const std::string& queue);
 
+/// Which of them a partition is: the one of its name, or the policy's queue whose inner partition
+/// it is, as `calibration` of `calibration-visu`. Empty: none of them.
+std::string queue_of(const std::string& queues, const std::string& partition);
+
 /// How long an answer about queues is used again. Operators change queues rarely, people start runs
 /// in bursts; who is refused on the strength of a kept answer asks anew.
 constexpr std::chrono::seconds k_queues_are_fresh{60};

@@ -2,6 +2,7 @@
 #include "runs/status.h"
 
 #include "core/sanitise.h"
+#include "runs/queues.h"
 
 #include <fmt/format.h>
 
@@ -116,10 +117,21 @@ Ending failed(const Evidence& seen, std::optional<int> exit_status, Time at)
     return {status, Cause::finished, "as Slurm tells it; its supervisor could not write", at};
 }
 
+/// Keeps what is known when Slurm's word is of no queue of the run's: an operator has moved it.
+void set_queue(RunStatus& status, const std::string& partition)
+{
+    if (const std::string queue = queue_of(status.queue, partition); !queue.empty()) {
+        status.queue = queue;
+    } else if (!partition.empty() && partition.find(',') == std::string::npos) {
+        status.queue = partition;
+    }
+}
+
 RunStatus blank(const Evidence& seen)
 {
     RunStatus status{seen.key};
     status.run = seen.run;
+    status.queue = seen.run ? seen.run->request.queue : "";
     if (const auto* job = std::get_if<Job>(&seen.slurm);
         status.run && !status.run->request.chain && job != nullptr && job->walltime) {
         status.run->request.walltime = *job->walltime; // somebody may have changed it
@@ -136,6 +148,7 @@ RunStatus blank(const Evidence& seen)
     if (const Event* event = last_event(seen, Event::Kind::supervisor_started)) {
         status.started_at = event->at;
         status.host = event->host.value_or("");
+        set_queue(status, event->detail.value_or(""));
     }
     if (status.run && status.run->request.chain) {
         if (status.started_at) {
@@ -244,6 +257,7 @@ RunStatus waiting(const Evidence& seen, const Job& job)
 RunStatus running_by_slurm(const Evidence& seen, const Job& job)
 {
     RunStatus status = running(seen);
+    set_queue(status, job.partition);
     status.started_at = status.started_at ? status.started_at : job.started_at;
     status.ends_at = job.ends_at ? job.ends_at : status.ends_at;
     status.suspended = job.state == JobState::suspended;

@@ -75,6 +75,7 @@ struct RunStatus {
     std::optional<Time> ends_at; ///< of a running run: its limit
     bool suspended = false;      ///< it runs, but an operator has stopped it for a while
     std::string host;            ///< the first node, when known
+    std::string queue;           ///< the one it is in, else, comma-separated, those it may go to
     std::optional<StopRequest> stop;
     std::string why_unknown;        ///< for people
     std::optional<JobId> next_job;  ///< of a chain: waits for the end of this link

@@ -5,6 +5,7 @@
 #include "core/size.h"
 #include "core/walltime.h"
 #include "runs/free_gpus.h"
+#include "runs/queues.h"
 
 #include <fmt/format.h>
 
@@ -17,9 +18,11 @@ namespace {
 
 using Kind = PendingReason::Kind;
 
-bool contains(const std::vector<std::string>& names, const std::string& name)
+bool has_one_of(const std::vector<std::string>& partitions, const std::string& queues)
 {
-    return std::find(names.begin(), names.end(), name) != names.end();
+    return std::any_of(partitions.begin(), partitions.end(), [&](const std::string& partition) {
+        return !queue_of(queues, partition).empty();
+    });
 }
 
 bool is_wanted_model(const Request& request, const GpuPool& pool)
@@ -37,10 +40,12 @@ std::string model_or_gpu(const GpuPool& pool)
     return pool.model.empty() ? "GPU" : pool.model;
 }
 
+/// The first of them, where a policy has several for a run: the one with the lowest limit.
 const Partition* queue_named(const Inventory& inventory, const std::string& name)
 {
-    const auto found = std::find_if(inventory.partitions.begin(), inventory.partitions.end(),
-                                    [&](const Partition& one) { return one.name == name; });
+    const auto found =
+        std::find_if(inventory.partitions.begin(), inventory.partitions.end(),
+                     [&](const Partition& one) { return names_queue(name, one.name); });
     return found == inventory.partitions.end() ? nullptr : &*found;
 }
 
@@ -71,7 +76,7 @@ public:
             return list;
         }
         for (const GpuPool& pool : m_pools) {
-            if (contains(pool.queues, m_request.queue)) {
+            if (has_one_of(pool.queues, m_request.queue)) {
                 add(list, other_model(pool));
                 add(list, fewer(pool));
             } else {
@@ -183,7 +188,7 @@ std::string most_of_a_node(const std::vector<Node>& nodes, const std::string& qu
     int cpus = 0;
     std::uint64_t memory = 0;
     for (const Node& node : nodes) {
-        if (!contains(node.partitions, queue)) {
+        if (!has_one_of(node.partitions, queue)) {
             continue;
         }
         cpus = std::max(cpus, node.cpus);

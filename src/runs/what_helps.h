@@ -23,8 +23,9 @@ struct Advice {
 std::vector<Advice> what_helps(const Request& request, JobId job, std::string_view reason,
                                const Inventory& inventory);
 
-/// What the nodes of a queue have at most, each by itself, for somebody who asked for too much:
-/// `a node of queue short has 4 k80, 8 cores and 11 GB at most`. Empty when it has no nodes. Pure.
+/// What the nodes of a queue, or of several, comma-separated, have at most, each by itself, for
+/// somebody who asked for too much: `a node of queue short has 4 k80, 8 cores and 11 GB at most`.
+/// Empty when it has no nodes. Pure.
 std::string most_of_a_node(const std::vector<Node>& nodes, const std::string& queue);
 
 } // namespace gpuq

@@ -63,6 +63,7 @@ Result<CommandLine> parse_command_line(const std::vector<std::string>& words,
         options.job = JobId{*job};
     }
     options.node = variables("SLURMD_NODENAME").value_or(host);
+    options.partition = variables("SLURM_JOB_PARTITION").value_or("");
     options.socket = layout::socket(uid, options.key, options.link);
     if (const auto end = number_in<std::int64_t>(variables("SLURM_JOB_END_TIME"))) {
         options.ends_at = Time{std::chrono::seconds{*end}};

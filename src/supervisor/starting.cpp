@@ -104,6 +104,9 @@ void Supervisor::start()
     Event started = event(Event::Kind::supervisor_started);
     started.pid = ::getpid();
     started.host = m_options.node;
+    if (!m_options.partition.empty()) {
+        started.detail = m_options.partition;
+    }
     if (m_options.job) {
         started.job = m_options.job->value;
     }

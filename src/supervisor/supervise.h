@@ -61,6 +61,7 @@ struct Options {
     bool first = false;
     std::optional<JobId> job;
     std::string node;            ///< this node's name
+    std::string partition;       ///< the job's; empty: not known
     std::string socket;          ///< layout::socket
     std::optional<Time> ends_at; ///< when Slurm said so at the start
     Patience patience;

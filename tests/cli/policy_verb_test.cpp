@@ -151,7 +151,8 @@ TEST_F(PolicyVerb, TriesTheFilesOwnTests)
     write(k_policy + "  - {name: no, job: {gpus: 1, time: 1h}, expect: {queue: long}}\n");
     const Use failed = policy({"test", "p.yaml"});
     EXPECT_EQ(failed.status, 1);
-    EXPECT_THAT(failed.out, HasSubstr("FAILED  no (p.yaml:12): queue short\n"));
+    EXPECT_THAT(failed.out,
+                HasSubstr("FAILED  no (p.yaml:12): queue short; expected queue long\n"));
     write(k_policy.substr(0, k_policy.find("  - {job: {account: lab")));
     const Use gap = policy({"test", "p.yaml"});
     EXPECT_EQ(gap.status, 1);

@@ -16,16 +16,16 @@ const std::vector<Node> k_nodes = {
 
 TEST(GpuModels, KnowsMemoryFromTheName)
 {
-    EXPECT_EQ(memory_of_model("k80"), 12u);
-    EXPECT_EQ(memory_of_model("Tesla-K80"), 12u);
-    EXPECT_EQ(memory_of_model("nvidia_a100-80gb"), 80u);
-    EXPECT_EQ(memory_of_model("a100-sxm4-40gb"), 40u);
-    EXPECT_EQ(memory_of_model("v100_32g"), 32u);
-    EXPECT_EQ(memory_of_model("a10g"), 24u);
-    EXPECT_EQ(memory_of_model("a10"), 24u);
-    EXPECT_EQ(memory_of_model("a100"), 40u);
-    EXPECT_EQ(memory_of_model("h200"), 141u);
-    EXPECT_EQ(memory_of_model("l40s"), 48u);
+    EXPECT_EQ(memory_of_model("k80"), 12U * 1024);
+    EXPECT_EQ(memory_of_model("Tesla-K80"), 12U * 1024);
+    EXPECT_EQ(memory_of_model("nvidia_a100-80gb"), 80U * 1024);
+    EXPECT_EQ(memory_of_model("a100-sxm4-40gb"), 40U * 1024);
+    EXPECT_EQ(memory_of_model("v100_32g"), 32U * 1024);
+    EXPECT_EQ(memory_of_model("a10g"), 24U * 1024);
+    EXPECT_EQ(memory_of_model("a10"), 24U * 1024);
+    EXPECT_EQ(memory_of_model("a100"), 40U * 1024);
+    EXPECT_EQ(memory_of_model("h200"), 141U * 1024);
+    EXPECT_EQ(memory_of_model("l40s"), 48U * 1024);
     EXPECT_EQ(memory_of_model("strange"), std::nullopt);
     EXPECT_EQ(memory_of_model(""), std::nullopt);
     EXPECT_EQ(memory_of_model("k8000"), std::nullopt);
@@ -34,7 +34,8 @@ TEST(GpuModels, KnowsMemoryFromTheName)
 TEST(GpuModels, TakesTheSmallestThatIsEnough)
 {
     const auto chosen = [](int count, std::uint64_t gib) {
-        return model_with_memory({.count = count, .min_memory_mib = gib * 1024}, k_queue, k_nodes);
+        return model_with_memory({.count = count, .min_memory_mib = gib * 1024}, "gpu",
+                                 offered_gpus(k_queue, k_nodes));
     };
     EXPECT_EQ(*chosen(1, 10), "k80");
     EXPECT_EQ(*chosen(1, 16), "a100-40g");
@@ -42,7 +43,7 @@ TEST(GpuModels, TakesTheSmallestThatIsEnough)
     EXPECT_EQ(*chosen(8, 12), "a100-40g"); // k80 nodes have four
     EXPECT_EQ(chosen(1, 100).error(),
               fail(Error::Kind::denied,
-                   "-g 100G+:1: queue gpu has a100-40g (40 GB), a100-80g (80 GB), k80 (12 GB), "
+                   "-g 100G+:1: queue gpu has a100-40g (40 GiB), a100-80g (80 GiB), k80 (12 GiB), "
                    "strange (memory not known); name a model: -g MODEL:1"));
 }
 

@@ -15,6 +15,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
+TEST(QueueOf, IsThePolicysQueueOfAnInnerPartition)
+{
+    EXPECT_EQ(queue_of("calibration,long", "long"), "long");
+    EXPECT_EQ(queue_of("calibration,long", "calibration-visu-more"), "calibration");
+    EXPECT_EQ(queue_of("long,long-visu", "long-visu-more"), "long-visu");
+    EXPECT_EQ(queue_of("calibration,long", "calibrations"), "");
+    EXPECT_EQ(queue_of("calibration", ""), "");
+}
+
 struct Site {
     Site()
     {

@@ -294,6 +294,25 @@ TEST(Status, TellsSinceWhenWhereAndUntilWhenARunRuns)
     EXPECT_EQ(by_slurm.host, "node2");
 }
 
+TEST(Status, TellsWhichOfAPolicysQueuesARunIsIn)
+{
+    const auto queue = [](Evidence seen) {
+        seen.run->request.queue = "calibration,long";
+        return conclude(seen, k_now).queue;
+    };
+    Job running = job(JobState::running);
+    running.partition = "long-visu";
+    Job waiting = job(JobState::pending);
+    waiting.partition = "calibration,long,long-visu";
+    Evidence by_itself = supervised(k_now);
+    by_itself.journal.front().detail = "calibration-lab";
+    EXPECT_EQ(queue(with(submitted(), running)), "long");
+    EXPECT_EQ(queue(with(submitted(), waiting)), "calibration,long");
+    EXPECT_EQ(queue(by_itself), "calibration");
+    running.partition = "maintenance"; // an operator has moved it
+    EXPECT_EQ(queue(with(submitted(), running)), "maintenance");
+}
+
 TEST(Status, TellsASuspendedRun)
 {
     EXPECT_TRUE(conclude(with(submitted(), job(JobState::suspended)), k_now).suspended);
