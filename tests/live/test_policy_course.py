@@ -101,5 +101,6 @@ def test_a_course_that_is_on_holds_after_a_restart(ruled, people, noon):
         os.chown(home, people["ben"].pw_uid, people["ben"].pw_gid)
         ben = Person(ruled, home, people["ben"])
         done = ben.gpuq("run", "-Q", "--", "sh", "-c", "echo $SLURM_JOB_ID")
+    until(ruled, done.stdout.strip(), "COMPLETED")  # Slurm completes it after its run has ended
     assert place(ruled, done.stdout.strip()) == ("COMPLETED", "noon", "c2"), done.stderr
     assert state(ruled, waiting) == "PENDING"

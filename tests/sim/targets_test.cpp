@@ -84,7 +84,8 @@ TEST(Targets, RefusalsAreRunsOfTheTrace)
     const auto refused = refusals(one.scenario, one.course);
     ASSERT_EQ(refused.size(), 1U);
     EXPECT_EQ(refused.begin()->first, 1U);
-    EXPECT_THAT(refused.begin()->second, testing::HasSubstr("queue short gives a job at most 4 GPUs"));
+    EXPECT_THAT(refused.begin()->second,
+                testing::HasSubstr("queue short gives a job at most 4 GPUs"));
 }
 
 } // namespace
