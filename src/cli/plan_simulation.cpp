@@ -3,6 +3,7 @@
 
 #include "cli/policy_in_force.h"
 #include "cli/policy_simulate.h"
+#include "core/number.h"
 #include "core/sanitise.h"
 #include "policy/read.h"
 #include "report/words.h"
@@ -95,8 +96,7 @@ std::string consequences_text(const PlanSimulation& simulation)
     const auto& refused = simulation.newly_refused;
     if (!refused.empty()) {
         text += fmt::format("{} would be refused that {} taken now:\n",
-                            refused.size() == 1 ? "1 run" : fmt::format("{} runs", refused.size()),
-                            refused.size() == 1 ? "is" : "are");
+                            counted(refused.size(), "run"), refused.size() == 1 ? "is" : "are");
     }
     for (std::size_t i = 0; i < std::min(refused.size(), k_most_named); ++i) {
         text += text_of(refused[i]);

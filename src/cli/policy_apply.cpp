@@ -5,6 +5,7 @@
 #include "cli/policy_simulate.h"
 #include "cli/say.h"
 #include "cli/table_output.h"
+#include "core/number.h"
 #include "core/sanitise.h"
 
 #include <fmt/format.h>
@@ -158,7 +159,7 @@ Result<int> print(const Invocation& invocation, const govern::Applied& applied)
     } else if (!invocation.globals.quiet) {
         say(applied.changes.empty()
                 ? std::string("nothing to do: the policy is in force")
-                : fmt::format("the policy is in force: {} changes", applied.changes.size()));
+                : "the policy is in force: " + counted(applied.changes.size(), "change"));
         for (const std::string& name : applied.leaving) {
             say(fmt::format("partition {} still has jobs and takes no more: apply again when they "
                             "have ended",
@@ -188,7 +189,7 @@ std::string plan_text(const Plan& plan)
         text += fmt::format("before it can be applied: {}\n", sanitised(obstacle));
     }
     return is_empty(plan) ? "nothing to do\n"
-                          : text + fmt::format("{} changes\n", plan.changes.size());
+                          : text + counted(plan.changes.size(), "change") + "\n";
 }
 
 Json::Members plan_document(const Plan& plan, const PlanSimulation* simulation)

@@ -6,6 +6,7 @@
 #include "cli/say.h"
 #include "cli/simulation_page.h"
 #include "cli/table_output.h"
+#include "core/number.h"
 #include "core/sanitise.h"
 #include "report/words.h"
 
@@ -184,8 +185,8 @@ std::string refused_text(const Simulated& one)
 {
     std::string text;
     for (const auto& [why, count] : refused_by(one)) {
-        text += fmt::format("{}: {} refused: {}\n", sanitised(one.name),
-                            count == 1 ? "1 run" : fmt::format("{} runs", count), sanitised(why));
+        text += fmt::format("{}: {} refused: {}\n", sanitised(one.name), counted(count, "run"),
+                            sanitised(why));
     }
     return text;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/policy_text.h"
 
+#include "core/number.h"
 #include "core/sanitise.h"
 #include "core/walltime.h"
 
@@ -72,12 +73,17 @@ std::vector<LimitText> limits_of(const policy::Queue& queue)
     std::vector<LimitText> limits;
     limits.push_back({"a job", "at most " + to_text(queue.max_time.value), queue.max_time.line});
     if (queue.limits.job.gpus) {
-        limits.push_back({"a job", fmt::format("at most {} GPUs", queue.limits.job.gpus->value),
-                          queue.limits.job.gpus->line});
+        limits.push_back(
+            {"a job",
+             "at most " + counted(static_cast<std::uint64_t>(queue.limits.job.gpus->value), "GPU"),
+             queue.limits.job.gpus->line});
     }
     if (queue.limits.job.nodes) {
-        limits.push_back({"a job", fmt::format("at most {} nodes", queue.limits.job.nodes->value),
-                          queue.limits.job.nodes->line});
+        limits.push_back(
+            {"a job",
+             "at most " +
+                 counted(static_cast<std::uint64_t>(queue.limits.job.nodes->value), "node"),
+             queue.limits.job.nodes->line});
     }
     add_share(limits, "a user", queue.limits.user);
     add_share(limits, "an account", queue.limits.account);

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace gpuq {
@@ -19,6 +20,12 @@ inline std::optional<std::uint64_t> whole_number(std::string_view text)
         return std::nullopt;
     }
     return value;
+}
+
+/// `1 GPU`, `2 GPUs`: for words that have an s in the plural.
+inline std::string counted(std::uint64_t number, std::string_view thing)
+{
+    return std::to_string(number) + " " + std::string(thing) + (number == 1 ? "" : "s");
 }
 
 } // namespace gpuq

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "policy/sentences.h"
 
+#include "core/number.h"
 #include "core/size.h"
 #include "core/walltime.h"
 #include "policy/doors.h"
@@ -76,10 +77,12 @@ Sentences sentences_of(const Policy& policy, const Queue& queue)
                            at(queue.max_time.line));
     if (const Maybe<int> most = queue.limits.most_gpus_of_a_job()) {
         say.gpus =
-            fmt::format("{} gives a job at most {} GPUs{}", name, most->value, at(most->line));
+            fmt::format("{} gives a job at most {}{}", name,
+                        counted(static_cast<std::uint64_t>(most->value), "GPU"), at(most->line));
     }
     if (job.nodes) {
-        say.nodes = fmt::format("{} gives a job at most {} nodes{}", name, job.nodes->value,
+        say.nodes = fmt::format("{} gives a job at most {}{}", name,
+                                counted(static_cast<std::uint64_t>(job.nodes->value), "node"),
                                 at(job.nodes->line));
     }
     say.gpuless = fmt::format("{} is for jobs with GPUs{}", name, at(queue.line));

@@ -104,20 +104,6 @@ bool is_of_the_way(int code)
     return (code >= 0 && code < 2000) || (code >= 5000 && code < 7000);
 }
 
-/// The words of the lua that a policy makes, without its name; nothing when they are another's.
-std::optional<std::string> words_of_policy(const std::string& words)
-{
-    constexpr std::string_view k_mark = "gpuq: ";
-    if (!words.starts_with(k_mark)) {
-        return std::nullopt;
-    }
-    std::string text = words.substr(k_mark.size());
-    for (std::size_t at = text.find(k_mark); at != std::string::npos; at = text.find(k_mark, at)) {
-        text.erase(at, k_mark.size());
-    }
-    return text;
-}
-
 } // namespace
 
 Words::Words()
@@ -186,6 +172,20 @@ bool says_ended(int code)
 bool never_sent(int code)
 {
     return code == SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR;
+}
+
+std::optional<std::string> words_of_policy(const std::string& words)
+{
+    constexpr std::string_view k_mark = "gpuq: ";
+    constexpr std::string_view k_of_sbatch = "; Batch job submission failed: ";
+    if (!words.starts_with(k_mark)) {
+        return std::nullopt;
+    }
+    std::string text = words.substr(k_mark.size(), words.rfind(k_of_sbatch) - k_mark.size());
+    for (std::size_t at = text.find(k_mark); at != std::string::npos; at = text.find(k_mark, at)) {
+        text.erase(at, k_mark.size());
+    }
+    return text;
 }
 
 Error error_of(int code, Question question, std::string_view what, const std::string& words)

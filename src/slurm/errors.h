@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -49,6 +50,10 @@ bool says_ended(int code);
 
 /// True when `code` proves that the request never left this machine.
 bool never_sent(int code);
+
+/// The words of the lua that a policy makes, without its name and without what sbatch adds;
+/// nothing when they are another's.
+std::optional<std::string> words_of_policy(const std::string& words);
 
 /// An error for people: `what`, then Slurm's own words (or the code's text when it had none).
 Error error_of(int code, Question question, std::string_view what, const std::string& words);

@@ -145,7 +145,8 @@ Result<JobId> job_in_answer(std::string_view printed, int wait_status)
     if (!failed || says_unreachable(words)) {
         return fail(Error::Kind::unreachable, fmt::format("sbatch gave no answer: {}", words));
     }
-    return fail(Error::Kind::denied, fmt::format("sbatch did not take the job: {}", words));
+    return fail(Error::Kind::denied, fmt::format("sbatch did not take the job: {}",
+                                                 words_of_policy(words).value_or(words)));
 }
 
 Result<JobId> submit_by_sbatch(const JobSpec& spec, const std::string& script,

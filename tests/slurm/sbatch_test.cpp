@@ -32,6 +32,16 @@ TEST(SbatchAnswer, IsARefusalInItsWords)
     EXPECT_THAT(refused.error().text, HasSubstr("Invalid qos specification"));
 }
 
+TEST(SbatchAnswer, IsThePolicysOwnWordsAlone)
+{
+    const auto refused = job_in_answer(
+        "sbatch: error: gpuq: no queue takes this job\nsbatch: error: gpuq: too long\n"
+        "sbatch: error: Batch job submission failed: Job violates accounting/QOS policy\n",
+        k_exit_1);
+    EXPECT_EQ(refused.error().text,
+              "sbatch did not take the job: no queue takes this job; too long");
+}
+
 TEST(SbatchAnswer, IsUnknownWhenItWasLost)
 {
     for (const auto& [printed, status] : std::vector<std::pair<const char*, int>>{
