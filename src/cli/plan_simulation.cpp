@@ -2,7 +2,7 @@
 #include "cli/plan_simulation.h"
 
 #include "cli/policy_in_force.h"
-#include "cli/policy_simulate.h"
+#include "cli/simulation_text.h"
 #include "core/number.h"
 #include "core/sanitise.h"
 #include "policy/read.h"

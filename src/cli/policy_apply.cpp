@@ -2,8 +2,8 @@
 #include "cli/policy_apply.h"
 
 #include "cli/policy_file.h"
-#include "cli/policy_simulate.h"
 #include "cli/say.h"
+#include "cli/simulation_text.h"
 #include "cli/table_output.h"
 #include "core/number.h"
 #include "core/sanitise.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/simulation_page.h"
 
-#include "cli/policy_simulate.h"
+#include "cli/simulation_text.h"
 #include "report/chart.h"
 #include "report/html.h"
 #include "report/words.h"
@@ -306,7 +306,15 @@ std::string simulation_page(const std::vector<Simulated>& all, const Workload& w
     body +=
         figure(use_chart(all, workload.span()), all, caption_over_time("GPUs with a run", part));
     body += "<h2>All figures</h2>\n" +
-            report::html_table(simulation_table(all), "As gpuq policy simulate prints them.");
+            report::html_table(simulation_table(all), "As gpuq policy simulate prints them.") +
+            "<h2>By partition</h2>\n" +
+            report::html_table(partitions_table(all), "Where the runs started under " +
+                                                          all.back().name +
+                                                          ", and how long they waited for it.");
+    if (const report::Table users = users_table(all); !users.rows.empty()) {
+        body += "<h2>Who waits longest</h2>\n" +
+                report::html_table(users, "Users, by what 95 % of their runs wait at most.");
+    }
     return report::html_page(fmt::format("{} against {}", all[1].name, all[0].name),
                              body + foot(workload));
 }

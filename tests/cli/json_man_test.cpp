@@ -2,10 +2,10 @@
 #include "cli/free_table.h"
 #include "cli/grants_text.h"
 #include "cli/policy_apply.h"
-#include "cli/policy_simulate.h"
 #include "cli/policy_text.h"
 #include "cli/run_table.h"
 #include "cli/show_text.h"
+#include "cli/simulation_text.h"
 #include "cli/usage_text.h"
 #include "cli/why_text.h"
 
@@ -131,6 +131,8 @@ TEST(JsonMan, TellsWhatPolicyHas)
     Simulated simulated;
     simulated.refused.emplace(0, "why");
     simulated.broken.emplace_back();
+    simulated.measures.partitions.emplace_back();
+    simulated.measures.users.emplace_back();
     EXPECT_EQ(told_of("gpuq policy simulate"), members_of(simulation_document({simulated}, "t")));
     TestReport report;
     const policy::Case test;

@@ -77,6 +77,23 @@ TEST_F(PolicySimulate, SaysWhichRuleRefusesAndWhichPromiseBreaks)
                 HasSubstr("\"why\": \"queue q gives a job at most 4 GPUs (p.yaml:5)\""));
 }
 
+TEST_F(PolicySimulate, TellsWhoWaitsLongestAndInWhichPartition)
+{
+    m_doors.files["p.yaml"].text = "version: 1\npools: {all: {nodes: n1, gpus: 4}}\nqueues:\n"
+                                   "  q: {time: 2h, pools: all}\n";
+    std::ofstream(m_dir / "<b>&.csv") << "submit_s,duration_s,gpus,user\n0,3600,4,ada\n"
+                                         "60,600,4,b\x1bn\n";
+    const Use shown = policy({"simulate", "--trace", trace(), "p.yaml"});
+    EXPECT_THAT(shown.out, testing::ContainsRegex("PARTITION +RUNS +HALF WAIT +95 % WAIT"));
+    EXPECT_THAT(shown.out, testing::ContainsRegex("USER +RUNS +95 % WAIT, plain queue"));
+    const std::size_t longest = shown.out.find("b^[n");
+    ASSERT_NE(longest, std::string::npos) << shown.out;
+    EXPECT_LT(longest, shown.out.find("ada"));
+    const std::string page = m_dir / "page.html";
+    ASSERT_EQ(policy({"simulate", "--trace", trace(), "--html", page, "p.yaml"}).status, 0);
+    EXPECT_THAT(content(page), HasSubstr("Who waits longest"));
+}
+
 TEST_F(PolicySimulate, WritesAPageThatHoldsTheTableAndIsWhole)
 {
     const fs::path file = m_dir / "page.html";
