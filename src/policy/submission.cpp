@@ -125,10 +125,15 @@ GpusAsked gpus_asked(const Submission& job)
     const auto per_node = gpus_in_tres(job.tres_per_node);
     const auto per_task = gpus_in_tres(job.tres_per_task);
     const auto per_socket = gpus_in_tres(job.tres_per_socket);
+    const std::uint64_t per_gpu = job.ntasks_per_tres.value_or(0);
+    const std::uint64_t of_tasks = per_gpu == 0    ? 0
+                                   : job.num_tasks ? *job.num_tasks / per_gpu
+                                                   : nodes;
     GpusAsked asked;
     asked.per_node = sum(per_node);
     asked.total = std::max({sum(per_job), nodes * sum(per_node), tasks_of(job) * sum(per_task),
                             sockets * sum(per_socket)});
+    asked.total = asked.total > 0 ? asked.total : of_tasks;
     for (const auto* gpus : {&per_job, &per_node, &per_task, &per_socket}) {
         for (const GpuCount& count : *gpus) {
             const auto found = std::find(asked.models.begin(), asked.models.end(), count.model);
@@ -146,9 +151,11 @@ SizeAsked size_asked(const Submission& job, const GpusAsked& gpus, std::uint64_t
     const std::uint64_t total = std::min(gpus.total, k_most);
     const std::uint64_t each = sum(gpus_in_tres(job.cpus_per_tres));
     SizeAsked asked;
-    asked.cpus = std::min(k_most, std::max({std::uint64_t{job.min_cpus.value_or(0)},
-                                            tasks_of(job) * at_least_one(job.cpus_per_task),
-                                            nodes * job.pn_min_cpus.value_or(0), total * each}));
+    asked.cpus = std::min(
+        k_most, std::max({std::uint64_t{job.min_cpus.value_or(0)},
+                          std::max(tasks_of(job), total * job.ntasks_per_tres.value_or(0)) *
+                              at_least_one(job.cpus_per_task),
+                          nodes * job.pn_min_cpus.value_or(0), total * each}));
     const bool unsaid = !job.cpus_per_task && each == 0;
     const std::uint64_t cpus =
         unsaid ? std::max(asked.cpus, std::min(k_most, total * cpus_per_gpu)) : asked.cpus;
@@ -184,6 +191,7 @@ std::map<std::string, std::variant<std::string, std::uint32_t>> fields_of(const 
     maybe("num_tasks", job.num_tasks);
     maybe("ntasks_per_node", job.ntasks_per_node);
     maybe("sockets_per_node", job.sockets_per_node);
+    maybe("ntasks_per_tres", job.ntasks_per_tres);
     text("tres_per_job", job.tres_per_job);
     text("tres_per_node", job.tres_per_node);
     text("tres_per_task", job.tres_per_task);

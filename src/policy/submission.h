@@ -27,6 +27,7 @@ struct Submission {
     std::optional<std::uint32_t> num_tasks;
     std::optional<std::uint32_t> ntasks_per_node;
     std::optional<std::uint32_t> sockets_per_node;
+    std::optional<std::uint32_t> ntasks_per_tres; ///< --ntasks-per-gpu
     std::string tres_per_job, tres_per_node, tres_per_task, tres_per_socket;
     std::optional<std::uint32_t> min_cpus; ///< of the whole job
     std::optional<std::uint32_t> cpus_per_task;
@@ -67,6 +68,7 @@ SizeAsked size_asked(const Submission& job, const GpusAsked& gpus, std::uint64_t
 
 /// All four fields are read, in both of Slurm's spellings (`gres:gpu:2`, `gres/gpu:2`). They speak
 /// of the same GPUs, so the one that comes to the most counts: --gpus=4 --gpus-per-node=2 is four.
+/// Without any of them, --ntasks-per-gpu makes GPUs of the number of tasks (gres.c of 22.05).
 GpusAsked gpus_asked(const Submission& job);
 
 /// The GPUs in one of Slurm's TRES texts; other resources are left out. Slurm refuses what is

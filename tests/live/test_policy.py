@@ -84,7 +84,7 @@ def test_a_time_leads_to_a_queue_or_nowhere(ruled, people):
 
 def test_no_spelling_walks_around_a_limit(ruled, people):
     for words in (["--gres=gpu:5"], ["--gpus=5"], ["--gpus-per-task=1", "-n", "5"], ["--gres=gpu:k80:5"],
-                  ["--gpus-per-node=5"]):
+                  ["--gpus-per-node=5"], ["--ntasks-per-gpu=1", "-n", "5"]):
         job, said = sbatch(ruled, people["ada"], "-p", "calibration", "-t", "1:00:00", *words)
         assert job is None and "gives a job at most 4 GPUs" in said, words
     # An inner partition is a door to its queue, no way around it; nor is a QOS.
@@ -106,7 +106,7 @@ def test_no_job_of_several_parts_walks_around_a_limit(ruled, people):
 def test_no_job_holds_what_other_peoples_gpus_need(ruled, people):
     ada = people["ada"]
     common = ("-p", "long", "-t", "1:00:00", "--begin=now+1hour")
-    for word in ("-c3", "-n3", "--ntasks-per-node=3", "--cpus-per-gpu=3", "--mincpus=3", "--mem=0", "--mem=2G",
+    for word in ("-c3", "-n3", "--ntasks-per-node=3", "--cpus-per-gpu=3", "--mincpus=3", "--ntasks-per-gpu=3", "--mem=0", "--mem=2G",
                  "--mem-per-gpu=2G", "--mem-per-cpu=1G"):
         job, said = sbatch(ruled, ada, *common, "--gres=gpu:1", word)
         assert job is None and "gives 2 CPUs and 1 GiB with each GPU, and no more (policy.yaml:" in said, word

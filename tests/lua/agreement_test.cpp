@@ -152,6 +152,7 @@ TEST_P(Agreement, OnEveryChange)
             into("num_tasks", job.num_tasks);
             into("ntasks_per_node", job.ntasks_per_node);
             into("sockets_per_node", job.sockets_per_node);
+            into("ntasks_per_tres", job.ntasks_per_tres);
             into_text("tres_per_job", job.tres_per_job);
             into_text("tres_per_node", job.tres_per_node);
             into_text("tres_per_task", job.tres_per_task);

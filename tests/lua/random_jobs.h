@@ -58,6 +58,7 @@ public:
             job.num_tasks = number({0, 1, 4, 7, 128, 4000000000});
             job.ntasks_per_node = number({0, 1, 2, 8});
             job.sockets_per_node = number({0, 1, 2});
+            job.ntasks_per_tres = one_in(3) ? number({0, 1, 2, 5}) : std::nullopt;
         }
         for (std::string* tres :
              {&job.tres_per_job, &job.tres_per_node, &job.tres_per_task, &job.tres_per_socket}) {

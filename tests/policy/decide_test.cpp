@@ -127,6 +127,19 @@ TEST(Decide, NobodyWalksAroundARuleBySpelling)
     EXPECT_EQ(gpus_asked(both).total, 4U) << "the same GPUs, said twice";
 }
 
+/// sbatch --ntasks-per-gpu=1 -n 12: Slurm makes twelve GPUs of it.
+TEST(Decide, TasksForEachGpuAreGpus)
+{
+    Submission one = job(60, "");
+    one.num_tasks = 12;
+    one.ntasks_per_tres = 1;
+    EXPECT_EQ(decide(criann(), one, {}).queue, "long");
+    one.partition = "calibration";
+    EXPECT_THAT(decide(criann(), one, {}).words, ElementsAre(HasSubstr("at most 4 GPUs")));
+    one.num_tasks = 2;
+    EXPECT_EQ(decide(criann(), one, {}).queue, "calibration");
+}
+
 TEST(Decide, ThePartsOfAHeterogeneousJobAreNotTaken)
 {
     Submission part = job(60, "gres:gpu:1");
@@ -209,6 +222,7 @@ TEST(Decide, NoJobHoldsTheCoresOrTheMemoryOfOtherPeoplesGpus)
     EXPECT_FALSE(taken([](Submission& one) { one.pn_min_cpus = 5; }));
     EXPECT_FALSE(taken([](Submission& one) { one.num_tasks = 5; }));
     EXPECT_FALSE(taken([](Submission& one) { one.ntasks_per_node = 5; }));
+    EXPECT_FALSE(taken([](Submission& one) { one.ntasks_per_tres = 5; }));
     EXPECT_FALSE(taken([](Submission& one) { one.cpus_per_tres = "gres:gpu:5"; }));
     EXPECT_FALSE(taken([](Submission& one) { one.mem_per_tres = "gres:gpu:16385"; }));
     EXPECT_TRUE(taken([](Submission& one) { one.mem_per_tres = "gres:gpu:16384"; }));
