@@ -70,9 +70,14 @@ Result<int> policy_probe(Invocation& invocation)
         invocation.words.size() == 2 ? invocation.words[1] : this_node(invocation.doors);
     TRY_ASSIGN(const auto admin, invocation.doors.admin());
     TRY_ASSIGN(const auto policy, applied_policy(*admin));
-    if (const Words* const probe = policy ? probe_of(*policy, node) : nullptr) {
-        TRY(print_text(sanitised(answer_of(*probe)) + "\n"));
+    if (!policy) {
+        TRY(print_text("no policy is in force\n"));
+        return 0;
     }
+    const Words* const probe = probe_of(*policy, node);
+    const std::string answer =
+        probe != nullptr ? answer_of(*probe) : fmt::format("no probe for node {}", node);
+    TRY(print_text(sanitised(answer) + "\n"));
     return 0;
 }
 

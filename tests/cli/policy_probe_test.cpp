@@ -63,9 +63,9 @@ TEST_F(PolicyProbe, WhatCanNotBeAskedIsNotIdle)
 
 TEST_F(PolicyProbe, OtherNodesAreNotAsked)
 {
-    EXPECT_EQ(probe("v1").out, ""); // no policy
+    EXPECT_EQ(probe("v1").out, "no policy is in force\n");
     in_force("/bin/true");
-    EXPECT_EQ(probe("n1").out, "");
+    EXPECT_EQ(probe("n1").out, "no probe for node n1\n");
     EXPECT_EQ(probe("n1").status, 0);
 }
 

@@ -2,7 +2,7 @@
 """Nodes that are lent while idle, and used outside Slurm: the policy's probe says whether they are."""
 import pytest
 
-from clusters import short_folder, wait_for
+from clusters import GPUQ, run, short_folder, wait_for
 from policies import SCHEDULER, cancel_all, running_policy, until
 
 REASON = "gpuq: in use outside Slurm"
@@ -65,6 +65,7 @@ def a_job(cluster, *words):
 def test_a_node_in_use_outside_slurm_is_not_lent(ruled, in_use):
     in_use.touch()
     wait_for(lambda: REASON in node(ruled), 20, "a word about the node")
+    assert "says 1)" in node(ruled), node(ruled)
     first, second = a_job(ruled, "--gpus=2"), a_job(ruled, "--gpus=2")
     until(ruled, first, "RUNNING")
     assert ruled.job(first)["NodeList"] == "n1"
@@ -85,3 +86,15 @@ def test_a_node_that_the_operator_has_drained_stays_so(ruled, in_use):
         asked_again(in_use)
         assert "Reason=new disk" in node(ruled) and "DRAIN" in node(ruled)
     ruled.slurm("scontrol", "update", "NodeName=vis1", "State=RESUME")
+
+
+def test_a_policy_without_the_probe_leaves_no_node_drained(ruled, in_use):
+    """The last one here: the cluster has no probe afterwards."""
+    in_use.touch()
+    wait_for(lambda: REASON in node(ruled), 20, "a word about the node")
+    policy = in_use.parent / "policy.yaml"
+    lines = policy.read_text().splitlines(keepends=True)
+    policy.write_text("".join("      grace: 1m\n" if "probe:" in line else line for line in lines))
+    done = run([GPUQ, "policy", "apply", str(policy)], env=ruled.env)
+    assert done.returncode == 0, done.stderr
+    wait_for(lambda: "DRAIN" not in node(ruled), 20, "the node back")
