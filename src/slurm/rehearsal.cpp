@@ -232,10 +232,10 @@ void give_to(const std::string& user, const fs::path& folder)
     if (entry == nullptr) {
         return;
     }
-    (void)::chown(folder.c_str(), entry->pw_uid, entry->pw_gid);
+    (void)!::chown(folder.c_str(), entry->pw_uid, entry->pw_gid);
     std::error_code ignored;
     for (const auto& file : fs::recursive_directory_iterator(folder, ignored)) {
-        (void)::lchown(file.path().c_str(), entry->pw_uid, entry->pw_gid);
+        (void)!::lchown(file.path().c_str(), entry->pw_uid, entry->pw_gid);
     }
 }
 

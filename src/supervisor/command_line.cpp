@@ -50,9 +50,10 @@ Result<CommandLine> parse_command_line(const std::vector<std::string>& words,
     const auto task = words.empty() ? std::nullopt : task_of(words[0]);
     const auto link = words.size() > 3 ? number_in<int>(words[3]) : std::nullopt;
     const std::string fifth = words.size() == 5 ? words[4] : "";
-    const auto notice = task == Task::notice ? notice_from_word(fifth) : std::nullopt;
-    const bool first = task != Task::notice && fifth == "--first";
-    const bool complete = task == Task::notice ? notice.has_value() : first || words.size() == 4;
+    const bool is_notice = task.has_value() && *task == Task::notice;
+    const auto notice = is_notice ? notice_from_word(fifth) : std::nullopt;
+    const bool first = !is_notice && fifth == "--first";
+    const bool complete = is_notice ? notice.has_value() : first || words.size() == 4;
     if (!task || !link || !complete || !words[1].starts_with('/')) {
         return fail(Error::Kind::usage, k_usage);
     }
