@@ -90,8 +90,11 @@ def test_a_node_that_the_operator_has_drained_stays_so(ruled, in_use):
 
 def test_a_policy_without_the_probe_leaves_no_node_drained(ruled, in_use):
     """The last one here: the cluster has no probe afterwards."""
+    # Slurm has not asked a node again that an operator has resumed, and checks none that does not respond.
+    ruled.scontrol("reconfigure")
+    wait_for(lambda: "NOT_RESPONDING" not in node(ruled), 30, lambda: f"vis1 responds: {node(ruled)}")
     in_use.touch()
-    wait_for(lambda: REASON in node(ruled), 20, "a word about the node")
+    wait_for(lambda: REASON in node(ruled), 20, lambda: f"a word about the node: {node(ruled)}")
     policy = in_use.parent / "policy.yaml"
     lines = policy.read_text().splitlines(keepends=True)
     policy.write_text("".join("      grace: 1m\n" if "probe:" in line else line for line in lines))
