@@ -85,6 +85,11 @@ std::vector<LimitText> limits_of(const policy::Queue& queue)
                  counted(static_cast<std::uint64_t>(queue.limits.job.nodes->value), "node"),
              queue.limits.job.nodes->line});
     }
+    if (const std::string share = share_text(queue); !share.empty()) {
+        limits.push_back(
+            {"each GPU", share + ", and no more",
+             queue.cpus_per_gpu ? queue.cpus_per_gpu->line : queue.memory_per_gpu_mib->line});
+    }
     add_share(limits, "a user", queue.limits.user);
     add_share(limits, "an account", queue.limits.account);
     add_share(limits, "all together", queue.limits.all);

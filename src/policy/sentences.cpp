@@ -41,7 +41,14 @@ std::string models_text(const Policy& policy, const Queue& queue)
     return fmt::format("{}", fmt::join(models, ", "));
 }
 
-/// `4 CPUs and 16 GiB`: what comes with each GPU.
+} // namespace
+
+std::string place_of(const Policy& policy, int line)
+{
+    const std::string name = policy.file.substr(policy.file.rfind('/') + 1);
+    return line > 0 ? fmt::format(" ({}:{})", name, line) : fmt::format(" ({})", name);
+}
+
 std::string share_text(const Queue& queue)
 {
     std::vector<std::string> parts;
@@ -52,14 +59,6 @@ std::string share_text(const Queue& queue)
         parts.push_back(memory_text(queue.memory_per_gpu_mib->value));
     }
     return fmt::format("{}", fmt::join(parts, " and "));
-}
-
-} // namespace
-
-std::string place_of(const Policy& policy, int line)
-{
-    const std::string name = policy.file.substr(policy.file.rfind('/') + 1);
-    return line > 0 ? fmt::format(" ({}:{})", name, line) : fmt::format(" ({})", name);
 }
 
 Sentences sentences_of(const Policy& policy, const Queue& queue)

@@ -25,6 +25,9 @@ struct Sentences {
 };
 Sentences sentences_of(const Policy& policy, const Queue& queue);
 
+/// `4 CPUs and 16 GiB`: what comes with each GPU; empty when the queue does not say.
+std::string share_text(const Queue& queue);
+
 /// A job that is for no queue at all, before the reasons.
 std::string nowhere(const Policy& policy);
 /// A partition of the policy and one that is not, in one list.

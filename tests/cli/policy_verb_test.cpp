@@ -106,6 +106,25 @@ a user:        2 GPUs while others wait, more when nobody does (p.yaml:5)
 )");
 }
 
+TEST_F(PolicyVerb, ExplainsCoresAndMemory)
+{
+    write("version: 1\ngpus: {k80: {memory: 12G}, big: {memory: 20G}}\npools:\n"
+          "  all: {nodes: n1, gpus: 'k80:4'}\n  more: {nodes: n2, gpus: 'big:4'}\nqueues:\n"
+          "  short: {time: 2h, pools: [all, more], per_gpu: {cpus: 4, memory: 8G}}\n");
+    const auto explain = [&](Words words) {
+        words.insert(words.begin(), {"explain", "--policy", "p.yaml", "-t", "1h"});
+        return policy(words).out;
+    };
+    EXPECT_THAT(explain({}), HasSubstr("each GPU:      4 CPUs and 8 GiB, and no more (p.yaml:7)"));
+    EXPECT_THAT(explain({"-c", "5"}),
+                HasSubstr("what would help: without -c and --mem: queue short takes it"));
+    EXPECT_THAT(explain({"-g", "2", "-c", "8", "--mem", "16G"}), HasSubstr("queue:         short"));
+    EXPECT_THAT(explain({"-g", "2", "--mem", "17G"}), HasSubstr("gives 4 CPUs and 8 GiB"));
+    EXPECT_THAT(explain({"-g", "16G+"}), HasSubstr("pools:         more"));
+    EXPECT_EQ(policy({"explain", "--policy", "p.yaml", "-g", "40G+"}).status, 121);
+    EXPECT_EQ(policy({"explain", "--policy", "p.yaml", "-c", "x"}).status, 2);
+}
+
 TEST_F(PolicyVerb, ExplainsNoQueueThatThereIsNot)
 {
     const Use lost = policy({"explain", "--policy", "p.yaml", "-p", "lon"});

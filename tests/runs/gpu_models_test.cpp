@@ -47,5 +47,21 @@ TEST(GpuModels, TakesTheSmallestThatIsEnough)
                    "strange (memory not known); name a model: -g MODEL:1"));
 }
 
+TEST(GpuModels, OfSeveralQueuesTheFirstThatHasOne)
+{
+    const QueueGpus gpus = {{"short", {{"k80", 4, 12 * 1024}, {"p100", 4, 16 * 1024}}},
+                            {"long", {{"v100", 4, 32 * 1024}}}};
+    const auto chosen = [&](std::uint64_t gib, const std::vector<std::string>& queues) {
+        return model_among({.count = 1, .min_memory_mib = gib * 1024}, queues, gpus);
+    };
+    EXPECT_EQ(*chosen(16, {"short", "long"}), "p100");
+    EXPECT_EQ(*chosen(24, {"short", "long"}), "v100");
+    EXPECT_EQ(*chosen(24, {"other", "long"}), "v100");
+    EXPECT_EQ(chosen(24, {"short"}).error().kind, Error::Kind::denied);
+    EXPECT_EQ(chosen(40, {"short", "long"}).error().text,
+              "-g 40G+:1: queue long has v100 (32 GiB); name a model: -g MODEL:1");
+    EXPECT_EQ(*chosen(8, {"other"}), std::nullopt); // nobody knows
+}
+
 } // namespace
 } // namespace gpuq
