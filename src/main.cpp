@@ -59,7 +59,7 @@ Result<cli::TextFile> read_text_file(const std::string& path, std::size_t most)
     }
     struct stat facts {};
     if (::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) {
-        return fail(Error::Kind::usage, fmt::format("{} is not a file", path));
+        return fail(Error::Kind::io, fmt::format("{} is not a file", path));
     }
     if (static_cast<std::size_t>(facts.st_size) > most) {
         return fail(Error::Kind::usage, fmt::format("{}: larger than {} KiB", path, most / 1024));
