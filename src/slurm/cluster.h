@@ -10,8 +10,8 @@
 namespace gpuq {
 
 /// The configuration of the Slurm to talk to: `path`, else $SLURM_CONF, else
-/// /etc/slurm/slurm.conf, else /run/slurm/conf/slurm.conf. `usage` when there is none, or it can't
-/// be read, or it includes a file that is not there.
+/// /etc/slurm/slurm.conf, else /run/slurm/conf/slurm.conf. `usage` when there is none or it can't
+/// be read.
 Result<std::string> slurm_configuration(const std::optional<std::string>& path);
 
 /// A real Slurm through libslurm; steps and their streams through srun, which must be in PATH.
@@ -22,7 +22,8 @@ Result<std::string> slurm_configuration(const std::optional<std::string>& path);
 /// then: it calls exit() itself.
 class SlurmCluster : public Cluster {
 public:
-    /// Finds the configuration, asks nobody. `usage` as above.
+    /// Finds the configuration, asks nobody. `usage` as above, and when it includes a file that is
+    /// not there.
     static Result<std::unique_ptr<SlurmCluster>> open(const std::optional<std::string>& path = {});
 
     Result<std::string> name() override;

@@ -35,8 +35,7 @@ void remove_indent(std::string& line)
     line.erase(0, std::min(line.find_first_not_of(" \t"), line.size()));
 }
 
-/// A file that `conf` includes and that is not there: libslurm tries again for a minute, in every
-/// program that reads it, before it says so.
+/// A file that `conf` includes and that is not there.
 std::optional<fs::path> missing_include(const fs::path& conf)
 {
     constexpr std::string_view k_include = "include";
@@ -65,13 +64,6 @@ Result<std::string> readable(const std::string& path, std::string_view origin)
         return fail(Error::Kind::usage, fmt::format("can't read Slurm's configuration {} ({}): {}",
                                                     path, origin, std::strerror(errno)));
     }
-    if (const auto missing = missing_include(path)) {
-        return fail(Error::Kind::usage,
-                    fmt::format("Slurm's configuration {} includes {}, which is not there: no "
-                                "Slurm program can read it, nor slurmctld start again. An operator "
-                                "puts it back; a policy's: make it empty, then `gpuq policy apply`",
-                                path, missing->string()));
-    }
     return path;
 }
 
@@ -87,7 +79,7 @@ Result<std::string> slurm_configuration(const std::optional<std::string>& path)
     }
     for (const char* place : k_usual_places) {
         if (::access(place, R_OK) == 0) {
-            return readable(place, "the usual place");
+            return std::string(place);
         }
     }
     return fail(Error::Kind::usage,
@@ -129,6 +121,19 @@ bool is_loaded = false;
 
 } // namespace
 
+Result<void> check_includes(const std::string& conf)
+{
+    const auto missing = missing_include(conf);
+    if (!missing) {
+        return {};
+    }
+    return fail(Error::Kind::usage,
+                fmt::format("Slurm's configuration {} includes {}, which is not there: no Slurm "
+                            "program can read it, nor slurmctld start again. An operator puts it "
+                            "back; a policy's: make it empty, then `gpuq policy apply`",
+                            conf, missing->string()));
+}
+
 Result<void> choose_configuration(const std::optional<std::string>& path)
 {
     if (!chosen.empty() && (!path || *path == chosen)) {
@@ -141,6 +146,7 @@ Result<void> choose_configuration(const std::optional<std::string>& path)
                                 "of {}",
                                 chosen, found));
     }
+    TRY(check_includes(found));
     ::setenv("SLURM_CONF", found.c_str(), 1);
     chosen = found;
     return {};

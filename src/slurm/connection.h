@@ -9,8 +9,12 @@
 
 namespace gpuq::slurm {
 
-/// Says which configuration this process is to use. `usage` when there is none, or when another one
-/// was chosen before.
+/// `usage` when the slurm.conf at this path includes a file that is not there: libslurm tries again
+/// for a minute in every program that reads it, before it says so.
+Result<void> check_includes(const std::string& conf);
+
+/// Says which configuration this process is to use. `usage` when there is none, when it includes a
+/// file that is not there, or when another one was chosen before.
 Result<void> choose_configuration(const std::optional<std::string>& path);
 
 /// Has libslurm read it, the first time that one is chosen; before any question (errors.h, Words,

@@ -64,10 +64,10 @@ TEST_F(Configuration, AnIncludedFileThatIsNotThereIsSaidToo)
     write("gpuq/policy.conf", "");
     for (const char* fine : {"Include gpuq/policy.conf\n", "# Include gone.conf\n", "IncludeX=1\n",
                              "Include %c.conf\n", "include\tgpuq/policy.conf # gone.conf\n"}) {
-        EXPECT_TRUE(slurm_configuration(conf(fine))) << fine;
+        EXPECT_TRUE(slurm::check_includes(conf(fine))) << fine;
     }
-    EXPECT_TRUE(slurm_configuration(conf("Include " + m_folder + "gpuq/policy.conf\n")));
-    const auto gone = slurm_configuration(conf("ClusterName=lab\n  INCLUDE gpuq/gone.conf # x\n"));
+    EXPECT_TRUE(slurm::check_includes(conf("Include " + m_folder + "gpuq/policy.conf\n")));
+    const auto gone = SlurmCluster::open(conf("ClusterName=lab\n  INCLUDE gpuq/gone.conf # x\n"));
     ASSERT_FALSE(gone);
     EXPECT_EQ(gone.error().kind, Error::Kind::usage);
     EXPECT_THAT(gone.error().text, HasSubstr(m_folder + "gpuq/gone.conf, which is not there"));
