@@ -51,6 +51,12 @@ public:
         if (one_in(20)) {
             job.reservation = "other";
         }
+        if (one_in(5)) { // what most people send
+            job.partition.reset();
+            job.time_limit = number({1, 30, 60});
+            job.tres_per_node = pick({"gres:gpu:1", "gres:gpu:2"});
+            return job;
+        }
         job.time_limit =
             number({0, 1, 30, 60, 61, 120, 121, 720, 721, 1440, 2880, 2881, k_unlimited});
         job.min_nodes = number({0, 1, 2, 3, 5, 16, 1000});
