@@ -16,6 +16,7 @@
 #include <string_view>
 #include <utility>
 
+#include <dlfcn.h>
 #include <unistd.h>
 
 namespace gpuq {
@@ -164,6 +165,18 @@ void load_configuration()
     slurm_init(chosen.c_str());
     exit_means = meant;
     words_of_init = nullptr;
+}
+
+void load_plugins()
+{
+    load_configuration();
+    for (const char* type : {slurm_conf.select_type, slurm_conf.authtype}) {
+        if (type != nullptr && slurm_conf.plugindir != nullptr) {
+            std::string file = type; // "auth/munge" is auth_munge.so
+            std::replace(file.begin(), file.end(), '/', '_');
+            (void)::dlopen(fmt::format("{}/{}.so", slurm_conf.plugindir, file).c_str(), RTLD_LAZY);
+        }
+    }
 }
 
 std::optional<std::string> cluster_name_in(std::istream& conf)

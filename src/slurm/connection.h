@@ -21,6 +21,10 @@ Result<void> choose_configuration(const std::optional<std::string>& path);
 /// sees to it). Not from two threads at once.
 void load_configuration();
 
+/// Has the linker load the plugins that libslurm's first question needs, so that this need not wait
+/// for them (1 ms). Nothing is lost when it can't: libslurm looks for them itself.
+void load_plugins();
+
 /// From now on this process is a copy that must not run its parent's exit handlers.
 void leave_without_handlers();
 

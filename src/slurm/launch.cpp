@@ -189,6 +189,7 @@ public:
         leave_without_handlers();
         become_independent();
         load_configuration();
+        load_plugins();
         m_permit.write.reset(); // the parent's is the last one
         if (read_all(m_permit.read.get()).empty()) {
             ::_exit(1);
@@ -249,9 +250,9 @@ private:
     int m_report;
 };
 
-/// Runs `work` in a grandchild; false when there can be none.
+/// Runs `work` in a grandchild. Gives the process between, for `has_begun`; -1 and errno without.
 template <typename Work>
-bool in_a_grandchild(const Work& work)
+pid_t begin_in_a_grandchild(const Work& work)
 {
     const SignalsHeld held;
     const pid_t child = ::fork();
@@ -261,10 +262,16 @@ bool in_a_grandchild(const Work& work)
         }
         work();
     }
+    return child;
+}
+
+/// Whether there is a grandchild; takes the process between away. Asked once.
+bool has_begun(pid_t child)
+{
     int status = 1;
-    while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
-    return child > 0 && status == 0;
+    return status == 0;
 }
 
 } // namespace
@@ -299,15 +306,17 @@ Result<Launched> launch(const Launching& what, const Step& step)
     TRY_ASSIGN(Pipe permit, make_pipe());
     TRY_ASSIGN(Pipe report, make_pipe());
     Starter starter(streams, permit, report.write.get());
-    const bool begun = in_a_grandchild([&] { starter.run(srun, what, step); });
-    report.write.reset();
-    if (!begun) {
+    const pid_t child = begin_in_a_grandchild([&] { starter.run(srun, what, step); });
+    if (child < 0) {
         return fail(Error::Kind::io,
                     fmt::format("can't start a process: {}", std::strerror(errno)));
     }
-    if (what.before) {
-        TRY(what.before()); // else the new process ends: our side of `permit` is gone
+    report.write.reset();
+    const Result<void> done = what.before ? what.before() : Result<void>();
+    if (!has_begun(child)) { // asked only now: it ends while `before` is done
+        return fail(Error::Kind::io, "can't start a process: there are too many");
     }
+    TRY(done); // else the new process ends: our side of `permit` is gone
     (void)!::write(permit.write.get(), "", 1);
     permit.write.reset();
     TRY_ASSIGN(Launched launched, read_report(read_all(report.read.get())));
