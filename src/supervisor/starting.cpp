@@ -95,12 +95,6 @@ void Supervisor::start()
     if (m_options.first) {
         m_clients->add_first(taken_stream(STDIN_FILENO), taken_stream(STDOUT_FILENO), m_now);
     }
-    auto server = Server::listen(m_options.socket);
-    if (server) {
-        m_clients->listen(*std::move(server));
-    } else {
-        m_clients->note("nobody can attach to this run: " + server.error().text);
-    }
     Event started = event(Event::Kind::supervisor_started);
     started.pid = ::getpid();
     started.host = m_options.node;
@@ -125,6 +119,13 @@ void Supervisor::start()
         if (auto reason = start_program(*m_run)) {
             not_started(*std::move(reason));
         }
+    }
+    // The start of the program need not wait for it.
+    auto server = Server::listen(m_options.socket);
+    if (server) {
+        m_clients->listen(*std::move(server));
+    } else {
+        m_clients->note("nobody can attach to this run: " + server.error().text);
     }
     m_log->start();
     m_kill_wait = m_doors.kill_wait();
