@@ -7,6 +7,7 @@ import pwd
 import random
 import shutil
 import signal
+import socket
 import stat
 import subprocess
 
@@ -147,6 +148,61 @@ def test_rsync_works(person):
                     f"gpuq-last:{there}"], env=person.env, user=person.user)
         assert done.returncode == 0, done.stderr
         assert digest_of(big) == digest_of(there)
+
+
+#: What an editor's remote half does: it comes by a script on standard input, listens on a port of its node's
+#: loopback, says which, and serves whoever comes through ssh's SOCKS.
+EDITOR_SERVER = """
+uname -sm
+exec /usr/bin/python3 -uc '
+import socket
+listener = socket.create_server(("127.0.0.1", 0))
+print("listeningOn==%d==" % listener.getsockname()[1])
+while True:
+    peer, _ = listener.accept()
+    data = b""
+    while not data.endswith(b"?"):
+        data += peer.recv(65536)
+    peer.sendall(data[::-1])
+    peer.close()
+'
+"""
+
+
+def through_socks(port, to_port, question):
+    """The answer to a question that goes through a SOCKS5 proxy (RFC 1928, no authentication)."""
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as peer:
+        peer.sendall(b"\x05\x01\x00")
+        assert peer.recv(2) == b"\x05\x00"
+        peer.sendall(b"\x05\x01\x00\x01" + bytes([127, 0, 0, 1]) + to_port.to_bytes(2, "big"))
+        assert peer.recv(10)[:2] == b"\x05\x00"
+        peer.sendall(question)
+        answer = b""
+        while more := peer.recv(65536):
+            answer += more
+        return answer
+
+
+def test_an_editor_reaches_its_server_in_the_run(person):
+    """What VS Code's Remote-SSH does: `ssh -T -D PORT HOST sh`, a script on its standard input, and then
+    everything through the dynamic forwarding."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with a_run(person):
+        words = ["ssh", "-F", str(person.home / "config"), "-T", "-D", f"127.0.0.1:{port}",
+                 "-o", "ExitOnForwardFailure=yes", "gpuq-last", "sh"]
+        with subprocess.Popen(words, env=person.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              **as_kwargs(person.user)) as editor:
+            try:
+                editor.stdin.write(EDITOR_SERVER.encode())
+                editor.stdin.flush()
+                assert editor.stdout.readline().startswith(b"Linux ")
+                there = int(editor.stdout.readline().split(b"==")[1])
+                question = random.Random(3).randbytes(1 << 20).replace(b"?", b"!") + b"?"
+                for _ in range(3):
+                    assert through_socks(port, there, question) == question[::-1]
+            finally:
+                editor.kill()
 
 
 def test_several_connect_at_once_also_for_the_first_time(person):
