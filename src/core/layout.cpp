@@ -149,6 +149,11 @@ std::string queues(const std::string& cluster)
     return fmt::format("cache/queues/{}", file_name_of(cluster));
 }
 
+std::string overview(const std::string& cluster)
+{
+    return fmt::format("cache/overview/{}", file_name_of(cluster));
+}
+
 std::string job_indexes()
 {
     return "index/jobs";

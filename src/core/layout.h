@@ -34,6 +34,7 @@
 ///                                        an sshd's settings while it runs (supervisor's connect)
 ///     index/jobs/CLUSTER/JOBID           holds the key (who submitted)
 ///     cache/queues/CLUSTER               an answer of Slurm, used again for a minute (client)
+///     cache/overview/CLUSTER             what `gpuq top` was last told by Slurm (client)
 ///     index/active/KEY                   present until the run is known to have ended (client)
 namespace gpuq::layout {
 
@@ -66,6 +67,8 @@ std::string active(const RunKey&);
 std::string job_index(const std::string& cluster, JobId);
 /// The queues of a cluster as they were last told.
 std::string queues(const std::string& cluster);
+/// Free GPUs and one's own jobs, as Slurm last told them.
+std::string overview(const std::string& cluster);
 /// The folder of a folder per cluster, and the entry in one of these as it was listed.
 std::string job_indexes();
 std::string job_index_in(const std::string& folder, JobId);

@@ -133,6 +133,21 @@ std::size_t cells(std::string_view sanitised_text)
     return width;
 }
 
+std::string_view take_glyph(std::string_view& sanitised_text)
+{
+    std::size_t size = 0;
+    while (size < sanitised_text.size()) {
+        const auto character = decode(sanitised_text.substr(size));
+        if (size > 0 && !(character && in(k_combining, character->point))) {
+            break;
+        }
+        size += character ? character->size : 1;
+    }
+    const std::string_view glyph = sanitised_text.substr(0, size);
+    sanitised_text.remove_prefix(size);
+    return glyph;
+}
+
 std::string clipped(std::string_view sanitised_text, std::size_t width)
 {
     if (cells(sanitised_text) <= width) {

@@ -20,6 +20,9 @@ std::string sanitised(std::string_view text);
 /// Width of sanitised text in terminal cells: two for wide characters, none for combining marks.
 std::size_t cells(std::string_view sanitised_text);
 
+/// Takes the first character off sanitised text, with the marks that stand on it.
+std::string_view take_glyph(std::string_view& sanitised_text);
+
 /// The beginning of sanitised text, at most `width` cells, `…` at the end when something is gone.
 std::string clipped(std::string_view sanitised_text, std::size_t width);
 

@@ -48,6 +48,15 @@ TEST(Sanitised, LeavesOrdinaryTextAlone)
     EXPECT_EQ(sanitised(plain), plain);
 }
 
+TEST(TakeGlyph, KeepsMarksWithTheirBase)
+{
+    std::string_view text = "ae\u0301\u0300最";
+    EXPECT_EQ(take_glyph(text), "a");
+    EXPECT_EQ(take_glyph(text), "e\u0301\u0300");
+    EXPECT_EQ(take_glyph(text), "最");
+    EXPECT_EQ(take_glyph(text), "");
+}
+
 TEST(Sanitised, DisarmsEveryKnownAttack)
 {
     EXPECT_EQ(sanitised("\033]0;title\a"), "^[]0;title^G");
