@@ -45,8 +45,24 @@ public:
     /// May hang as long as the file system does: ask from `apart`.
     virtual Result<FolderFacts> folder(const std::string& path) = 0;
 
+    /// True when this process holds `name` among the calling user's processes on this machine: it
+    /// asks for it here, and keeps it to its end. For work that one of them is to do for all; never
+    /// to protect anything.
+    virtual bool hold(const std::string& name) = 0;
+
     /// Where PATH has the program; nothing when it has none.
     virtual std::optional<std::string> program(const std::string& name) = 0;
+
+    struct Ended {
+        int status = 0;    ///< 128+N for signal N
+        std::string words; ///< what it printed, on either stream: the end of it
+    };
+    /// Executes a program without input, and waits for its end. `io` when it can't be started.
+    virtual Result<Ended> run(const std::vector<std::string>& words) = 0;
+    /// The same on this process's own streams, or with `pager` (may be empty) reading what it
+    /// prints: gives the status of what was on the terminal.
+    virtual Result<int> run_here(const std::vector<std::string>& words,
+                                 const std::vector<std::string>& pager) = 0;
 
     struct Answer {
         enum class Kind {

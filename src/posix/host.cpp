@@ -11,11 +11,14 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <cstddef>
 #include <fcntl.h>
 #include <sys/quota.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -133,6 +136,27 @@ Result<FolderFacts> PosixHost::folder(const std::string& path)
     }
     facts.quota = quota_of(there);
     return facts;
+}
+
+/// An abstract socket's name: of this machine, one process at a time, gone with it whatever
+/// happens. Somebody else may take it, too: then nobody holds it.
+bool PosixHost::hold(const std::string& name)
+{
+    if (m_held.contains(name)) {
+        return true;
+    }
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string whole = fmt::format("gpuq-{}-{}", ::geteuid(), name);
+    const std::size_t size = std::min(whole.size(), sizeof address.sun_path - 1);
+    std::copy_n(whole.begin(), size, address.sun_path + 1);
+    Descriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + size);
+    if (!socket || ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), length) != 0) {
+        return false;
+    }
+    m_held.emplace(name, std::move(socket));
+    return true;
 }
 
 std::optional<std::string> PosixHost::program(const std::string& name)

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "core/descriptor.h"
 #include "ports/host.h"
+
+#include <map>
 
 namespace gpuq {
 
@@ -9,9 +12,16 @@ namespace gpuq {
 class PosixHost : public Host {
 public:
     Result<FolderFacts> folder(const std::string& path) override;
+    bool hold(const std::string& name) override;
     std::optional<std::string> program(const std::string& name) override;
+    Result<Ended> run(const std::vector<std::string>& words) override;
+    Result<int> run_here(const std::vector<std::string>& words,
+                         const std::vector<std::string>& pager) override;
     std::vector<Answer> apart(const std::vector<std::function<std::string()>>& work,
                               std::chrono::milliseconds limit) override;
+
+private:
+    std::map<std::string, Descriptor> m_held;
 };
 
 } // namespace gpuq

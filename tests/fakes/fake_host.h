@@ -28,10 +28,30 @@ public:
         return found->second;
     }
 
+    std::set<std::string> held_by_others;
+    bool hold(const std::string& name) override { return !held_by_others.contains(name); }
+
     std::optional<std::string> program(const std::string& name) override
     {
         const auto found = programs.find(name);
         return found == programs.end() ? std::nullopt : std::optional(found->second);
+    }
+
+    std::vector<std::vector<std::string>> executed;
+    Ended ended;
+    Result<Ended> run(const std::vector<std::string>& words) override
+    {
+        executed.push_back(words);
+        return ended;
+    }
+    Result<int> run_here(const std::vector<std::string>& words,
+                         const std::vector<std::string>& pager) override
+    {
+        executed.push_back(words);
+        if (!pager.empty()) {
+            executed.push_back(pager);
+        }
+        return ended.status;
     }
 
     std::vector<Answer> apart(const std::vector<std::function<std::string()>>& work,

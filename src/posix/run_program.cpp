@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "posix/host.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <vector>
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace gpuq {
+namespace {
+
+constexpr std::size_t k_most_words = 64 << 10;
+
+/// A child as if from a shell: no signal blocked or ignored that the caller blocks for itself.
+class Spawn {
+public:
+    Spawn()
+    {
+        ::posix_spawn_file_actions_init(&m_actions);
+        ::posix_spawnattr_init(&m_attributes);
+        sigset_t none, all;
+        sigemptyset(&none);
+        sigfillset(&all);
+        ::posix_spawnattr_setsigmask(&m_attributes, &none);
+        ::posix_spawnattr_setsigdefault(&m_attributes, &all);
+        ::posix_spawnattr_setflags(&m_attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    }
+    ~Spawn()
+    {
+        ::posix_spawn_file_actions_destroy(&m_actions);
+        ::posix_spawnattr_destroy(&m_attributes);
+    }
+    Spawn(const Spawn&) = delete;
+    Spawn& operator=(const Spawn&) = delete;
+
+    void null(int as)
+    {
+        ::posix_spawn_file_actions_addopen(&m_actions, as, "/dev/null", O_RDWR, 0);
+    }
+    void give(int fd, int as) { ::posix_spawn_file_actions_adddup2(&m_actions, fd, as); }
+
+    Result<pid_t> start(const std::vector<std::string>& words)
+    {
+        std::vector<char*> arguments;
+        std::transform(words.begin(), words.end(), std::back_inserter(arguments),
+                       [](const std::string& word) { return const_cast<char*>(word.c_str()); });
+        arguments.push_back(nullptr);
+        pid_t child = -1;
+        const int refused = ::posix_spawnp(&child, arguments[0], &m_actions, &m_attributes,
+                                           arguments.data(), environ);
+        if (refused != 0) {
+            return fail(Error::Kind::io,
+                        fmt::format("can't start {}: {}", words[0], std::strerror(refused)));
+        }
+        return child;
+    }
+
+private:
+    posix_spawn_file_actions_t m_actions{};
+    posix_spawnattr_t m_attributes{};
+};
+
+int status_of(pid_t child)
+{
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+struct Pipe {
+    Descriptor read, write;
+};
+
+Result<Pipe> make_pipe()
+{
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+        return fail(Error::Kind::io, fmt::format("can't make a pipe: {}", std::strerror(errno)));
+    }
+    return Pipe{Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+} // namespace
+
+Result<Host::Ended> PosixHost::run(const std::vector<std::string>& words)
+{
+    TRY_ASSIGN(Pipe pipe, make_pipe());
+    Spawn spawn;
+    spawn.null(STDIN_FILENO);
+    spawn.give(pipe.write.get(), STDOUT_FILENO);
+    spawn.give(pipe.write.get(), STDERR_FILENO);
+    TRY_ASSIGN(const pid_t child, spawn.start(words));
+    pipe.write.reset();
+    Ended ended;
+    std::array<char, 4096> piece{};
+    ssize_t size = 0;
+    while ((size = ::read(pipe.read.get(), piece.data(), piece.size())) > 0 ||
+           (size < 0 && errno == EINTR)) {
+        ended.words.append(piece.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+        ended.words.erase(0, ended.words.size() - std::min(ended.words.size(), k_most_words));
+    }
+    ended.status = status_of(child);
+    return ended;
+}
+
+Result<int> PosixHost::run_here(const std::vector<std::string>& words,
+                                const std::vector<std::string>& pager)
+{
+    if (pager.empty()) {
+        TRY_ASSIGN(const pid_t child, Spawn().start(words));
+        return status_of(child);
+    }
+    TRY_ASSIGN(Pipe pipe, make_pipe());
+    Spawn writer, reader;
+    writer.null(STDIN_FILENO);
+    writer.give(pipe.write.get(), STDOUT_FILENO);
+    writer.give(pipe.write.get(), STDERR_FILENO);
+    reader.give(pipe.read.get(), STDIN_FILENO);
+    TRY_ASSIGN(const pid_t reading, reader.start(pager));
+    const auto writing = writer.start(words);
+    pipe = Pipe{};
+    const int status = status_of(reading);
+    if (!writing) {
+        return writing.error();
+    }
+    (void)status_of(*writing);
+    return status;
+}
+
+} // namespace gpuq
