@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "ports/clock.h"
+#include "ports/cluster.h"
+#include "ports/host.h"
+#include "ports/store.h"
+#include "runs/free_gpus.h"
+#include "runs/status.h"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+/// What Slurm said last of GPUs and of one's own jobs: one process of a user asks, on each host,
+/// and all of that user's read what it keeps in the state folder.
+namespace gpuq {
+
+/// A job of one's own.
+struct OwnJob {
+    JobId id;
+    JobState state = JobState::unknown;
+    std::string reason;
+    std::optional<Time> started_at; ///< of a pending job: the expected start
+    std::optional<Time> ends_at;
+    std::string host;
+    std::optional<int> ahead; ///< jobs that go before it; only after a whole look
+    bool operator==(const OwnJob&) const = default;
+};
+
+/// GPUs of one model in one place, and whose they are.
+struct PoolUse {
+    GpuPool pool;
+    std::optional<int> mine;  ///< of those in use
+    std::optional<Time> next; ///< when a running job leaves one, at the latest
+    bool operator==(const PoolUse&) const = default;
+};
+
+struct Overview {
+    std::string cluster;
+    std::optional<Time> at;      ///< of the last whole look; unset: there never was one
+    std::optional<Time> jobs_at; ///< of `jobs`, which are asked for more often
+    std::optional<Time> asked_at;
+    std::string silent;            ///< why the last question had no answer; empty: it had one
+    std::vector<Partition> queues; ///< name, times, up, default; nothing else
+    std::vector<PoolUse> pools;
+    std::optional<WaitingLine> waiting;
+    std::vector<OwnJob> jobs;
+    std::chrono::milliseconds took{0}; ///< the last whole look
+};
+
+/// Out of a whole look. Pure. `uid`: whose jobs are one's own.
+Overview make_overview(std::string cluster, const Inventory& inventory, const AllJobs& all,
+                       std::uint32_t uid, Time now);
+
+/// What of Slurm's answers is old enough to be asked for again: GPUs and the jobs of all every
+/// 60 s, and slower where the answer takes long; one's own jobs every 15 s while one of them
+/// waits. 35 RPCs in five minutes.
+enum class Due { nothing, own_jobs, all };
+Due due(const Overview& overview, Time now);
+
+/// The overview that is kept; an empty one when there is none that can be read.
+Overview kept_overview(Store& store, const std::string& cluster);
+
+/// How much somebody wants a new answer.
+struct Wish {
+    Time since;        ///< when the caller began to want one
+    bool anew = false; ///< all of it, unless it was asked for within five seconds
+};
+/// Asks what is due and keeps it, unless another process of this user on this host is the one that
+/// asks. Blocks as long as Slurm does. `uid`: the caller's.
+void refresh_overview(Store& store, Cluster& cluster, Host& host, Clock& clock, std::uint32_t uid,
+                      const Wish& wish);
+
+/// What the overview knows of a run of which the disk alone does not know enough. Not, when the
+/// run's job may be younger than the overview.
+void complete(RunStatus& status, const Overview& overview);
+
+} // namespace gpuq

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/log_tail.h"
+
+#include "core/layout.h"
+#include "fakes/memory_store.h"
+
+#include <gtest/gtest.h>
+
+namespace gpuq {
+namespace {
+
+class Tail : public testing::Test {
+protected:
+    void write(const std::string& text, LinkNumber link = LinkNumber{1})
+    {
+        ASSERT_TRUE(store.write(layout::log(key, link, Stream::out), text));
+    }
+    std::optional<LogTail::News> next()
+    {
+        auto news = tail.next();
+        EXPECT_TRUE(news);
+        return news ? *news : std::nullopt;
+    }
+
+    fakes::MemoryStore store;
+    RunKey key = *RunKey::parse("20261123T072953.601Z-9ace793821375167");
+    LogTail tail{store, key, Stream::out};
+};
+
+TEST_F(Tail, GivesWhatIsNew)
+{
+    auto news = next();
+    ASSERT_TRUE(news);
+    EXPECT_TRUE(news->anew);
+    EXPECT_EQ(news->bytes, "");
+    EXPECT_FALSE(next());
+    write("one\n");
+    EXPECT_EQ(next()->bytes, "one\n");
+    write("one\ntwo");
+    news = next();
+    EXPECT_EQ(news->bytes, "two");
+    EXPECT_FALSE(news->anew);
+    EXPECT_FALSE(next());
+}
+
+TEST_F(Tail, BeginsAtTheEndOfALargeFile)
+{
+    std::string large;
+    while (large.size() < 3 * LogTail::k_window) {
+        large += "line " + std::to_string(large.size()) + "\n";
+    }
+    write(large);
+    const auto news = next();
+    EXPECT_TRUE(news->anew);
+    EXPECT_EQ(news->skipped, large.size() - LogTail::k_window);
+    EXPECT_EQ(news->bytes.substr(0, 5), "line "); // a whole line
+    EXPECT_TRUE(large.ends_with(news->bytes));
+    write(large + large);
+    EXPECT_TRUE(next()->anew); // faster than anybody reads
+}
+
+TEST_F(Tail, NoticesAFileThatWasCut)
+{
+    write("a long line\n");
+    (void)next();
+    write("new\n");
+    const auto news = next();
+    EXPECT_TRUE(news->anew);
+    EXPECT_EQ(news->bytes, "new\n");
+}
+
+TEST_F(Tail, GoesOnWithTheNextLink)
+{
+    write("first link\n");
+    (void)next();
+    write("second link\n", LinkNumber{2});
+    const auto news = next();
+    EXPECT_TRUE(news->anew);
+    EXPECT_EQ(news->link, LinkNumber{2});
+    EXPECT_EQ(news->bytes, "second link\n");
+}
+
+} // namespace
+} // namespace gpuq

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/overview.h"
+
+#include "core/layout.h"
+#include "fakes/fake_clock.h"
+#include "fakes/fake_cluster.h"
+#include "fakes/fake_host.h"
+#include "fakes/memory_store.h"
+
+#include <gtest/gtest.h>
+
+namespace gpuq {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint32_t k_me = 1000, k_other = 1001;
+const Time k_now{1'795'000'000s};
+
+Inventory inventory()
+{
+    Inventory made;
+    Partition queue;
+    queue.name = "short";
+    made.partitions = {queue};
+    for (const char* name : {"n0", "n1"}) {
+        Node node;
+        node.name = name;
+        node.gpus = {{"k80", 4, 3}};
+        node.partitions = {"short"};
+        node.cpus = 16;
+        node.cpus_in_use = 6;
+        made.nodes.push_back(node);
+    }
+    return made;
+}
+
+Job running(std::uint32_t id, std::uint32_t uid, const char* node, int gpus, Time ends)
+{
+    Job job;
+    job.id = JobId{id};
+    job.uid = uid;
+    job.state = JobState::running;
+    job.ends_at = ends;
+    job.partition = "short";
+    job.held = {{node, "k80", gpus}};
+    return job;
+}
+
+Job pending(std::uint32_t id, std::uint32_t uid, std::uint32_t priority)
+{
+    Job job;
+    job.id = JobId{id};
+    job.uid = uid;
+    job.state = JobState::pending;
+    job.partition = "short";
+    job.priority = priority;
+    job.reason = "Resources";
+    job.gpus = 1;
+    return job;
+}
+
+Overview overview()
+{
+    AllJobs all;
+    all.jobs = {running(1, k_me, "n0", 2, k_now + 1h), running(2, k_other, "n1", 3, k_now + 10min),
+                pending(3, k_other, 9), pending(4, k_me, 5)};
+    return make_overview("centre", inventory(), all, k_me, k_now);
+}
+
+TEST(Overview, TellsMineFromOthers)
+{
+    const Overview made = overview();
+    ASSERT_EQ(made.pools.size(), 1U);
+    EXPECT_EQ(made.pools[0].mine, 2);
+    EXPECT_EQ(made.pools[0].pool.in_use, 6);
+    EXPECT_EQ(made.pools[0].next, k_now + 10min);
+    EXPECT_EQ(made.waiting, (WaitingLine{2, 2}));
+}
+
+TEST(Overview, HasOwnJobsAndTheirPlaces)
+{
+    const Overview made = overview();
+    ASSERT_EQ(made.jobs.size(), 2U);
+    EXPECT_EQ(made.jobs[1].id, JobId{4});
+    EXPECT_EQ(made.jobs[1].ahead, 1);
+}
+
+TEST(Overview, HasNoPlaceInALineThatItCanNotSee)
+{
+    AllJobs all;
+    all.jobs = {pending(4, k_me, 5)};
+    all.complete = false;
+    const Overview made = make_overview("centre", inventory(), all, k_me, k_now);
+    EXPECT_FALSE(made.waiting);
+    EXPECT_FALSE(made.jobs[0].ahead);
+}
+
+TEST(Due, KeepsToItsBudget)
+{
+    Overview known = overview();
+    known.asked_at = k_now;
+    EXPECT_EQ(due(Overview{}, k_now), Due::all);
+    EXPECT_EQ(due(known, k_now + 14s), Due::nothing);
+    EXPECT_EQ(due(known, k_now + 15s), Due::own_jobs);
+    EXPECT_EQ(due(known, k_now + 60s), Due::all);
+    known.jobs.pop_back(); // nothing of ours waits
+    EXPECT_EQ(due(known, k_now + 59s), Due::nothing);
+    known.took = 10s; // a busy controller is left alone
+    EXPECT_EQ(due(known, k_now + 199s), Due::nothing);
+    EXPECT_EQ(due(known, k_now + 200s), Due::all);
+    EXPECT_EQ(due(known, k_now - 1s), Due::all); // the clock was set back
+}
+
+TEST(Due, DoesNotHammerASilentSlurm)
+{
+    Overview silent;
+    silent.asked_at = k_now;
+    silent.silent = "no answer";
+    EXPECT_EQ(due(silent, k_now + 14s), Due::nothing);
+    EXPECT_EQ(due(silent, k_now + 15s), Due::all);
+}
+
+class Refreshed : public testing::Test {
+protected:
+    void refresh(bool anew = false)
+    {
+        refresh_overview(store, cluster, host, clock, k_me, {began, anew});
+    }
+    Overview kept() { return kept_overview(store, *cluster.name()); }
+
+    fakes::MemoryStore store;
+    fakes::FakeCluster cluster;
+    fakes::FakeHost host;
+    fakes::FakeClock clock;
+    Time began = clock.now();
+};
+
+TEST_F(Refreshed, IsKeptForTheOthers)
+{
+    EXPECT_FALSE(kept().at);
+    refresh();
+    const Overview first = kept();
+    EXPECT_TRUE(first.at);
+    EXPECT_EQ(first.silent, "");
+    const auto asked = cluster.asked.size();
+    refresh();
+    EXPECT_EQ(cluster.asked.size(), asked);
+    EXPECT_EQ(kept().asked_at, first.asked_at);
+}
+
+TEST_F(Refreshed, LeavesTheAskingToWhoeverHoldsIt)
+{
+    refresh();
+    clock.advance(61s);
+    host.held_by_others.insert("overview-" + *cluster.name());
+    const auto asked = cluster.asked.size();
+    refresh();
+    EXPECT_EQ(cluster.asked.size(), asked);
+    clock.advance(180s); // whoever holds it does not ask: it has been stopped
+    refresh();
+    EXPECT_GT(cluster.asked.size(), asked);
+}
+
+TEST_F(Refreshed, DoesNotWaitForEverForAFirstAnswer)
+{
+    host.held_by_others.insert("overview-" + *cluster.name());
+    refresh();
+    EXPECT_TRUE(cluster.asked.empty());
+    clock.advance(11s);
+    refresh();
+    EXPECT_FALSE(cluster.asked.empty());
+}
+
+TEST_F(Refreshed, KeepsTheOldAnswerWhenThereIsNoNewOne)
+{
+    refresh();
+    const auto before = kept();
+    clock.advance(61s);
+    cluster.silent = true;
+    refresh();
+    EXPECT_NE(kept().silent, "");
+    EXPECT_EQ(kept().at, before.at);
+}
+
+TEST_F(Refreshed, AFileThatIsNoOverviewIsNone)
+{
+    for (const char* text : {"", "{", "[]", R"({"v":1})", R"({"v":99,"cluster":"x"})"}) {
+        ASSERT_TRUE(store.write(layout::overview(*cluster.name()), text));
+        EXPECT_FALSE(kept().at) << text;
+    }
+}
+
+TEST(Complete, SaysWhatTheDiskCanNot)
+{
+    const RunKey key = RunKey::make(k_now, {1, 2, 3, 4, 5, 6, 7, 8});
+    RunStatus status{key};
+    status.job = LinkJob{"centre", JobId{4}, k_now, true};
+    complete(status, overview());
+    EXPECT_EQ(status.state, RunState::waiting);
+    EXPECT_EQ(status.reason, "Resources");
+    RunStatus other{key};
+    other.job = LinkJob{"centre", JobId{99}, k_now, true};
+    complete(other, overview());
+    EXPECT_EQ(other.state, RunState::unknown); // not in it: that says nothing
+}
+
+} // namespace
+} // namespace gpuq
