@@ -19,6 +19,20 @@ else()
 endif()
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
+set(CURSES_NEED_WIDE TRUE)
+find_package(Curses REQUIRED)
+add_library(gpuq_libcurses INTERFACE)
+target_include_directories(gpuq_libcurses SYSTEM INTERFACE ${CURSES_INCLUDE_DIRS})
+if(GPUQ_SELF_CONTAINED) # only `gpuq top` needs it, and every start would have to load it
+  find_library(CURSES_ARCHIVE libncursesw.a)
+  find_library(TINFO_ARCHIVE libtinfo.a)
+endif()
+if(CURSES_ARCHIVE AND TINFO_ARCHIVE)
+  target_link_libraries(gpuq_libcurses INTERFACE ${CURSES_ARCHIVE} ${TINFO_ARCHIVE})
+else()
+  target_link_libraries(gpuq_libcurses INTERFACE ${CURSES_LIBRARIES})
+endif()
+set(gpuq_curses gpuq_libcurses)
 
 # What a site installs carries its C++ libraries inside: looking for their symbols takes half a
 # millisecond of every start, and neither program then depends on a node's libstdc++.

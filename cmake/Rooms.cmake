@@ -13,11 +13,14 @@ function(gpuq_precompile target owner)
   endif()
 endfunction()
 
-# A room is one folder under src/ and one static library; it links only what CMakeLists.txt says.
+# A room is one folder under src/, or FOLDER, and one static library; it links only what CMakeLists.txt says.
 # OPTIMISED: also in Debug, for tests that have it judge hundreds of thousands of jobs.
 function(gpuq_room name)
-  cmake_parse_arguments(ARG "OPTIMISED" "" "LINKS;PRIVATE" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
+  cmake_parse_arguments(ARG "OPTIMISED" "FOLDER" "LINKS;PRIVATE" ${ARGN})
+  if(NOT ARG_FOLDER)
+    set(ARG_FOLDER src/${name})
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${ARG_FOLDER}/*.cpp)
   if(sources)
     add_library(gpuq_${name} STATIC ${sources})
     set(scope PUBLIC)
@@ -32,7 +35,8 @@ function(gpuq_room name)
     add_library(gpuq_${name} INTERFACE) # headers only
     set(scope INTERFACE)
   endif()
-  target_include_directories(gpuq_${name} ${scope} ${PROJECT_SOURCE_DIR}/src)
+  cmake_path(GET ARG_FOLDER PARENT_PATH above)
+  target_include_directories(gpuq_${name} ${scope} ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/${above})
   target_link_libraries(gpuq_${name} ${scope} ${ARG_LINKS})
 endfunction()
 

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "tui/update.h"
+
+#include "tui/view.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace gpuq::tui {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using Words = std::vector<std::string>;
+
+Picture picture(int runs)
+{
+    Picture made;
+    made.cluster = "local";
+    made.answer = "yes: 2 k80 in queue calibration (up to 2 h)";
+    made.slurm_at = Time(std::chrono::seconds(995));
+    made.gpus.columns = {{"model", "GPU"}, {"free", "FREE", report::Column::Align::right}};
+    made.gpus.rows = {{"k80", "2"}};
+    made.runs.columns = {{"id", "ID", report::Column::Align::right}, {"name", "NAME"}};
+    for (int i = 0; i < runs; ++i) {
+        RunRow row;
+        row.key = "key" + std::to_string(i);
+        row.id = std::to_string(100 + i);
+        row.name = "run" + std::to_string(i);
+        row.gpus = "1 GPU";
+        row.active = row.running = i % 2 == 0;
+        row.facts = {"runs on n0", "python3 train.py"};
+        made.rows.push_back(row);
+        made.runs.rows.push_back({row.id, row.name});
+    }
+    return made;
+}
+
+Model model(int runs, Resized size = {24, 80})
+{
+    Model made;
+    made.size = size;
+    made.now = Time(std::chrono::seconds(1000));
+    EXPECT_TRUE(update(made, Looked{picture(runs)}).empty());
+    return made;
+}
+
+std::vector<Effect> press(Model& model, std::string_view keys)
+{
+    std::vector<Effect> all;
+    for (const char key : keys) {
+        Key pressed{Special::none, static_cast<char32_t>(static_cast<unsigned char>(key))};
+        if (key == '\n') {
+            pressed = Key{Special::enter, 0};
+        } else if (key == '\x1b') {
+            pressed = Key{Special::escape, 0};
+        }
+        for (Effect& effect : update(model, pressed)) {
+            all.push_back(std::move(effect));
+        }
+    }
+    return all;
+}
+
+/// The commands among the effects.
+std::vector<Words> commands(const std::vector<Effect>& effects)
+{
+    std::vector<Words> found;
+    for (const Effect& effect : effects) {
+        if (const auto* command = std::get_if<Command>(&effect)) {
+            found.push_back(command->words);
+        }
+    }
+    return found;
+}
+
+std::string screen(Model& model)
+{
+    return view(model).text();
+}
+
+TEST(Update, SelectionIsHeldByTheRunAndNotByItsRow)
+{
+    Model m = model(4);
+    EXPECT_EQ(m.selected, "key0");
+    press(m, "jj");
+    EXPECT_EQ(m.selected, "key2");
+    Picture next = picture(4);
+    next.rows.erase(next.rows.begin());
+    next.runs.rows.erase(next.runs.rows.begin());
+    update(m, Looked{next});
+    EXPECT_EQ(m.selected, "key2");
+    press(m, "kkkk");
+    EXPECT_EQ(m.selected, "key1");
+    press(m, "G");
+    EXPECT_EQ(m.selected, "key3");
+}
+
+TEST(Update, StopsARunOnlyAfterNamingItAndAsking)
+{
+    Model m = model(4);
+    EXPECT_TRUE(press(m, "x").empty());
+    EXPECT_THAT(screen(m), HasSubstr("stop run 100 (run0), 1 GPU? y/N"));
+    EXPECT_TRUE(press(m, "\n").empty());
+    EXPECT_THAT(screen(m), HasSubstr("nothing done"));
+    EXPECT_EQ(commands(press(m, "xy")), (std::vector<Words>{{"stop", "key0"}}));
+}
+
+/// What was asked about is what is stopped, also when another row has come under the cursor.
+TEST(Update, TheQuestionKeepsItsRun)
+{
+    Model m = model(4);
+    press(m, "x");
+    Picture next = picture(4);
+    next.rows.erase(next.rows.begin());
+    update(m, Looked{next});
+    EXPECT_EQ(commands(press(m, "y")), (std::vector<Words>{{"stop", "key0"}}));
+}
+
+TEST(Update, RefusesWhatMakesNoSense)
+{
+    Model m = model(4);
+    EXPECT_TRUE(press(m, "jx").empty());
+    EXPECT_THAT(screen(m), HasSubstr("run 101 has ended already"));
+    EXPECT_TRUE(press(m, "a").empty());
+    EXPECT_THAT(screen(m), HasSubstr("does not run"));
+    EXPECT_TRUE(press(m, "ks").empty());
+    EXPECT_THAT(screen(m), HasSubstr("can't save"));
+}
+
+TEST(Update, CtrlCLeavesAndTouchesNoRun)
+{
+    for (const char* before : {"", "x", "e", "/", "?", "\n"}) {
+        Model m = model(2);
+        press(m, before);
+        const auto effects = press(m, "\x03");
+        EXPECT_TRUE(commands(effects).empty());
+        ASSERT_FALSE(effects.empty());
+        EXPECT_TRUE(std::holds_alternative<Quit>(effects.back())) << before;
+    }
+}
+
+TEST(Update, StartsARunByTypedWords)
+{
+    Model m = model(1);
+    EXPECT_EQ(commands(press(m, "+-J 'my run' -t 2h train.py\n")),
+              (std::vector<Words>{{"run", "--detach", "-J", "my run", "-t", "2h", "train.py"}}));
+    EXPECT_TRUE(commands(press(m, "+-J 'my\n")).empty());
+    EXPECT_THAT(screen(m), HasSubstr("a quote is not closed"));
+    EXPECT_TRUE(press(m, "+train.py\x1b").empty());
+    EXPECT_FALSE(m.prompt);
+}
+
+TEST(Update, ExtendsTheRunThatWasSelected)
+{
+    Model m = model(2);
+    EXPECT_EQ(commands(press(m, "e2x\x7fh\n")), (std::vector<Words>{{"extend", "key0", "2h"}}));
+}
+
+TEST(Update, OpensALogAndComesBack)
+{
+    Model m = model(2);
+    const auto effects = press(m, "\n");
+    ASSERT_EQ(effects.size(), 1U);
+    EXPECT_EQ(std::get<OpenLog>(effects[0]).key, "key0");
+    update(m, LogBytes{"key0", Stream::out, "epoch 1\nepoch 2\n", true, 0, ""});
+    update(m, LogBytes{"key1", Stream::out, "of another run", true, 0, ""});
+    EXPECT_THAT(screen(m), HasSubstr("epoch 2"));
+    EXPECT_THAT(screen(m), Not(HasSubstr("another")));
+    EXPECT_EQ(std::get<OpenLog>(press(m, "o")[0]).stream, Stream::err);
+    EXPECT_TRUE(std::holds_alternative<CloseLog>(press(m, "\x1b")[0]));
+    EXPECT_FALSE(m.log);
+}
+
+TEST(Update, FollowsALogUntilOneScrollsBack)
+{
+    Model m = model(1, {10, 40});
+    press(m, "\n");
+    std::string text;
+    for (int i = 0; i < 100; ++i) {
+        text += "line " + std::to_string(i) + "\n";
+    }
+    update(m, LogBytes{"key0", Stream::out, text, true, 0, ""});
+    EXPECT_THAT(screen(m), HasSubstr("line 99"));
+    press(m, "kk");
+    update(m, LogBytes{"key0", Stream::out, "line 100\n", false, 0, ""});
+    EXPECT_THAT(screen(m), Not(HasSubstr("line 100")));
+    press(m, "G");
+    EXPECT_THAT(screen(m), HasSubstr("line 100"));
+    press(m, "g");
+    EXPECT_THAT(screen(m), HasSubstr("line 0\n"));
+}
+
+TEST(Update, SearchesTheLogAndTheRuns)
+{
+    Model m = model(30);
+    press(m, "/run17\n");
+    EXPECT_EQ(m.selected, "key17");
+    press(m, "/nothing such\n");
+    EXPECT_THAT(screen(m), HasSubstr("'nothing such' is not here"));
+    press(m, "\n");
+    std::string text = "first loss nan\n";
+    for (int i = 0; i < 50; ++i) {
+        text += "fine\n";
+    }
+    update(m, LogBytes{"key17", Stream::out, text, true, 0, ""});
+    press(m, "/loss nan\n");
+    EXPECT_THAT(screen(m), HasSubstr("first loss nan"));
+}
+
+TEST(SplitWords, KnowsQuotes)
+{
+    EXPECT_EQ(split_words("a  'b c' \"d \\\" e\" f\\ g ''"),
+              (Words{"a", "b c", "d \" e", "f g", ""}));
+    EXPECT_FALSE(split_words("'a"));
+    EXPECT_EQ(split_words("$(reboot) ; `x`"), (Words{"$(reboot)", ";", "`x`"}));
+}
+
+} // namespace
+} // namespace gpuq::tui

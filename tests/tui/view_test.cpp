@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "tui/view.h"
+
+#include "tui/app.h"
+#include "tui/update.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+namespace gpuq::tui {
+namespace {
+
+using testing::HasSubstr;
+
+Picture picture(int runs)
+{
+    Picture made;
+    made.cluster = "centre";
+    made.answer = "no: 8 in use; the next: 1 k80 by 16:40 at the latest";
+    made.slurm_at = Time(std::chrono::seconds(1'795'000'000));
+    made.gpus.columns = {{"model", "GPU"},
+                         {"free", "FREE", report::Column::Align::right},
+                         {"mine", "MINE", report::Column::Align::right}};
+    made.gpus.rows = {{"k80", "0", "2"}, {"a100", "?", "0"}};
+    made.runs.columns = {{"id", "ID", report::Column::Align::right},
+                         {"name", "NAME", report::Column::Align::left, report::Column::Shrink::yes},
+                         {"state", "STATE"}};
+    for (int i = 0; i < runs; ++i) {
+        RunRow row;
+        row.key = std::to_string(i);
+        row.id = std::to_string(4700 + i);
+        row.name = "train";
+        row.part = 0.25;
+        row.facts = {"runs on n0", "python3 train.py  (in /home/ada)"};
+        row.curves = {{"loss", "", {4.0, 2.0, 1.0, 0.5}}};
+        made.rows.push_back(row);
+        made.runs.rows.push_back({row.id, row.name, {"running", report::Cell::Tone::good}});
+    }
+    return made;
+}
+
+Model model(int rows, int columns, int runs)
+{
+    Model made;
+    made.ascii = true;
+    made.now = Time(std::chrono::seconds(1'795'000'012));
+    update(made, Resized{rows, columns});
+    update(made, Looked{picture(runs)});
+    return made;
+}
+
+std::string body(Model& made) // without the clock, which is local time
+{
+    std::string text = view(made).text();
+    return text.substr(text.find('\n') + 1);
+}
+
+TEST(View, Is80By24ByDesign)
+{
+    Model m = model(24, 80, 3);
+    EXPECT_THAT(view(m).text(), HasSubstr("Slurm 12 s ago"));
+    EXPECT_EQ(body(m),
+              "no: 8 in use; the next: 1 k80 by 16:40 at the latest\n"
+              "GPU   FREE  MINE\n"
+              "k80      0     2\n"
+              "a100     ?     0\n"
+              "\n"
+              "  ID  NAME   STATE\n"
+              "4700  train  running\n"
+              "4701  train  running\n"
+              "4702  train  running\n"
+              "\n"
+              "\n"
+              "run 4700 (train)\n"
+              "[##########..............................] 25 % of its time\n"
+              "runs on n0\n"
+              "python3 train.py  (in /home/ada)\n"
+              "loss 0.5  (0.5 to 4)\n"
+              "**********\n"
+              "          **********\n"
+              "                    *******************\n"
+              "\n"
+              "\n"
+              "\n"
+              "Enter log  / search  p pager  a attach  x stop  e extend  + new  ? help  q quit\n");
+}
+
+TEST(View, SaysWhySlurmIsSilentAndKeepsWhatWasKnown)
+{
+    Model m = model(24, 80, 1);
+    m.picture->trouble = "Slurm does not answer: Connection refused";
+    EXPECT_THAT(view(m).text(), HasSubstr("Slurm does not answer"));
+    EXPECT_THAT(view(m).text(), HasSubstr("4700"));
+}
+
+TEST(View, OneLineIsEnoughForTheMostImportant)
+{
+    Model m = model(1, 30, 1);
+    EXPECT_EQ(view(m).text(), "4700: runs on n0\n");
+}
+
+TEST(View, TheSelectedRunIsAlwaysInView)
+{
+    for (const int rows : {4, 9, 10, 12, 24, 50}) {
+        Model m = model(rows, 60, 60);
+        for (int i = 0; i < 60; ++i) {
+            m.selected = std::to_string(i);
+            ASSERT_THAT(view(m).text(), HasSubstr(std::to_string(4700 + i))) << rows;
+        }
+    }
+}
+
+/// From one cell to a wall, in every mode, nothing is drawn outside and nothing fails.
+TEST(View, FitsEverySize)
+{
+    std::mt19937 random(3);
+    for (int round = 0; round < 150; ++round) {
+        const int rows = 1 + static_cast<int>(random() % 100);
+        const int columns = 1 + static_cast<int>(random() % 300);
+        Model m = model(rows, columns, static_cast<int>(random() % 30));
+        m.ascii = random() % 2 == 0;
+        for (const char32_t key : {U'x', U'?', U'/', U'e', U'l'}) {
+            if (random() % 3 == 0) {
+                update(m, Key{Special::none, key});
+            }
+        }
+        const Canvas canvas = view(m);
+        EXPECT_EQ(canvas.rows(), rows);
+        EXPECT_EQ(canvas.columns(), columns);
+        const std::string text = canvas.text();
+        EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), rows);
+    }
+}
+
+TEST(View, HostileNamesReachNoTerminal)
+{
+    Model m = model(24, 80, 1);
+    m.picture->rows[0].name = "\x1b]0;owned\a";
+    m.picture->rows[0].facts = {"\x9b"
+                                "31m",
+                                "\u202e"};
+    m.picture->runs.rows[0][1] = {"\x1b[2J"};
+    for (const char c : view(m).text()) {
+        const auto byte = static_cast<unsigned char>(c);
+        EXPECT_TRUE(byte >= 0x20 || byte == '\n');
+        EXPECT_NE(byte, 0x9b);
+    }
+}
+
+TEST(Once, PrintsAllRunsAndNoKeys)
+{
+    const std::string text = once(picture(60), Time(std::chrono::seconds(1'795'000'012)), 80);
+    EXPECT_THAT(text, HasSubstr("4759"));
+    EXPECT_THAT(text, testing::Not(HasSubstr("q quit")));
+    EXPECT_EQ(text.substr(text.size() - 2).front() == '\n', false);
+}
+
+} // namespace
+} // namespace gpuq::tui

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "tui/app.h"
+
+#include "core/descriptor.h"
+#include "core/exit_status.h"
+#include "tui/terminal.h"
+#include "tui/update.h"
+#include "tui/view.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <condition_variable>
+#include <csignal>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+namespace gpuq::tui {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto k_look_again = 1s;
+constexpr auto k_read_again = 250ms;
+constexpr auto k_ask_again = 1s;
+/// A worker that hangs in a file system or in Slurm is not waited for.
+constexpr auto k_patience = 200ms;
+
+/// What the workers and the screen's thread share. Lives as long as any of them.
+struct Shared {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::deque<Message> messages;
+    bool leaving = false;
+    bool asked = false; ///< by a person
+    std::optional<OpenLog> log;
+    std::string selected;
+    int log_number = 0; ///< counts what was opened
+    std::deque<Command> commands;
+    int working = 0; ///< workers that have not left
+    Descriptor wake{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+
+    void post(Message message)
+    {
+        {
+            const std::lock_guard lock(mutex);
+            messages.push_back(std::move(message));
+        }
+        const std::uint64_t one = 1;
+        (void)!::write(wake.get(), &one, sizeof one);
+    }
+    std::deque<Message> take()
+    {
+        std::uint64_t count = 0;
+        (void)!::read(wake.get(), &count, sizeof count);
+        const std::lock_guard lock(mutex);
+        return std::exchange(messages, {});
+    }
+};
+
+using Pointer = std::shared_ptr<Shared>;
+
+/// Signals are the screen's: no handler runs in a worker.
+void begin_worker(const Pointer& shared, std::function<void(Shared&)> work)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    {
+        const std::lock_guard lock(shared->mutex);
+        ++shared->working;
+    }
+    std::thread([shared, work = std::move(work)] {
+        work(*shared);
+        const std::lock_guard lock(shared->mutex);
+        --shared->working;
+        shared->changed.notify_all();
+    }).detach();
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+/// Waits so long, or until `ready`. False when it is time to leave.
+template <typename Ready>
+bool rest(Shared& shared, std::chrono::milliseconds time, const Ready& ready)
+{
+    std::unique_lock lock(shared.mutex);
+    shared.changed.wait_for(lock, time, [&] { return shared.leaving || ready(); });
+    return !shared.leaving;
+}
+
+void look_again_and_again(Shared& shared, const Sources& sources)
+{
+    std::string selected;
+    do {
+        {
+            const std::lock_guard lock(shared.mutex);
+            selected = shared.selected;
+        }
+        shared.post(Looked{sources.look(selected)});
+    } while (rest(shared, k_look_again, [&] { return shared.selected != selected; }));
+}
+
+void ask_again_and_again(Shared& shared, const Sources& sources)
+{
+    bool anew = false;
+    do {
+        sources.ask(anew);
+    } while (rest(shared, k_ask_again, [&] { return shared.asked; }) &&
+             (anew = std::exchange(shared.asked, false), true));
+}
+
+void read_again_and_again(Shared& shared, const Sources& sources)
+{
+    int number = 0;
+    do {
+        std::optional<OpenLog> log;
+        bool begin = false;
+        {
+            const std::lock_guard lock(shared.mutex);
+            log = shared.log;
+            begin = std::exchange(number, shared.log_number) != number;
+        }
+        if (log) {
+            if (auto bytes = sources.read(*log, begin)) {
+                shared.post(*std::move(bytes));
+            }
+        }
+    } while (rest(shared, k_read_again, [&] { return shared.log_number != number; }));
+}
+
+void work_off_commands(Shared& shared, const Sources& sources)
+{
+    while (rest(shared, 1h, [&] { return !shared.commands.empty(); })) {
+        std::optional<Command> command;
+        {
+            const std::lock_guard lock(shared.mutex);
+            if (!shared.commands.empty()) {
+                command = std::move(shared.commands.front());
+                shared.commands.pop_front();
+            }
+        }
+        if (command) {
+            shared.post(sources.command(*command));
+        }
+    }
+}
+
+/// The screen's thread.
+class Loop {
+public:
+    Loop(Terminal& terminal, const Sources& sources, Pointer shared)
+        : m_terminal(terminal)
+        , m_sources(sources)
+        , m_shared(std::move(shared))
+    {
+        m_model.ascii = terminal.ascii();
+        m_model.size = terminal.size();
+        m_model.now = sources.now();
+    }
+
+    Result<void> run()
+    {
+        while (!m_leaving) {
+            m_terminal.show(view(m_model));
+            TRY(wait());
+            take(Tick{m_sources.now()});
+            while (auto key = m_terminal.next()) {
+                take(*std::move(key));
+            }
+            for (Message& message : m_shared->take()) {
+                take(std::move(message));
+            }
+            if (std::exchange(m_selected, m_model.selected) != m_model.selected) {
+                tell([this](Shared& shared) { shared.selected = m_selected; });
+            }
+        }
+        return {};
+    }
+
+private:
+    Result<void> wait()
+    {
+        const auto into_second = m_sources.now().time_since_epoch() % 1s;
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(1s - into_second);
+        pollfd waits[] = {{STDIN_FILENO, POLLIN, 0}, {m_shared->wake.get(), POLLIN, 0}};
+        if (::poll(waits, std::size(waits), static_cast<int>(left.count())) < 0 && errno != EINTR) {
+            return fail(Error::Kind::internal, fmt::format("poll: {}", std::strerror(errno)));
+        }
+        if ((waits[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) {
+            m_leaving = true; // the terminal is gone
+        }
+        return {};
+    }
+
+    void take(Message message)
+    {
+        for (Effect& effect : update(m_model, std::move(message))) {
+            std::visit([this](auto& each) { perform(each); }, effect);
+        }
+    }
+
+    void perform(Quit&) { m_leaving = true; }
+    void perform(Copy& copy) { m_terminal.copy(copy.text); }
+    void perform(Refresh&)
+    {
+        tell([](Shared& shared) { shared.asked = true; });
+    }
+    void perform(OpenLog& log)
+    {
+        tell([&](Shared& shared) {
+            shared.log = log;
+            ++shared.log_number;
+        });
+    }
+    void perform(CloseLog&)
+    {
+        tell([](Shared& shared) { shared.log.reset(); });
+    }
+    void perform(Command& command)
+    {
+        if (!command.on_terminal) {
+            return tell([&](Shared& shared) { shared.commands.push_back(std::move(command)); });
+        }
+        m_terminal.leave();
+        Done done = m_sources.command(command);
+        m_terminal.enter();
+        m_model.size = m_terminal.size();
+        take(std::move(done));
+    }
+
+    template <typename Change>
+    void tell(const Change& change)
+    {
+        const std::lock_guard lock(m_shared->mutex);
+        change(*m_shared);
+        m_shared->changed.notify_all();
+    }
+
+    Terminal& m_terminal;
+    const Sources& m_sources;
+    Pointer m_shared;
+    Model m_model;
+    std::string m_selected;
+    bool m_leaving = false;
+};
+
+} // namespace
+
+Result<void> run(Sources sources, bool colour)
+{
+    TRY_ASSIGN(auto terminal, Terminal::open(colour));
+    const auto shared = std::make_shared<Shared>();
+    const auto kept = std::make_shared<Sources>(std::move(sources));
+    for (const auto& work :
+         {look_again_and_again, ask_again_and_again, read_again_and_again, work_off_commands}) {
+        begin_worker(shared, [kept, work](Shared& all) { work(all, *kept); });
+    }
+    const auto done = Loop(*terminal, *kept, shared).run();
+    std::unique_lock lock(shared->mutex);
+    shared->leaving = true;
+    shared->changed.notify_all();
+    const bool all_left =
+        shared->changed.wait_for(lock, k_patience, [&] { return shared->working == 0; });
+    if (!all_left) { // one hangs in Slurm or in a file system, and would outlive what it uses
+        terminal.reset();
+        ::_exit(static_cast<int>(done ? ExitStatus::success : ExitStatus::internal));
+    }
+    return done;
+}
+
+std::string once(const Picture& picture, Time now, int columns)
+{
+    constexpr int k_other_rows = 8;
+    Model model;
+    model.size = {static_cast<int>(picture.gpus.rows.size() + picture.rows.size()) + k_other_rows,
+                  columns};
+    model.now = now;
+    model.picture = picture;
+    model.printed = true;
+    std::string text = view(model).text();
+    text.erase(text.find_last_not_of('\n') + 1);
+    return text + '\n';
+}
+
+} // namespace gpuq::tui

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "tui/canvas.h"
+
+#include "core/sanitise.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace gpuq::tui {
+
+std::string text_of(const Line& line)
+{
+    std::string text;
+    for (const Span& span : line) {
+        text += span.text;
+    }
+    return text;
+}
+
+Canvas::Canvas(int rows, int columns)
+    : m_rows(std::max(rows, 1))
+    , m_columns(std::max(columns, 1))
+    , m_cells(static_cast<std::size_t>(m_rows) * static_cast<std::size_t>(m_columns))
+{
+}
+
+bool Canvas::is_inside(int row, int column) const
+{
+    return row >= 0 && row < m_rows && column >= 0 && column < m_columns;
+}
+
+const Canvas::Cell& Canvas::at(int row, int column) const
+{
+    assert(is_inside(row, column));
+    return m_cells[static_cast<std::size_t>(row) * static_cast<std::size_t>(m_columns) +
+                   static_cast<std::size_t>(column)];
+}
+
+int Canvas::put(int row, int column, const Line& line, int width)
+{
+    const int end = std::min(m_columns, column + width);
+    for (const Span& span : line) {
+        std::string_view text = span.text;
+        while (!text.empty()) {
+            const std::string_view glyph = take_glyph(text);
+            const int cells_needed = static_cast<int>(cells(glyph));
+            if (!is_inside(row, column) || column + cells_needed > end) {
+                return column;
+            }
+            const auto cell = [&](int at) -> Cell& {
+                return m_cells[static_cast<std::size_t>(row) * static_cast<std::size_t>(m_columns) +
+                               static_cast<std::size_t>(at)];
+            };
+            cell(column) = {std::string(glyph), span.style};
+            for (int half = 1; half < cells_needed; ++half) {
+                cell(column + half) = {"", span.style};
+            }
+            column += cells_needed;
+        }
+    }
+    return column;
+}
+
+int Canvas::put(int row, int column, std::string_view sanitised_text, Style style)
+{
+    return put(row, column, Line{{std::string(sanitised_text), style}}, m_columns);
+}
+
+void Canvas::tint(int row, const Style& style)
+{
+    for (int column = 0; is_inside(row, column); ++column) {
+        m_cells[static_cast<std::size_t>(row) * static_cast<std::size_t>(m_columns) +
+                static_cast<std::size_t>(column)]
+            .style = style;
+    }
+}
+
+std::string Canvas::text() const
+{
+    std::string text;
+    for (int row = 0; row < m_rows; ++row) {
+        std::string line;
+        for (int column = 0; column < m_columns; ++column) {
+            line += at(row, column).glyph;
+        }
+        line.erase(line.find_last_not_of(' ') + 1);
+        text += line + '\n';
+    }
+    return text;
+}
+
+} // namespace gpuq::tui

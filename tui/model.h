@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "tui/log_text.h"
+#include "tui/picture.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+/// The full-screen view as values: what is shown, what comes in, what is to be done.
+namespace gpuq::tui {
+
+// What comes in.
+
+/// A key: a character as typed, or one of these.
+enum class Special { none, up, down, page_up, page_down, home, end, enter, escape, backspace };
+struct Key {
+    Special special = Special::none;
+    char32_t character = 0; ///< 1 to 26: with Ctrl
+};
+struct Resized {
+    int rows = 24, columns = 80;
+};
+struct Tick {
+    Time now;
+};
+struct Looked {
+    Picture picture;
+};
+/// Of the log that is open: bytes that come after those before, or a new beginning.
+struct LogBytes {
+    std::string key;
+    Stream stream = Stream::out;
+    std::string bytes;
+    bool anew = false;         ///< what was shown is to be forgotten
+    std::uint64_t skipped = 0; ///< bytes of the file before the first that is shown
+    std::string trouble;       ///< why there are none
+};
+/// A command has ended; its last words.
+struct Done {
+    std::string words;
+    bool failed = false;
+};
+using Message = std::variant<Key, Resized, Tick, Looked, LogBytes, Done>;
+
+// What is to be done, by somebody else.
+
+struct Quit {};
+/// Ask Slurm and the disk again, as soon as that may be.
+struct Refresh {};
+struct OpenLog {
+    std::string key;
+    Stream stream = Stream::out;
+};
+struct CloseLog {};
+/// A gpuq command, the program's name left out.
+struct Command {
+    std::vector<std::string> words;
+    bool on_terminal = false; ///< it takes the whole terminal until it ends
+    bool to_pager = false;    ///< and what it prints is for $PAGER
+    bool operator==(const Command&) const = default;
+};
+/// Into the clipboard of the person's terminal.
+struct Copy {
+    std::string text;
+};
+using Effect = std::variant<Quit, Refresh, OpenLog, CloseLog, Command, Copy>;
+
+// What is shown.
+
+struct OpenedLog {
+    std::string key, title;
+    Stream stream = Stream::out;
+    LogText text;
+    std::uint64_t skipped = 0;
+    std::string trouble;
+    bool follow = true;
+    bool wrap = true;
+    std::size_t top = 0; ///< the first line shown, while it does not follow
+};
+
+/// A question about something that can't be undone.
+struct Question {
+    std::string text;
+    Command command; ///< on `y`
+};
+
+/// A line that is being typed.
+struct Prompt {
+    enum class Purpose { search, extend, start } purpose = Purpose::search;
+    std::string label, typed;
+    std::string key_of_run; ///< the id that `extend` is about
+};
+
+struct Model {
+    Resized size;
+    Time now{};
+    bool ascii = false; ///< the terminal shows nothing else
+    std::optional<Picture> picture;
+    std::string selected; ///< key of a run
+    std::size_t first_row = 0;
+    std::optional<OpenedLog> log;
+    std::optional<Question> question;
+    std::optional<Prompt> prompt;
+    bool help = false;
+    std::string found; ///< what `n` looks for
+    std::string words; ///< of the last command
+    bool failed = false;
+    bool printed = false; ///< once, on paper as it were: all rows, and no keys
+};
+
+/// The run that is selected; null without one.
+const RunRow* selected_run(const Model& model);
+
+} // namespace gpuq::tui

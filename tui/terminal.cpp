@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "tui/terminal.h"
+
+#include "core/sanitise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <clocale>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+
+#include <langinfo.h>
+#include <termios.h>
+#include <unistd.h>
+
+// The one file that sees ncurses.
+#define NCURSES_WIDECHAR 1
+#define NCURSES_NOMACROS 1
+#include <ncurses.h>
+#include <term.h>
+#undef columns // macros of term.h
+#undef lines
+
+namespace gpuq::tui {
+namespace {
+
+constexpr int k_escape_ms = 25;
+constexpr wint_t k_ctrl_z = 26;
+
+// For the signal handler, which may call neither ncurses nor malloc.
+std::array<char, 256> words_to_leave{};
+std::size_t size_to_leave = 0;
+termios modes_before{};
+bool has_modes = false;
+
+constexpr int k_deadly[] = {SIGHUP, SIGINT,  SIGQUIT, SIGTERM, SIGSEGV,
+                            SIGBUS, SIGABRT, SIGFPE,  SIGILL};
+
+void give_back_and_die(int number)
+{
+    (void)!::write(STDOUT_FILENO, words_to_leave.data(), size_to_leave);
+    if (has_modes) {
+        ::tcsetattr(STDIN_FILENO, TCSANOW, &modes_before);
+    }
+    ::signal(number, SIG_DFL);
+    ::raise(number);
+}
+
+void remember_how_to_leave()
+{
+    std::string words;
+    for (const char* name : {"rmkx", "sgr0", "cnorm", "rmcup"}) {
+        const char* sequence = ::tigetstr(const_cast<char*>(name));
+        if (sequence != nullptr && sequence != reinterpret_cast<char*>(-1)) {
+            words += sequence;
+        }
+    }
+    size_to_leave = std::min(words.size(), words_to_leave.size());
+    std::copy_n(words.begin(), size_to_leave, words_to_leave.begin());
+    for (const int number : k_deadly) {
+        struct sigaction action {};
+        action.sa_handler = give_back_and_die;
+        action.sa_flags = static_cast<int>(SA_RESETHAND);
+        ::sigaction(number, &action, nullptr);
+    }
+}
+
+void forget_how_to_leave()
+{
+    for (const int number : k_deadly) {
+        ::signal(number, SIG_DFL);
+    }
+}
+
+Special special_of(wint_t code)
+{
+    switch (code) {
+    case KEY_UP:
+        return Special::up;
+    case KEY_DOWN:
+        return Special::down;
+    case KEY_PPAGE:
+        return Special::page_up;
+    case KEY_NPAGE:
+        return Special::page_down;
+    case KEY_HOME:
+        return Special::home;
+    case KEY_END:
+        return Special::end;
+    case KEY_ENTER:
+        return Special::enter;
+    case KEY_BACKSPACE:
+        return Special::backspace;
+    default:
+        return Special::none;
+    }
+}
+
+std::string in_base64(std::string_view text)
+{
+    constexpr std::string_view k_digits =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::string coded;
+    for (std::size_t i = 0; i < text.size(); i += 3) {
+        unsigned bits = 0;
+        for (std::size_t j = 0; j < 3; ++j) {
+            bits =
+                bits << 8U | (i + j < text.size() ? static_cast<unsigned char>(text[i + j]) : 0U);
+        }
+        for (std::size_t j = 0; j < 4; ++j) {
+            coded += i + j > text.size() ? '=' : k_digits[bits >> (18 - 6 * j) & 0x3fU];
+        }
+    }
+    return coded;
+}
+
+} // namespace
+
+Result<std::unique_ptr<Terminal>> Terminal::open(bool colour)
+{
+    if (::isatty(STDIN_FILENO) != 1 || ::isatty(STDOUT_FILENO) != 1) {
+        return fail(Error::Kind::usage,
+                    "no terminal here: gpuq top --once prints what it shows, once");
+    }
+    const char* kind = std::getenv("TERM");
+    int status = 0;
+    if (kind == nullptr || ::setupterm(kind, STDOUT_FILENO, &status) != OK) {
+        return fail(
+            Error::Kind::usage,
+            fmt::format("this machine does not know the terminal '{}': set TERM to one that "
+                        "it knows (xterm), or use gpuq top --once",
+                        sanitised(kind == nullptr ? "" : kind)));
+    }
+    // Characters, but not numbers: they look the same everywhere.
+    std::setlocale(LC_CTYPE, "");
+    const bool ascii = std::strcmp(::nl_langinfo(CODESET), "UTF-8") != 0;
+    has_modes = ::tcgetattr(STDIN_FILENO, &modes_before) == 0;
+    ::set_escdelay(k_escape_ms);
+    if (::newterm(kind, stdout, stdin) == nullptr) {
+        return fail(Error::Kind::usage,
+                    fmt::format("the terminal '{}' can't be drawn on: gpuq top --once prints what "
+                                "it shows, once",
+                                sanitised(kind)));
+    }
+    return std::unique_ptr<Terminal>(new Terminal(colour, ascii));
+}
+
+Terminal::Terminal(bool colour, bool ascii)
+    : m_colour(colour && ::has_colors())
+    , m_ascii(ascii)
+{
+    if (m_colour) {
+        m_colour = ::start_color() == OK;
+        ::use_default_colors();
+    }
+    enter();
+    remember_how_to_leave();
+}
+
+Terminal::~Terminal()
+{
+    leave();
+    forget_how_to_leave();
+    ::delscreen(nullptr);
+}
+
+void Terminal::enter()
+{
+    ::raw(); // Ctrl-C and Ctrl-Z are keys: they are for us, and never for a run
+    ::noecho();
+    ::nonl();
+    ::keypad(stdscr, TRUE);
+    ::nodelay(stdscr, TRUE);
+    ::curs_set(0);
+    ::clearok(stdscr, TRUE);
+    ::refresh();
+    m_shown.reset();
+}
+
+void Terminal::leave()
+{
+    ::curs_set(1);
+    ::endwin();
+}
+
+Resized Terminal::size() const
+{
+    return {LINES, COLS};
+}
+
+int Terminal::pair(const Style& style)
+{
+    const std::pair<int, int> colours{style.fg ? *style.fg % 8 : -1, style.bg ? *style.bg % 8 : -1};
+    const auto known = std::find(m_pairs.begin(), m_pairs.end(), colours);
+    const int number = static_cast<int>(known - m_pairs.begin()) + 1;
+    if (known == m_pairs.end()) {
+        if (number >= COLOR_PAIRS ||
+            ::init_pair(static_cast<short>(number), static_cast<short>(colours.first),
+                        static_cast<short>(colours.second)) != OK) {
+            return 0;
+        }
+        m_pairs.push_back(colours);
+    }
+    return number;
+}
+
+void Terminal::set_style(const Style& style)
+{
+    const bool bright = m_colour && style.fg && *style.fg >= 8;
+    attr_t attributes = A_NORMAL;
+    attributes |= style.bold || bright ? A_BOLD : 0;
+    attributes |= style.dim ? A_DIM : 0;
+    attributes |= style.underline ? A_UNDERLINE : 0;
+    attributes |= style.reverse ? A_REVERSE : 0;
+    const bool has_colour = m_colour && (style.fg || style.bg);
+    ::attr_set(attributes, static_cast<short>(has_colour ? pair(style) : 0), nullptr);
+}
+
+void Terminal::draw_row(const Canvas& canvas, int row)
+{
+    ::move(row, 0);
+    std::string text;
+    Style style = canvas.at(row, 0).style;
+    const auto flush = [&] {
+        set_style(style);
+        ::addstr(text.c_str());
+        text.clear();
+    };
+    for (int column = 0; column < canvas.columns(); ++column) {
+        const Canvas::Cell& cell = canvas.at(row, column);
+        if (cell.style != style) {
+            flush();
+            style = cell.style;
+        }
+        const bool plain = cell.glyph.size() == 1;
+        text += !m_ascii || plain ? cell.glyph : cell.glyph == "…" ? "~" : "?";
+    }
+    flush();
+}
+
+void Terminal::show(const Canvas& canvas)
+{
+    const bool same_size =
+        m_shown && m_shown->rows() == canvas.rows() && m_shown->columns() == canvas.columns();
+    bool changed = false;
+    for (int row = 0; row < canvas.rows(); ++row) {
+        bool same = same_size;
+        for (int column = 0; same && column < canvas.columns(); ++column) {
+            same = canvas.at(row, column) == m_shown->at(row, column);
+        }
+        if (!same) {
+            draw_row(canvas, row);
+            changed = true;
+        }
+    }
+    if (changed) {
+        ::refresh();
+        m_shown = canvas;
+    }
+}
+
+std::optional<Message> Terminal::next()
+{
+    wint_t code = 0;
+    const int kind = ::get_wch(&code);
+    if (kind == ERR) {
+        return std::nullopt;
+    }
+    if (kind == KEY_CODE_YES) {
+        if (code == KEY_RESIZE) {
+            m_shown.reset();
+            return size();
+        }
+        if (code == KEY_F(5)) {
+            return Key{Special::none, U'r'};
+        }
+        return Key{special_of(code), 0};
+    }
+    if (code == k_ctrl_z) {
+        leave();
+        ::signal(SIGTSTP, SIG_DFL);
+        ::kill(0, SIGTSTP);
+        enter();
+        return size();
+    }
+    if (code == '\r' || code == '\n') {
+        return Key{Special::enter, 0};
+    }
+    if (code == 27) {
+        return Key{Special::escape, 0};
+    }
+    return Key{Special::none, static_cast<char32_t>(code)};
+}
+
+void Terminal::copy(const std::string& text)
+{
+    const std::string words = "\x1b]52;c;" + in_base64(text) + "\a";
+    (void)!::write(STDOUT_FILENO, words.data(), words.size());
+}
+
+} // namespace gpuq::tui

@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "tui/update.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace gpuq::tui {
+namespace {
+
+constexpr char32_t k_ctrl_c = 3, k_ctrl_d = 4, k_ctrl_l = 12, k_ctrl_u = 21, k_delete = 127;
+
+std::string in_utf8(char32_t point)
+{
+    std::string text;
+    const auto add = [&](char32_t byte) { text += static_cast<char>(byte); };
+    if (point < 0x80) {
+        add(point);
+    } else if (point < 0x800) {
+        add(0xc0 | point >> 6U);
+        add(0x80 | (point & 0x3fU));
+    } else if (point < 0x10000) {
+        add(0xe0 | point >> 12U);
+        add(0x80 | (point >> 6U & 0x3fU));
+        add(0x80 | (point & 0x3fU));
+    } else {
+        add(0xf0 | point >> 18U);
+        add(0x80 | (point >> 12U & 0x3fU));
+        add(0x80 | (point >> 6U & 0x3fU));
+        add(0x80 | (point & 0x3fU));
+    }
+    return text;
+}
+
+void remove_last_character(std::string& text)
+{
+    while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xc0U) == 0x80) {
+        text.pop_back();
+    }
+    if (!text.empty()) {
+        text.pop_back();
+    }
+}
+
+/// One message to one model. An object only so that its parts need not pass both around.
+class Update {
+public:
+    explicit Update(Model& model)
+        : m_model(model)
+    {
+    }
+
+    std::vector<Effect> take(Message message)
+    {
+        std::visit([this](auto& each) { on(each); }, message);
+        return std::move(m_effects);
+    }
+
+private:
+    void on(Resized& size) { m_model.size = size; }
+    void on(Tick& tick) { m_model.now = tick.now; }
+    void on(Done& done)
+    {
+        m_model.words = std::move(done.words);
+        m_model.failed = done.failed;
+        m_effects.emplace_back(Refresh{});
+    }
+
+    void on(Looked& looked)
+    {
+        m_model.picture = std::move(looked.picture);
+        const auto& rows = m_model.picture->rows;
+        if (!rows.empty() && selected_run(m_model) == nullptr) {
+            m_model.selected = rows.front().key;
+        }
+    }
+
+    void on(LogBytes& piece)
+    {
+        if (!m_model.log || m_model.log->key != piece.key || m_model.log->stream != piece.stream) {
+            return;
+        }
+        OpenedLog& log = *m_model.log;
+        log.trouble = std::move(piece.trouble);
+        if (piece.anew) {
+            log.text = LogText();
+            log.skipped = piece.skipped;
+        }
+        log.text.feed(piece.bytes);
+    }
+
+    void on(Key& key)
+    {
+        m_model.words.clear();
+        m_model.failed = false;
+        if (key.character == k_ctrl_c) {
+            m_effects.emplace_back(Quit{});
+        } else if (m_model.question) {
+            answer(key);
+        } else if (m_model.prompt) {
+            type(key);
+        } else if (m_model.help) {
+            m_model.help = false;
+        } else if (!on_common_key(key)) {
+            m_model.log ? on_log_key(key) : on_list_key(key);
+        }
+    }
+
+    void answer(const Key& key)
+    {
+        const Question question = *std::exchange(m_model.question, std::nullopt);
+        if (key.character == U'y' || key.character == U'Y') {
+            m_model.words = "...";
+            m_effects.emplace_back(question.command);
+        } else {
+            m_model.words = "nothing done";
+        }
+    }
+
+    void type(const Key& key)
+    {
+        Prompt& prompt = *m_model.prompt;
+        if (key.special == Special::escape) {
+            m_model.prompt.reset();
+        } else if (key.special == Special::enter) {
+            typed(*std::exchange(m_model.prompt, std::nullopt));
+        } else if (key.special == Special::backspace || key.character == k_delete) {
+            remove_last_character(prompt.typed);
+        } else if (key.character == k_ctrl_u) {
+            prompt.typed.clear();
+        } else if (key.character >= 0x20) {
+            prompt.typed += in_utf8(key.character);
+        }
+    }
+
+    void typed(const Prompt& prompt)
+    {
+        if (prompt.typed.empty()) {
+            return;
+        }
+        if (prompt.purpose == Prompt::Purpose::search) {
+            m_model.found = prompt.typed;
+            return search(true);
+        }
+        const auto words = split_words(prompt.typed);
+        if (!words) {
+            m_model.words = "a quote is not closed";
+            m_model.failed = true;
+            return;
+        }
+        Command command;
+        if (prompt.purpose == Prompt::Purpose::extend) {
+            command.words = {"extend", prompt.key_of_run};
+        } else {
+            command.words = {"run", "--detach"};
+        }
+        command.words.insert(command.words.end(), words->begin(), words->end());
+        m_model.words = "...";
+        m_effects.emplace_back(std::move(command));
+    }
+
+    bool on_common_key(const Key& key)
+    {
+        switch (key.character) {
+        case U'q':
+            m_effects.emplace_back(Quit{});
+            return true;
+        case U'?':
+            m_model.help = true;
+            return true;
+        case U'r':
+        case k_ctrl_l:
+            m_effects.emplace_back(Refresh{});
+            return true;
+        case U'/':
+            m_model.prompt = Prompt{Prompt::Purpose::search, "search: ", "", ""};
+            return true;
+        case U'n':
+        case U'N':
+            search(key.character == U'n');
+            return true;
+        case U'p':
+            with_run([this](const RunRow& run) {
+                m_effects.emplace_back(Command{{"logs", run.key}, true, true});
+            });
+            return true;
+        case U'y':
+            with_run([this](const RunRow& run) {
+                const std::string command =
+                    fmt::format("gpuq {} {}", m_model.log ? "logs -f" : "show", run.id);
+                m_effects.emplace_back(Copy{command});
+                m_model.words = fmt::format("copied: {}", command);
+            });
+            return true;
+        default:
+            return false;
+        }
+    }
+
+    int page() const { return std::max(m_model.size.rows / 2, 1); }
+
+    /// How far a key moves; nothing for keys that do not.
+    std::optional<int> step(const Key& key) const
+    {
+        if (key.special == Special::down || key.character == U'j') {
+            return 1;
+        }
+        if (key.special == Special::up || key.character == U'k') {
+            return -1;
+        }
+        if (key.special == Special::page_down || key.character == k_ctrl_d) {
+            return page();
+        }
+        if (key.special == Special::page_up || key.character == k_ctrl_u) {
+            return -page();
+        }
+        return std::nullopt;
+    }
+
+    void on_log_key(const Key& key)
+    {
+        OpenedLog& log = *m_model.log;
+        if (const auto by = step(key)) {
+            return scroll(log, *by);
+        }
+        if (key.special == Special::escape || key.character == U'l') {
+            m_model.log.reset();
+            m_effects.emplace_back(CloseLog{});
+        } else if (key.special == Special::home || key.character == U'g') {
+            log.follow = false;
+            log.top = 0;
+        } else if (key.special == Special::end || key.character == U'G') {
+            log.follow = true;
+        } else if (key.character == U'f') {
+            log.follow = !log.follow;
+            log.top = last_top(log);
+        } else if (key.character == U'w') {
+            log.wrap = !log.wrap;
+        } else if (key.character == U'o') {
+            open_log(log.key, log.title, log.stream == Stream::out ? Stream::err : Stream::out);
+        }
+    }
+
+    void scroll(OpenedLog& log, int by) const
+    {
+        const auto last = static_cast<int>(last_top(log));
+        const int from = log.follow ? last : static_cast<int>(log.top);
+        log.top = static_cast<std::size_t>(std::clamp(from + by, 0, last));
+        log.follow = log.follow && by > 0;
+    }
+
+    /// With the last line at the bottom.
+    std::size_t last_top(OpenedLog& log) const
+    {
+        const auto shown = static_cast<std::size_t>(std::max(m_model.size.rows - 2, 1));
+        const std::size_t all = log.text.lines().size();
+        return all > shown ? all - shown : 0;
+    }
+
+    void open_log(const std::string& key, const std::string& title, Stream stream)
+    {
+        const bool wrap = !m_model.log || m_model.log->wrap;
+        m_model.log.emplace();
+        m_model.log->key = key;
+        m_model.log->title = title;
+        m_model.log->stream = stream;
+        m_model.log->wrap = wrap;
+        m_effects.emplace_back(OpenLog{key, stream});
+    }
+
+    void on_list_key(const Key& key)
+    {
+        if (const auto by = step(key)) {
+            return select(static_cast<int>(selected_index()) + *by);
+        }
+        if (key.special == Special::home || key.character == U'g') {
+            return select(0);
+        }
+        if (key.special == Special::end || key.character == U'G') {
+            return select(static_cast<int>(rows().size()) - 1);
+        }
+        if (key.special == Special::enter || key.character == U'l') {
+            return with_run([this](const RunRow& run) {
+                open_log(run.key, fmt::format("{} ({})", run.id, run.name), Stream::out);
+            });
+        }
+        if (key.character == U'+') {
+            m_model.prompt = Prompt{Prompt::Purpose::start, "gpuq run --detach ", "", ""};
+            return;
+        }
+        act(key.character);
+    }
+
+    void act(char32_t character)
+    {
+        with_run([&](const RunRow& run) {
+            const std::string title = fmt::format("{} ({}), {}", run.id, run.name, run.gpus);
+            switch (character) {
+            case U'v':
+                m_effects.emplace_back(Command{{"show", run.key}, true, true});
+                return;
+            case U'a':
+                return run.running ? m_effects.emplace_back(Command{{"attach", run.key}, true}),
+                       void()      : refuse(run, "does not run: nothing to attach to");
+            case U'x':
+                return run.active ? ask(fmt::format("stop run {}?", title), {{"stop", run.key}})
+                                  : refuse(run, "has ended already");
+            case U's':
+                return run.active && run.saves
+                           ? ask(fmt::format("have run {} save and stop?", title),
+                                 {{"stop", "--checkpoint", run.key}})
+                           : refuse(run, run.active ? "can't save: man gpuq-chain says how it could"
+                                                    : "has ended already");
+            case U'e':
+                if (run.active) {
+                    m_model.prompt =
+                        Prompt{Prompt::Purpose::extend,
+                               fmt::format("more time for run {}: ", run.id), "", run.key};
+                    return;
+                }
+                return refuse(run, "has ended already");
+            default:
+                return;
+            }
+        });
+    }
+
+    void ask(std::string text, Command command)
+    {
+        m_model.question = Question{std::move(text), std::move(command)};
+    }
+
+    void refuse(const RunRow& run, std::string_view why)
+    {
+        m_model.words = fmt::format("run {} {}", run.id, why);
+        m_model.failed = true;
+    }
+
+    template <typename Do>
+    void with_run(const Do& act)
+    {
+        if (const RunRow* run = selected_run(m_model)) {
+            act(*run);
+        }
+    }
+
+    const std::vector<RunRow>& rows() const
+    {
+        static const std::vector<RunRow> k_none;
+        return m_model.picture ? m_model.picture->rows : k_none;
+    }
+
+    std::size_t selected_index() const
+    {
+        const RunRow* run = selected_run(m_model);
+        return run == nullptr ? 0 : static_cast<std::size_t>(run - rows().data());
+    }
+
+    void select(int index)
+    {
+        if (!rows().empty()) {
+            const int last = static_cast<int>(rows().size()) - 1;
+            m_model.selected = rows()[static_cast<std::size_t>(std::clamp(index, 0, last))].key;
+        }
+    }
+
+    void search(bool forward)
+    {
+        if (m_model.found.empty()) {
+            m_model.words = "nothing to search for: / begins a search";
+            return;
+        }
+        if (!(m_model.log ? search_log(forward) : search_list(forward))) {
+            m_model.words = fmt::format("'{}' is not here", m_model.found);
+            m_model.failed = true;
+        }
+    }
+
+    bool search_list(bool forward)
+    {
+        const std::size_t count = rows().size();
+        for (std::size_t i = 1; i <= count; ++i) {
+            const std::size_t at = (selected_index() + (forward ? i : 2 * count - i)) %
+                                   std::max<std::size_t>(count, 1);
+            const RunRow& run = rows()[at];
+            if (run.name.find(m_model.found) != std::string::npos ||
+                run.id.find(m_model.found) != std::string::npos) {
+                m_model.selected = run.key;
+                return true;
+            }
+        }
+        return false;
+    }
+
+    bool search_log(bool forward)
+    {
+        OpenedLog& log = *m_model.log;
+        const auto& lines = log.text.lines();
+        const std::size_t count = lines.size();
+        // From the end of what is followed the newest place comes first.
+        const std::size_t from = log.follow ? (forward ? count - 1 : count) : log.top;
+        for (std::size_t i = 1; i <= count; ++i) {
+            const std::size_t at = (from + (forward && !log.follow ? i : 2 * count - i)) % count;
+            if (text_of(lines[at]).find(m_model.found) != std::string::npos) {
+                log.follow = false;
+                log.top = at;
+                return true;
+            }
+        }
+        return false;
+    }
+
+    Model& m_model;
+    std::vector<Effect> m_effects;
+};
+
+} // namespace
+
+const RunRow* selected_run(const Model& model)
+{
+    if (!model.picture) {
+        return nullptr;
+    }
+    const auto& rows = model.picture->rows;
+    const auto found = std::find_if(rows.begin(), rows.end(),
+                                    [&](const RunRow& run) { return run.key == model.selected; });
+    return found == rows.end() ? nullptr : &*found;
+}
+
+std::vector<Effect> update(Model& model, Message message)
+{
+    return Update(model).take(std::move(message));
+}
+
+std::optional<std::vector<std::string>> split_words(std::string_view typed)
+{
+    std::vector<std::string> words;
+    bool in_word = false;
+    char quote = 0;
+    for (std::size_t i = 0; i < typed.size(); ++i) {
+        const char c = typed[i];
+        const bool escapes = c == '\\' && quote != '\'' && i + 1 < typed.size();
+        if (quote == 0 && (c == ' ' || c == '\t')) {
+            in_word = false;
+            continue;
+        }
+        if (!std::exchange(in_word, true)) {
+            words.emplace_back();
+        }
+        if (escapes) {
+            words.back() += typed[++i];
+        } else if (quote == 0 && (c == '\'' || c == '"')) {
+            quote = c;
+        } else if (c == quote && quote != 0) {
+            quote = 0;
+        } else {
+            words.back() += c;
+        }
+    }
+    return quote == 0 ? std::optional(words) : std::nullopt;
+}
+
+} // namespace gpuq::tui

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "tui/model.h"
+
+#include <vector>
+
+namespace gpuq::tui {
+
+/// Takes in one message; gives what is to be done. Pure.
+std::vector<Effect> update(Model& model, Message message);
+
+/// The words of a command line, as typed: blanks part them, quotes ('...' and "...") and \ keep
+/// blanks. Nothing where a quote is not closed. No shell reads them.
+std::optional<std::vector<std::string>> split_words(std::string_view typed);
+
+} // namespace gpuq::tui

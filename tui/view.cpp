@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "tui/view.h"
+
+#include "core/sanitise.h"
+#include "report/words.h"
+#include "tui/curve.h"
+#include "tui/keys.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace gpuq::tui {
+namespace {
+
+constexpr int k_smallest_rows = 10, k_smallest_columns = 40;
+constexpr int k_curve_rows = 4;
+constexpr int k_narrowest_curve = 30;
+
+constexpr std::uint8_t k_red = 1, k_yellow = 3;
+
+Style bold()
+{
+    Style style;
+    style.bold = true;
+    return style;
+}
+
+Style dim()
+{
+    Style style;
+    style.dim = true;
+    return style;
+}
+
+Style coloured(std::uint8_t colour)
+{
+    Style style;
+    style.fg = colour;
+    return style;
+}
+
+Style marked()
+{
+    Style style;
+    style.reverse = true;
+    return style;
+}
+
+/// The lines of a table, its header first, colours in them: `styled` makes them ready.
+std::vector<std::string> lines_of(const report::Table& table, int columns)
+{
+    report::Look look;
+    look.color = true;
+    look.width = static_cast<std::size_t>(columns);
+    const auto shown = report::only(table, "");
+    const std::string text = report::to_text(shown ? *shown : table, look);
+    std::vector<std::string> lines;
+    std::string_view rest = text;
+    while (!rest.empty()) {
+        const std::size_t end = std::min(rest.find('\n'), rest.size());
+        lines.emplace_back(rest.substr(0, end));
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    return lines;
+}
+
+/// One frame of one model. An object only so that its parts need not pass both around.
+class View {
+public:
+    explicit View(Model& model)
+        : m_model(model)
+        , m_canvas(model.size.rows, model.size.columns)
+    {
+    }
+
+    Canvas draw()
+    {
+        if (m_model.help) {
+            draw_help();
+        } else if (m_model.log) {
+            draw_log(*m_model.log);
+        } else if (is_small()) {
+            draw_small();
+        } else {
+            draw_lists();
+        }
+        if (!m_model.printed) {
+            draw_bottom();
+        }
+        return std::move(m_canvas);
+    }
+
+private:
+    int rows() const { return m_canvas.rows(); }
+    int columns() const { return m_canvas.columns(); }
+    bool is_small() const { return rows() < k_smallest_rows || columns() < k_smallest_columns; }
+
+    void put(int row, std::string_view text, const Style& style = {})
+    {
+        m_canvas.put(row, 0, clipped(sanitised(text), static_cast<std::size_t>(columns())), style);
+    }
+
+    std::string age() const
+    {
+        if (!m_model.picture || !m_model.picture->slurm_at) {
+            return "asking Slurm";
+        }
+        const auto seconds =
+            std::chrono::floor<std::chrono::seconds>(m_model.now - *m_model.picture->slurm_at);
+        return fmt::format("Slurm {} ago", in_words(std::max(seconds, std::chrono::seconds(0))));
+    }
+
+    void draw_head()
+    {
+        const std::string where = m_model.picture ? m_model.picture->cluster : "";
+        std::string head = fmt::format("gpuq top  {}  {}  {}", where,
+                                       moment_text(m_model.now, m_model.now), age());
+        put(0, head, bold());
+        if (m_model.picture && !m_model.picture->trouble.empty()) {
+            put(1, m_model.picture->trouble, coloured(k_red));
+        } else if (m_model.picture) {
+            put(1, m_model.picture->answer);
+        }
+    }
+
+    void draw_lists()
+    {
+        draw_head();
+        if (!m_model.picture) {
+            return;
+        }
+        int row = 2;
+        const int last = rows() - 2;
+        const std::vector<std::string> gpus = lines_of(m_model.picture->gpus, columns());
+        const int most = m_model.printed ? rows() : std::max(2, rows() / 4);
+        for (int i = 0; i < std::min(most, static_cast<int>(gpus.size())); ++i, ++row) {
+            const Line line = styled(gpus[static_cast<std::size_t>(i)]);
+            m_canvas.put(row, 0, i == 0 ? Line{{text_of(line), bold()}} : line, columns());
+        }
+        if (static_cast<int>(gpus.size()) > most) {
+            put(row++, fmt::format("{} more: gpuq free", static_cast<int>(gpus.size()) - most),
+                dim());
+        }
+        const int share = m_model.printed ? rows() : (last - row) / 2 + 1;
+        const int for_runs = std::max(3, std::min(share, run_lines() + 1));
+        draw_runs(row + 1, std::min(for_runs, last - row));
+        draw_details(row + for_runs + 2, last);
+    }
+
+    int run_lines() const { return static_cast<int>(m_model.picture->rows.size()) + 1; }
+
+    void draw_runs(int top, int height)
+    {
+        const auto& runs = m_model.picture->rows;
+        if (height < 1) {
+            return;
+        }
+        if (runs.empty()) {
+            put(top, "no runs, and none ended within a day; + starts one");
+            return;
+        }
+        const std::vector<std::string> lines = lines_of(m_model.picture->runs, columns());
+        m_canvas.put(top, 0, Line{{text_of(styled(lines.front())), bold()}}, columns());
+        const auto shown = static_cast<std::size_t>(std::max(height - 1, 1));
+        keep_selected_in(shown);
+        for (std::size_t i = 0; i < shown && m_model.first_row + i < runs.size(); ++i) {
+            draw_run(top + 1 + static_cast<int>(i), lines, m_model.first_row + i);
+        }
+    }
+
+    void draw_run(int row, const std::vector<std::string>& lines, std::size_t index)
+    {
+        const bool is_selected = m_model.picture->rows[index].key == m_model.selected;
+        if (index + 1 < lines.size()) {
+            m_canvas.put(row, 0, styled(lines[index + 1]), columns());
+        }
+        if (is_selected) {
+            m_canvas.tint(row, marked());
+        }
+    }
+
+    void keep_selected_in(std::size_t shown)
+    {
+        const auto& runs = m_model.picture->rows;
+        const RunRow* run = selected_run(m_model);
+        const std::size_t at = run == nullptr ? 0 : static_cast<std::size_t>(run - runs.data());
+        const std::size_t last_first = runs.size() > shown ? runs.size() - shown : 0;
+        m_model.first_row = std::min(m_model.first_row, last_first);
+        m_model.first_row = std::min(m_model.first_row, at);
+        m_model.first_row = std::max(m_model.first_row, at + 1 > shown ? at + 1 - shown : 0);
+    }
+
+    std::string bar(double part, int width) const
+    {
+        const int full = std::clamp(static_cast<int>(part * width + 0.5), 0, width);
+        std::string text = "[";
+        for (int i = 0; i < width; ++i) {
+            text += i < full ? (m_model.ascii ? "#" : "█") : (m_model.ascii ? "." : "░");
+        }
+        return text + fmt::format("] {:.0f} % of its time", 100 * std::clamp(part, 0.0, 1.0));
+    }
+
+    void draw_details(int row, int last)
+    {
+        const RunRow* run = selected_run(m_model);
+        if (run == nullptr || row > last) {
+            return;
+        }
+        put(row++, fmt::format("run {} ({})", run->id, run->name), bold());
+        if (run->part && row <= last) {
+            m_canvas.put(row++, 0, bar(*run->part, std::min(40, columns() / 2)));
+        }
+        const int for_curves = run->curves.empty() ? 0 : k_curve_rows;
+        for (const std::string& fact : run->facts) {
+            if (row > last - for_curves && row > last - k_curve_rows) {
+                break;
+            }
+            put(row++, fact);
+        }
+        draw_curves(*run, row, last);
+    }
+
+    void draw_curves(const RunRow& run, int row, int last)
+    {
+        const int beside = std::max(1, columns() / k_narrowest_curve);
+        const int width = columns() / beside;
+        for (std::size_t i = 0; i < run.curves.size(); ++row) {
+            const int height = std::min(k_curve_rows, last - row + 1);
+            if (height < 2) {
+                return;
+            }
+            for (int at = 0; at < beside && i < run.curves.size(); ++at, ++i) {
+                draw_curve(m_canvas, row, at * width, height, width - 1, run.curves[i],
+                           m_model.ascii);
+            }
+            row += height - 1;
+        }
+    }
+
+    /// So small that only what matters most is left.
+    void draw_small()
+    {
+        if (!m_model.picture) {
+            return put(0, "asking Slurm");
+        }
+        const RunRow* run = selected_run(m_model);
+        if (rows() == 1) {
+            return put(0, run == nullptr || run->facts.empty()
+                              ? m_model.picture->answer
+                              : fmt::format("{}: {}", run->id, run->facts.front()));
+        }
+        put(0,
+            m_model.picture->trouble.empty() ? m_model.picture->answer : m_model.picture->trouble);
+        draw_runs(1, rows() - 2);
+    }
+
+    void draw_log(OpenedLog& log)
+    {
+        put(0,
+            fmt::format("{} of run {}{}", log.stream == Stream::out ? "stdout" : "stderr",
+                        log.title,
+                        log.skipped > 0
+                            ? fmt::format(", the end; p: all {} MB", log.skipped / 1'000'000 + 1)
+                            : ""),
+            bold());
+        const int height = std::max(rows() - 2, 1);
+        const auto& lines = log.text.lines();
+        if (lines.size() == 1 && lines.front().empty()) {
+            return put(1, log.trouble.empty() ? "nothing yet" : log.trouble, dim());
+        }
+        std::vector<Line> shown = log.follow ? last_lines(lines, log.wrap, height)
+                                             : lines_from(lines, log.top, log.wrap, height);
+        for (std::size_t i = 0; i < shown.size(); ++i) {
+            const int row = 1 + static_cast<int>(i);
+            m_canvas.put(row, 0, shown[i], columns());
+            const bool found = !m_model.found.empty() &&
+                               text_of(shown[i]).find(m_model.found) != std::string::npos;
+            if (found) {
+                m_canvas.tint(row, marked());
+            }
+        }
+    }
+
+    std::vector<Line> folded(const Line& line, bool wrap) const
+    {
+        if (!wrap) {
+            return {line};
+        }
+        std::vector<Line> parts(1);
+        int used = 0;
+        for (const Span& span : line) {
+            std::string_view text = span.text;
+            while (!text.empty()) {
+                const std::string_view glyph = take_glyph(text);
+                const int needed = static_cast<int>(cells(glyph));
+                if (used + needed > columns() && used > 0) {
+                    parts.emplace_back();
+                    used = 0;
+                }
+                Line& part = parts.back();
+                if (part.empty() || part.back().style != span.style) {
+                    part.push_back({"", span.style});
+                }
+                part.back().text += glyph;
+                used += needed;
+            }
+        }
+        return parts;
+    }
+
+    std::vector<Line> last_lines(const std::deque<Line>& lines, bool wrap, int height) const
+    {
+        std::vector<Line> shown;
+        std::size_t at = lines.size();
+        if (at > 1 && lines.back().empty()) {
+            --at; // a cursor at a line's beginning needs no row
+        }
+        while (at > 0 && static_cast<int>(shown.size()) < height) {
+            const std::vector<Line> parts = folded(lines[--at], wrap);
+            shown.insert(shown.begin(), parts.begin(), parts.end());
+        }
+        if (static_cast<int>(shown.size()) > height) {
+            shown.erase(shown.begin(), shown.end() - height);
+        }
+        return shown;
+    }
+
+    std::vector<Line> lines_from(const std::deque<Line>& lines, std::size_t top, bool wrap,
+                                 int height) const
+    {
+        std::vector<Line> shown;
+        for (std::size_t at = top; at < lines.size() && static_cast<int>(shown.size()) < height;
+             ++at) {
+            const std::vector<Line> parts = folded(lines[at], wrap);
+            shown.insert(shown.end(), parts.begin(), parts.end());
+        }
+        shown.resize(std::min(shown.size(), static_cast<std::size_t>(height)));
+        return shown;
+    }
+
+    void draw_help()
+    {
+        put(0, "keys of gpuq top", bold());
+        int row = 1;
+        for (const KeyRow& key : k_keys) {
+            if (row < rows() - 1) {
+                put(row++, fmt::format("{:<14} {}", key.keys, key.does));
+            }
+        }
+    }
+
+    /// The line at the bottom: a question, what is typed, the last command's words, or the keys.
+    void draw_bottom()
+    {
+        const int row = rows() - 1;
+        if (row == 0 && !m_model.question && !m_model.prompt) {
+            return;
+        }
+        const std::string blank(static_cast<std::size_t>(columns()), ' ');
+        m_canvas.put(row, 0, blank);
+        if (m_model.question) {
+            return put(row, m_model.question->text + " y/N", coloured(k_yellow));
+        }
+        if (m_model.prompt) {
+            return draw_prompt(row);
+        }
+        if (!m_model.words.empty()) {
+            return put(row, m_model.words, m_model.failed ? coloured(k_red) : Style{});
+        }
+        std::string keys;
+        for (const KeyRow& key : k_keys) {
+            if (!key.short_form.empty() && (m_model.log ? key.in_log : key.in_list)) {
+                keys += fmt::format("{}{}", keys.empty() ? "" : "  ", key.short_form);
+            }
+        }
+        put(row, m_model.help ? "any key: back" : keys, dim());
+    }
+
+    /// Its end stays in view.
+    void draw_prompt(int row)
+    {
+        std::string text = sanitised(m_model.prompt->label + m_model.prompt->typed) + "_";
+        std::string_view shown = text;
+        while (cells(shown) > static_cast<std::size_t>(columns())) {
+            (void)take_glyph(shown);
+        }
+        m_canvas.put(row, 0, shown);
+    }
+
+    Model& m_model;
+    Canvas m_canvas;
+};
+
+} // namespace
+
+Canvas view(Model& model)
+{
+    return View(model).draw();
+}
+
+} // namespace gpuq::tui
