@@ -23,6 +23,8 @@ std::optional<std::size_t> terminal_width()
     return size.ws_col;
 }
 
+} // namespace
+
 bool wants_color(const Globals& globals, Doors& doors)
 {
     if (globals.color != Globals::Color::automatic) {
@@ -32,8 +34,6 @@ bool wants_color(const Globals& globals, Doors& doors)
     return ::isatty(STDOUT_FILENO) == 1 && (!no_color || no_color->empty()) &&
            doors.variable("TERM").value_or("dumb") != "dumb";
 }
-
-} // namespace
 
 Result<void> print_table(const report::Table& table, const Globals& globals, Doors& doors)
 {

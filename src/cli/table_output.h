@@ -12,6 +12,9 @@ namespace gpuq::cli {
 /// TERM ask for. `usage` for an unknown column, `io` when stdout takes no bytes.
 Result<void> print_table(const report::Table& table, const Globals& globals, Doors& doors);
 
+/// Whether --color, NO_COLOR and TERM let what is printed on this terminal have colours.
+bool wants_color(const Globals& globals, Doors& doors);
+
 /// All of `text` to stdout; `io` with the reason. A reader that has left is no error.
 Result<void> print_text(std::string_view text);
 

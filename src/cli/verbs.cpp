@@ -20,6 +20,7 @@
 #include "cli/shell_verb.h"
 #include "cli/show_verb.h"
 #include "cli/stop_verb.h"
+#include "cli/top_verb.h"
 #include "cli/usage_verb.h"
 #include "cli/why_verb.h"
 #include "core/nearest.h"
@@ -33,11 +34,11 @@ namespace gpuq::cli {
 namespace {
 
 constexpr std::array k_verbs = {
-    &k_run_verb,    &k_shell_verb,    &k_attach_verb, &k_logs_verb,    &k_ls_verb,
-    &k_free_verb,   &k_why_verb,      &k_show_verb,   &k_usage_verb,   &k_stop_verb,
-    &k_resume_verb, &k_rehearse_verb, &k_extend_verb, &k_clean_verb,   &k_connect_verb,
-    &k_doctor_verb, &k_report_verb,   &k_policy_verb, &k_cluster_verb, &k_completion_verb,
-    &k_help_verb,
+    &k_run_verb,        &k_shell_verb,  &k_attach_verb,   &k_logs_verb,   &k_ls_verb,
+    &k_top_verb,        &k_free_verb,   &k_why_verb,      &k_show_verb,   &k_usage_verb,
+    &k_stop_verb,       &k_resume_verb, &k_rehearse_verb, &k_extend_verb, &k_clean_verb,
+    &k_connect_verb,    &k_doctor_verb, &k_report_verb,   &k_policy_verb, &k_cluster_verb,
+    &k_completion_verb, &k_help_verb,
 };
 
 constexpr std::array k_global_options = {
@@ -51,8 +52,8 @@ constexpr std::array k_global_options = {
     Option{'h', "help", "", "say what the verb does, and leave"},
 };
 
-constexpr std::array<std::string_view, 8> k_reserved_verbs = {
-    "profile", "top", "keepalive", "serve", "notebook", "reserve", "data", "exempt"};
+constexpr std::array<std::string_view, 7> k_reserved_verbs = {
+    "profile", "keepalive", "serve", "notebook", "reserve", "data", "exempt"};
 
 } // namespace
 

@@ -6,6 +6,7 @@
 #include "cli/run_table.h"
 #include "cli/show_text.h"
 #include "cli/simulation_text.h"
+#include "cli/top_picture.h"
 #include "cli/usage_text.h"
 #include "cli/why_text.h"
 
@@ -95,6 +96,11 @@ TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
     free.next.emplace(1);
     free.waiting.emplace();
     EXPECT_EQ(told_of("gpuq free"), members_of(free_document(free)));
+
+    TopFound top;
+    top.overview.pools.resize(1);
+    top.runs.push_back(some_status());
+    EXPECT_EQ(told_of("gpuq top"), members_of(top_document(top, Time()), {"run"}));
 
     const Why why{some_status(), {}, {Advice{}}, {}, {"silent"}};
     EXPECT_EQ(told_of("gpuq why"), members_of(why_document(why, Time()), {"run"}));

@@ -8,9 +8,11 @@
 #include "cli/ls_verb.h"
 #include "cli/run_table.h"
 #include "cli/stop_verb.h"
+#include "cli/top_verb.h"
 #include "cli/why_verb.h"
 #include "core/layout.h"
 #include "runs/journal.h"
+#include "tui/keys.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -44,11 +46,12 @@ std::string plain(const std::string& name)
     return std::regex_replace(lines, std::regex("\\\\(?=[-~])"), "");
 }
 
-const std::array<std::pair<std::string, const Verb*>, 6> k_pages = {
+const std::array<std::pair<std::string, const Verb*>, 7> k_pages = {
     {{"gpuq-logs.1", &k_logs_verb},
      {"gpuq-ls.1", &k_ls_verb},
      {"gpuq-stop.1", &k_stop_verb},
      {"gpuq-free.1", &k_free_verb},
+     {"gpuq-top.1", &k_top_verb},
      {"gpuq-why.1", &k_why_verb},
      {"gpuq-connect.1", &k_connect_verb}}};
 
@@ -65,6 +68,17 @@ TEST(VerbPages, HaveEveryOption)
         for (const Option& option : verb->options) {
             EXPECT_THAT(page(name), HasSubstr(tag_of(option)));
         }
+    }
+}
+
+TEST(VerbPages, HaveEveryKeyOfTop)
+{
+    for (const tui::KeyRow& key : tui::k_keys) {
+        std::string tag = fmt::format("\n.TP\n.B {}\n", key.keys);
+        for (std::size_t at = 0; (at = tag.find('-', at)) != std::string::npos; at += 2) {
+            tag.insert(at, 1, '\\');
+        }
+        EXPECT_THAT(page("gpuq-top.1"), HasSubstr(tag));
     }
 }
 

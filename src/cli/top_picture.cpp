@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/top_picture.h"
+
+#include "cli/free_table.h"
+#include "cli/run_table.h"
+#include "core/number.h"
+#include "core/pending_reason.h"
+#include "report/words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace gpuq::cli {
+namespace {
+
+using report::Cell;
+using report::Column;
+using report::Json;
+using std::chrono::seconds;
+
+FreeGpus free_in(const Overview& overview)
+{
+    FreeGpus found;
+    found.cluster = overview.cluster;
+    found.partitions = overview.queues;
+    found.waiting = overview.waiting;
+    found.next.emplace();
+    for (const PoolUse& use : overview.pools) {
+        found.pools.push_back(use.pool);
+        if (use.next) {
+            found.next->push_back({use.next, use.pool.model, 1, use.pool.queues, "", {}});
+        }
+    }
+    std::sort(found.next->begin(), found.next->end(),
+              [](const NextFree& one, const NextFree& other) { return *one.at < *other.at; });
+    return found;
+}
+
+std::string count_text(const std::optional<int>& count)
+{
+    return count ? std::to_string(*count) : "?";
+}
+
+std::optional<int> of_others(const PoolUse& use)
+{
+    return use.mine && use.pool.in_use ? std::optional(std::max(0, *use.pool.in_use - *use.mine))
+                                       : std::nullopt;
+}
+
+report::Table gpu_table(const Overview& overview, Time now)
+{
+    using Align = Column::Align;
+    using Tone = Cell::Tone;
+    report::Table table;
+    table.columns = {{"model", "GPU"},
+                     {"queues", "QUEUES", Align::left, Column::Shrink::yes},
+                     {"free", "FREE", Align::right},
+                     {"mine", "MINE", Align::right},
+                     {"others", "OTHERS", Align::right},
+                     {"down", "DOWN", Align::right, Column::Shrink::no, 2},
+                     {"blocked", "BLOCKED", Align::right, Column::Shrink::no, 3},
+                     {"next", "NEXT FREE BY", Align::left, Column::Shrink::no, 1}};
+    for (const PoolUse& use : overview.pools) {
+        const GpuPool& pool = use.pool;
+        const bool is_free = pool.free.value_or(0) > 0;
+        table.rows.push_back(
+            {pool.model.empty() ? "GPU" : pool.model,
+             fmt::format("{}", fmt::join(pool.queues, ",")),
+             {count_text(pool.free), is_free ? Tone::good : Tone::plain},
+             count_text(use.mine),
+             count_text(of_others(use)),
+             {std::to_string(pool.down), pool.down > 0 ? Tone::warning : Tone::plain},
+             std::to_string(pool.blocked),
+             is_free    ? "now"
+             : use.next ? clock_text(*use.next, now)
+                        : "?"});
+    }
+    return table;
+}
+
+const OwnJob* job_of(const RunStatus& status, const Overview& overview)
+{
+    const auto found =
+        std::find_if(overview.jobs.begin(), overview.jobs.end(),
+                     [&](const OwnJob& job) { return status.job && status.job->job == job.id; });
+    return found == overview.jobs.end() ? nullptr : &*found;
+}
+
+std::string waiting_text(const RunStatus& status, const Overview& overview, Time now)
+{
+    std::string text = fmt::format("waits: {}", waiting_in_words(status.reason));
+    const OwnJob* job = job_of(status, overview);
+    if (job != nullptr && job->ahead) {
+        text += *job->ahead == 0
+                    ? "; it is the next"
+                    : fmt::format("; {} before it",
+                                  counted(static_cast<std::uint64_t>(*job->ahead), "job"));
+    }
+    text += status.expected_start ? fmt::format("; Slurm expects it to start {}",
+                                                clock_text(*status.expected_start, now))
+                                  : "; when it starts is not known";
+    return text;
+}
+
+std::string running_text(const RunStatus& status, Time now)
+{
+    std::string text = status.host.empty() ? "runs" : fmt::format("runs on {}", status.host);
+    if (status.started_at) {
+        text += fmt::format(" since {}", clock_text(*status.started_at, now));
+    }
+    if (status.ends_at) {
+        const auto left = std::max(seconds(0), std::chrono::floor<seconds>(*status.ends_at - now));
+        text +=
+            fmt::format(", until {} ({} left)", clock_text(*status.ends_at, now), in_words(left));
+    }
+    return text;
+}
+
+std::string state_text(const RunStatus& status, const Overview& overview, Time now)
+{
+    switch (status.state) {
+    case RunState::submitting:
+        return "is being submitted";
+    case RunState::waiting:
+        return waiting_text(status, overview, now);
+    case RunState::running:
+        return running_text(status, now);
+    case RunState::ended:
+        return status.ending && status.run
+                   ? fmt::format("{}, {}", ending_in_words(*status.ending, status.run->request),
+                                 clock_text(status.ending->at, now))
+                   : "has ended; how is not known";
+    case RunState::unknown:
+        break;
+    }
+    return status.why_unknown.empty() ? "what it does is not known" : status.why_unknown;
+}
+
+std::string progress_text(const LinkProgress& progress, const RunStatus& status, Time now)
+{
+    std::string text = progress.last->total
+                           ? fmt::format("{} {} of {}", progress.last->unit, progress.last->done,
+                                         *progress.last->total)
+                           : fmt::format("{} {}", progress.last->unit, progress.last->done);
+    if (progress.first && status.started_at && status.state == RunState::running) {
+        const auto left = time_left(*progress.first, *progress.last,
+                                    std::chrono::floor<seconds>(now - *status.started_at));
+        text += left ? fmt::format(", done about {}", clock_text(now + *left, now)) : "";
+    }
+    return text;
+}
+
+tui::RunRow row_of(const RunStatus& status, const TopFound& found, Time now)
+{
+    tui::RunRow row;
+    row.key = status.key.text();
+    row.id = run_id(status);
+    row.active = status.state != RunState::ended;
+    row.running = status.state == RunState::running;
+    row.facts.push_back(state_text(status, found.overview, now));
+    if (status.run) {
+        const Request& request = status.run->request;
+        row.name = request.name;
+        row.gpus = counted(static_cast<std::uint64_t>(request.gpus.count * request.nodes), "GPU");
+        row.saves = request.chain.has_value();
+        row.facts.push_back(
+            fmt::format("{}  (in {})", fmt::join(request.program, " "), request.work_dir));
+        if (status.started_at && row.running && request.walltime.count() > 0) {
+            const auto used = now - *status.started_at;
+            row.part = std::chrono::duration<double>(used) /
+                       std::chrono::duration<double>(request.walltime);
+        }
+    }
+    if (row.key == found.selected && found.progress.last) {
+        row.facts.push_back(progress_text(found.progress, status, now));
+    }
+    return row;
+}
+
+} // namespace
+
+tui::Picture top_picture(const TopFound& found, Time now)
+{
+    tui::Picture picture;
+    picture.cluster = found.overview.cluster;
+    picture.slurm_at = found.overview.at;
+    picture.answer = found.overview.at ? free_answer(free_in(found.overview), now) : "";
+    picture.trouble = found.overview.silent.empty() ? found.trouble : found.overview.silent;
+    picture.gpus = gpu_table(found.overview, now);
+    picture.runs = run_table(found.runs, now);
+    for (const RunStatus& status : found.runs) {
+        picture.rows.push_back(row_of(status, found, now));
+    }
+    return picture;
+}
+
+report::Json::Members top_document(const TopFound& found, Time now)
+{
+    Json::Elements pools;
+    for (const PoolUse& use : found.overview.pools) {
+        pools.push_back(
+            Json::object({{"model", use.pool.model.empty() ? Json() : Json(use.pool.model)},
+                          {"queues", Json::array(use.pool.queues)},
+                          {"total", use.pool.total},
+                          {"free", use.pool.free},
+                          {"mine", use.mine},
+                          {"others", of_others(use)},
+                          {"down", use.pool.down},
+                          {"blocked", use.pool.blocked},
+                          {"next_free_at", use.next}}));
+    }
+    Json::Elements runs;
+    for (const RunStatus& status : found.runs) {
+        const OwnJob* job = job_of(status, found.overview);
+        runs.push_back(Json::object({{"run", run_json(status, now)},
+                                     {"jobs_ahead", job == nullptr ? Json() : Json(job->ahead)}}));
+    }
+    return {{"cluster", found.overview.cluster},
+            {"asked_at", found.overview.at},
+            {"slurm_silent", found.overview.silent.empty() ? Json() : Json(found.overview.silent)},
+            {"pools", Json::array(std::move(pools))},
+            {"runs", Json::array(std::move(runs))}};
+}
+
+} // namespace gpuq::cli

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/top_verb.h"
+
+#include "cli/listed_runs.h"
+#include "cli/look_doors.h"
+#include "cli/table_output.h"
+#include "cli/top_picture.h"
+#include "core/sanitise.h"
+#include "runs/log_tail.h"
+#include "tui/app.h"
+#include "tui/update.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include <utility>
+
+namespace gpuq::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::array k_options = {
+    Option{0, "once", "", "print it once, as text, and leave"},
+    Option{'a', "all", "", "every run that is on disk, not only active and recent ones"}};
+
+/// After one of the person's own runs has begun or ended, so long after the last question.
+constexpr auto k_changed_again = 15s;
+/// A run of which neither the disk nor the overview knows how it is.
+constexpr auto k_lost_again = 60s;
+
+/// What the threads of the view share. Each door is used by one of them alone, but for the store,
+/// the clock and the host, which keep nothing between two calls that another could disturb.
+class Top {
+public:
+    Top(Doors& doors, Store& store, bool want_all)
+        : m_doors(doors)
+        , m_store(store)
+        , m_clock(doors.clock())
+        , m_host(doors.host())
+        , m_want_all(want_all)
+        , m_began(doors.clock().now())
+    {
+    }
+
+    /// From the disk alone.
+    TopFound found(const std::string& selected)
+    {
+        TopFound found;
+        {
+            const std::lock_guard lock(m_mutex);
+            found.overview.cluster = m_cluster_name;
+            found.trouble = m_trouble;
+        }
+        if (!found.overview.cluster.empty()) {
+            found.overview = kept_overview(m_store, found.overview.cluster);
+        }
+        const Time now = m_clock.now();
+        const auto keys = listed_runs(m_store, m_want_all, now);
+        if (!keys) {
+            found.trouble = keys.error().text;
+            return found;
+        }
+        found.runs = look(look_doors(m_doors, m_store), *keys, Ask::never).runs;
+        std::erase_if(found.runs, is_nothing);
+        for (RunStatus& run : found.runs) {
+            complete(run, found.overview);
+            if (run.key.text() == selected) {
+                found.selected = selected;
+                found.progress = read_progress(m_store, run.key, run.link);
+            }
+        }
+        note(found.runs);
+        return found;
+    }
+
+    /// On the thread that may talk to Slurm.
+    void ask(bool anew)
+    {
+        const auto cluster = m_doors.cluster();
+        const auto name = cluster ? (*cluster)->name() : Result<std::string>(cluster.error());
+        {
+            const std::lock_guard lock(m_mutex);
+            m_trouble = name ? "" : name.error().text;
+            m_cluster_name = name ? *name : "";
+        }
+        if (!name) {
+            return;
+        }
+        const bool wanted = anew || has_changed(kept_overview(m_store, *name));
+        refresh_overview(m_store, **cluster, m_host, m_clock, ::getuid(), {m_began, wanted});
+        find_lost(anew);
+    }
+
+    /// Before something is printed once: whoever has no answer yet can't leave it to another.
+    void ask_once()
+    {
+        const auto cluster = m_doors.cluster();
+        const auto name = cluster ? (*cluster)->name() : Result<std::string>(cluster.error());
+        ask(name && !kept_overview(m_store, *name).at);
+    }
+
+    std::optional<tui::LogBytes> read(const tui::OpenLog& log, bool begin)
+    {
+        const auto key = RunKey::parse(log.key);
+        if (!key) {
+            return std::nullopt;
+        }
+        if (begin || !m_tail) {
+            m_tail.emplace(m_store, *key, log.stream);
+        }
+        const auto news = m_tail->next();
+        tui::LogBytes bytes{log.key, log.stream, "", false, 0, ""};
+        if (!news) {
+            bytes.trouble = news.error().text;
+        } else if (*news) {
+            bytes.bytes = (*news)->bytes;
+            bytes.anew = (*news)->anew;
+            bytes.skipped = (*news)->skipped;
+        } else {
+            return std::nullopt;
+        }
+        return bytes;
+    }
+
+    tui::Done command(const tui::Command& command)
+    {
+        const auto program = m_doors.program();
+        if (!program) {
+            return {program.error().text, true};
+        }
+        std::vector<std::string> words{*program};
+        words.insert(words.end(), command.words.begin(), command.words.end());
+        return command.on_terminal ? on_terminal(words, command.to_pager) : captured(words);
+    }
+
+private:
+    tui::Done captured(const std::vector<std::string>& words)
+    {
+        const auto ended = m_host.run(words);
+        if (!ended) {
+            return {ended.error().text, true};
+        }
+        std::string text = ended->words;
+        text.erase(text.find_last_not_of('\n') + 1);
+        constexpr std::string_view k_prefix = "gpuq: ";
+        for (std::size_t at = 0; (at = text.find(k_prefix, at)) != std::string::npos;) {
+            text.erase(at, k_prefix.size());
+        }
+        std::replace(text.begin(), text.end(), '\n', ' ');
+        return {text.empty() && ended->status == 0 ? "done" : text, ended->status != 0};
+    }
+
+    tui::Done on_terminal(const std::vector<std::string>& words, bool to_pager)
+    {
+        std::vector<std::string> pager;
+        if (to_pager) {
+            const auto chosen = tui::split_words(m_doors.variable("PAGER").value_or(""));
+            pager = chosen && !chosen->empty() ? *chosen : std::vector<std::string>{"less", "-R"};
+        }
+        const auto status = m_host.run_here(words, pager);
+        return status ? tui::Done{"", false} : tui::Done{status.error().text, true};
+    }
+
+    /// For the thread that asks.
+    void note(const std::vector<RunStatus>& runs)
+    {
+        const std::lock_guard lock(m_mutex);
+        m_lost.clear();
+        for (const RunStatus& run : runs) {
+            if (run.state == RunState::unknown) {
+                m_lost.push_back(run.key);
+            }
+            m_changed = std::max(m_changed, run.started_at.value_or(Time()));
+            m_changed = std::max(m_changed, run.ending ? run.ending->at : Time());
+        }
+    }
+
+    bool has_changed(const Overview& known)
+    {
+        const std::lock_guard lock(m_mutex);
+        return known.asked_at && known.at < m_changed &&
+               m_clock.now() - *known.asked_at >= k_changed_again;
+    }
+
+    void find_lost(bool anew)
+    {
+        std::vector<RunKey> lost;
+        {
+            const std::lock_guard lock(m_mutex);
+            lost = m_lost;
+        }
+        const auto now = m_clock.steady();
+        if (lost.empty() || (!anew && m_found_at && now - *m_found_at < k_lost_again)) {
+            return;
+        }
+        m_found_at = now;
+        (void)look(look_doors(m_doors, m_store), lost); // writes down what it learns
+    }
+
+    Doors& m_doors;
+    Store& m_store;
+    Clock& m_clock;
+    Host& m_host;
+    bool m_want_all;
+    Time m_began;
+    std::optional<LogTail> m_tail;                                   ///< of the thread that reads
+    std::optional<std::chrono::steady_clock::time_point> m_found_at; ///< of the one that asks
+    std::mutex m_mutex;
+    std::string m_cluster_name, m_trouble;
+    Time m_changed{};
+    std::vector<RunKey> m_lost;
+};
+
+int columns_of_terminal()
+{
+    constexpr int k_usual = 80;
+    winsize size{};
+    return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col
+                                                                             : k_usual;
+}
+
+Result<int> print_once(Top& top, const Invocation& invocation)
+{
+    top.ask_once();
+    const TopFound found = top.found("");
+    const Time now = invocation.doors.clock().now();
+    if (invocation.globals.json) {
+        TRY(print_text(report::json_document(top_document(found, now))));
+        return 0;
+    }
+    TRY(print_text(tui::once(top_picture(found, now), now, columns_of_terminal())));
+    return 0;
+}
+
+Result<int> top(Invocation& invocation)
+{
+    if (!invocation.words.empty()) {
+        return fail(Error::Kind::usage,
+                    fmt::format("top takes no words, not '{}'", invocation.words.front()));
+    }
+    Doors& doors = invocation.doors;
+    TRY_ASSIGN(Store* const store, doors.store());
+    const auto shown = std::make_shared<Top>(doors, *store, invocation.options.has("all"));
+    if (invocation.options.has("once") || invocation.globals.json) {
+        return print_once(*shown, invocation);
+    }
+    tui::Sources sources;
+    sources.now = [&doors] { return doors.clock().now(); };
+    sources.look = [shown, now = sources.now](const std::string& selected) {
+        return top_picture(shown->found(selected), now());
+    };
+    sources.ask = [shown](bool anew) { shown->ask(anew); };
+    sources.read = [shown](const tui::OpenLog& log, bool begin) { return shown->read(log, begin); };
+    sources.command = [shown](const tui::Command& command) { return shown->command(command); };
+    TRY(tui::run(std::move(sources), wants_color(invocation.globals, doors)));
+    return 0;
+}
+
+} // namespace
+
+const Verb k_top_verb{"top", "gpuq top [--all] [--once]",
+                      "GPUs, your runs and their logs on one screen", top, k_options};
+
+} // namespace gpuq::cli

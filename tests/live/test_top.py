@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""gpuq top on a real Slurm and a real terminal."""
+import contextlib
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+from conftest import wait_for
+from clusters import is_running
+from runs import all_gpus_taken, nothing_left, terminal, the_run
+from terminals import Tmux, local_flags, COOKED
+from test_lookups import rpcs_of
+
+CLUSTER = dict(nodes=2, gpus=4, model="k80", lines=["KillWait=3", "MinJobAge=60"])
+COUNTING = ["sh", "-c", "n=0; while :; do n=$((n+1)); echo step $n; sleep 0.1; done"]
+
+
+@pytest.fixture(autouse=True)
+def clean(cluster, person):
+    yield
+    cluster.slurm("scancel", "-u", "root", check=False)
+    nothing_left(person)
+    cluster.wait_until_idle()
+
+
+@pytest.fixture(name="tmux")
+def _tmux(person):
+    tmux = Tmux(person.home)
+    yield tmux
+    tmux.stop()
+
+
+def start(person, name, *program):
+    done = person.gpuq("run", "--detach", "-t", "10m", "-J", name, "--", *program)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_person_sees_stops_and_starts_runs(person, tmux):
+    start(person, "train", *COUNTING)
+    run = the_run(person)
+    tmux.start(person, "top")
+    tmux.wait_for("runs on n0")
+    tmux.keys("r")
+    tmux.wait_for("7 k80 in queue calibration")
+    tmux.keys("Enter")
+    tmux.wait_for("stdout of run")
+    seen = wait_for(lambda: [line for line in tmux.screen() if line.startswith("step ")], 10, "the log")
+    wait_for(lambda: seen[-1] not in tmux.screen(), 10, "the log to go on")
+    tmux.keys("Escape", "x")
+    tmux.wait_for(f"stop run {run.job} (train), 1 GPU? y/N")
+    tmux.keys("n")
+    tmux.wait_for("nothing done")
+    assert run.ended is None
+    tmux.keys("x", "y")
+    run.wait_for_end()
+    tmux.wait_for("was stopped by")
+    tmux.keys("+")
+    tmux.keys("-l", "--", "-J 'a b' -t 5m -- sh -c 'echo \"$0\" said' quoted")
+    tmux.keys("Enter")
+    tmux.wait_for("a b")
+    tmux.keys("q")
+    tmux.wait_for("left with 0")
+    tmux.wait_for("restored")
+    newest = json.loads(person.gpuq("ls", "--json").stdout)["runs"][0]
+    assert newest["name"] == "a b"
+    person.gpuq("logs", "-f", str(newest["job"]))
+    assert person.gpuq("logs", str(newest["job"])).stdout == "quoted said\n"
+
+
+def test_why_a_run_waits_and_its_place(cluster, person, tmux):
+    with all_gpus_taken(cluster):
+        start(person, "first", "sleep", "300")
+        start(person, "second", "sleep", "300")
+        tmux.start(person, "top")
+        tmux.wait_for("1 job before it")
+        tmux.keys("j")
+        tmux.wait_for("it is the next")
+        tmux.keys("C-c")
+        tmux.wait_for("left with 0")
+    runs = json.loads(person.gpuq("ls", "--json").stdout)["runs"]
+    assert len(runs) == 2  # Ctrl-C has touched none of them
+
+
+def test_several_ask_slurm_as_often_as_one(cluster, person):
+    def watch():
+        with contextlib.ExitStack() as stack:
+            screens = [stack.enter_context(terminal(person, "top")) for _ in range(4)]
+            for screen in screens:
+                screen.wait_for("k80")
+            for screen in screens:
+                screen.type("q")
+                assert screen.status() == 0
+    _, rpcs = rpcs_of(cluster, watch)
+    assert rpcs == {"REQUEST_PARTITION_INFO": 1, "REQUEST_NODE_INFO": 1, "REQUEST_JOB_INFO": 1}
+    once, rpcs = rpcs_of(cluster, lambda: person.gpuq("top", "--once"))
+    assert once.returncode == 0 and "k80" in once.stdout
+    assert rpcs == {}  # what is known is young enough
+
+
+def test_a_silent_controller_is_said_and_nothing_is_lost(cluster, person, tmux):
+    start(person, "train", *COUNTING)
+    the_run(person)
+    tmux.start(person, "top")
+    tmux.wait_for("runs on n0")
+    tmux.wait_for("calibration,gpu")
+    with cluster.stopped("slurmctld"):
+        tmux.keys("r")
+        tmux.keys("Enter")
+        tmux.wait_for("step ")
+        tmux.keys("Escape")
+        tmux.wait_for("k80")
+    tmux.keys("q")
+    tmux.wait_for("left with 0")
+
+
+def test_a_closed_window_leaves_no_process(person):
+    with terminal(person, "top") as screen:
+        screen.wait_for("k80")
+        client = screen.client()
+        screen.hang_up()
+        wait_for(lambda: not is_running(client), 10, "gpuq top to go")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGSEGV, signal.SIGABRT])
+def test_the_terminal_is_given_back_by_whoever_dies(person, number):
+    with terminal(person, "top") as screen:
+        screen.wait_for("k80")
+        assert local_flags(screen) != COOKED
+        os.kill(screen.client(), number)
+        assert screen.status() == 128 + number
+        assert local_flags(screen) == COOKED
+        assert b"\x1b[?1049l" in screen.screen
+
+
+def test_terminals_that_it_can_not_draw_on(person):
+    done = person.gpuq("top", stdin=subprocess.DEVNULL)
+    assert done.returncode == 2 and "gpuq top --once" in done.stderr
+    with terminal(person, "top", before="TERM=nosuch") as screen:
+        assert screen.status() == 2
+        assert b"'nosuch'" in screen.screen
+
+
+def test_sizes_come_and_go(person, tmux):
+    start(person, "train", *COUNTING)
+    the_run(person)
+    tmux.start(person, "top")
+    tmux.wait_for("runs on n0")
+    for columns, rows in ((1, 1), (300, 100), (40, 10), (2, 50), (120, 1), (80, 24)):
+        subprocess.run([*tmux.words, "resize-window", "-x", str(columns), "-y", str(rows)], check=True)
+    tmux.wait_for("Enter log")
+    tmux.wait_for("runs on n0")
+    tmux.keys("q")
+    tmux.wait_for("restored")
