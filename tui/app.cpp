@@ -27,9 +27,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto k_look_again = 1s;
+constexpr auto k_look_again = 2s;
 constexpr auto k_read_again = 250ms;
-constexpr auto k_ask_again = 1s;
+constexpr auto k_ask_again = 2s;
 /// A worker that hangs in a file system or in Slurm is not waited for.
 constexpr auto k_patience = 200ms;
 
@@ -39,7 +39,8 @@ struct Shared {
     std::condition_variable changed;
     std::deque<Message> messages;
     bool leaving = false;
-    bool asked = false; ///< by a person
+    bool asked = false;  ///< of Slurm, by a person
+    bool wanted = false; ///< a look at the disk, at once
     std::optional<OpenLog> log;
     std::string selected;
     int log_number = 0; ///< counts what was opened
@@ -102,9 +103,11 @@ void look_again_and_again(Shared& shared, const Sources& sources)
         {
             const std::lock_guard lock(shared.mutex);
             selected = shared.selected;
+            shared.wanted = false;
         }
         shared.post(Looked{sources.look(selected)});
-    } while (rest(shared, k_look_again, [&] { return shared.selected != selected; }));
+    } while (
+        rest(shared, k_look_again, [&] { return shared.wanted || shared.selected != selected; }));
 }
 
 void ask_again_and_again(Shared& shared, const Sources& sources)
@@ -207,10 +210,11 @@ private:
     }
 
     void perform(Quit&) { m_leaving = true; }
+    void perform(Redraw&) { m_terminal.redraw(); }
     void perform(Copy& copy) { m_terminal.copy(copy.text); }
     void perform(Refresh&)
     {
-        tell([](Shared& shared) { shared.asked = true; });
+        tell([](Shared& shared) { shared.asked = shared.wanted = true; });
     }
     void perform(OpenLog& log)
     {

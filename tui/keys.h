@@ -34,6 +34,7 @@ constexpr std::array k_keys = {
     KeyRow{"v", "all that is known of the run, in $PAGER", "", false, true},
     KeyRow{"y", "copy the command that shows the same", "", true, true},
     KeyRow{"r F5", "ask again", "", true, true},
+    KeyRow{"Ctrl-L", "draw it all again", "", true, true},
     KeyRow{"?", "this page", "? help", true, true},
     KeyRow{"Esc", "back", "Esc back", true, false},
     KeyRow{"q Ctrl-C", "leave; no run is touched", "q quit", true, true},

@@ -50,6 +50,8 @@ using Message = std::variant<Key, Resized, Tick, Looked, LogBytes, Done>;
 // What is to be done, by somebody else.
 
 struct Quit {};
+/// Something else has written on the terminal.
+struct Redraw {};
 /// Ask Slurm and the disk again, as soon as that may be.
 struct Refresh {};
 struct OpenLog {
@@ -68,7 +70,7 @@ struct Command {
 struct Copy {
     std::string text;
 };
-using Effect = std::variant<Quit, Refresh, OpenLog, CloseLog, Command, Copy>;
+using Effect = std::variant<Quit, Redraw, Refresh, OpenLog, CloseLog, Command, Copy>;
 
 // What is shown.
 

@@ -176,8 +176,13 @@ void Terminal::enter()
     ::keypad(stdscr, TRUE);
     ::nodelay(stdscr, TRUE);
     ::curs_set(0);
-    ::clearok(stdscr, TRUE);
     ::refresh();
+    redraw();
+}
+
+void Terminal::redraw()
+{
+    ::clearok(stdscr, TRUE);
     m_shown.reset();
 }
 

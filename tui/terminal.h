@@ -27,6 +27,8 @@ public:
     Resized size() const;
     /// Draws what differs from what is there.
     void show(const Canvas& canvas);
+    /// All of it, the next time that something is shown.
+    void redraw();
     /// The next key, or nothing; a new size counts as a key here. Never waits.
     std::optional<Message> next();
 

@@ -170,8 +170,10 @@ private:
             m_model.help = true;
             return true;
         case U'r':
-        case k_ctrl_l:
             m_effects.emplace_back(Refresh{});
+            return true;
+        case k_ctrl_l:
+            m_effects.emplace_back(Redraw{});
             return true;
         case U'/':
             m_model.prompt = Prompt{Prompt::Purpose::search, "search: ", "", ""};
