@@ -28,6 +28,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto k_look_again = 2s;
+constexpr auto k_look_closer_again = 5s;
+/// A closer look at a large training takes a while: it is given so many times as long to rest.
+constexpr int k_rest = 200;
 constexpr auto k_read_again = 250ms;
 constexpr auto k_ask_again = 2s;
 /// A worker that hangs in a file system or in Slurm is not waited for.
@@ -98,16 +101,34 @@ bool rest(Shared& shared, std::chrono::milliseconds time, const Ready& ready)
 
 void look_again_and_again(Shared& shared, const Sources& sources)
 {
-    std::string selected;
     do {
         {
             const std::lock_guard lock(shared.mutex);
-            selected = shared.selected;
             shared.wanted = false;
         }
-        shared.post(Looked{sources.look(selected)});
-    } while (
-        rest(shared, k_look_again, [&] { return shared.wanted || shared.selected != selected; }));
+        shared.post(Looked{sources.look()});
+    } while (rest(shared, k_look_again, [&] { return shared.wanted; }));
+}
+
+/// At once for another run; again the later the longer it takes.
+void look_closer_again_and_again(Shared& shared, const Sources& sources)
+{
+    std::string selected;
+    std::chrono::milliseconds pause = k_look_closer_again;
+    while (rest(shared, pause, [&] { return shared.selected != selected; })) {
+        {
+            const std::lock_guard lock(shared.mutex);
+            selected = shared.selected;
+        }
+        if (selected.empty()) {
+            continue;
+        }
+        const auto begin = std::chrono::steady_clock::now();
+        shared.post(LookedCloser{sources.look_closer(selected)});
+        const auto took =
+            std::chrono::ceil<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
+        pause = std::max<std::chrono::milliseconds>(k_look_closer_again, k_rest * took);
+    }
 }
 
 void ask_again_and_again(Shared& shared, const Sources& sources)
@@ -262,8 +283,8 @@ Result<void> run(Sources sources, bool colour)
     TRY_ASSIGN(auto terminal, Terminal::open(colour));
     const auto shared = std::make_shared<Shared>();
     const auto kept = std::make_shared<Sources>(std::move(sources));
-    for (const auto& work :
-         {look_again_and_again, ask_again_and_again, read_again_and_again, work_off_commands}) {
+    for (const auto& work : {look_again_and_again, look_closer_again_and_again, ask_again_and_again,
+                             read_again_and_again, work_off_commands}) {
         begin_worker(shared, [kept, work](Shared& all) { work(all, *kept); });
     }
     const auto done = Loop(*terminal, *kept, shared).run();

@@ -9,11 +9,12 @@
 /// The full-screen view: what the outside calls, and what it calls outside.
 namespace gpuq::tui {
 
-/// All of them may block; each of the first three is called by one thread of its own, `now` by any.
+/// All of them may block; each of the first four is called by one thread of its own, `now` by any.
 struct Sources {
-    /// What is known: from the disk, and what `ask` has learnt. Of the run with the key `selected`
-    /// more than of the others.
-    std::function<Picture(const std::string& selected)> look;
+    /// What is known: from the disk, and what `ask` has learnt.
+    std::function<Picture()> look;
+    /// What takes longer to find out, of one run.
+    std::function<Detail(const std::string& key)> look_closer;
     /// Asks Slurm what is due; `anew`: a person wants it now.
     std::function<void(bool anew)> ask;
     /// What a log has beyond what was given before; called again and again for one that is open.

@@ -31,6 +31,9 @@ struct Tick {
 struct Looked {
     Picture picture;
 };
+struct LookedCloser {
+    Detail detail;
+};
 /// Of the log that is open: bytes that come after those before, or a new beginning.
 struct LogBytes {
     std::string key;
@@ -45,7 +48,7 @@ struct Done {
     std::string words;
     bool failed = false;
 };
-using Message = std::variant<Key, Resized, Tick, Looked, LogBytes, Done>;
+using Message = std::variant<Key, Resized, Tick, Looked, LookedCloser, LogBytes, Done>;
 
 // What is to be done, by somebody else.
 
@@ -103,7 +106,8 @@ struct Model {
     Time now{};
     bool ascii = false; ///< the terminal shows nothing else
     std::optional<Picture> picture;
-    std::string selected; ///< key of a run
+    std::optional<Detail> detail; ///< of a run that may no longer be the selected one
+    std::string selected;         ///< key of a run
     std::size_t first_row = 0;
     std::optional<OpenedLog> log;
     std::optional<Question> question;

@@ -29,6 +29,12 @@ struct RunRow {
     bool saves = false;             ///< can be told to save before it stops
     std::optional<double> part;     ///< of its time that is used, 0 to 1
     std::vector<std::string> facts; ///< what there is to say of it, a line each
+};
+
+/// What takes longer to find out, of one run.
+struct Detail {
+    std::string key;
+    std::vector<std::string> facts;
     std::vector<Curve> curves;
 };
 

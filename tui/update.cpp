@@ -76,6 +76,8 @@ private:
         }
     }
 
+    void on(LookedCloser& looked) { m_model.detail = std::move(looked.detail); }
+
     void on(LogBytes& piece)
     {
         if (!m_model.log || m_model.log->key != piece.key || m_model.log->stream != piece.stream) {

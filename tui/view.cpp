@@ -211,30 +211,35 @@ private:
         if (run->part && row <= last) {
             m_canvas.put(row++, 0, bar(*run->part, std::min(40, columns() / 2)));
         }
-        const int for_curves = run->curves.empty() ? 0 : k_curve_rows;
-        for (const std::string& fact : run->facts) {
-            if (row > last - for_curves && row > last - k_curve_rows) {
+        std::vector<std::string> facts = run->facts;
+        std::vector<Curve> curves;
+        if (m_model.detail && m_model.detail->key == run->key) {
+            facts.insert(facts.end(), m_model.detail->facts.begin(), m_model.detail->facts.end());
+            curves = m_model.detail->curves;
+        }
+        const int last_fact = curves.empty() ? last : std::max(row, last - k_curve_rows);
+        for (const std::string& fact : facts) {
+            if (row > last_fact) {
                 break;
             }
             put(row++, fact);
         }
-        draw_curves(*run, row, last);
+        draw_curves(curves, row, last);
     }
 
-    void draw_curves(const RunRow& run, int row, int last)
+    void draw_curves(const std::vector<Curve>& curves, int row, int last)
     {
         const int beside = std::max(1, columns() / k_narrowest_curve);
         const int width = columns() / beside;
-        for (std::size_t i = 0; i < run.curves.size(); ++row) {
+        for (std::size_t i = 0; i < curves.size();) {
             const int height = std::min(k_curve_rows, last - row + 1);
             if (height < 2) {
                 return;
             }
-            for (int at = 0; at < beside && i < run.curves.size(); ++at, ++i) {
-                draw_curve(m_canvas, row, at * width, height, width - 1, run.curves[i],
-                           m_model.ascii);
+            for (int at = 0; at < beside && i < curves.size(); ++at, ++i) {
+                draw_curve(m_canvas, row, at * width, height, width - 1, curves[i], m_model.ascii);
             }
-            row += height - 1;
+            row += height;
         }
     }
 

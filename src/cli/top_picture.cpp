@@ -137,20 +137,6 @@ std::string state_text(const RunStatus& status, const Overview& overview, Time n
     return status.why_unknown.empty() ? "what it does is not known" : status.why_unknown;
 }
 
-std::string progress_text(const LinkProgress& progress, const RunStatus& status, Time now)
-{
-    std::string text = progress.last->total
-                           ? fmt::format("{} {} of {}", progress.last->unit, progress.last->done,
-                                         *progress.last->total)
-                           : fmt::format("{} {}", progress.last->unit, progress.last->done);
-    if (progress.first && status.started_at && status.state == RunState::running) {
-        const auto left = time_left(*progress.first, *progress.last,
-                                    std::chrono::floor<seconds>(now - *status.started_at));
-        text += left ? fmt::format(", done about {}", clock_text(now + *left, now)) : "";
-    }
-    return text;
-}
-
 tui::RunRow row_of(const RunStatus& status, const TopFound& found, Time now)
 {
     tui::RunRow row;
@@ -172,9 +158,6 @@ tui::RunRow row_of(const RunStatus& status, const TopFound& found, Time now)
                        std::chrono::duration<double>(request.walltime);
         }
     }
-    if (row.key == found.selected && found.progress.last) {
-        row.facts.push_back(progress_text(found.progress, status, now));
-    }
     return row;
 }
 
@@ -193,6 +176,24 @@ tui::Picture top_picture(const TopFound& found, Time now)
         picture.rows.push_back(row_of(status, found, now));
     }
     return picture;
+}
+
+std::vector<std::string> progress_facts(const RunStatus& status, const LinkProgress& progress,
+                                        Time now)
+{
+    if (!progress.last) {
+        return {};
+    }
+    std::string text = progress.last->total
+                           ? fmt::format("{} {} of {}", progress.last->unit, progress.last->done,
+                                         *progress.last->total)
+                           : fmt::format("{} {}", progress.last->unit, progress.last->done);
+    if (progress.first && status.started_at && status.state == RunState::running) {
+        const auto left = time_left(*progress.first, *progress.last,
+                                    std::chrono::floor<seconds>(now - *status.started_at));
+        text += left ? fmt::format(", done about {}", clock_text(now + *left, now)) : "";
+    }
+    return {text};
 }
 
 report::Json::Members top_document(const TopFound& found, Time now)

@@ -17,12 +17,13 @@ struct TopFound {
     Overview overview;
     std::vector<RunStatus> runs; ///< completed by the overview
     std::string trouble;         ///< besides the overview's own
-    /// Of the run that is selected, where it can be told.
-    std::string selected;
-    LinkProgress progress;
 };
 
 tui::Picture top_picture(const TopFound& found, Time now);
+
+/// How far a run's output says it is, a line or none.
+std::vector<std::string> progress_facts(const RunStatus& status, const LinkProgress& progress,
+                                        Time now);
 
 /// For --json.
 report::Json::Members top_document(const TopFound& found, Time now);

@@ -48,7 +48,7 @@ public:
     }
 
     /// From the disk alone.
-    TopFound found(const std::string& selected)
+    TopFound found()
     {
         TopFound found;
         {
@@ -69,13 +69,22 @@ public:
         std::erase_if(found.runs, is_nothing);
         for (RunStatus& run : found.runs) {
             complete(run, found.overview);
-            if (run.key.text() == selected) {
-                found.selected = selected;
-                found.progress = read_progress(m_store, run.key, run.link);
-            }
         }
         note(found.runs);
         return found;
+    }
+
+    /// Of one run, what has to be read out of its files.
+    tui::Detail detail(const std::string& text)
+    {
+        tui::Detail detail;
+        detail.key = text;
+        if (const auto key = RunKey::parse(text)) {
+            const RunStatus run = look_at(look_doors(m_doors, m_store), *key, Ask::never);
+            detail.facts =
+                progress_facts(run, read_progress(m_store, *key, run.link), m_clock.now());
+        }
+        return detail;
     }
 
     /// On the thread that may talk to Slurm.
@@ -227,7 +236,7 @@ int columns_of_terminal()
 Result<int> print_once(Top& top, const Invocation& invocation)
 {
     top.ask_once();
-    const TopFound found = top.found("");
+    const TopFound found = top.found();
     const Time now = invocation.doors.clock().now();
     if (invocation.globals.json) {
         TRY(print_text(report::json_document(top_document(found, now))));
@@ -251,9 +260,8 @@ Result<int> top(Invocation& invocation)
     }
     tui::Sources sources;
     sources.now = [&doors] { return doors.clock().now(); };
-    sources.look = [shown, now = sources.now](const std::string& selected) {
-        return top_picture(shown->found(selected), now());
-    };
+    sources.look = [shown, now = sources.now] { return top_picture(shown->found(), now()); };
+    sources.look_closer = [shown](const std::string& key) { return shown->detail(key); };
     sources.ask = [shown](bool anew) { shown->ask(anew); };
     sources.read = [shown](const tui::OpenLog& log, bool begin) { return shown->read(log, begin); };
     sources.command = [shown](const tui::Command& command) { return shown->command(command); };

@@ -35,7 +35,6 @@ Picture picture(int runs)
         row.name = "train";
         row.part = 0.25;
         row.facts = {"runs on n0", "python3 train.py  (in /home/ada)"};
-        row.curves = {{"loss", "", {4.0, 2.0, 1.0, 0.5}}};
         made.rows.push_back(row);
         made.runs.rows.push_back({row.id, row.name, {"running", report::Cell::Tone::good}});
     }
@@ -49,6 +48,7 @@ Model model(int rows, int columns, int runs)
     made.now = Time(std::chrono::seconds(1'795'000'012));
     update(made, Resized{rows, columns});
     update(made, Looked{picture(runs)});
+    update(made, LookedCloser{{"0", {"step 4 of 8"}, {{"loss", "", {4.0, 2.0, 1.0, 0.5}}}}});
     return made;
 }
 
@@ -82,10 +82,9 @@ TEST(View, Is80By24ByDesign)
               "**********\n"
               "          **********\n"
               "                    *******************\n"
-              "\n"
-              "\n"
-              "\n"
-              "Enter log  / search  p pager  a attach  x stop  e extend  + new  ? help  q quit\n");
+                       "\n"
+                       "\n"
+                       "Enter log  / search  p pager  a attach  x stop  e extend  + new  ? help  q quit\n");
 }
 
 TEST(View, SaysWhySlurmIsSilentAndKeepsWhatWasKnown)
