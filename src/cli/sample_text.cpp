@@ -132,9 +132,10 @@ std::string gpu_time_in_words(const GpuTime& time)
     const auto percent = [&](std::chrono::milliseconds part) {
         return all > 0 ? 100 * static_cast<double>(part.count()) / all : 0.0;
     };
-    return fmt::format("{:.2f} GPU-hours: {:.1f} % busy, {:.1f} % idle, {:.1f} % unknown",
-                       all / 3'600'000, percent(time.busy), percent(time.idle),
-                       percent(time.unknown));
+    const auto length = time.allocated() < 1h ? fmt::format("{:.0f} GPU-seconds", all / 1000)
+                                              : fmt::format("{:.2f} GPU-hours", all / 3'600'000);
+    return fmt::format("{}: {:.1f} % busy, {:.1f} % idle, {:.1f} % unknown", length,
+                       percent(time.busy), percent(time.idle), percent(time.unknown));
 }
 
 std::vector<std::pair<std::string, std::string>>

@@ -148,14 +148,14 @@ TEST_F(Show, TellsWhatTheGpusDo)
   GPU 0       87 % busy, 10.2 of 11.4 GiB, 143 W, 61 C
   GPU 1       unknown (the GPU driver does not answer)
   measured    3 s ago on node1; CPU time 12 min 34 s, memory 3.0 GiB
-  GPU time    0.33 GPU-hours: 25.0 % busy, 16.7 % idle, 58.3 % unknown
+  GPU time    1200 GPU-seconds: 25.0 % busy, 16.7 % idle, 58.3 % unknown
 )"));
     ASSERT_TRUE(m_doors.memory.write(path, samples(two_gpus(now() - 40s))));
     EXPECT_THAT(show({"train"}).out, HasSubstr("GPU 0       40 s ago: 87 % busy,"));
     one.ended({0, Cause::finished, "", now()});
     const std::string ended = show({"train"}).out;
     EXPECT_THAT(ended, Not(HasSubstr("GPU 0 ")));
-    EXPECT_THAT(ended, HasSubstr("\n  GPU time    0.33 GPU-hours: 25.0 % busy"));
+    EXPECT_THAT(ended, HasSubstr("\n  GPU time    1200 GPU-seconds: 25.0 % busy"));
 }
 
 TEST_F(Show, TellsScriptsTheReasonOfWhatIsUnknown)
