@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "core/number.h"
+#include "nvml/gpus.h"
 #include "posix/clock.h"
 #include "posix/store.h"
 #include "runs/environment.h"
@@ -7,6 +9,7 @@
 #include "supervisor/deadline.h"
 #include "supervisor/notice_elsewhere.h"
 #include "supervisor/relay.h"
+#include "supervisor/sampling.h"
 #include "supervisor/ssh_server.h"
 
 #include <cstdio>
@@ -45,8 +48,15 @@ std::chrono::seconds kill_wait()
 
 Result<int> perform(const std::vector<std::string>& words)
 {
+    // Started by a supervisor, with descriptors for arguments.
+    if (words.size() == 4 && words[0] == "sample") {
+        const auto asked_for = whole_number(words[3]);
+        supervisor::sample(
+            nvml::gpus, supervisor::held_gpus(variable, words[2], asked_for.value_or(0)), words[1]);
+    }
     TRY_ASSIGN(supervisor::CommandLine line,
                supervisor::parse_command_line(words, variable, ::geteuid(), host_name()));
+    line.options.sampler = "/proc/self/exe";
     SystemClock clock;
     supervisor::Doors doors{clock,
                             []() -> Result<std::unique_ptr<Cluster>> {

@@ -2,6 +2,7 @@
 #include "cli/show_text.h"
 
 #include "cli/run_table.h"
+#include "cli/sample_text.h"
 #include "core/pending_reason.h"
 #include "core/quote.h"
 #include "core/size.h"
@@ -269,6 +270,17 @@ Json progress_json(const WholeRun& whole, Time now)
           left && whole.status.run ? Json(gpu_hours(whole.status.run->request, *left)) : Json()}});
 }
 
+void add_samples(Lines& lines, const WholeRun& whole, Time now)
+{
+    if (whole.status.state != RunState::ended) {
+        for (const auto& [name, text] : sample_lines(whole.samples, now)) {
+            field(lines, name, text);
+        }
+    }
+    const bool measured = !whole.samples.empty() && whole.gpu_time.allocated().count() > 0;
+    field(lines, "GPU time", measured ? gpu_time_in_words(whole.gpu_time) : "");
+}
+
 std::string bytes_text(const std::optional<std::uint64_t>& bytes)
 {
     return bytes ? fmt::format("{} bytes", *bytes) : "none yet";
@@ -382,6 +394,7 @@ std::vector<std::string> show_lines(const WholeRun& whole, Time now)
     add_life(lines, status, now);
     add_chain(lines, status, now);
     add_progress(lines, whole, now);
+    add_samples(lines, whole, now);
     if (status.run) {
         add_request(lines, status, now);
     }
@@ -415,6 +428,8 @@ Json::Members show_document(const WholeRun& whole, Time now)
             {"out_bytes", whole.out_bytes},
             {"err_bytes", whole.err_bytes},
             {"progress", progress_json(whole, now)},
+            {"samples", samples_json(whole.samples)},
+            {"gpu_time", gpu_time_json(whole.gpu_time)},
             {"journal", Json::array(std::move(journal))},
             {"warnings", Json::array(std::move(warnings))}};
 }

@@ -4,6 +4,7 @@
 #include "report/json.h"
 #include "runs/journal.h"
 #include "runs/progress.h"
+#include "runs/samples.h"
 #include "runs/status.h"
 
 #include <cstdint>
@@ -23,6 +24,8 @@ struct WholeRun {
     std::optional<std::uint64_t> err_bytes;
     std::vector<std::string> warnings;       ///< what could not be asked, and why
     std::optional<Progress> begin, progress; ///< where its newest link began, and has come to
+    std::vector<NodeSample> samples = {};    ///< of its newest link
+    GpuTime gpu_time = {};                   ///< so far, over all links
 };
 
 /// What happened, for a person: `got SIGTERM`, `asked to stop by ada@login1`. Not sanitised.

@@ -30,6 +30,8 @@ WholeRun find_out(Doors& doors, Store& store, const RunKey& key)
     whole.folder = fmt::format("{}/{}", store.root(), layout::run_dir(key));
     whole.out_bytes = size_of(store, layout::log(key, whole.status.link, Stream::out));
     whole.err_bytes = size_of(store, layout::log(key, whole.status.link, Stream::err));
+    whole.samples = newest_samples(store, key, whole.status.link);
+    whole.gpu_time = gpu_time_so_far(store, whole.status, doors.clock().now());
     const LinkProgress progress = read_progress(store, key, whole.status.link);
     whole.begin = progress.first;
     whole.progress = progress.last;

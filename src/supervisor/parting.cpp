@@ -87,6 +87,7 @@ void Supervisor::clear_leftovers()
 
 void Supervisor::settle_or_record()
 {
+    m_sampler.stop();
     m_observed.out_of_memory = killed_between(m_memory_before, memory_events());
     m_observed.gpu_out_of_memory = m_tail.says_gpu_out_of_memory();
     m_ending = decide(m_observed, m_doors.clock.now());

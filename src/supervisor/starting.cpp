@@ -53,6 +53,7 @@ void Supervisor::open_records()
         folder->make("checkpoints");
         if (auto link = folder->link(m_options.link)) {
             setup.files.folder = *std::move(link);
+            m_link_folder.reset(::fcntl(setup.files.folder.get(), F_DUPFD_CLOEXEC, 3));
         }
         setup.files.open();
         setup.folder = *std::move(folder);

@@ -49,7 +49,8 @@ struct Patience {
     std::chrono::milliseconds unclaimed_shell{600'000}; ///< a shell that nobody comes to
     std::chrono::milliseconds idle_shell{1'800'000};    ///< one that all have left, without work
     std::chrono::milliseconds first_look{10'000}; ///< from the start to asking Slurm for the limit
-    std::chrono::milliseconds next_look{60'000};  ///< again, for a chain, which may be preempted
+    std::chrono::milliseconds sampling{1'000};   ///< after the program has begun, which comes first
+    std::chrono::milliseconds next_look{60'000}; ///< again, for a chain, which may be preempted
 };
 
 struct Options {
@@ -64,6 +65,7 @@ struct Options {
     std::string partition;       ///< the job's; empty: not known
     std::string socket;          ///< layout::socket
     std::optional<Time> ends_at; ///< when Slurm said so at the start
+    std::string sampler;         ///< the executable of `sample` (sampling.h); empty: none
     Patience patience;
 };
 

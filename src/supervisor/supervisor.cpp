@@ -2,6 +2,7 @@
 #include "supervisor/supervisor.h"
 
 #include "supervisor/process_tree.h"
+#include "supervisor/sampling.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -10,6 +11,7 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 
 namespace gpuq::supervisor {
 namespace {
@@ -94,6 +96,7 @@ void Supervisor::round()
     restore_size();
     check_abandoned();
     look_after_chain();
+    sample_when_due();
     noticed_elsewhere();
     if (m_phase == Phase::running) {
         warn();
@@ -199,7 +202,9 @@ void Supervisor::reap()
     siginfo_t child{};
     while (::waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0 && child.si_pid > 0) {
         const std::vector<pid_t> helpers = own_helpers();
-        if (std::find(helpers.begin(), helpers.end(), child.si_pid) != helpers.end()) {
+        if (m_sampler.pid() == child.si_pid) {
+            m_sampler.reaped();
+        } else if (std::find(helpers.begin(), helpers.end(), child.si_pid) != helpers.end()) {
             return;
         }
         const bool of_program =
@@ -232,6 +237,7 @@ void Supervisor::read_report()
     started.pid = m_program->pid();
     m_log->record(started);
     m_clients->started(m_program->pid());
+    m_sample_at = m_now + m_options.patience.sampling;
     if (m_chain) {
         m_chain->begin(m_now);
     }
@@ -260,6 +266,21 @@ void Supervisor::read_output(Stream stream, short ready)
     m_tail.add(stream, text);
     m_backlog.append(stream, text);
     m_log->poke();
+}
+
+void Supervisor::sample_when_due()
+{
+    if (!m_sample_at || m_phase != Phase::running) {
+        return;
+    }
+    if (m_now < *m_sample_at) {
+        wake_at(*m_sample_at);
+        return;
+    }
+    m_sample_at.reset();
+    m_sampler.start({m_options.sampler, m_options.node,
+                     m_options.first ? k_gpus_of_step : k_gpus_of_job, m_run->request.gpus.count,
+                     std::exchange(m_link_folder, {}).get()});
 }
 
 void Supervisor::take_news()

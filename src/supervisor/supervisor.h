@@ -15,6 +15,7 @@
 #include "supervisor/notice_elsewhere.h"
 #include "supervisor/poll_set.h"
 #include "supervisor/program.h"
+#include "supervisor/sampler.h"
 #include "supervisor/slurm_questions.h"
 #include "supervisor/supervise.h"
 #include "supervisor/tail.h"
@@ -77,6 +78,7 @@ private:
     void read_report();
     void read_output(Stream stream, short ready);
     void take_news();
+    void sample_when_due();
 
     // Ending the program: stopping.cpp.
     void signal_program(int number);
@@ -155,6 +157,9 @@ private:
     bool m_fenced = false; ///< the next link goes on
     bool m_listened = false;
     std::optional<Clock::time_point> m_listened_at;
+    Sampler m_sampler;
+    Descriptor m_link_folder; ///< for the sampler
+    std::optional<Clock::time_point> m_sample_at;
     Tail m_tail;
     MemoryEvents m_memory_before;
     std::chrono::seconds m_kill_wait{0};

@@ -107,6 +107,8 @@ TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
 
     WholeRun whole{some_status(), {Event{}}, {}, {}, {}, {}};
     whole.progress = Progress{"epoch", 1, 2};
+    whole.samples = {{{Time(), "n", {GpuName{}}}, Sample{}}};
+    whole.samples[0].newest->gpus.resize(1);
     EXPECT_EQ(told_of("gpuq show"), members_of(show_document(whole, Time()), {"run"}));
 
     const GpuUse use{Time(),

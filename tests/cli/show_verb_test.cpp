@@ -104,6 +104,92 @@ TEST_F(Show, TellsHowFarItIsAndWhenItWillFinish)
     EXPECT_THAT(shown.out, Not(HasSubstr("finish")));
 }
 
+/// Two GPUs, of which one tells everything and the other nothing.
+Sample two_gpus(Time at)
+{
+    Sample sample;
+    sample.at = at;
+    sample.elapsed = sample.stands_for = 500s;
+    sample.gpu_time = {300s, 200s, 500s};
+    sample.run[RunMetric::cpu] = Reading::of(754'321);
+    sample.run[RunMetric::memory] = Reading::of(std::uint64_t{3} << 30);
+    sample.gpus = {GpuSample::unknown(Unknown::not_supported), GpuSample::unknown(Unknown::hung)};
+    GpuSample& first = sample.gpus[0];
+    first[GpuMetric::busy] = Reading::of(8700);
+    first[GpuMetric::memory_used] = Reading::of(10'695'475);
+    first[GpuMetric::memory_total] = Reading::of(11'953'767);
+    first[GpuMetric::power] = Reading::of(143'200);
+    first[GpuMetric::temperature] = Reading::of(61);
+    return sample;
+}
+
+/// What the node of a run writes.
+std::string samples(const Sample& sample)
+{
+    SampleWriter writer({sample.at - 500s, "node1", {{"GPU-7", "Tesla K80", ""}, {}}});
+    std::string bytes = writer.header().bytes;
+    bytes = std::string(bytes.size(), '\0') + bytes;
+    for (const Piece& piece : writer.add(sample)) {
+        bytes.resize(std::max<std::size_t>(bytes.size(), piece.offset + piece.bytes.size()));
+        bytes.replace(piece.offset, piece.bytes.size(), piece.bytes);
+    }
+    return bytes;
+}
+
+TEST_F(Show, TellsWhatTheGpusDo)
+{
+    gpuq::Run record = train();
+    record.request.gpus.count = 2;
+    RunOnDisk one = run(record).submitted(JobId{8}).started(JobId{8}, now() - 10min);
+    one.beat(JobId{8}, now() - 1s);
+    const std::string path = layout::link_dir(one.key(), LinkNumber{1}) + "/samples-node1";
+    ASSERT_TRUE(m_doors.memory.write(path, samples(two_gpus(now() - 3s))));
+    EXPECT_THAT(show({"train"}).out, HasSubstr(R"(
+  GPU 0       87 % busy, 10.2 of 11.4 GiB, 143 W, 61 C
+  GPU 1       unknown (the GPU driver does not answer)
+  measured    3 s ago on node1; CPU time 12 min 34 s, memory 3.0 GiB
+  GPU time    1200 GPU-seconds: 25.0 % busy, 16.7 % idle, 58.3 % unknown
+)"));
+    ASSERT_TRUE(m_doors.memory.write(path, samples(two_gpus(now() - 40s))));
+    EXPECT_THAT(show({"train"}).out, HasSubstr("GPU 0       40 s ago: 87 % busy,"));
+    one.ended({0, Cause::finished, "", now()});
+    const std::string ended = show({"train"}).out;
+    EXPECT_THAT(ended, Not(HasSubstr("GPU 0 ")));
+    EXPECT_THAT(ended, HasSubstr("\n  GPU time    1200 GPU-seconds: 25.0 % busy"));
+}
+
+TEST_F(Show, TellsScriptsTheReasonOfWhatIsUnknown)
+{
+    gpuq::Run record = train();
+    record.request.gpus.count = 2;
+    RunOnDisk one = run(record).submitted(JobId{8}).started(JobId{8}, now() - 10min);
+    one.beat(JobId{8}, now() - 1s);
+    const std::string path = layout::link_dir(one.key(), LinkNumber{1}) + "/samples-node1";
+    ASSERT_TRUE(m_doors.memory.write(path, samples(two_gpus(now() - 3s))));
+    Globals globals;
+    globals.json = true;
+    const std::string document = show({"train"}, globals).out;
+    EXPECT_THAT(document, HasSubstr(R"("busy_percent": 87.0)"));
+    EXPECT_THAT(document, HasSubstr(R"("busy_percent": null)"));
+    EXPECT_THAT(document, HasSubstr(R"("busy_percent": "hung")"));
+    EXPECT_THAT(document, HasSubstr(R"("pcie_rx_kib_per_second": "not_supported")"));
+    EXPECT_THAT(document, HasSubstr(R"("allocated_seconds": 1200)"));
+    EXPECT_THAT(document, HasSubstr(R"("busy_seconds": 300)"));
+    EXPECT_THAT(document, HasSubstr(R"("idle_seconds": 200)"));
+    EXPECT_THAT(document, HasSubstr(R"("unknown_seconds": 700)"));
+}
+
+TEST_F(Show, PassesOverSamplesThatAreNone)
+{
+    RunOnDisk one = run(train()).submitted(JobId{8}).started(JobId{8}, now() - 10min);
+    const std::string folder = layout::link_dir(one.key(), LinkNumber{1});
+    ASSERT_TRUE(m_doors.memory.write(folder + "/samples-node1", std::string(9000, '\x1b')));
+    ASSERT_TRUE(m_doors.memory.write(folder + "/samples-node2", ""));
+    const Use shown = show({"train"});
+    EXPECT_EQ(shown.err, "");
+    EXPECT_THAT(shown.out, Not(HasSubstr("GPU time")));
+}
+
 TEST_F(Show, NeverShowsAValueOfTheEnvironment)
 {
     run(train()).submitted(JobId{8}).started(JobId{8}, now());

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "nvml/choose.h"
+
+#include "core/number.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+namespace gpuq::nvml {
+namespace {
+
+using Chosen = std::vector<std::optional<std::string>>;
+
+std::vector<std::string> split(std::string_view text)
+{
+    std::vector<std::string> parts;
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find(','), text.size());
+        parts.emplace_back(text.substr(0, end));
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return parts;
+}
+
+bool is_uuid(const std::string& name)
+{
+    return name.starts_with("GPU-") || name.starts_with("MIG-");
+}
+
+/// CUDA takes the beginning of a UUID, too, when only one begins so.
+std::optional<std::string> named(const std::string& name, const std::vector<VisibleGpu>& visible)
+{
+    std::optional<std::string> found;
+    for (const VisibleGpu& gpu : visible) {
+        std::vector<std::string> uuids = gpu.migs;
+        uuids.push_back(gpu.uuid);
+        for (const std::string& uuid : uuids) {
+            if (uuid == name) {
+                return uuid;
+            }
+            if (uuid.starts_with(name)) {
+                if (found) {
+                    return std::nullopt;
+                }
+                found = uuid;
+            }
+        }
+    }
+    return found;
+}
+
+/// Each once; nothing when they are not all numbers.
+std::optional<std::set<std::uint64_t>> numbers(const std::vector<std::string>& ids)
+{
+    std::set<std::uint64_t> set;
+    for (const std::string& id : ids) {
+        const auto number = whole_number(id);
+        if (!number || !set.insert(*number).second) {
+            return std::nullopt;
+        }
+    }
+    return set.empty() ? std::nullopt : std::optional(set);
+}
+
+/// 0 to count - 1.
+std::set<std::uint64_t> first(std::size_t count)
+{
+    std::set<std::uint64_t> set;
+    for (std::size_t i = 0; i < count; ++i) {
+        set.insert(i);
+    }
+    return set;
+}
+
+Chosen uuids_of(const std::vector<VisibleGpu>& gpus)
+{
+    Chosen chosen;
+    for (const VisibleGpu& gpu : gpus) {
+        chosen.push_back(gpu.uuid.empty() ? std::nullopt : std::optional(gpu.uuid));
+    }
+    return chosen;
+}
+
+std::vector<VisibleGpu> with_minors(const std::vector<VisibleGpu>& visible,
+                                    const std::set<std::uint64_t>& ids)
+{
+    std::vector<VisibleGpu> found;
+    std::copy_if(visible.begin(), visible.end(), std::back_inserter(found),
+                 [&](const VisibleGpu& gpu) { return gpu.minor && ids.count(*gpu.minor) > 0; });
+    return found;
+}
+
+std::vector<VisibleGpu> with_places(const std::vector<VisibleGpu>& visible,
+                                    const std::set<std::uint64_t>& ids)
+{
+    std::vector<VisibleGpu> found;
+    for (std::size_t place = 0; place < visible.size(); ++place) {
+        if (ids.count(place) > 0) {
+            found.push_back(visible[place]);
+        }
+    }
+    return found;
+}
+
+} // namespace
+
+Chosen choose(const JobGpus& held, std::vector<VisibleGpu> visible)
+{
+    std::sort(visible.begin(), visible.end(),
+              [](const VisibleGpu& a, const VisibleGpu& b) { return a.pci < b.pci; });
+    const std::vector<std::string> names = split(held.visible);
+    if (std::any_of(names.begin(), names.end(), is_uuid)) {
+        Chosen chosen;
+        for (const std::string& name : names) {
+            chosen.push_back(is_uuid(name) ? named(name, visible) : std::nullopt);
+        }
+        chosen.resize(held.count);
+        return chosen;
+    }
+    const Chosen nobody(held.count);
+    const bool all_told = std::all_of(visible.begin(), visible.end(), [](const VisibleGpu& gpu) {
+        return gpu.minor && !gpu.pci.empty() && !gpu.uuid.empty();
+    });
+    const auto ids = numbers(split(held.ids));
+    // CUDA numbers what it is shown from 0 on: all of it, whatever its order, is the program's.
+    const bool shows_all = visible.size() == held.count && all_told;
+    const auto used = numbers(names);
+    if (shows_all && (used ? *used == first(held.count) : !ids)) {
+        return uuids_of(visible);
+    }
+    if (!ids || !all_told || ids->size() != held.count) {
+        return nobody;
+    }
+    const Chosen by_minor = uuids_of(with_minors(visible, *ids));
+    const Chosen by_place = uuids_of(with_places(visible, *ids));
+    return by_minor == by_place && by_minor.size() == held.count ? by_minor : nobody;
+}
+
+} // namespace gpuq::nvml

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "nvml/nvml.h"
+
+namespace gpuq::nvml {
+
+/// A function of the library, or of a library that does not have it: the call then says so.
+template <typename... Arguments>
+class Function {
+public:
+    explicit operator bool() const { return m_function != nullptr; }
+    Return operator()(Arguments... arguments) const
+    {
+        return m_function ? m_function(arguments...) : k_function_not_found;
+    }
+    void set(void* symbol) { m_function = reinterpret_cast<Return (*)(Arguments...)>(symbol); }
+
+private:
+    Return (*m_function)(Arguments...) = nullptr;
+};
+
+/// libnvidia-ml.so.1, by dlopen. Every function may be missing: an old library has fewer. Never
+/// closed, for a call may still hang in it.
+struct Library {
+    Function<unsigned> init_with_flags;
+    Function<> init;
+    Function<unsigned*> count;
+    Function<unsigned, Device*> by_index;
+    Function<const char*, Device*> by_uuid;
+    Function<Device, char*, unsigned> uuid;
+    Function<Device, char*, unsigned> name;
+    Function<Device, PciInfo*> pci;
+    Function<Device, unsigned*> minor;
+    Function<Device, MemoryV2*> memory_v2;
+    Function<Device, Memory*> memory;
+    Function<Device, Utilization*> utilization;
+    Function<Device, unsigned*> power;
+    Function<Device, int, unsigned*> temperature;
+    Function<Device, int, unsigned*> clock;
+    Function<Device, int, unsigned*> pcie;
+    Function<Device, int, FieldValue*> fields;
+    Function<Device, unsigned*> max_mig;
+    Function<Device, unsigned, Device*> mig_by_index;
+    Function<Device, Device*> parent_of_mig;
+    Function<Device, unsigned*> gpu_instance;
+    Function<Device, GpmSupport*> gpm_support;
+    Function<GpmSample*> gpm_alloc;
+    Function<GpmSample> gpm_free;
+    Function<Device, GpmSample> gpm_get;
+    Function<Device, unsigned, GpmSample> gpm_mig_get;
+    Function<GpmMetrics*> gpm_metrics;
+
+    /// False when there is no such library on this node.
+    bool open();
+    /// Once in the life of a process.
+    Return start() const;
+};
+
+} // namespace gpuq::nvml

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/key.h"
+#include "ports/store.h"
+#include "runs/status.h"
+#include "telemetry/sample_file.h"
+
+#include <optional>
+#include <vector>
+
+namespace gpuq {
+
+/// What one node last said of itself.
+struct NodeSample {
+    SampleHeader header;
+    std::optional<Sample> newest;
+};
+
+/// Of every node of a link that has samples, in the order of their names. A few KiB of each are
+/// read.
+std::vector<NodeSample> newest_samples(Store& store, const RunKey& key, LinkNumber link);
+
+/// What the GPUs of a run have done so far, over all its links. All that was allocated and is not
+/// in a sample is unknown.
+GpuTime gpu_time_so_far(Store& store, const RunStatus& status, Time now);
+
+} // namespace gpuq

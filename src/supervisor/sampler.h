@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "supervisor/descriptor.h"
+
+#include <optional>
+#include <string>
+#include <sys/types.h>
+
+namespace gpuq::supervisor {
+
+/// The child that samples this node while the program runs (sampling.h): a process of its own, for
+/// a driver may hang, and of the same executable. Never started a second time; it ends by itself
+/// when the lifeline does, also that of a supervisor that was killed, and is never killed.
+class Sampler {
+public:
+    struct Plan {
+        std::string executable; ///< empty: nobody samples
+        std::string node;
+        std::string variable; ///< that names its GPUs (sampling.h)
+        int gpus = 0;
+        int folder = -1; ///< of the link
+    };
+    void start(const Plan& plan);
+    void stop() { m_lifeline.reset(); }
+
+    std::optional<pid_t> pid() const { return m_pid; }
+    void reaped() { m_pid.reset(); }
+
+private:
+    std::optional<pid_t> m_pid;
+    Descriptor m_lifeline;
+};
+
+} // namespace gpuq::supervisor
