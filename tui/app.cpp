@@ -31,7 +31,8 @@ constexpr auto k_look_again = 2s;
 constexpr auto k_look_closer_again = 5s;
 /// A closer look at a large training takes a while: it is given so many times as long to rest.
 constexpr int k_rest = 200;
-constexpr auto k_read_again = 250ms;
+constexpr std::chrono::milliseconds k_read_again = 250ms;
+constexpr std::chrono::milliseconds k_nothing_to_do = 1h;
 constexpr auto k_ask_again = 2s;
 /// A worker that hangs in a file system or in Slurm is not waited for.
 constexpr auto k_patience = 200ms;
@@ -143,8 +144,8 @@ void ask_again_and_again(Shared& shared, const Sources& sources)
 void read_again_and_again(Shared& shared, const Sources& sources)
 {
     int number = 0;
+    std::optional<OpenLog> log;
     do {
-        std::optional<OpenLog> log;
         bool begin = false;
         {
             const std::lock_guard lock(shared.mutex);
@@ -156,12 +157,13 @@ void read_again_and_again(Shared& shared, const Sources& sources)
                 shared.post(*std::move(bytes));
             }
         }
-    } while (rest(shared, k_read_again, [&] { return shared.log_number != number; }));
+    } while (rest(shared, log ? k_read_again : k_nothing_to_do,
+                  [&] { return shared.log_number != number; }));
 }
 
 void work_off_commands(Shared& shared, const Sources& sources)
 {
-    while (rest(shared, 1h, [&] { return !shared.commands.empty(); })) {
+    while (rest(shared, k_nothing_to_do, [&] { return !shared.commands.empty(); })) {
         std::optional<Command> command;
         {
             const std::lock_guard lock(shared.mutex);
