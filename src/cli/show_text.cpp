@@ -222,7 +222,7 @@ void add_chain(Lines& lines, const RunStatus& status, Time now)
     }
 }
 
-std::string progress_text(const Progress& progress)
+std::string progress_text(const telemetry::Progress& progress)
 {
     return progress.total
                ? fmt::format("{} {} of {}", progress.unit, progress.done, *progress.total)
@@ -237,8 +237,8 @@ std::optional<std::chrono::seconds> time_left(const WholeRun& whole, Time now)
         !whole.progress) {
         return std::nullopt;
     }
-    return gpuq::time_left(*whole.begin, *whole.progress,
-                           std::chrono::floor<std::chrono::seconds>(now - *status.started_at));
+    return telemetry::time_left(*whole.begin, *whole.progress,
+                                std::chrono::floor<std::chrono::seconds>(now - *status.started_at));
 }
 
 void add_progress(Lines& lines, const WholeRun& whole, Time now)

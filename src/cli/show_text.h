@@ -21,8 +21,9 @@ struct WholeRun {
     std::string folder; ///< of the run, absolute
     std::optional<std::uint64_t> out_bytes;
     std::optional<std::uint64_t> err_bytes;
-    std::vector<std::string> warnings;       ///< what could not be asked, and why
-    std::optional<Progress> begin, progress; ///< where its newest link began, and has come to
+    std::vector<std::string> warnings; ///< what could not be asked, and why
+    std::optional<telemetry::Progress> begin,
+        progress; ///< where its newest link began, and has come to
 };
 
 /// What happened, for a person: `got SIGTERM`, `asked to stop by ada@login1`. Not sanitised.
