@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "cli/training_text.h"
 #include "report/json.h"
 #include "runs/journal.h"
-#include "runs/progress.h"
 #include "runs/status.h"
 
 #include <cstdint>
@@ -22,8 +22,7 @@ struct WholeRun {
     std::optional<std::uint64_t> out_bytes;
     std::optional<std::uint64_t> err_bytes;
     std::vector<std::string> warnings; ///< what could not be asked, and why
-    std::optional<telemetry::Progress> begin,
-        progress; ///< where its newest link began, and has come to
+    WholeTraining training;
 };
 
 /// What happened, for a person: `got SIGTERM`, `asked to stop by ada@login1`. Not sanitised.

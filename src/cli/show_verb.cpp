@@ -9,6 +9,7 @@
 #include "core/sanitise.h"
 #include "runs/evidence.h"
 #include "runs/find.h"
+#include "runs/training.h"
 
 #include <fmt/format.h>
 
@@ -21,6 +22,60 @@ std::optional<std::uint64_t> size_of(Store& store, const std::string& path)
     return size ? std::optional(*size) : std::nullopt;
 }
 
+/// What changes a folder after the run began may be a file of an earlier link.
+Time begun(const RunStatus& status)
+{
+    const auto& first = status.links.empty() ? status.started_at : status.links.front().started_at;
+    return first.value_or(Time::max());
+}
+
+/// In a process of its own: the person's folder may be on a file system that hangs.
+std::vector<TrainingFile> training_files(Doors& doors, const RunStatus& status)
+{
+    constexpr std::chrono::seconds k_patience{3};
+    const auto work = [&]() -> std::string {
+        return to_text(read_training_files(doors.program_files(), status.run->request.work_dir,
+                                           begun(status)));
+    };
+    const auto answers = doors.host().apart({work}, k_patience);
+    std::vector<TrainingFile> files;
+    if (answers.front().kind == Host::Answer::Kind::done) {
+        files = training_files_in(answers.front().text);
+    }
+    if (status.ending) { // what is written later is another run's
+        constexpr std::chrono::minutes k_late{1};
+        std::erase_if(files, [&](const TrainingFile& file) {
+            return file.modified > status.ending->at + k_late;
+        });
+    }
+    return files;
+}
+
+/// When a stream of a link was last written to.
+std::optional<Time> written_at(Doors& doors, Store& store, const RunStatus& status)
+{
+    const auto logs = doors.program_files().changed_since(
+        fmt::format("{}/{}", store.root(), layout::link_dir(status.key, status.link)), Time(),
+        [](std::string_view name) { return name == "out.log" || name == "err.log"; });
+    return logs && !logs->empty() ? std::optional(logs->front().modified) : std::nullopt;
+}
+
+WholeTraining find_training(Doors& doors, Store& store, const RunStatus& status)
+{
+    if (!status.run || !status.started_at) {
+        return {};
+    }
+    const auto own = own_pattern(*status.run);
+    LinkProgress output = read_progress(store, status.key, status.link, own ? &*own : nullptr);
+    output.written_at = written_at(doors, store, status);
+    WholeTraining whole;
+    whole.training = training_of(training_files(doors, status), output, status.started_at);
+    const Time now = doors.clock().now();
+    whole.finish = finish_of(whole.training, output, status, now);
+    whole.alarms = alarms_of(whole.training, status, now);
+    return whole;
+}
+
 /// The status first: the look may write down an end that only Slurm knew.
 WholeRun find_out(Doors& doors, Store& store, const RunKey& key)
 {
@@ -30,9 +85,7 @@ WholeRun find_out(Doors& doors, Store& store, const RunKey& key)
     whole.folder = fmt::format("{}/{}", store.root(), layout::run_dir(key));
     whole.out_bytes = size_of(store, layout::log(key, whole.status.link, Stream::out));
     whole.err_bytes = size_of(store, layout::log(key, whole.status.link, Stream::err));
-    const LinkProgress progress = read_progress(store, key, whole.status.link);
-    whole.begin = progress.first;
-    whole.progress = progress.last;
+    whole.training = find_training(doors, store, whole.status);
     if (!looked.slurm_silent.empty()) {
         whole.warnings.push_back(looked.slurm_silent);
     }

@@ -2,17 +2,16 @@
 #include "runs/progress.h"
 
 #include "core/layout.h"
-#include "telemetry/output_reader.h"
-
 #include <string>
 
 namespace gpuq {
 
-LinkProgress read_progress(Store& store, const RunKey& key, LinkNumber link)
+LinkProgress read_progress(Store& store, const RunKey& key, LinkNumber link,
+                           const telemetry::Pattern* own)
 {
     constexpr std::uint64_t k_most = 64 << 10;
-    telemetry::OutputReader begin;
-    telemetry::OutputReader end;
+    telemetry::OutputReader begin(own);
+    telemetry::OutputReader end(own);
     for (const Stream stream : {Stream::out, Stream::err}) {
         const std::string log = layout::log(key, link, stream);
         const auto size = store.size(log);
@@ -24,7 +23,22 @@ LinkProgress read_progress(Store& store, const RunKey& key, LinkNumber link)
         end.feed(tail ? *tail : "");
         end.end_line();
     }
-    return {begin.first(), end.last()};
+    return {begin.first(), end.last(), end.bar(), end.curves(), std::nullopt};
+}
+
+std::optional<telemetry::Pattern> own_pattern(const Run& run)
+{
+    std::optional<std::string> text;
+    for (const std::string& variable : run.environment) {
+        if (variable.starts_with(std::string(k_progress_variable) + "=")) {
+            text = variable.substr(k_progress_variable.size() + 1);
+        }
+    }
+    for (const auto& [name, value] : run.request.env) {
+        text = name == k_progress_variable ? std::optional(value) : text;
+    }
+    auto pattern = telemetry::Pattern::compile(text.value_or(""));
+    return pattern ? std::optional(*std::move(pattern)) : std::nullopt;
 }
 
 } // namespace gpuq

@@ -154,6 +154,9 @@ std::optional<Event> event_in(std::string_view data)
 
 void EventFile::feed(std::string_view bytes, Curves& curves)
 {
+    if (m_is_searching) {
+        bytes.remove_prefix(search(bytes));
+    }
     while (!bytes.empty() && !m_is_damaged) {
         std::size_t used = 0;
         if (m_passing) {
@@ -169,6 +172,32 @@ void EventFile::feed(std::string_view bytes, Curves& curves)
         }
         bytes.remove_prefix(used);
     }
+}
+
+void EventFile::skip(std::uint64_t bytes)
+{
+    m_offset += bytes + m_held.size();
+    if (m_passing) {
+        m_offset += k_header + m_passing->passed;
+    }
+    m_held.clear();
+    m_passing.reset();
+    m_is_searching = true;
+}
+
+/// How many bytes stand before the first record in them: one chance in four thousand millions that
+/// a length fits its checksum and is none.
+std::size_t EventFile::search(std::string_view bytes)
+{
+    for (std::size_t at = 0; at + k_header <= bytes.size(); ++at) {
+        if (length_in(bytes.substr(at))) {
+            m_is_searching = false;
+            m_offset += at;
+            return at;
+        }
+    }
+    m_offset += bytes.size();
+    return bytes.size();
 }
 
 std::size_t EventFile::take(std::string_view bytes, Curves& curves)

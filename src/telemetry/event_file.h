@@ -29,6 +29,9 @@ public:
     /// The bytes that follow those before; their scalars go to `curves`.
     void feed(std::string_view bytes, Curves& curves);
 
+    /// Bytes are left out here: the next piece is searched for the beginning of a record.
+    void skip(std::uint64_t bytes);
+
     /// Where the first record begins that is not read yet.
     std::uint64_t offset() const { return m_offset; }
     std::uint64_t records() const { return m_records; }
@@ -51,6 +54,7 @@ private:
     std::size_t take(std::string_view bytes, Curves& curves);
     std::size_t take_held(std::string_view bytes, Curves& curves);
     std::size_t pass_over(std::string_view bytes);
+    std::size_t search(std::string_view bytes);
     bool read_event(std::string_view data, Curves& curves);
     std::optional<double> number_of(const Value& value);
 
@@ -60,6 +64,7 @@ private:
     std::uint64_t m_records = 0;
     std::uint64_t m_bad_records = 0;
     bool m_is_damaged = false;
+    bool m_is_searching = false;
     struct Passing {
         std::uint64_t length = 0;
         std::uint64_t passed = 0;

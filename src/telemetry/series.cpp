@@ -113,6 +113,15 @@ void Curves::add(std::string_view tag, const Point& point)
     found->second.add(point);
 }
 
+void Curves::add(std::string_view tag, const Series& series)
+{
+    if (m_by_tag.size() == k_most_tags || tag.size() > k_longest_tag) {
+        m_left_out += series.points();
+        return;
+    }
+    m_by_tag.emplace(std::string(tag), series);
+}
+
 const Series* Curves::find(std::string_view tag) const
 {
     const auto found = m_by_tag.find(tag);

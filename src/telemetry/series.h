@@ -75,6 +75,8 @@ public:
 
     /// A tag that is too long, or one too many, is left out and counted.
     void add(std::string_view tag, const Point& point);
+    /// A whole series, under a tag that has none.
+    void add(std::string_view tag, const Series& series);
 
     const std::map<std::string, Series, std::less<>>& by_tag() const { return m_by_tag; }
     const Series* find(std::string_view tag) const;

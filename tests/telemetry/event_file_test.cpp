@@ -173,6 +173,29 @@ TEST(EventFile, PassesOverALongRecordWithoutHoldingIt)
     }
 }
 
+TEST(EventFile, FindsARecordBehindWhatIsLeftOut)
+{
+    const std::string bytes = hundred_records();
+    const Curves whole = read_whole(bytes);
+    for (std::size_t from = 300; from + 200 < bytes.size(); from += 7) {
+        Curves curves;
+        EventFile file;
+        file.feed(std::string_view(bytes).substr(0, 300), curves);
+        file.skip(from - 300);
+        file.feed(std::string_view(bytes).substr(from), curves);
+        ASSERT_EQ(file.offset(), bytes.size()) << from;
+        ASSERT_EQ(file.bad_records(), 0U);
+        ASSERT_NE(curves.find("accuracy"), nullptr);
+        ASSERT_EQ(curves.find("accuracy")->last(), whole.find("accuracy")->last());
+    }
+    Curves curves;
+    EventFile none;
+    none.skip(5);
+    none.feed("there is no record here", curves);
+    EXPECT_EQ(none.offset(), 28U);
+    EXPECT_FALSE(none.is_damaged());
+}
+
 TEST(EventFile, RefusesATimeThatIsNone)
 {
     constexpr double k_nan = std::numeric_limits<double>::quiet_NaN();
