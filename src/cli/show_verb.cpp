@@ -23,19 +23,18 @@ std::optional<std::uint64_t> size_of(Store& store, const std::string& path)
 }
 
 /// What changes a folder after the run began may be a file of an earlier link.
-Time begun(const RunStatus& status)
+std::optional<Time> begun(const RunStatus& status)
 {
-    const auto& first = status.links.empty() ? status.started_at : status.links.front().started_at;
-    return first.value_or(Time::max());
+    return status.links.empty() ? status.started_at : status.links.front().started_at;
 }
 
 /// In a process of its own: the person's folder may be on a file system that hangs.
-std::vector<TrainingFile> training_files(Doors& doors, const RunStatus& status)
+std::vector<TrainingFile> training_files(Doors& doors, const RunStatus& status, Time since)
 {
     constexpr std::chrono::seconds k_patience{3};
     const auto work = [&]() -> std::string {
-        return to_text(read_training_files(doors.program_files(), status.run->request.work_dir,
-                                           begun(status)));
+        return to_text(
+            read_training_files(doors.program_files(), status.run->request.work_dir, since));
     };
     const auto answers = doors.host().apart({work}, k_patience);
     std::vector<TrainingFile> files;
@@ -62,14 +61,15 @@ std::optional<Time> written_at(Doors& doors, Store& store, const RunStatus& stat
 
 WholeTraining find_training(Doors& doors, Store& store, const RunStatus& status)
 {
-    if (!status.run || !status.started_at) {
+    const auto since = begun(status);
+    if (!status.run || !since) {
         return {};
     }
     const auto own = own_pattern(*status.run);
     LinkProgress output = read_progress(store, status.key, status.link, own ? &*own : nullptr);
     output.written_at = written_at(doors, store, status);
     WholeTraining whole;
-    whole.training = training_of(training_files(doors, status), output, status.started_at);
+    whole.training = training_of(training_files(doors, status, *since), output, status.started_at);
     const Time now = doors.clock().now();
     whole.finish = finish_of(whole.training, output, status, now);
     whole.alarms = alarms_of(whole.training, status, now);
