@@ -53,13 +53,15 @@ bool names_scalars(std::string_view metadata)
 {
     bool found = false;
     Message message(metadata);
-    while (const auto field = message.next()) {
-        if (!field->is(1, Kind::bytes)) {
+    Field field;
+    while (message.next(field)) {
+        if (!field.is(1, Kind::bytes)) {
             continue;
         }
-        Message plugin(field->bytes);
-        while (const auto part = plugin.next()) {
-            found = found || (part->is(1, Kind::bytes) && part->bytes == "scalars");
+        Message plugin(field.bytes);
+        Field part;
+        while (plugin.next(part)) {
+            found = found || (part.is(1, Kind::bytes) && part.bytes == "scalars");
         }
     }
     return found;
@@ -71,16 +73,17 @@ std::optional<Value> value_in(std::string_view bytes)
 {
     Value value;
     Message message(bytes);
-    while (const auto field = message.next()) {
-        if (field->is(1, Kind::bytes)) {
-            value.tag = field->bytes;
-        } else if (field->is(2, Kind::fixed32)) {
-            value.simple = field->as_float();
-        } else if (field->is(8, Kind::bytes)) {
-            value.tensor = field->bytes;
+    Field field;
+    while (message.next(field)) {
+        if (field.is(1, Kind::bytes)) {
+            value.tag = field.bytes;
+        } else if (field.is(2, Kind::fixed32)) {
+            value.simple = field.as_float();
+        } else if (field.is(8, Kind::bytes)) {
+            value.tensor = field.bytes;
             value.has_tensor = true;
-        } else if (field->is(9, Kind::bytes)) {
-            value.says_scalar = names_scalars(field->bytes);
+        } else if (field.is(9, Kind::bytes)) {
+            value.says_scalar = names_scalars(field.bytes);
         }
     }
     return message.is_sound() ? std::optional(value) : std::nullopt;
@@ -97,24 +100,26 @@ std::optional<double> scalar_in(std::string_view tensor)
     std::optional<double> single;
     bool has_rank = false;
     Message message(tensor);
-    while (const auto field = message.next()) {
-        if (field->is(1, Kind::varint)) {
-            type = field->value;
-        } else if (field->is(2, Kind::bytes)) {
-            Message shape(field->bytes);
-            while (const auto part = shape.next()) {
-                has_rank = has_rank || part->number == 2;
+    Field field;
+    while (message.next(field)) {
+        if (field.is(1, Kind::varint)) {
+            type = field.value;
+        } else if (field.is(2, Kind::bytes)) {
+            Message shape(field.bytes);
+            Field part;
+            while (shape.next(part)) {
+                has_rank = has_rank || part.number == 2;
             }
-        } else if (field->is(4, Kind::bytes)) {
-            content = field->bytes;
-        } else if (field->is(5, Kind::fixed32)) {
-            single = field->as_float();
-        } else if (field->is(5, Kind::bytes) && field->bytes.size() == sizeof(float)) {
-            single = number_at<float>(field->bytes, 0);
-        } else if (field->is(6, Kind::fixed64)) {
-            single = field->as_double();
-        } else if (field->is(6, Kind::bytes) && field->bytes.size() == sizeof(double)) {
-            single = number_at<double>(field->bytes, 0);
+        } else if (field.is(4, Kind::bytes)) {
+            content = field.bytes;
+        } else if (field.is(5, Kind::fixed32)) {
+            single = field.as_float();
+        } else if (field.is(5, Kind::bytes) && field.bytes.size() == sizeof(float)) {
+            single = number_at<float>(field.bytes, 0);
+        } else if (field.is(6, Kind::fixed64)) {
+            single = field.as_double();
+        } else if (field.is(6, Kind::bytes) && field.bytes.size() == sizeof(double)) {
+            single = number_at<double>(field.bytes, 0);
         }
     }
     if (!message.is_sound() || has_rank || (type != k_float && type != k_double)) {
@@ -129,10 +134,10 @@ std::optional<double> scalar_in(std::string_view tensor)
     return single;
 }
 
-/// What an event says of all its values.
 struct Event {
     std::optional<Time> at;
     std::int64_t step = 0;
+    std::string_view summary; ///< its values
 };
 
 /// Nothing for what is no event, or one of no time.
@@ -140,11 +145,14 @@ std::optional<Event> event_in(std::string_view data)
 {
     Event event;
     Message message(data);
-    while (const auto field = message.next()) {
-        if (field->is(1, Kind::fixed64)) {
-            event.at = time_of(field->as_double());
-        } else if (field->is(2, Kind::varint)) {
-            event.step = static_cast<std::int64_t>(field->value);
+    Field field;
+    while (message.next(field)) {
+        if (field.is(1, Kind::fixed64)) {
+            event.at = time_of(field.as_double());
+        } else if (field.is(2, Kind::varint)) {
+            event.step = static_cast<std::int64_t>(field.value);
+        } else if (field.is(5, Kind::bytes)) {
+            event.summary = field.bytes;
         }
     }
     return message.is_sound() && event.at ? std::optional(event) : std::nullopt;
@@ -272,23 +280,21 @@ std::size_t EventFile::pass_over(std::string_view bytes)
 bool EventFile::read_event(std::string_view data, Curves& curves)
 {
     const auto event = event_in(data);
-    Message message(data);
-    while (const auto field = event ? message.next() : std::nullopt) {
-        Message summary(field->is(5, Kind::bytes) ? field->bytes : std::string_view());
-        while (const auto part = summary.next()) {
-            const auto value = part->is(1, Kind::bytes) ? value_in(part->bytes) : Value();
-            if (!value) {
-                return false;
-            }
-            if (const auto number = number_of(*value)) {
-                curves.add(value->tag, {event->step, event->at, *number});
-            }
-        }
-        if (!summary.is_sound()) {
+    if (!event) {
+        return false;
+    }
+    Message summary(event->summary);
+    Field field;
+    while (summary.next(field)) {
+        const auto value = field.is(1, Kind::bytes) ? value_in(field.bytes) : Value();
+        if (!value) {
             return false;
         }
+        if (const auto number = number_of(*value)) {
+            curves.add(value->tag, {event->step, event->at, *number});
+        }
     }
-    return event.has_value();
+    return summary.is_sound();
 }
 
 std::optional<double> EventFile::number_of(const Value& value)

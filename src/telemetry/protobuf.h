@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <optional>
 #include <string_view>
 
 namespace gpuq::telemetry {
@@ -32,15 +31,15 @@ public:
     {
     }
 
-    /// Nothing at the end, and where it is no message: is_sound() says which.
-    std::optional<Field> next()
+    /// False at the end, and where it is no message: is_sound() says which.
+    bool next(Field& field)
     {
         if (m_at == m_end || !m_is_sound) {
-            return std::nullopt;
+            return false;
         }
-        Field field;
+        field = Field();
         m_is_sound = read(field);
-        return m_is_sound ? std::optional(field) : std::nullopt;
+        return m_is_sound;
     }
     bool is_sound() const { return m_is_sound; }
 

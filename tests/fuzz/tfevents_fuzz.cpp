@@ -45,5 +45,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         check(other != nullptr && other->points() == series.points());
         check(series.buckets().size() <= telemetry::Series::k_most_buckets);
     }
+    Reading end; // what is left out may be anything
+    end.file.feed(bytes.substr(0, cut / 2), end.curves);
+    end.file.skip(cut - cut / 2);
+    end.file.feed(bytes.substr(cut), end.curves);
+    check(end.file.offset() <= size);
     return 0;
 }
