@@ -13,6 +13,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace gpuq::cli {
 namespace {
 
@@ -28,13 +30,22 @@ std::optional<Time> begun(const RunStatus& status)
     return status.links.empty() ? status.started_at : status.links.front().started_at;
 }
 
-/// In a process of its own: the person's folder may be on a file system that hangs.
-std::vector<TrainingFile> training_files(Doors& doors, const RunStatus& status, Time since)
+/// In a process of its own: the person's folder may be on a file system that hangs. Those below
+/// GPUQ_CHECKPOINT_DIR, which is not in it, are told of by their whole paths.
+std::vector<TrainingFile> training_files(Doors& doors, Store& store, const RunStatus& status,
+                                         Time since)
 {
     constexpr std::chrono::seconds k_patience{3};
-    const auto work = [&]() -> std::string {
-        return to_text(
-            read_training_files(doors.program_files(), status.run->request.work_dir, since));
+    const std::string checkpoints =
+        fmt::format("{}/{}", store.root(), layout::checkpoints(status.key));
+    const auto work = [&] {
+        Files& files = doors.program_files();
+        auto all = read_training_files(files, status.run->request.work_dir, since);
+        for (TrainingFile& file : read_training_files(files, checkpoints, since)) {
+            file.path = fmt::format("{}/{}", checkpoints, file.path);
+            all.push_back(std::move(file));
+        }
+        return to_text(all);
     };
     const auto answers = doors.host().apart({work}, k_patience);
     std::vector<TrainingFile> files;
@@ -69,7 +80,8 @@ WholeTraining find_training(Doors& doors, Store& store, const RunStatus& status)
     LinkProgress output = read_progress(store, status.key, status.link, own ? &*own : nullptr);
     output.written_at = written_at(doors, store, status);
     WholeTraining whole;
-    whole.training = training_of(training_files(doors, status, *since), output, status.started_at);
+    whole.training =
+        training_of(training_files(doors, store, status, *since), output, status.started_at);
     const Time now = doors.clock().now();
     whole.finish = finish_of(whole.training, output, status, now);
     whole.alarms = alarms_of(whole.training, status, now);

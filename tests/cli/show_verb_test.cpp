@@ -148,6 +148,19 @@ TEST_F(Show, TellsWhatIsWrongWithATraining)
                           "  alarm       no step for 19 min 10 s; else one comes every 1 s\n"));
 }
 
+TEST_F(Show, LooksIntoTheRunsOwnFolderOfCheckpoints)
+{
+    RunOnDisk one = run(train()).submitted(JobId{8}).started(JobId{8}, now() - 60min);
+    one.beat(JobId{8}, now() - 1s);
+    const std::string folder = m_doors.memory.root() + "/" + layout::checkpoints(one.key());
+    m_doors.on_disk.folders[folder]["checkpoint-30/trainer_state.json"] = {
+        R"({"global_step": 30, "max_steps": 60, "log_history": [{"loss": 0.5, "step": 30}]})",
+        now() - 90s};
+    EXPECT_THAT(show({"train"}).out, HasSubstr("\n  progress    step 30 of 60, as " + folder +
+                                               "/checkpoint-30/trainer_state.json says\n"
+                                               "  loss        0.5 at step 30, 1 min 30 s ago"));
+}
+
 TEST_F(Show, HearsOnAPatternOfTheRun)
 {
     gpuq::Run record = train();

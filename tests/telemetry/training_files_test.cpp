@@ -26,6 +26,7 @@ TEST(MetricsCsv, IsReadWithoutTheRowThatIsBeingWritten)
     EXPECT_EQ(curves.find("epoch"), nullptr);
     EXPECT_FALSE(read_metrics_csv("a,b\n1,2\n", curves));
     EXPECT_FALSE(read_metrics_csv("step", curves));
+    EXPECT_FALSE(read_metrics_csv(std::string(1 << 20, ',') + ",step\n", curves));
 }
 
 TEST(TrainerState, TellsTheWholeTraining)
