@@ -17,6 +17,9 @@ if(LUA_ARCHIVE)
 else()
   target_link_libraries(gpuq_liblua INTERFACE ${LUA_LIBRARIES})
 endif()
+# Regular expressions of people, in linear time. Older ones have no CMake file.
+find_path(RE2_INCLUDE_DIR re2/re2.h REQUIRED)
+find_library(RE2_LIBRARY re2 REQUIRED)
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
 set(CURSES_NEED_WIDE TRUE)
@@ -47,9 +50,18 @@ if(GPUQ_SELF_CONTAINED)
   endif()
   find_library(YAML_CPP_ARCHIVE libyaml-cpp.a REQUIRED)
   set(gpuq_yaml_cpp ${YAML_CPP_ARCHIVE})
+  find_library(RE2_ARCHIVE libre2.a)
   set(CMAKE_EXE_LINKER_FLAGS "${CMAKE_EXE_LINKER_FLAGS} -static-libstdc++ -static-libgcc")
   # Lines for backtraces, but not the variables: halves what the compiler has to write.
   set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
+endif()
+
+add_library(gpuq_re2 INTERFACE)
+target_include_directories(gpuq_re2 SYSTEM INTERFACE ${RE2_INCLUDE_DIR})
+if(RE2_ARCHIVE)
+  target_link_libraries(gpuq_re2 INTERFACE ${RE2_ARCHIVE} Threads::Threads)
+else()
+  target_link_libraries(gpuq_re2 INTERFACE ${RE2_LIBRARY})
 endif()
 
 # Slurm ships no package file: a header and a library, perhaps under SLURM_ROOT.

@@ -7,6 +7,7 @@
 #include "embedded/cluster.h"
 #include "lua/submit_script.h"
 #include "posix/clock.h"
+#include "posix/files.h"
 #include "posix/host.h"
 #include "posix/random.h"
 #include "posix/ssh_keygen.h"
@@ -163,6 +164,8 @@ public:
 
     Host& host() override { return m_host; }
 
+    Files& program_files() override { return m_files; }
+
     Clock& clock() override { return m_clock; }
 
     std::array<unsigned char, 8> random() override { return random_bytes(); }
@@ -262,6 +265,7 @@ private:
     std::unique_ptr<Store> m_store;
     SystemClock m_clock;
     PosixHost m_host;
+    PosixFiles m_files;
 };
 
 /// Started with a standard stream closed (`<&-`), the next descriptor would take its place, and the

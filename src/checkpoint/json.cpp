@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "checkpoint/json.h"
 
+#include "core/python_json.h"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -146,29 +148,6 @@ bool read(std::string_view text, Reader& reader)
     return text.starts_with('{') && json::sax_parse(text.begin(), text.end(), &reader);
 }
 
-/// Zeros for the NaN, Infinity and -Infinity that Python writes and JSON does not know.
-std::string without_nan(std::string_view text)
-{
-    std::string plain;
-    plain.reserve(text.size());
-    bool is_quoted = false;
-    while (!text.empty()) {
-        std::size_t taken = 1;
-        if (is_quoted && text.front() == '\\') {
-            taken = std::min<std::size_t>(2, text.size());
-        } else if (text.front() == '"') {
-            is_quoted = !is_quoted;
-        } else if (!is_quoted && (text.starts_with("NaN") || text.starts_with("Infinity"))) {
-            text.remove_prefix(text.front() == 'N' ? 3 : 8);
-            plain += '0';
-            continue;
-        }
-        plain += text.substr(0, taken);
-        text.remove_prefix(taken);
-    }
-    return plain;
-}
-
 } // namespace
 
 std::optional<std::uint64_t> data_end(std::string_view safetensors_header)
@@ -180,7 +159,7 @@ std::optional<std::uint64_t> data_end(std::string_view safetensors_header)
 std::optional<TrainerState> parse_trainer_state(std::string_view text)
 {
     Trainer trainer;
-    return read(without_nan(text), trainer) ? std::optional(trainer.state) : std::nullopt;
+    return read(json_of_python(text), trainer) ? std::optional(trainer.state) : std::nullopt;
 }
 
 std::optional<std::vector<std::string>> files_of_index(std::string_view text)

@@ -229,9 +229,11 @@ private:
 
     Result<int> report()
     {
+        const auto own = own_pattern(m_run);
         for (std::size_t i = 0; i < m_links.size(); ++i) {
             const LinkNumber link{static_cast<int>(i) + 1};
-            const LinkProgress progress = read_progress(m_store, m_run.key, link);
+            const LinkProgress progress =
+                read_progress(m_store, m_run.key, link, own ? &*own : nullptr);
             m_links[i].first = progress.first;
             m_links[i].last = progress.last;
         }

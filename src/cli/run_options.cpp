@@ -5,7 +5,9 @@
 #include "core/size.h"
 #include "core/walltime.h"
 #include "core/words.h"
+#include "runs/progress.h"
 #include "runs/record.h"
+#include "telemetry/pattern.h"
 
 #include <fmt/format.h>
 
@@ -36,6 +38,7 @@ constexpr std::array k_table = {
     Option{0, "max-wait", "TIME", "give up (122) when it has not started by then"},
     Option{0, "dry-run", "", "print the plan and an sbatch script, submit nothing"},
     Option{0, "env", "NAME[=VALUE]", "set a variable for the program; may be repeated"},
+    Option{0, "progress", "PATTERN", "what its lines of progress look like: 'it (?P<step>[0-9]+)'"},
     Option{0, "module", "MODULE", "load an environment module first; may be repeated"},
     Option{0, "conda", "ENV", "activate a conda environment (a name or a path) first"},
     Option{0, "container", "IMAGE", "run inside a container of this image"},
@@ -197,6 +200,19 @@ Result<void> take_env(const Options& options, AskedFor& asked)
     return {};
 }
 
+/// A variable, so that the environment of a site or a project may have one for all runs.
+Result<void> take_progress(const Options& options, AskedFor& asked)
+{
+    if (const auto text = options.value("progress")) {
+        const auto pattern = telemetry::Pattern::compile(*text);
+        if (!pattern) {
+            return wrong("--progress", pattern.error().text);
+        }
+        asked.env.emplace_back(k_progress_variable, *text);
+    }
+    return {};
+}
+
 Result<void> take_modules(const Options& options, AskedFor& asked)
 {
     for (const std::string& text : options.values("module")) {
@@ -342,6 +358,7 @@ Result<RunOptions> run_options(const Options& options, const std::vector<std::st
     TRY(take_size(options, result.asked));
     TRY(take_names(options, result.asked));
     TRY(take_env(options, result.asked));
+    TRY(take_progress(options, result.asked));
     TRY(take_modules(options, result.asked));
     TRY(take_chain(options, result.asked));
     TRY_ASSIGN(result.after, through(options, "after", "--after", parse_word));
@@ -359,7 +376,8 @@ std::span<const Option> shell_option_table()
 {
     static const std::vector<Option> k_shell_table = [] {
         std::vector<Option> table = without(k_of_chains);
-        std::erase_if(table, [](const Option& row) { return row.name == "pty"; });
+        std::erase_if(
+            table, [](const Option& row) { return row.name == "pty" || row.name == "progress"; });
         return table;
     }();
     return k_shell_table;

@@ -191,12 +191,6 @@ std::string past_text(const LinkPast& link, const Request& request, Time now)
     return text + (link.saved() ? "; saved " + link.checkpoint : "");
 }
 
-double gpu_hours(const Request& request, std::chrono::seconds time)
-{
-    return std::chrono::duration<double, std::ratio<3600>>(time).count() * request.gpus.count *
-           request.nodes;
-}
-
 /// A run of several links: how far it is, and what each of them came to.
 void add_chain(Lines& lines, const RunStatus& status, Time now)
 {
@@ -213,7 +207,7 @@ void add_chain(Lines& lines, const RunStatus& status, Time now)
     field(lines, "link", fmt::format("{}, of {} each", count, in_words(chain.link)));
     field(lines, "used",
           fmt::format("{} of {}, {:.1f} GPU-hours", in_words(used), to_text(request.walltime),
-                      gpu_hours(request, used)));
+                      gpu_hours_of(request, used)));
     field(lines, "checkpoints",
           chain.checkpoint.empty() ? "in GPUQ_CHECKPOINT_DIR" : chain.checkpoint);
     field(lines, "next",
@@ -221,53 +215,6 @@ void add_chain(Lines& lines, const RunStatus& status, Time now)
     for (const LinkPast& link : status.links) {
         field(lines, fmt::format("link {}", link.link.value), past_text(link, request, now));
     }
-}
-
-std::string progress_text(const Progress& progress)
-{
-    return progress.total
-               ? fmt::format("{} {} of {}", progress.unit, progress.done, *progress.total)
-               : fmt::format("{} {}", progress.unit, progress.done);
-}
-
-/// At the pace of its newest link, while that runs.
-std::optional<std::chrono::seconds> time_left(const WholeRun& whole, Time now)
-{
-    const RunStatus& status = whole.status;
-    if (status.state != RunState::running || !status.started_at || !whole.begin ||
-        !whole.progress) {
-        return std::nullopt;
-    }
-    return gpuq::time_left(*whole.begin, *whole.progress,
-                           std::chrono::floor<std::chrono::seconds>(now - *status.started_at));
-}
-
-void add_progress(Lines& lines, const WholeRun& whole, Time now)
-{
-    field(lines, "progress",
-          whole.progress ? progress_text(*whole.progress) + ", as its output says" : "");
-    const auto left = time_left(whole, now);
-    if (left && whole.status.run) {
-        field(lines, "finish",
-              fmt::format("about {}, at the pace of this link; {:.1f} GPU-hours to come",
-                          moment_text(now + *left, now),
-                          gpu_hours(whole.status.run->request, *left)));
-    }
-}
-
-Json progress_json(const WholeRun& whole, Time now)
-{
-    if (!whole.progress) {
-        return {};
-    }
-    const auto left = time_left(whole, now);
-    return Json::object(
-        {{"unit", whole.progress->unit},
-         {"done", whole.progress->done},
-         {"total", whole.progress->total},
-         {"finish_at", left ? Json(now + *left) : Json()},
-         {"gpu_hours_to_come",
-          left && whole.status.run ? Json(gpu_hours(whole.status.run->request, *left)) : Json()}});
 }
 
 void add_samples(Lines& lines, const WholeRun& whole, Time now)
@@ -393,7 +340,9 @@ std::vector<std::string> show_lines(const WholeRun& whole, Time now)
     field(lines, "state", state_text(status, now));
     add_life(lines, status, now);
     add_chain(lines, status, now);
-    add_progress(lines, whole, now);
+    for (const auto& [name, text] : training_fields(whole.training, status, now)) {
+        field(lines, name, text);
+    }
     add_samples(lines, whole, now);
     if (status.run) {
         add_request(lines, status, now);
@@ -427,7 +376,8 @@ Json::Members show_document(const WholeRun& whole, Time now)
             {"folder", whole.folder},
             {"out_bytes", whole.out_bytes},
             {"err_bytes", whole.err_bytes},
-            {"progress", progress_json(whole, now)},
+            {"progress", progress_json(whole.training, whole.status, now)},
+            {"training", training_json(whole.training, now)},
             {"samples", samples_json(whole.samples)},
             {"gpu_time", gpu_time_json(whole.gpu_time)},
             {"journal", Json::array(std::move(journal))},

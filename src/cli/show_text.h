@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "cli/training_text.h"
 #include "report/json.h"
 #include "runs/journal.h"
-#include "runs/progress.h"
 #include "runs/samples.h"
 #include "runs/status.h"
 
@@ -22,10 +22,10 @@ struct WholeRun {
     std::string folder; ///< of the run, absolute
     std::optional<std::uint64_t> out_bytes;
     std::optional<std::uint64_t> err_bytes;
-    std::vector<std::string> warnings;       ///< what could not be asked, and why
-    std::optional<Progress> begin, progress; ///< where its newest link began, and has come to
-    std::vector<NodeSample> samples = {};    ///< of its newest link
-    GpuTime gpu_time = {};                   ///< so far, over all links
+    std::vector<std::string> warnings; ///< what could not be asked, and why
+    WholeTraining training;
+    std::vector<NodeSample> samples = {}; ///< of its newest link
+    GpuTime gpu_time = {};                ///< so far, over all links
 };
 
 /// What happened, for a person: `got SIGTERM`, `asked to stop by ada@login1`. Not sanitised.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/show_verb.h"
 
+#include "cli/find_training.h"
 #include "cli/look_doors.h"
 #include "cli/say.h"
 #include "cli/show_text.h"
@@ -32,9 +33,7 @@ WholeRun find_out(Doors& doors, Store& store, const RunKey& key)
     whole.err_bytes = size_of(store, layout::log(key, whole.status.link, Stream::err));
     whole.samples = newest_samples(store, key, whole.status.link);
     whole.gpu_time = gpu_time_so_far(store, whole.status, doors.clock().now());
-    const LinkProgress progress = read_progress(store, key, whole.status.link);
-    whole.begin = progress.first;
-    whole.progress = progress.last;
+    whole.training = find_training(doors, store, whole.status, Apart::yes);
     if (!looked.slurm_silent.empty()) {
         whole.warnings.push_back(looked.slurm_silent);
     }

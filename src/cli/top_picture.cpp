@@ -3,6 +3,7 @@
 
 #include "cli/free_table.h"
 #include "cli/run_table.h"
+#include "cli/sample_text.h"
 #include "core/number.h"
 #include "core/pending_reason.h"
 #include "report/words.h"
@@ -161,6 +162,63 @@ tui::RunRow row_of(const RunStatus& status, const TopFound& found, Time now)
     return row;
 }
 
+/// In its order, a gap where the program began again from a checkpoint.
+tui::Curve curve_of(const std::string& tag, const telemetry::Series& series)
+{
+    tui::Curve curve{tag, "", {}};
+    for (const telemetry::Series::Bucket& bucket : series.buckets()) {
+        if (bucket.begins_again) {
+            curve.values.emplace_back();
+        }
+        curve.values.emplace_back((bucket.low.value + bucket.high.value) / 2);
+    }
+    return curve;
+}
+
+/// Of all GPUs of a sample together, in percent; nothing when it is not known of one of them.
+std::optional<double> busy(const Sample& sample)
+{
+    double sum = 0;
+    for (const GpuSample& gpu : sample.gpus) {
+        const Reading& reading = gpu[GpuMetric::busy];
+        if (!reading.known()) {
+            return std::nullopt;
+        }
+        sum += static_cast<double>(*reading.value()) / row(GpuMetric::busy).scale;
+    }
+    return sample.gpus.empty() ? std::nullopt
+                               : std::optional(sum / static_cast<double>(sample.gpus.size()));
+}
+
+std::optional<double> memory(const Sample& sample)
+{
+    double used = 0, total = 0;
+    for (const GpuSample& gpu : sample.gpus) {
+        const Reading& of_gpu = gpu[GpuMetric::memory_used];
+        const Reading& all = gpu[GpuMetric::memory_total];
+        if (!of_gpu.known() || !all.known()) {
+            return std::nullopt;
+        }
+        used += static_cast<double>(*of_gpu.value());
+        total += static_cast<double>(*all.value());
+    }
+    return total > 0 ? std::optional(100 * used / total) : std::nullopt;
+}
+
+/// Empty when nothing is known at any time: then the words say why.
+template <typename Measure>
+tui::Curve curve_of(const std::vector<Sample>& samples, const char* title, const char* unit,
+                    const Measure& measure)
+{
+    tui::Curve curve{title, unit, {}};
+    for (const Sample& sample : samples) {
+        curve.values.push_back(measure(sample));
+    }
+    const bool known = std::any_of(curve.values.begin(), curve.values.end(),
+                                   [](const auto& value) { return value.has_value(); });
+    return known ? curve : tui::Curve{};
+}
+
 } // namespace
 
 tui::Picture top_picture(const TopFound& found, Time now)
@@ -178,22 +236,28 @@ tui::Picture top_picture(const TopFound& found, Time now)
     return picture;
 }
 
-std::vector<std::string> progress_facts(const RunStatus& status, const LinkProgress& progress,
-                                        Time now)
+tui::Detail top_detail(const TopCloser& closer, Time now)
 {
-    if (!progress.last) {
-        return {};
+    tui::Detail detail;
+    detail.key = closer.run.key.text();
+    for (const auto& [name, text] : training_fields(closer.training, closer.run, now)) {
+        detail.facts.push_back(fmt::format("{}: {}", name, text));
     }
-    std::string text = progress.last->total
-                           ? fmt::format("{} {} of {}", progress.last->unit, progress.last->done,
-                                         *progress.last->total)
-                           : fmt::format("{} {}", progress.last->unit, progress.last->done);
-    if (progress.first && status.started_at && status.state == RunState::running) {
-        const auto left = time_left(*progress.first, *progress.last,
-                                    std::chrono::floor<seconds>(now - *status.started_at));
-        text += left ? fmt::format(", done about {}", clock_text(now + *left, now)) : "";
+    if (closer.run.state != RunState::ended) {
+        for (const auto& [name, text] : sample_lines(closer.newest, now)) {
+            detail.facts.push_back(fmt::format("{}: {}", name, text));
+        }
     }
-    return {text};
+    if (const auto* loss = telemetry::main_loss(closer.training.training.curves)) {
+        detail.curves.push_back(curve_of(loss->first, loss->second));
+    }
+    for (auto& curve : {curve_of(closer.samples, "GPUs busy", "%", busy),
+                        curve_of(closer.samples, "GPU memory", "%", memory)}) {
+        if (!curve.values.empty()) {
+            detail.curves.push_back(curve);
+        }
+    }
+    return detail;
 }
 
 report::Json::Members top_document(const TopFound& found, Time now)

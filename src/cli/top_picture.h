@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "cli/training_text.h"
 #include "report/json.h"
 #include "runs/overview.h"
-#include "runs/progress.h"
+#include "runs/samples.h"
 #include "runs/status.h"
 #include "tui/picture.h"
 
@@ -21,9 +22,17 @@ struct TopFound {
 
 tui::Picture top_picture(const TopFound& found, Time now);
 
-/// How far a run's output says it is, a line or none.
-std::vector<std::string> progress_facts(const RunStatus& status, const LinkProgress& progress,
-                                        Time now);
+/// What takes longer to find out, of one run.
+struct TopCloser {
+    RunStatus run;
+    WholeTraining training;
+    std::vector<NodeSample> newest;
+    std::vector<Sample> samples; ///< of the last minutes
+};
+
+/// Its training in words, its GPUs, and the curves of both: the loss, how busy its GPUs were, how
+/// much of their memory was used.
+tui::Detail top_detail(const TopCloser& closer, Time now);
 
 /// For --json.
 report::Json::Members top_document(const TopFound& found, Time now);

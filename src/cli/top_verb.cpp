@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/top_verb.h"
 
+#include "cli/find_training.h"
 #include "cli/listed_runs.h"
 #include "cli/look_doors.h"
 #include "cli/table_output.h"
@@ -30,6 +31,8 @@ constexpr std::array k_options = {
 
 /// After one of the person's own runs has begun or ended, so long after the last question.
 constexpr auto k_changed_again = 15s;
+/// Curves of GPUs: so much of the past.
+constexpr std::chrono::minutes k_shown{10};
 /// A run of which neither the disk nor the overview knows how it is.
 constexpr auto k_lost_again = 60s;
 
@@ -77,14 +80,15 @@ public:
     /// Of one run, what has to be read out of its files.
     tui::Detail detail(const std::string& text)
     {
-        tui::Detail detail;
-        detail.key = text;
-        if (const auto key = RunKey::parse(text)) {
-            const RunStatus run = look_at(look_doors(m_doors, m_store), *key, Ask::never);
-            detail.facts =
-                progress_facts(run, read_progress(m_store, *key, run.link), m_clock.now());
+        const auto key = RunKey::parse(text);
+        if (!key) {
+            return {text, {}, {}};
         }
-        return detail;
+        TopCloser closer{look_at(look_doors(m_doors, m_store), *key, Ask::never), {}, {}, {}};
+        closer.training = find_training(m_doors, m_store, closer.run, Apart::no);
+        closer.newest = newest_samples(m_store, *key, closer.run.link);
+        closer.samples = recent_samples(m_store, *key, closer.run.link, k_shown);
+        return top_detail(closer, m_clock.now());
     }
 
     /// On the thread that may talk to Slurm.

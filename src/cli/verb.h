@@ -8,6 +8,7 @@
 #include "ports/admin.h"
 #include "ports/clock.h"
 #include "ports/cluster.h"
+#include "ports/files.h"
 #include "ports/host.h"
 #include "ports/store.h"
 #include "ports/submit_script.h"
@@ -45,6 +46,7 @@ public:
     /// Where `store` would open the state folder. Touches no file but the configuration's.
     virtual Result<std::string> state_dir() = 0;
     virtual Host& host() = 0;
+    virtual Files& program_files() = 0;
     virtual Clock& clock() = 0;
     /// Randomness, for a new key.
     virtual std::array<unsigned char, 8> random() = 0;

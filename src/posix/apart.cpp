@@ -21,7 +21,7 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
-/// Stands between what a worker happened to print on stderr and its answer; in no answer.
+/// Stands between what a worker happened to print on stderr, which has none, and its answer.
 constexpr char k_answer_begins = '\x01';
 /// A killed process is gone in a moment, or hangs in a file system.
 constexpr int k_looks_after_kill = 50;
@@ -96,7 +96,7 @@ public:
         if (is_late) {
             return {Host::Answer::Kind::late, ""};
         }
-        const std::size_t begin = m_text.rfind(k_answer_begins);
+        const std::size_t begin = m_text.find(k_answer_begins);
         if (!is_well || begin == std::string::npos) {
             return {Host::Answer::Kind::died,
                     m_pid > 0 ? m_text : "no process can be started: " + m_text};

@@ -5,38 +5,30 @@
 #include "core/key.h"
 #include "ports/store.h"
 
-#include <chrono>
-#include <cstdint>
+#include "core/run.h"
+#include "telemetry/output_reader.h"
+
 #include <optional>
-#include <string>
 #include <string_view>
 
-/// How far a training has come, as its output tells it.
 namespace gpuq {
-
-struct Progress {
-    std::string unit; ///< `epoch`, `step` or `iteration`
-    std::uint64_t done = 0;
-    std::optional<std::uint64_t> total;
-    bool operator==(const Progress&) const = default;
-};
-
-/// The first, or the last, place in `output` that tells a progress: one of the words epoch, step,
-/// iteration or iter, as a word of its own, and a number (`Epoch 3/10`, `step: 120`,
-/// `[iter 5 of 80]`). Of the units that occur, epochs count before steps and these before
-/// iterations, so that the places of two links of one program can be compared.
-std::optional<Progress> first_progress(std::string_view output);
-std::optional<Progress> last_progress(std::string_view output);
 
 /// Where a link began, and has come to: out of the beginning and the end of its log on disk.
 struct LinkProgress {
-    std::optional<Progress> first, last;
+    std::optional<telemetry::Progress> first, last;
+    std::optional<telemetry::Bar> bar; ///< its newest state
+    telemetry::Curves curves;          ///< of the end
+    std::optional<Time> written_at;    ///< the log; nothing: nobody has looked
 };
-LinkProgress read_progress(Store& store, const RunKey& key, LinkNumber link);
+/// `own`: the person's pattern (own_pattern).
+LinkProgress read_progress(Store& store, const RunKey& key, LinkNumber link,
+                           const telemetry::Pattern* own = nullptr);
 
-/// How long the rest takes at the pace of what was done `between` the two places, of one unit.
-/// Nothing without a total, or while nothing was done in between.
-std::optional<std::chrono::seconds> time_left(const Progress& first, const Progress& last,
-                                              std::chrono::seconds between);
+/// `run --progress`: a variable of the run's environment, so that a site or a project can set it.
+inline constexpr std::string_view k_progress_variable = "GPUQ_PROGRESS";
+
+/// The pattern that a run was started with: of its request, else of the environment. Nothing also
+/// for one that can not be compiled.
+std::optional<telemetry::Pattern> own_pattern(const Run& run);
 
 } // namespace gpuq

@@ -46,7 +46,7 @@ struct RehearsedLink {
     std::optional<Ending> ending;
     std::string resumed_from;
     std::vector<Save> saves;
-    std::optional<Progress> first, last;
+    std::optional<telemetry::Progress> first, last;
 };
 RehearsedLink rehearsed_link(const std::vector<Event>& journal);
 

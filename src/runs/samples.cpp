@@ -56,6 +56,31 @@ std::vector<NodeSample> newest_samples(Store& store, const RunKey& key, LinkNumb
     return samples;
 }
 
+std::vector<Sample> recent_samples(Store& store, const RunKey& key, LinkNumber link,
+                                   std::chrono::minutes span)
+{
+    constexpr std::size_t k_most_bytes = 16 << 20;
+    const std::string folder = layout::link_dir(key, link);
+    auto names = store.list(folder);
+    if (!names) {
+        return {};
+    }
+    std::sort(names->begin(), names->end());
+    const auto name = std::find_if(names->begin(), names->end(), [](const std::string& one) {
+        return one.starts_with(k_samples_prefix);
+    });
+    if (name == names->end()) {
+        return {};
+    }
+    const auto bytes = store.read_at(folder + "/" + *name, 0, k_most_bytes);
+    auto samples = bytes ? all_samples(*bytes) : std::vector<Sample>{};
+    if (!samples.empty()) {
+        const Time from = samples.back().at - span;
+        std::erase_if(samples, [&](const Sample& sample) { return sample.at < from; });
+    }
+    return samples;
+}
+
 GpuTime gpu_time_so_far(Store& store, const RunStatus& status, Time now)
 {
     GpuTime sum;

@@ -6,6 +6,7 @@
 #include "runs/status.h"
 #include "telemetry/sample_file.h"
 
+#include <chrono>
 #include <optional>
 #include <vector>
 
@@ -20,6 +21,11 @@ struct NodeSample {
 /// Of every node of a link that has samples, in the order of their names. A few KiB of each are
 /// read.
 std::vector<NodeSample> newest_samples(Store& store, const RunKey& key, LinkNumber link);
+
+/// What one node said of itself, as finely as it is known, of the last `span` before its newest
+/// sample; the oldest first. The first node's, of one link. Reads the part of the file that has it.
+std::vector<Sample> recent_samples(Store& store, const RunKey& key, LinkNumber link,
+                                   std::chrono::minutes span);
 
 /// What the GPUs of a run have done so far, over all its links. All that was allocated and is not
 /// in a sample is unknown.

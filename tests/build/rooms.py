@@ -17,6 +17,7 @@ LIBRARIES = {
     "libssh/": "libssh",
     "lua.h": "lua",
     "zlib.h": "zlib",
+    "re2/": "re2",
 }
 
 

@@ -24,6 +24,7 @@ public:
     Result<Store*> store() override { std::abort(); }
     Result<std::string> state_dir() override { std::abort(); }
     Host& host() override { std::abort(); }
+    Files& program_files() override { std::abort(); }
     Clock& clock() override { std::abort(); }
     std::array<unsigned char, 8> random() override { std::abort(); }
     Result<Settings> settings() override { std::abort(); }

@@ -5,6 +5,7 @@
 #include "fakes/fake_admin.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_cluster.h"
+#include "fakes/fake_files.h"
 #include "fakes/fake_host.h"
 #include "fakes/memory_store.h"
 
@@ -26,6 +27,7 @@ public:
     fakes::FakeAccounting past;
     fakes::FakeAdmin ruler;
     fakes::FakeHost machine;
+    fakes::FakeFiles on_disk;
     Settings set;
     std::map<std::string, std::string> variables;
     int slurm_opened = 0;
@@ -48,6 +50,7 @@ public:
     Result<Store*> store() override { return folder; }
     Result<std::string> state_dir() override { return folder->root(); }
     Host& host() override { return machine; }
+    Files& program_files() override { return on_disk; }
     Clock& clock() override { return time; }
     std::optional<std::string> variable(const std::string& name) override
     {

@@ -106,7 +106,9 @@ TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
     EXPECT_EQ(told_of("gpuq why"), members_of(why_document(why, Time()), {"run"}));
 
     WholeRun whole{some_status(), {Event{}}, {}, {}, {}, {}};
-    whole.progress = Progress{"epoch", 1, 2};
+    whole.training.training.progress = telemetry::Progress{"epoch", 1, 2};
+    whole.training.training.curves.add("loss", {1, {}, 0.5});
+    whole.training.alarms.resize(1);
     whole.samples = {{{Time(), "n", {GpuName{}}}, Sample{}}};
     whole.samples[0].newest->gpus.resize(1);
     EXPECT_EQ(told_of("gpuq show"), members_of(show_document(whole, Time()), {"run"}));

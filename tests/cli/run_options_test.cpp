@@ -103,8 +103,20 @@ TEST(RunOptions, HaveNoDefaults)
     EXPECT_FALSE(run.detach || run.dry_run);
 }
 
+TEST(RunOptions, RecordAPatternOfProgressInTheEnvironment)
+{
+    const std::string pattern = "it (?P<step>[0-9]+)";
+    const std::vector<std::pair<std::string, std::optional<std::string>>> env = {
+        {"GPUQ_PROGRESS", pattern}};
+    EXPECT_EQ(read({"--progress", pattern, "prog"})->asked.env, env);
+}
+
 TEST(RunOptions, RefuseValuesThatAreNone)
 {
+    EXPECT_THAT(reason({"--progress", "step ("}),
+                HasSubstr("--progress: 'step (' is no regular expression of RE2: missing )"));
+    EXPECT_THAT(reason({"--progress", "step [0-9]+"}),
+                HasSubstr("--progress: 'step [0-9]+' names nothing: write (?P<step>[0-9]+)"));
     EXPECT_THAT(reason({"-t", "2:30"}), HasSubstr("-t: '2:30' is not a time: it may be"));
     EXPECT_THAT(reason({"-t", "1e9"}), HasSubstr("-t: '1e9' is not a time"));
     EXPECT_THAT(reason({"-t", "-1"}), HasSubstr("-t: '-1' is not a time: it is negative"));
@@ -173,7 +185,7 @@ TEST(RunOptions, ATerminalIsOfOneNode)
 
 TEST(RunOptions, OfAShellAreTheSameButForTheTerminalAndChains)
 {
-    EXPECT_EQ(shell_option_table().size() + 10, run_option_table().size());
+    EXPECT_EQ(shell_option_table().size() + 11, run_option_table().size());
     for (const Option& option : shell_option_table()) {
         EXPECT_NE(option.name, "pty");
         EXPECT_NE(option.name, "checkpoint");

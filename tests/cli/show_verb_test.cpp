@@ -4,10 +4,12 @@
 #include "cli/fake_doors.h"
 #include "cli/show_text.h"
 #include "runs/run_on_disk.h"
+#include "telemetry/event_bytes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <ctime>
 
@@ -188,6 +190,72 @@ TEST_F(Show, PassesOverSamplesThatAreNone)
     const Use shown = show({"train"});
     EXPECT_EQ(shown.err, "");
     EXPECT_THAT(shown.out, Not(HasSubstr("GPU time")));
+}
+
+TEST_F(Show, TellsHowATrainingGoesFromItsEventFile)
+{
+    RunOnDisk one = run(train()).submitted(JobId{8}).started(JobId{8}, now() - 10min);
+    one.beat(JobId{8}, now() - 1s);
+    ASSERT_TRUE(m_doors.memory.write(layout::log(one.key(), LinkNumber{1}, Stream::err),
+                                     " 50%|##  | 50/100 [00:50<00:50, 1.00it/s]"));
+    std::string bytes;
+    for (int step = 1; step <= 50; ++step) {
+        const auto at = std::chrono::duration<double>((now() - 60s).time_since_epoch()).count();
+        bytes += telemetry::events::simple(at + step, step, "train/loss", 0.25F);
+    }
+    m_doors.on_disk.folders["/home/ada"]["runs/events.out.tfevents.1.n.1"] = {bytes, now() - 5s};
+    const std::string shown = show({"train"}).out;
+    EXPECT_THAT(shown, HasSubstr("\n  progress    step 50 of 100, 1 steps/s, as its output says\n"
+                                 "  loss        0.25 (train/loss) at step 50, 10 s ago, in "
+                                 "runs/events.out.tfevents.1.n.1\n"
+                                 "  finish      about 08:00:45, at the pace of its newest steps; "
+                                 "0.0 GPU-hours to come\n"));
+    Globals globals;
+    globals.json = true;
+    const std::string document = show({"train"}, globals).out;
+    EXPECT_THAT(document, HasSubstr("\"tag\": \"train/loss\""));
+    EXPECT_THAT(document, HasSubstr("\"steps_per_second\": 1"));
+    m_doors.machine.late.insert(0);
+    EXPECT_THAT(show({"train"}).out, Not(HasSubstr("train/loss"))) << "a file system that hangs";
+}
+
+TEST_F(Show, TellsWhatIsWrongWithATraining)
+{
+    RunOnDisk one = run(train()).submitted(JobId{8}).started(JobId{8}, now() - 60min);
+    one.beat(JobId{8}, now() - 1s);
+    std::string bytes;
+    for (int step = 1; step <= 50; ++step) {
+        const auto at = std::chrono::duration<double>((now() - 20min).time_since_epoch()).count();
+        bytes += telemetry::events::simple(at + step, step, "loss", step < 40 ? 0.25F : NAN);
+    }
+    m_doors.on_disk.folders["/home/ada"]["events.out.tfevents.1"] = {bytes, now() - 19min};
+    EXPECT_THAT(show({"train"}).out,
+                HasSubstr("\n  alarm       loss is nan since step 40, 19 min 20 s ago\n"
+                          "  alarm       no step for 19 min 10 s; else one comes every 1 s\n"));
+}
+
+TEST_F(Show, LooksIntoTheRunsOwnFolderOfCheckpoints)
+{
+    RunOnDisk one = run(train()).submitted(JobId{8}).started(JobId{8}, now() - 60min);
+    one.beat(JobId{8}, now() - 1s);
+    const std::string folder = m_doors.memory.root() + "/" + layout::checkpoints(one.key());
+    m_doors.on_disk.folders[folder]["checkpoint-30/trainer_state.json"] = {
+        R"({"global_step": 30, "max_steps": 60, "log_history": [{"loss": 0.5, "step": 30}]})",
+        now() - 90s};
+    EXPECT_THAT(show({"train"}).out, HasSubstr("\n  progress    step 30 of 60, as " + folder +
+                                               "/checkpoint-30/trainer_state.json says\n"
+                                               "  loss        0.5 at step 30, 1 min 30 s ago"));
+}
+
+TEST_F(Show, HearsOnAPatternOfTheRun)
+{
+    gpuq::Run record = train();
+    record.request.env = {{"GPUQ_PROGRESS", "=> (?P<step>[0-9]+)/(?P<total>[0-9]+)"}};
+    RunOnDisk one = run(record).submitted(JobId{8}).started(JobId{8}, now() - 10min);
+    one.beat(JobId{8}, now() - 1s);
+    ASSERT_TRUE(m_doors.memory.write(layout::log(one.key(), LinkNumber{1}, Stream::out),
+                                     "epoch 3/4\n=> 5/50\n"));
+    EXPECT_THAT(show({"train"}).out, HasSubstr("\n  progress    step 5 of 50, as its output"));
 }
 
 TEST_F(Show, NeverShowsAValueOfTheEnvironment)

@@ -101,6 +101,20 @@ TEST_F(HostTest, WorkApartIsDoneSideBySideAndComesBackInOrder)
     }
 }
 
+TEST_F(HostTest, WorkApartAnswersWithAnyBytes)
+{
+    std::string all = "\x01\x01";
+    for (int byte = 0; byte < 256; ++byte) {
+        all += static_cast<char>(byte);
+    }
+    const auto answers = m_host.apart({[&] {
+                                          (void)!::write(STDERR_FILENO, "chatter", 7);
+                                          return all;
+                                      }},
+                                      20s);
+    EXPECT_EQ(answers[0].text, all);
+}
+
 TEST_F(HostTest, OneThatHangsOrDiesStopsNoOther)
 {
     const auto begin = std::chrono::steady_clock::now();

@@ -185,13 +185,13 @@ TEST(Rehearsal, SeesThatAProgramBeginsFromTheStart)
         for (auto& one : links[i].saves) {
             one.step.reset();
         }
-        links[i].first = Progress{"epoch", 1, 10};
-        links[i].last = Progress{"epoch", 5, 10};
+        links[i].first = telemetry::Progress{"epoch", 1, 10};
+        links[i].last = telemetry::Progress{"epoch", 5, 10};
     }
     found = levels(judged(links));
     EXPECT_EQ(found["resume"], Level::problem);
     EXPECT_EQ(found["kill"], Level::problem);
-    links[1].first = links[2].first = Progress{"epoch", 6, 10};
+    links[1].first = links[2].first = telemetry::Progress{"epoch", 6, 10};
     found = levels(judged(links));
     EXPECT_EQ(found["resume"], Level::ok);
     links[1].first.reset();

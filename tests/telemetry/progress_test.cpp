@@ -1,12 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "runs/progress.h"
+#include "telemetry/progress.h"
+
+#include "telemetry/output_reader.h"
 
 #include <gtest/gtest.h>
 
-namespace gpuq {
+namespace gpuq::telemetry {
 namespace {
 
 using Maybe = std::optional<Progress>;
+
+OutputReader reading(std::string_view output)
+{
+    OutputReader reader;
+    reader.feed(output);
+    reader.end_line();
+    return reader;
+}
+
+Maybe first_progress(std::string_view output)
+{
+    return reading(output).first();
+}
+
+Maybe last_progress(std::string_view output)
+{
+    return reading(output).last();
+}
 
 TEST(Progress, IsReadAsFrameworksWriteIt)
 {
@@ -54,4 +74,4 @@ TEST(TimeLeft, GoesOnAtTheSamePace)
 }
 
 } // namespace
-} // namespace gpuq
+} // namespace gpuq::telemetry

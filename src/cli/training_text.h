@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "report/json.h"
+#include "runs/training.h"
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// How a training goes, as people and scripts are shown it. Pure; not sanitised.
+namespace gpuq::cli {
+
+struct WholeTraining {
+    Training training;
+    std::optional<Finish> finish;
+    std::vector<TrainingAlarm> alarms;
+};
+
+double gpu_hours_of(const Request& request, std::chrono::seconds time);
+
+/// Fields of `gpuq show`: a name and a text each.
+std::vector<std::pair<std::string_view, std::string>>
+training_fields(const WholeTraining& whole, const RunStatus& status, Time now);
+
+/// For --json: how far it is, and what it measures of itself. Null for nothing known.
+report::Json progress_json(const WholeTraining& whole, const RunStatus& status, Time now);
+report::Json training_json(const WholeTraining& whole, Time now);
+
+} // namespace gpuq::cli

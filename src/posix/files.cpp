@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "posix/files.h"
+
+#include "core/descriptor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <tuple>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace gpuq {
+namespace {
+
+constexpr int k_deepest = 6;
+constexpr std::size_t k_most_names = 20'000;
+constexpr std::size_t k_most_folders = 1000;
+constexpr std::size_t k_most_files = 64;
+
+struct CloseFolder {
+    void operator()(DIR* folder) const { ::closedir(folder); }
+};
+
+Error failure(const std::string& path)
+{
+    const auto kind = errno == ENOENT || errno == ENOTDIR ? Error::Kind::missing : Error::Kind::io;
+    return fail(kind, fmt::format("{}: {}", path, std::strerror(errno)));
+}
+
+/// The folder that is named may be a link; what is below it is not.
+Descriptor open_named(const std::string& folder)
+{
+    return Descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+Descriptor open_below(int parent, const std::string& name)
+{
+    return Descriptor(
+        ::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+/// Opens each folder of the path in the one above it.
+Descriptor open_path(Descriptor folder, const std::string& path, int flags)
+{
+    std::size_t begin = 0;
+    while (folder) {
+        const std::size_t end = path.find('/', begin);
+        const std::string name = path.substr(begin, end - begin);
+        if (name.empty() || name == "..") {
+            errno = ENOENT;
+            return {};
+        }
+        if (end == path.npos) {
+            return Descriptor(::openat(folder.get(), name.c_str(), flags));
+        }
+        folder = open_below(folder.get(), name);
+        begin = end + 1;
+    }
+    return {};
+}
+
+/// Folders that never have a training's files, and much else.
+bool is_passed_by(std::string_view name)
+{
+    return name.starts_with('.') || name == "__pycache__" || name == "node_modules" ||
+           name == "site-packages";
+}
+
+/// The tree below a folder, its top first.
+class Search {
+public:
+    Search(Time since, const std::function<bool(std::string_view)>& wanted)
+        : m_since(since)
+        , m_wanted(wanted)
+    {
+    }
+
+    std::vector<Files::File> files;
+
+    void through(Descriptor top)
+    {
+        m_top = std::move(top);
+        m_waiting.push_back({"", 0});
+        for (std::size_t folders = 0; !m_waiting.empty() && folders < k_most_folders; ++folders) {
+            const Waiting next = m_waiting.front();
+            m_waiting.pop_front();
+            list(next);
+        }
+    }
+
+private:
+    struct Waiting {
+        std::string path;
+        int depth;
+    };
+
+    void list(const Waiting& folder)
+    {
+        Descriptor here = folder.path.empty()
+                              ? open_below(m_top.get(), ".")
+                              : open_path(open_below(m_top.get(), "."), folder.path,
+                                          O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        const std::unique_ptr<DIR, CloseFolder> entries(here ? ::fdopendir(here.get()) : nullptr);
+        if (!entries) {
+            return;
+        }
+        const int parent = here.release(); // closedir closes it
+        while (const dirent* entry = ::readdir(entries.get())) {
+            if (++m_names > k_most_names) {
+                m_waiting.clear();
+                return;
+            }
+            take(parent, entry->d_name, entry->d_type, folder);
+        }
+    }
+
+    void take(int parent, const char* name, unsigned char type, const Waiting& folder)
+    {
+        const bool is_wanted = m_wanted(name);
+        const bool may_be_folder = (type == DT_DIR || type == DT_UNKNOWN) &&
+                                   folder.depth < k_deepest && !is_passed_by(name);
+        const bool may_be_file = is_wanted && (type == DT_REG || type == DT_UNKNOWN);
+        if (!may_be_file && !may_be_folder) {
+            return;
+        }
+        const std::string path = folder.path.empty() ? name : folder.path + '/' + name;
+        if (type == DT_DIR) { // on NFS every look at one costs a question
+            m_waiting.push_back({path, folder.depth + 1});
+            return;
+        }
+        struct stat facts = {};
+        if (::fstatat(parent, name, &facts, AT_SYMLINK_NOFOLLOW) != 0) {
+            return;
+        }
+        if (S_ISDIR(facts.st_mode) && may_be_folder) {
+            m_waiting.push_back({path, folder.depth + 1});
+        } else if (S_ISREG(facts.st_mode) && is_wanted && facts.st_uid == ::geteuid()) {
+            add(path, facts);
+        }
+    }
+
+    void add(const std::string& path, const struct stat& facts)
+    {
+        const Time modified = Time(std::chrono::seconds(facts.st_mtim.tv_sec) +
+                                   std::chrono::microseconds(facts.st_mtim.tv_nsec / 1000));
+        if (modified >= m_since) {
+            files.push_back({path, static_cast<std::uint64_t>(facts.st_size), modified});
+        }
+    }
+
+    Time m_since;
+    const std::function<bool(std::string_view)>& m_wanted;
+    Descriptor m_top;
+    std::deque<Waiting> m_waiting;
+    std::size_t m_names = 0;
+};
+
+} // namespace
+
+Result<std::vector<Files::File>>
+PosixFiles::changed_since(const std::string& folder, Time since,
+                          const std::function<bool(std::string_view name)>& wanted)
+{
+    Descriptor top = open_named(folder);
+    if (!top) {
+        return failure(folder);
+    }
+    Search search(since, wanted);
+    search.through(std::move(top));
+    std::ranges::sort(search.files, [](const File& left, const File& right) {
+        return std::tie(right.modified, left.path) < std::tie(left.modified, right.path);
+    });
+    search.files.resize(std::min(search.files.size(), k_most_files));
+    return std::move(search.files);
+}
+
+Result<std::string> PosixFiles::read_at(const std::string& folder, const std::string& path,
+                                        std::uint64_t offset, std::size_t size)
+{
+    // Without O_NONBLOCK a FIFO of that name would wait for its other end.
+    const Descriptor file =
+        open_path(open_named(folder), path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    struct stat facts = {};
+    if (!file || ::fstat(file.get(), &facts) != 0) {
+        return failure(path);
+    }
+    if (!S_ISREG(facts.st_mode) || facts.st_uid != ::geteuid()) {
+        return fail(Error::Kind::io, fmt::format("{}: it is no file of yours", path));
+    }
+    std::string bytes(size, '\0');
+    std::size_t got = 0;
+    while (got < size) {
+        const ssize_t some =
+            ::pread(file.get(), bytes.data() + got, size - got, static_cast<off_t>(offset + got));
+        if (some < 0 && errno == EINTR) {
+            continue;
+        }
+        if (some < 0) {
+            return failure(path);
+        }
+        if (some == 0) {
+            break;
+        }
+        got += static_cast<std::size_t>(some);
+    }
+    bytes.resize(got);
+    return bytes;
+}
+
+} // namespace gpuq

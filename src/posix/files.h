@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "ports/files.h"
+
+namespace gpuq {
+
+/// Those of this machine.
+class PosixFiles : public Files {
+public:
+    Result<std::vector<File>>
+    changed_since(const std::string& folder, Time since,
+                  const std::function<bool(std::string_view name)>& wanted) override;
+    Result<std::string> read_at(const std::string& folder, const std::string& path,
+                                std::uint64_t offset, std::size_t size) override;
+};
+
+} // namespace gpuq

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "telemetry/line.h"
+#include "telemetry/pattern.h"
+#include "telemetry/series.h"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gpuq::telemetry {
+
+/// What the output of a program tells of its training, read in pieces. A line ends at \n, at the \r
+/// of a bar that draws itself anew, or at a backspace.
+class OutputReader {
+public:
+    /// With a pattern of the person's own, which outlives the reader, only that counts.
+    explicit OutputReader(const Pattern* own = nullptr)
+        : m_own(own)
+    {
+    }
+
+    void feed(std::string_view bytes);
+    /// The last line has no end, or a piece is left out behind it.
+    void end_line();
+
+    /// The first and the last place it told. Of the units that occur epochs count before steps and
+    /// these before iterations, so that the places of two links of one program can be compared; a
+    /// bar counts, as steps, where there are none.
+    std::optional<Progress> first() const;
+    std::optional<Progress> last() const;
+    /// The newest state of the bar that has been drawn for the longest: that of the training, not
+    /// of a validation in it.
+    std::optional<Bar> bar() const;
+    /// By what the lines name; the step is that of the line, or the one told last before it.
+    const Curves& curves() const { return m_curves; }
+
+private:
+    struct Range {
+        Progress first, last;
+    };
+    struct Bars {
+        Bar first, last;
+        std::uint64_t line = 0;
+    };
+    void take_line(std::string_view line);
+    void take_bar(const Bar& bar);
+    const Bars* main_bar() const;
+    std::optional<Range> range() const;
+    std::int64_t step() const;
+
+    const Pattern* m_own;
+    std::string m_line;
+    std::array<std::optional<Range>, 3> m_words; ///< by unit, as they count
+    std::vector<Bars> m_bars;
+    Curves m_curves;
+    std::uint64_t m_lines = 0;
+};
+
+} // namespace gpuq::telemetry

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "ports/files.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace gpuq::fakes {
+
+/// Files that a test puts into folders.
+class FakeFiles : public Files {
+public:
+    struct Content {
+        std::string bytes;
+        Time modified;
+    };
+    std::map<std::string, std::map<std::string, Content>> folders; ///< by folder and path in it
+
+    Result<std::vector<File>>
+    changed_since(const std::string& folder, Time since,
+                  const std::function<bool(std::string_view name)>& wanted) override
+    {
+        const auto found = folders.find(folder);
+        if (found == folders.end()) {
+            return fail(Error::Kind::missing, folder + ": none");
+        }
+        std::vector<File> files;
+        for (const auto& [path, content] : found->second) {
+            if (wanted(path.substr(path.rfind('/') + 1)) && content.modified >= since) {
+                files.push_back({path, content.bytes.size(), content.modified});
+            }
+        }
+        std::ranges::stable_sort(files, std::greater{}, &File::modified);
+        return files;
+    }
+
+    Result<std::string> read_at(const std::string& folder, const std::string& path,
+                                std::uint64_t offset, std::size_t size) override
+    {
+        const auto found = folders[folder].find(path);
+        if (found == folders[folder].end()) {
+            return fail(Error::Kind::missing, path + ": none");
+        }
+        const std::string& bytes = found->second.bytes;
+        return bytes.substr(std::min<std::size_t>(offset, bytes.size()), size);
+    }
+};
+
+} // namespace gpuq::fakes

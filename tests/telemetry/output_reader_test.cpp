@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "telemetry/output_reader.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace gpuq::telemetry {
+namespace {
+
+using namespace std::chrono_literals;
+
+OutputReader read(std::string_view output, const Pattern* own = nullptr)
+{
+    OutputReader reader(own);
+    reader.feed(output);
+    reader.end_line();
+    return reader;
+}
+
+TEST(OutputReader, FollowsABarThatDrawsItselfAnew)
+{
+    constexpr std::string_view k_output =
+        "\r  0%|          | 0/300 [00:00<?, ?it/s]"
+        "\r 33%|###       | 100/300 [00:50<01:40,  2.00it/s]\n"
+        "{'loss': 0.9, 'epoch': 1.0}\n"
+        "\r  50%|#####     | 5/10 [00:01<00:01,  5.00it/s]\r" // a validation in between
+        "\r 66%|######    | 200/300 [01:40<00:50,  2.00it/s]\n"
+        "{'loss': 0.7, 'epoch': 2.0}\n";
+    const OutputReader whole = read(k_output);
+    EXPECT_EQ(whole.first(), (Progress{"step", 0, 300}));
+    EXPECT_EQ(whole.last(), (Progress{"step", 200, 300}));
+    EXPECT_EQ(whole.bar(), (Bar{"", 200, 300, 100s, 2.0}));
+    ASSERT_NE(whole.curves().find("loss"), nullptr);
+    EXPECT_EQ(whole.curves().find("loss")->first(), (Point{100, {}, 0.9}));
+    EXPECT_EQ(whole.curves().find("loss")->last(), (Point{200, {}, 0.7}));
+    OutputReader byte_by_byte;
+    for (const char byte : k_output) {
+        byte_by_byte.feed({&byte, 1});
+    }
+    EXPECT_EQ(byte_by_byte.last(), whole.last());
+    EXPECT_EQ(byte_by_byte.curves().find("loss")->points(), 2U);
+}
+
+TEST(OutputReader, CountsTheStepsOfKerasOverItsEpochs)
+{
+    const OutputReader keras = read("Epoch 1/3\n"
+                                    "100/100 [=======] - 1s - loss: 0.9\n"
+                                    "Epoch 2/3\n"
+                                    "\b\b\b\r 50/100 [===>...] - ETA: 1s - loss: 0.5");
+    EXPECT_EQ(keras.last(), (Progress{"epoch", 2, 3}));
+    EXPECT_EQ(keras.bar()->done, 50U);
+    EXPECT_EQ(keras.curves().find("loss")->last(), (Point{250, {}, 0.5}));
+    EXPECT_EQ(keras.curves().find("loss")->restarts(), 0U);
+}
+
+TEST(OutputReader, HearsOnAPersonsOwnPatternAlone)
+{
+    const auto pattern = Pattern::compile("=> (?P<step>[0-9]+) (?P<loss>[0-9.]+)");
+    const OutputReader own = read("epoch 9/9 loss 7\n=> 5 0.5\n", &*pattern);
+    EXPECT_EQ(own.last(), (Progress{"step", 5, {}}));
+    EXPECT_EQ(own.curves().find("loss")->last(), (Point{5, {}, 0.5}));
+}
+
+TEST(OutputReader, TakesAnyLine)
+{
+    OutputReader reader;
+    for (int i = 0; i < 100; ++i) {
+        reader.feed(std::string(100'000, 'x'));
+    }
+    reader.feed("\nstep 4\n");
+    EXPECT_EQ(reader.last(), (Progress{"step", 4, {}}));
+    std::string bars;
+    for (int i = 1; i < 50; ++i) {
+        bars += fmt::format("{}: 10%|# | 1/{} [00:01<00:01, 1.0it/s]\r", i, i);
+    }
+    EXPECT_EQ(read(bars).last()->total, 49U);
+}
+
+} // namespace
+} // namespace gpuq::telemetry
