@@ -2,20 +2,76 @@
 #include "runs/progress.h"
 
 #include "core/layout.h"
+#include "runs/link_log.h"
+#include <optional>
 #include <string>
+#include <variant>
 
 namespace gpuq {
+
+namespace {
+
+constexpr std::uint64_t k_most = 64 << 10;   ///< of a stream's beginning and end
+constexpr std::uint64_t k_whole = 512 << 10; ///< a log that is no longer is read as one
+constexpr Stream k_streams[] = {Stream::err, Stream::out}; ///< bars before what belongs to them
+
+std::uint64_t size_of(Store& store, const std::string& log)
+{
+    const auto size = store.size(log);
+    return size ? *size : 0;
+}
+
+/// Both streams in the order in which they were written: trainers draw a bar on one and print the
+/// loss on the other.
+telemetry::OutputReader read_whole(Store& store, const RunKey& key, LinkNumber link,
+                                   const telemetry::Pattern* own)
+{
+    telemetry::OutputReader reader(own);
+    LinkLog log(store, key, link);
+    LinkLog::Steady now;
+    std::optional<Stream> stream;
+    std::uint64_t bytes = 0; // a program may write faster than we read
+    for (bool is_patient = true; bytes < 2 * k_whole;) {
+        const auto item = log.next(Writer::gone, now);
+        const auto* const output = item ? std::get_if<log::Output>(&*item) : nullptr;
+        if (output != nullptr) {
+            if (stream && *stream != output->stream) {
+                reader.end_line();
+            }
+            stream = output->stream;
+            reader.feed(output->bytes);
+            bytes += output->bytes.size();
+        } else if (item && std::holds_alternative<log::Wait>(*item) && is_patient) {
+            is_patient = false; // what is not in order yet comes as it is
+            now += 2 * LinkLog::k_patience;
+        } else if (!item || std::holds_alternative<log::Wait>(*item) ||
+                   std::holds_alternative<log::End>(*item)) {
+            break;
+        }
+    }
+    reader.end_line();
+    return reader;
+}
+
+} // namespace
 
 LinkProgress read_progress(Store& store, const RunKey& key, LinkNumber link,
                            const telemetry::Pattern* own)
 {
-    constexpr std::uint64_t k_most = 64 << 10;
+    std::uint64_t bytes = 0;
+    for (const Stream stream : k_streams) {
+        bytes += size_of(store, layout::log(key, link, stream));
+    }
+    if (bytes <= k_whole) {
+        const auto whole = read_whole(store, key, link, own);
+        return {whole.first(), whole.last(), whole.bar(), whole.curves(), std::nullopt};
+    }
     telemetry::OutputReader begin(own);
     telemetry::OutputReader end(own);
-    for (const Stream stream : {Stream::out, Stream::err}) {
+    for (const Stream stream : k_streams) {
         const std::string log = layout::log(key, link, stream);
-        const auto size = store.size(log);
-        const std::uint64_t from = size && *size > k_most ? *size - k_most : 0;
+        const std::uint64_t size = size_of(store, log);
+        const std::uint64_t from = size > k_most ? size - k_most : 0;
         const auto head = store.read_at(log, 0, k_most);
         const auto tail = store.read_at(log, from, k_most);
         begin.feed(head ? *head : "");

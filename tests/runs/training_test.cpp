@@ -160,6 +160,39 @@ TEST_F(ATraining, WithoutFilesIsReadFromItsOutput)
     EXPECT_EQ(finish_of(training, output, running(), k_begin + 50s)->at, k_begin + 100s);
 }
 
+TEST(LinkProgress, IsReadFromBothStreamsInTheirOrder)
+{
+    fakes::MemoryStore store;
+    const RunKey key = fakes::some_run(k_begin, "train").key;
+    const std::string bar1 = "\r 10%|#  | 30/300 [00:10<00:50, 3.00it/s]";
+    const std::string bar2 = "\r 20%|## | 60/300 [00:20<00:50, 3.00it/s]";
+    const std::string first = "{'loss': 0.5, 'epoch': 0.1}\n";
+    const std::string second = "{'loss': 0.25, 'epoch': 0.2}\n";
+    ASSERT_TRUE(store.write(layout::log(key, LinkNumber{1}, Stream::err), bar1 + bar2));
+    ASSERT_TRUE(store.write(layout::log(key, LinkNumber{1}, Stream::out), first + second));
+    ASSERT_TRUE(
+        store.write(layout::order(key, LinkNumber{1}),
+                    fmt::format("e {}\no {}\ne {}\n", bar1.size(), first.size(), bar2.size())));
+    const LinkProgress told = read_progress(store, key, LinkNumber{1});
+    EXPECT_EQ(told.first, (telemetry::Progress{"step", 30, 300}));
+    EXPECT_EQ(told.last, (telemetry::Progress{"step", 60, 300}));
+    ASSERT_NE(told.curves.find("loss"), nullptr);
+    EXPECT_EQ(told.curves.find("loss")->first(), (telemetry::Point{30, {}, 0.5}));
+    EXPECT_EQ(told.curves.find("loss")->last(), (telemetry::Point{60, {}, 0.25}));
+}
+
+TEST(LinkProgress, OfALongLogIsReadAtItsBeginningAndItsEnd)
+{
+    fakes::MemoryStore store;
+    const RunKey key = fakes::some_run(k_begin, "train").key;
+    const std::string much(1 << 20, '.');
+    ASSERT_TRUE(store.write(layout::log(key, LinkNumber{1}, Stream::out),
+                            "step 1/9\n" + much + "\nstep 7/9 loss 0.5\n"));
+    const LinkProgress told = read_progress(store, key, LinkNumber{1});
+    EXPECT_EQ(told.first, (telemetry::Progress{"step", 1, 9}));
+    EXPECT_EQ(told.last, (telemetry::Progress{"step", 7, 9}));
+}
+
 TEST_F(ATraining, EndsBeyondTheLimitOfItsLinkAndItsRun)
 {
     Training training;

@@ -26,7 +26,9 @@ TEST(MetricsCsv, IsReadWithoutTheRowThatIsBeingWritten)
     EXPECT_EQ(curves.find("epoch"), nullptr);
     EXPECT_FALSE(read_metrics_csv("a,b\n1,2\n", curves));
     EXPECT_FALSE(read_metrics_csv("step", curves));
-    EXPECT_FALSE(read_metrics_csv(std::string(1 << 20, ',') + ",step\n", curves));
+    std::string wide(1 << 20, ',');
+    wide += ",step\n";
+    EXPECT_FALSE(read_metrics_csv(wide, curves));
 }
 
 TEST(TrainerState, TellsTheWholeTraining)
