@@ -196,7 +196,7 @@ private:
     bool has_changed(const Overview& known)
     {
         const std::lock_guard lock(m_mutex);
-        return known.asked_at && known.at < m_changed &&
+        return known.asked_at && known.whole_at < m_changed &&
                m_clock.now() - *known.asked_at >= k_changed_again;
     }
 

@@ -15,15 +15,16 @@ namespace {
 using namespace std::chrono_literals;
 using nlohmann::json;
 
-constexpr int k_version = 1;
-constexpr auto k_whole_again = 60s;
+constexpr int k_version = 2;
+constexpr auto k_whole_again = 180s;
+constexpr auto k_nodes_again = 30s;
 constexpr auto k_jobs_again = 15s;
 constexpr auto k_anew_again = 5s;
 /// A look that takes long is a busy controller: it is given twenty times as long to rest.
 constexpr int k_rest = 20;
 /// Who asks may have been stopped, or be somebody else's process that has taken the name: after so
 /// long another one does.
-constexpr auto k_missed = 3 * k_whole_again;
+constexpr auto k_missed = 6 * k_nodes_again;
 constexpr auto k_never_asked = 10s;
 
 template <typename Value>
@@ -134,6 +135,7 @@ json document(const Overview& overview)
     return {{"v", k_version},
             {"cluster", overview.cluster},
             {"at", of(overview.at)},
+            {"whole_at", of(overview.whole_at)},
             {"jobs_at", of(overview.jobs_at)},
             {"asked_at", of(overview.asked_at)},
             {"silent", overview.silent},
@@ -150,6 +152,7 @@ Overview overview_in(const json& value)
     Overview overview;
     overview.cluster = value.at("cluster").get<std::string>();
     overview.at = time_in(value.at("at"));
+    overview.whole_at = time_in(value.at("whole_at"));
     overview.jobs_at = time_in(value.at("jobs_at"));
     overview.asked_at = time_in(value.at("asked_at"));
     overview.silent = value.at("silent").get<std::string>();
@@ -219,6 +222,31 @@ void ask_for_jobs(Overview& overview, Cluster& cluster, Time now)
     overview.jobs_at = now;
 }
 
+/// Whose the GPUs are, and which comes next, stays as it was told last.
+void ask_for_nodes(Overview& overview, Cluster& cluster, Time now)
+{
+    const auto inventory = cluster.inventory();
+    if (!inventory) {
+        overview.silent = inventory.error().text;
+        return;
+    }
+    overview.queues = inventory->partitions;
+    const auto before = std::exchange(overview.pools, {});
+    for (GpuPool& pool : gpu_pools(*inventory)) {
+        const auto known = std::find_if(before.begin(), before.end(), [&](const PoolUse& old) {
+            return old.pool.model == pool.model && old.pool.queues == pool.queues;
+        });
+        PoolUse use = known == before.end() ? PoolUse{} : *known;
+        use.pool = std::move(pool);
+        if (use.mine && use.pool.in_use) {
+            use.mine = std::min(*use.mine, *use.pool.in_use);
+        }
+        overview.pools.push_back(std::move(use));
+    }
+    overview.silent.clear();
+    overview.at = now;
+}
+
 void ask_for_all(Overview& overview, Cluster& cluster, Clock& clock, std::uint32_t uid, Time now)
 {
     const auto begin = clock.steady();
@@ -241,7 +269,7 @@ Overview make_overview(std::string cluster, const Inventory& inventory, const Al
 {
     Overview overview;
     overview.cluster = std::move(cluster);
-    overview.at = overview.jobs_at = now;
+    overview.at = overview.whole_at = overview.jobs_at = now;
     overview.queues = inventory.partitions;
     const std::vector<NextFree> next = next_free(inventory.nodes, all.jobs);
     for (GpuPool& pool : gpu_pools(inventory)) {
@@ -279,8 +307,11 @@ Due due(const Overview& overview, Time now)
     if (now - *overview.asked_at < k_jobs_again) {
         return Due::nothing;
     }
-    if (!overview.at || now - *overview.at >= rest) {
+    if (!overview.whole_at || now - *overview.whole_at >= rest) {
         return Due::all;
+    }
+    if (!overview.at || now - *overview.at >= k_nodes_again) {
+        return Due::nodes;
     }
     const bool one_waits =
         std::any_of(overview.jobs.begin(), overview.jobs.end(),
@@ -327,6 +358,8 @@ void refresh_overview(Store& store, Cluster& cluster, Host& host, Clock& clock, 
     overview.asked_at = now;
     if (what == Due::own_jobs) {
         ask_for_jobs(overview, cluster, now);
+    } else if (what == Due::nodes) {
+        ask_for_nodes(overview, cluster, now);
     } else {
         ask_for_all(overview, cluster, clock, uid, now);
     }

@@ -40,8 +40,9 @@ struct PoolUse {
 
 struct Overview {
     std::string cluster;
-    std::optional<Time> at;      ///< of the last whole look; unset: there never was one
-    std::optional<Time> jobs_at; ///< of `jobs`, which are asked for more often
+    std::optional<Time> at;       ///< of queues and nodes; unset: there never was an answer
+    std::optional<Time> whole_at; ///< of the jobs of all: places, next free, mine
+    std::optional<Time> jobs_at;  ///< of `jobs`, which are asked for more often
     std::optional<Time> asked_at;
     std::string silent;            ///< why the last question had no answer; empty: it had one
     std::vector<Partition> queues; ///< name, times, up, default; nothing else
@@ -55,10 +56,10 @@ struct Overview {
 Overview make_overview(std::string cluster, const Inventory& inventory, const AllJobs& all,
                        std::uint32_t uid, Time now);
 
-/// What of Slurm's answers is old enough to be asked for again: GPUs and the jobs of all every
-/// 60 s, and slower where the answer takes long; one's own jobs every 15 s while one of them
-/// waits. 35 RPCs in five minutes.
-enum class Due { nothing, own_jobs, all };
+/// What of Slurm's answers is old enough to be asked for again: queues and nodes every 30 s; the
+/// jobs of all, the one large answer, every three minutes, and slower where it takes long; one's
+/// own jobs every 15 s while one of them waits. At most 46 RPCs in five minutes.
+enum class Due { nothing, own_jobs, nodes, all };
 Due due(const Overview& overview, Time now);
 
 /// The overview that is kept; an empty one when there is none that can be read.

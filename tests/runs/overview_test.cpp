@@ -7,6 +7,7 @@
 #include "fakes/fake_host.h"
 #include "fakes/memory_store.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace gpuq {
@@ -103,9 +104,11 @@ TEST(Due, KeepsToItsBudget)
     EXPECT_EQ(due(Overview{}, k_now), Due::all);
     EXPECT_EQ(due(known, k_now + 14s), Due::nothing);
     EXPECT_EQ(due(known, k_now + 15s), Due::own_jobs);
-    EXPECT_EQ(due(known, k_now + 60s), Due::all);
+    EXPECT_EQ(due(known, k_now + 30s), Due::nodes);
+    EXPECT_EQ(due(known, k_now + 180s), Due::all);
     known.jobs.pop_back(); // nothing of ours waits
-    EXPECT_EQ(due(known, k_now + 59s), Due::nothing);
+    EXPECT_EQ(due(known, k_now + 29s), Due::nothing);
+    known.at = k_now + 190s;
     known.took = 10s; // a busy controller is left alone
     EXPECT_EQ(due(known, k_now + 199s), Due::nothing);
     EXPECT_EQ(due(known, k_now + 200s), Due::all);
@@ -160,6 +163,19 @@ TEST_F(Refreshed, LeavesTheAskingToWhoeverHoldsIt)
     clock.advance(180s); // whoever holds it does not ask: it has been stopped
     refresh();
     EXPECT_GT(cluster.asked.size(), asked);
+}
+
+TEST_F(Refreshed, AsksMoreOftenForNodesThanForEverybodysJobs)
+{
+    refresh();
+    const Overview first = kept();
+    cluster.asked.clear();
+    clock.advance(31s);
+    refresh();
+    EXPECT_THAT(cluster.asked, testing::Not(testing::Contains("all_jobs")));
+    EXPECT_FALSE(cluster.asked.empty());
+    EXPECT_EQ(kept().whole_at, first.whole_at);
+    EXPECT_GT(kept().at, first.at);
 }
 
 TEST_F(Refreshed, DoesNotWaitForEverForAFirstAnswer)
