@@ -79,13 +79,13 @@ TEST(View, Is80By24ByDesign)
               "runs on n0\n"
               "python3 train.py  (in /home/ada)\n"
               "step 4 of 8\n"
-                       "loss 0.5  (0.5 to 4)\n"
+              "loss 0.5  (0.5 to 4)\n"
               "**********\n"
               "          **********\n"
               "                    *******************\n"
-                       "\n"
-                       "\n"
-                       "Enter log  / search  p pager  a attach  x stop  e extend  + new  ? help  q quit\n");
+              "\n"
+              "\n"
+              "Enter log  / search  p pager  a attach  x stop  e extend  + new  ? help  q quit\n");
 }
 
 TEST(View, SaysWhySlurmIsSilentAndKeepsWhatWasKnown)
