@@ -47,7 +47,8 @@ struct Shared {
     bool wanted = false; ///< a look at the disk, at once
     std::optional<OpenLog> log;
     std::string selected;
-    int log_number = 0; ///< counts what was opened
+    bool log_unread = false; ///< bytes of it are among the messages
+    int log_number = 0;      ///< counts what was opened
     std::deque<Command> commands;
     int working = 0; ///< workers that have not left
     Descriptor wake{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
@@ -154,7 +155,15 @@ void read_again_and_again(Shared& shared, const Sources& sources)
         }
         if (log) {
             if (auto bytes = sources.read(*log, begin)) {
+                {
+                    const std::lock_guard lock(shared.mutex);
+                    shared.log_unread = true;
+                }
                 shared.post(*std::move(bytes));
+                // A log that grows faster than it can be shown is not to pile up.
+                if (!rest(shared, k_nothing_to_do, [&] { return !shared.log_unread; })) {
+                    return;
+                }
             }
         }
     } while (rest(shared, log ? k_read_again : k_nothing_to_do,
@@ -203,6 +212,7 @@ public:
             for (Message& message : m_shared->take()) {
                 take(std::move(message));
             }
+            tell([](Shared& shared) { shared.log_unread = false; });
             if (std::exchange(m_selected, m_model.selected) != m_model.selected) {
                 tell([this](Shared& shared) { shared.selected = m_selected; });
             }

@@ -135,22 +135,31 @@ Result<std::unique_ptr<Terminal>> Terminal::open(bool colour)
                         "it knows (xterm), or use gpuq top --once",
                         sanitised(kind == nullptr ? "" : kind)));
     }
-    // Characters, but not numbers: they look the same everywhere.
-    std::setlocale(LC_CTYPE, "");
-    const bool ascii = std::strcmp(::nl_langinfo(CODESET), "UTF-8") != 0;
-    has_modes = ::tcgetattr(STDIN_FILENO, &modes_before) == 0;
-    ::set_escdelay(k_escape_ms);
-    if (::newterm(kind, stdout, stdin) == nullptr) {
+    const char* const places = ::tigetstr(const_cast<char*>("cup"));
+    if (places == nullptr || places == reinterpret_cast<char*>(-1)) {
         return fail(Error::Kind::usage,
                     fmt::format("the terminal '{}' can't be drawn on: gpuq top --once prints what "
                                 "it shows, once",
                                 sanitised(kind)));
     }
-    return std::unique_ptr<Terminal>(new Terminal(colour, ascii));
+    // Characters, but not numbers: they look the same everywhere.
+    std::setlocale(LC_CTYPE, "");
+    const bool ascii = std::strcmp(::nl_langinfo(CODESET), "UTF-8") != 0;
+    has_modes = ::tcgetattr(STDIN_FILENO, &modes_before) == 0;
+    ::set_escdelay(k_escape_ms);
+    SCREEN* const screen = ::newterm(kind, stdout, stdin);
+    if (screen == nullptr) {
+        return fail(Error::Kind::usage,
+                    fmt::format("the terminal '{}' can't be drawn on: gpuq top --once prints what "
+                                "it shows, once",
+                                sanitised(kind)));
+    }
+    return std::unique_ptr<Terminal>(new Terminal(screen, colour, ascii));
 }
 
-Terminal::Terminal(bool colour, bool ascii)
-    : m_colour(colour && ::has_colors())
+Terminal::Terminal(void* screen, bool colour, bool ascii)
+    : m_screen(screen)
+    , m_colour(colour && ::has_colors())
     , m_ascii(ascii)
 {
     if (m_colour) {
@@ -158,14 +167,13 @@ Terminal::Terminal(bool colour, bool ascii)
         ::use_default_colors();
     }
     enter();
-    remember_how_to_leave();
 }
 
 Terminal::~Terminal()
 {
     leave();
     forget_how_to_leave();
-    ::delscreen(nullptr);
+    ::delscreen(static_cast<SCREEN*>(m_screen));
 }
 
 void Terminal::enter()
@@ -178,6 +186,7 @@ void Terminal::enter()
     ::curs_set(0);
     ::refresh();
     redraw();
+    remember_how_to_leave();
 }
 
 void Terminal::redraw()
@@ -190,6 +199,10 @@ void Terminal::leave()
 {
     ::curs_set(1);
     ::endwin();
+    // Ctrl-C is for whoever has the terminal now, and not for us beside it.
+    for (const int number : {SIGINT, SIGQUIT}) {
+        ::signal(number, SIG_IGN);
+    }
 }
 
 Resized Terminal::size() const

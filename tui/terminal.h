@@ -39,11 +39,12 @@ public:
     void copy(const std::string& text);
 
 private:
-    Terminal(bool colour, bool ascii);
+    Terminal(void* screen, bool colour, bool ascii);
     void draw_row(const Canvas& canvas, int row);
     void set_style(const Style& style);
     int pair(const Style& style);
 
+    void* m_screen; ///< ncurses' SCREEN, which is seen by terminal.cpp alone
     bool m_colour;
     bool m_ascii;
     std::optional<Canvas> m_shown;

@@ -262,15 +262,15 @@ private:
         return all > shown ? all - shown : 0;
     }
 
-    void open_log(const std::string& key, const std::string& title, Stream stream)
+    void open_log(std::string key, std::string title, Stream stream)
     {
         const bool wrap = !m_model.log || m_model.log->wrap;
         m_model.log.emplace();
         m_model.log->key = key;
-        m_model.log->title = title;
+        m_model.log->title = std::move(title);
         m_model.log->stream = stream;
         m_model.log->wrap = wrap;
-        m_effects.emplace_back(OpenLog{key, stream});
+        m_effects.emplace_back(OpenLog{std::move(key), stream});
     }
 
     void on_list_key(const Key& key)

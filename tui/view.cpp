@@ -15,7 +15,9 @@ namespace {
 
 constexpr int k_smallest_rows = 10, k_smallest_columns = 40;
 constexpr int k_curve_rows = 4;
+constexpr int k_rows_for_runs = 5;
 constexpr int k_narrowest_curve = 30;
+constexpr int k_tall = 32;
 
 constexpr std::uint8_t k_red = 1, k_yellow = 3;
 
@@ -217,7 +219,10 @@ private:
             facts.insert(facts.end(), m_model.detail->facts.begin(), m_model.detail->facts.end());
             curves = m_model.detail->curves;
         }
-        const int last_fact = curves.empty() ? last : std::max(row, last - k_curve_rows);
+        // On the design size words go before curves.
+        const bool is_tall = rows() >= k_tall;
+        const int last_fact =
+            curves.empty() || !is_tall ? last : std::max(row, last - k_curve_rows);
         for (const std::string& fact : facts) {
             if (row > last_fact) {
                 break;
@@ -250,13 +255,18 @@ private:
             return put(0, "asking Slurm");
         }
         const RunRow* run = selected_run(m_model);
-        if (rows() == 1) {
+        if (rows() <= 2) {
             return put(0, run == nullptr || run->facts.empty()
                               ? m_model.picture->answer
                               : fmt::format("{}: {}", run->id, run->facts.front()));
         }
         put(0,
             m_model.picture->trouble.empty() ? m_model.picture->answer : m_model.picture->trouble);
+        if (rows() < k_rows_for_runs) {
+            return put(1, run == nullptr || run->facts.empty()
+                              ? ""
+                              : fmt::format("{}: {}", run->id, run->facts.front()));
+        }
         draw_runs(1, rows() - 2);
     }
 

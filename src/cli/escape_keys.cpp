@@ -47,10 +47,12 @@ EscapeKeys::Found EscapeKeys::take(std::string_view typed)
         m_state = at_start ? State::line_start : State::line;
         return found;
     }
-    for (const char c : typed) {
+    for (std::size_t i = 0; i < typed.size(); ++i) {
+        const char c = typed[i];
         if (m_state == State::first_seen) {
             m_state = State::line;
-            if (c == m_key.second) {
+            // Who wants to go types nothing after it: with more behind it, it was pasted.
+            if (c == m_key.second && i + 1 == typed.size()) {
                 found.detach = true;
                 return found;
             }

@@ -66,7 +66,8 @@ std::optional<Time> written_at(Doors& doors, Store& store, const RunStatus& stat
 WholeTraining find_training(Doors& doors, Store& store, const RunStatus& status, Apart apart)
 {
     const auto since = begun(status);
-    if (!status.run || !since) {
+    const bool is_shell = status.run && status.run->request.pty && status.run->request.pty->shell;
+    if (!status.run || !since || is_shell) { // what a person looks at in a shell is no progress
         return {};
     }
     const auto own = own_pattern(*status.run);

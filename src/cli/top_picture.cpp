@@ -150,7 +150,7 @@ tui::RunRow row_of(const RunStatus& status, const TopFound& found, Time now)
         const Request& request = status.run->request;
         row.name = request.name;
         row.gpus = counted(static_cast<std::uint64_t>(request.gpus.count * request.nodes), "GPU");
-        row.saves = request.chain.has_value();
+        row.saves = row.running; // whether it can, it says itself
         row.facts.push_back(
             fmt::format("{}  (in {})", fmt::join(request.program, " "), request.work_dir));
         if (status.started_at && row.running && request.walltime.count() > 0) {
@@ -241,7 +241,9 @@ tui::Detail top_detail(const TopCloser& closer, Time now)
     tui::Detail detail;
     detail.key = closer.run.key.text();
     for (const auto& [name, text] : training_fields(closer.training, closer.run, now)) {
-        detail.facts.push_back(fmt::format("{}: {}", name, text));
+        if (!text.empty()) {
+            detail.facts.push_back(fmt::format("{}: {}", name, text));
+        }
     }
     if (closer.run.state != RunState::ended) {
         for (const auto& [name, text] : sample_lines(closer.newest, now)) {

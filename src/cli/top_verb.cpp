@@ -7,6 +7,7 @@
 #include "cli/table_output.h"
 #include "cli/top_picture.h"
 #include "core/sanitise.h"
+#include "runs/evidence.h"
 #include "runs/log_tail.h"
 #include "tui/app.h"
 #include "tui/update.h"
@@ -15,6 +16,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <mutex>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -68,7 +70,7 @@ public:
             found.trouble = keys.error().text;
             return found;
         }
-        found.runs = look(look_doors(m_doors, m_store), *keys, Ask::never).runs;
+        found.runs = looked_at(*keys);
         std::erase_if(found.runs, is_nothing);
         for (RunStatus& run : found.runs) {
             complete(run, found.overview);
@@ -152,6 +154,39 @@ public:
     }
 
 private:
+    /// Those that have ended, and it is known how, are looked at once.
+    std::vector<RunStatus> looked_at(const std::vector<RunKey>& keys)
+    {
+        const auto active = active_runs(m_store); // one that was resumed is among them
+        std::vector<RunKey> unsettled;
+        for (const RunKey& key : keys) {
+            if (!m_ended.contains(key.text()) || !active ||
+                std::find(active->begin(), active->end(), key) != active->end()) {
+                unsettled.push_back(key);
+            }
+        }
+        std::map<std::string, RunStatus> ended;
+        std::vector<RunStatus> news =
+            look(look_doors(m_doors, m_store), unsettled, Ask::never).runs;
+        std::vector<RunStatus> runs;
+        for (const RunKey& key : keys) {
+            const auto known = m_ended.find(key.text());
+            const auto fresh = std::find_if(news.begin(), news.end(), [&](const RunStatus& status) {
+                return status.key == key;
+            });
+            if (fresh == news.end() && known == m_ended.end()) {
+                continue;
+            }
+            runs.push_back(fresh != news.end() ? *fresh : known->second);
+            if (runs.back().state == RunState::ended && runs.back().ending) {
+                ended.emplace(key.text(), runs.back());
+            }
+        }
+        m_ended =
+            std::move(ended); // a run may be resumed: that is seen when it is listed as active
+        return runs;
+    }
+
     tui::Done captured(const std::vector<std::string>& words)
     {
         const auto ended = m_host.run(words);
@@ -220,6 +255,7 @@ private:
     Clock& m_clock;
     Host& m_host;
     bool m_want_all;
+    std::map<std::string, RunStatus> m_ended; ///< of the thread that looks
     Time m_began;
     std::optional<LogTail> m_tail;                                   ///< of the thread that reads
     std::optional<std::chrono::steady_clock::time_point> m_found_at; ///< of the one that asks
@@ -262,6 +298,7 @@ Result<int> top(Invocation& invocation)
     if (invocation.options.has("once") || invocation.globals.json) {
         return print_once(*shown, invocation);
     }
+    (void)doors.cluster(); // sets SLURM_CONF: not while other threads read the environment
     tui::Sources sources;
     sources.now = [&doors] { return doors.clock().now(); };
     sources.look = [shown, now = sources.now] { return top_picture(shown->found(), now()); };

@@ -379,6 +379,10 @@ void complete(RunStatus& status, const Overview& overview)
     const auto job = std::find_if(overview.jobs.begin(), overview.jobs.end(),
                                   [&](const OwnJob& one) { return one.id == status.job->job; });
     if (job == overview.jobs.end()) {
+        if (overview.jobs_at && *overview.jobs_at <= status.job->submitted_at) {
+            status.state = RunState::waiting; // Slurm has taken it, and was not asked since
+            status.reason = "None";
+        }
         return;
     }
     if (job->state == JobState::pending) {

@@ -75,8 +75,8 @@ struct Wish {
 void refresh_overview(Store& store, Cluster& cluster, Host& host, Clock& clock, std::uint32_t uid,
                       const Wish& wish);
 
-/// What the overview knows of a run of which the disk alone does not know enough. Not, when the
-/// run's job may be younger than the overview.
+/// What the overview knows of a run of which the disk alone does not know enough. One whose job is
+/// younger than the overview waits, as far as anybody has been told.
 void complete(RunStatus& status, const Overview& overview);
 
 } // namespace gpuq

@@ -66,5 +66,14 @@ TEST(EscapeKeys, APasteAfterTheFirstKeyLosesNothing)
     EXPECT_EQ(escape.take(text).bytes, "~" + text);
 }
 
+TEST(EscapeKeys, AreNotTakenOutOfAShortPaste)
+{
+    EscapeKeys keys(DetachKey{});
+    const auto found = keys.take("first\r~d\rlast");
+    EXPECT_FALSE(found.detach);
+    EXPECT_EQ(found.bytes, "first\r~d\rlast");
+    EXPECT_TRUE(keys.take("\r~d").detach);
+}
+
 } // namespace
 } // namespace gpuq::cli

@@ -169,7 +169,12 @@ TEST(Update, OpensALogAndComesBack)
     update(m, LogBytes{"key1", Stream::out, "of another run", true, 0, ""});
     EXPECT_THAT(screen(m), HasSubstr("epoch 2"));
     EXPECT_THAT(screen(m), Not(HasSubstr("another")));
-    EXPECT_EQ(std::get<OpenLog>(press(m, "o")[0]).stream, Stream::err);
+    const auto other = press(m, "o");
+    EXPECT_EQ(std::get<OpenLog>(other[0]).stream, Stream::err);
+    EXPECT_EQ(std::get<OpenLog>(other[0]).key, "key0");
+    EXPECT_THAT(screen(m), HasSubstr("stderr of run 100 (run0)"));
+    update(m, LogBytes{"key0", Stream::err, "Traceback", true, 0, ""});
+    EXPECT_THAT(screen(m), HasSubstr("Traceback"));
     EXPECT_TRUE(std::holds_alternative<CloseLog>(press(m, "\x1b")[0]));
     EXPECT_FALSE(m.log);
 }

@@ -104,7 +104,7 @@ TEST(View, OneLineIsEnoughForTheMostImportant)
 
 TEST(View, TheSelectedRunIsAlwaysInView)
 {
-    for (const int rows : {4, 9, 10, 12, 24, 50}) {
+    for (const int rows : {2, 3, 4, 5, 9, 10, 12, 24, 50}) {
         Model m = model(rows, 60, 60);
         for (int i = 0; i < 60; ++i) {
             m.selected = std::to_string(i);
