@@ -27,7 +27,7 @@ words() {
 }
 words -h policies/*.yaml >$here/policy.dict
 words -h $here/corpus/trace/* >$here/trace.dict
-: >$here/samples.dict
+echo '"GPU-"' >$here/samples.dict
 echo '"scalars"' >$here/tfevents.dict
 words -h $here/corpus/training/* >$here/training.dict
 
