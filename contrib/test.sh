@@ -18,7 +18,8 @@ cmake --build --preset dev --parallel "$jobs"
 
 failed=()
 step "running unit and contract tests"
-ctest --preset dev --label-exclude live --parallel "$jobs" || failed+=("unit")
+# Half of what they take is waiting.
+ctest --preset dev --label-exclude live --parallel "$((2 * jobs))" || failed+=("unit")
 
 step "fuzzing, a minute each"
 contrib/fuzz.sh 60 || failed+=("fuzz")

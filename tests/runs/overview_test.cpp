@@ -215,10 +215,14 @@ TEST(Complete, SaysWhatTheDiskCanNot)
     complete(status, overview());
     EXPECT_EQ(status.state, RunState::waiting);
     EXPECT_EQ(status.reason, "Resources");
-    RunStatus other{key};
-    other.job = LinkJob{"centre", JobId{99}, k_now, true};
-    complete(other, overview());
-    EXPECT_EQ(other.state, RunState::unknown); // not in it: that says nothing
+    RunStatus younger{key};
+    younger.job = LinkJob{"centre", JobId{99}, k_now, true};
+    complete(younger, overview());
+    EXPECT_EQ(younger.state, RunState::waiting); // taken by Slurm after it was asked
+    RunStatus older{key};
+    older.job = LinkJob{"centre", JobId{99}, k_now - 10min, true};
+    complete(older, overview());
+    EXPECT_EQ(older.state, RunState::unknown); // not in it: that says nothing
 }
 
 } // namespace
