@@ -82,7 +82,7 @@ private:
     {
         const minutes before = status.run->request.walltime;
         const WalltimeChange change{before + m_more, fmt::format("{}@{}", user_name(), host_name()),
-                                    m_invocation.doors.clock().now()};
+                                    m_invocation.doors.clock().now(), status.run->request.chain};
         TRY(m_store.write(layout::walltime_json(status.key), to_json(change)));
         if (m_invocation.globals.json) {
             TRY(print_text(
@@ -136,7 +136,7 @@ private:
     void keep(const RunStatus& status, minutes wanted)
     {
         const WalltimeChange change{wanted, fmt::format("{}@{}", user_name(), host_name()),
-                                    m_invocation.doors.clock().now()};
+                                    m_invocation.doors.clock().now(), std::nullopt};
         if (const auto kept = m_store.write(layout::walltime_json(status.key), to_json(change));
             !kept) {
             say(fmt::format("Slurm has changed the limit, but it can't be written down: {}",

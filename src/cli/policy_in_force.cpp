@@ -2,12 +2,15 @@
 #include "cli/policy_in_force.h"
 
 #include "cli/policy_file.h"
+#include "cli/policy_text.h"
+#include "cli/surroundings.h"
 #include "govern/apply.h"
 #include "policy/doors.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sstream>
 
 namespace gpuq::cli {
 
@@ -103,6 +106,46 @@ QueueGpus gpus_of(const policy::Policy& policy)
         }
     }
     return gpus;
+}
+
+void take_policy(Surroundings& here, Doors& doors, const std::vector<Partition>& partitions,
+                 const std::optional<std::string>& account)
+{
+    const auto ruled = [](const Partition& queue) { return queue.ruled; };
+    if (std::none_of(partitions.begin(), partitions.end(), ruled)) {
+        return;
+    }
+    if (const auto policy = policy_in_force(doors)) {
+        here.chains = chains_of(*policy);
+        here.gpus = gpus_of(*policy);
+        here.entry = entry_of(*policy, user_name(), account);
+    }
+}
+
+std::optional<PolicyAnswer> policy_answer(Doors& doors, const Request& request,
+                                          const std::string& user)
+{
+    auto policy = policy_in_force(doors);
+    if (!policy) {
+        return std::nullopt;
+    }
+    const bool by_account =
+        std::any_of(policy->queues.begin(), policy->queues.end(),
+                    [](const policy::Queue& queue) { return !queue.access.accounts.empty(); });
+    const policy::Rules rules(*std::move(policy));
+    Explanation explanation;
+    explanation.job = submission_of(request, user);
+    explanation.verdict = decide(rules, explanation.job, {});
+    const bool refused = explanation.verdict.outcome == policy::Verdict::Outcome::refuse;
+    if (refused) {
+        explanation.helps = what_would_help(rules, explanation.job);
+    }
+    PolicyAnswer answer{refused && (request.account || !by_account), {}};
+    std::istringstream text(explain_text(rules, explanation));
+    for (std::string line; std::getline(text, line);) {
+        answer.lines.push_back(line);
+    }
+    return answer;
 }
 
 policy::Submission submission_of(const Request& request, const std::string& user)

@@ -31,6 +31,20 @@ std::map<std::string, Surroundings::Entry> entry_of(const policy::Policy& policy
 /// The GPUs of each of its queues. One with a pool that does not say what it has is left out.
 QueueGpus gpus_of(const policy::Policy& policy);
 
+/// What the policy in force says, for the plan of a run charged to `account`; nothing when it rules
+/// none of `partitions`.
+void take_policy(Surroundings& here, Doors& doors, const std::vector<Partition>& partitions,
+                 const std::optional<std::string>& account);
+
+/// What the policy in force, where it can be read, says to a request: in words as `gpuq policy
+/// explain` has them, but for where the user stands now.
+struct PolicyAnswer {
+    bool refuses = false; ///< surely: not where it depends on an account that nobody has named
+    std::vector<std::string> lines;
+};
+std::optional<PolicyAnswer> policy_answer(Doors& doors, const Request& request,
+                                          const std::string& user);
+
 /// A run's request as the policy sees it.
 policy::Submission submission_of(const Request& request, const std::string& user);
 

@@ -2,6 +2,7 @@
 #include "cli/resume_verb.h"
 
 #include "cli/look_doors.h"
+#include "cli/policy_in_force.h"
 #include "cli/run_table.h"
 #include "cli/say.h"
 #include "cli/surroundings.h"
@@ -45,6 +46,10 @@ public:
         if (walltime) {
             run.request.walltime = *walltime;
         }
+        const bool is_chain = run.request.chain.has_value();
+        if (!is_chain) {
+            TRY(make_chain(*cluster, run.request));
+        }
         const LinkNumber newest = newest_link(m_store, run.key);
         const Time now = m_invocation.doors.clock().now();
         NextLink next;
@@ -60,7 +65,7 @@ public:
                              !m_store.size(layout::journal(run.key, newest));
         next.link = LinkNumber{newest.value + (is_free ? 0 : 1)};
         next.resumed = true;
-        TRY(forget_end(walltime, now));
+        TRY(forget_end(walltime || !is_chain, now));
         const auto job = submit_link(m_store, *cluster, m_invocation.doors.clock(), run, next);
         if (!job) {
             return not_resumed(job.error());
@@ -80,10 +85,9 @@ private:
             return fail(Error::Kind::denied, fmt::format("run {} has not ended: gpuq attach {}",
                                                          run_title(m_status), run_id(m_status)));
         }
-        if (!m_status.run || !m_status.run->request.chain) {
-            return fail(Error::Kind::usage,
-                        fmt::format("run {} was not started as one that can go on; gpuq run "
-                                    "--checkpoint starts one, see man gpuq-chain",
+        if (!m_status.run) {
+            return fail(Error::Kind::missing,
+                        fmt::format("run {} can't go on: what it was started with can't be read",
                                     run_title(m_status)));
         }
         if (m_status.ending && m_status.ending->cause == Cause::finished &&
@@ -95,15 +99,34 @@ private:
         return {};
     }
 
+    /// It was to fit one job. Its program was told where to save all the same.
+    Result<void> make_chain(Cluster& cluster, Request& request)
+    {
+        TRY_ASSIGN(const auto partitions, cluster.partitions());
+        TRY_ASSIGN(Surroundings here, surroundings(m_invocation.doors));
+        here.work_dir = request.work_dir;
+        take_policy(here, m_invocation.doors, partitions, request.account);
+        auto chain = chain_to_resume(request, partitions, here);
+        if (!chain) {
+            return fail(chain.error().kind, fmt::format("run {} can't go on: {}",
+                                                        run_title(m_status), chain.error().text));
+        }
+        TRY_ASSIGN(chain->supervisor, m_invocation.doors.supervisor());
+        request.chain = *std::move(chain);
+        return {};
+    }
+
     /// What would end it again at once goes first: a crash in between leaves an ended run.
-    Result<void> forget_end(std::optional<std::chrono::minutes> walltime, Time now)
+    Result<void> forget_end(bool is_changed, Time now)
     {
         const RunKey& key = m_status.key;
         TRY(m_store.remove(layout::inbox(key) + "/" + layout::k_stop_request));
         TRY(m_store.remove(layout::inbox(key) + "/" + layout::k_save_and_stop_request));
-        if (walltime) {
-            const WalltimeChange change{*walltime, fmt::format("{}@{}", user_name(), host_name()),
-                                        now};
+        if (is_changed) {
+            const Request& request = m_status.run->request;
+            const WalltimeChange change{request.walltime,
+                                        fmt::format("{}@{}", user_name(), host_name()), now,
+                                        request.chain};
             TRY(m_store.write(layout::walltime_json(key), to_json(change)));
         }
         TRY(m_store.write(layout::active(key), ""));

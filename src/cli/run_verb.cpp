@@ -21,6 +21,7 @@
 #include "runs/what_helps.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -69,7 +70,7 @@ public:
         if (m_options.dry_run) {
             TRY_ASSIGN(const Queues queues, ask_for_queues(*m_cluster));
             TRY_ASSIGN(const Plan plan, make_plan(queues));
-            return show(plan);
+            return show(plan, queues);
         }
         TRY_ASSIGN(m_store, m_doors.store());
         auto found = ask_patiently(m_doors.clock(), patience(), [this] {
@@ -148,23 +149,37 @@ private:
         if (needs_nodes(m_options.asked)) {
             TRY_ASSIGN(here.nodes, m_cluster->nodes());
         }
-        const auto ruled = [](const Partition& queue) { return queue.ruled; };
-        if (std::any_of(queues.partitions.begin(), queues.partitions.end(), ruled)) {
-            if (const auto policy = policy_in_force(m_doors)) {
-                here.chains = chains_of(*policy);
-                here.gpus = gpus_of(*policy);
-                here.entry = entry_of(*policy, user_name(), m_options.asked.account);
-            }
-        }
+        take_policy(here, m_doors, queues.partitions, m_options.asked.account);
         return plan(m_options.asked, queues.partitions, here);
     }
 
-    Result<int> show(const Plan& plan)
+    Result<int> show(const Plan& plan, const Queues& queues)
     {
+        const auto ruled = [](const Partition& queue) { return queue.ruled; };
+        if (std::any_of(queues.partitions.begin(), queues.partitions.end(), ruled)) {
+            TRY(ask_policy(plan.request));
+        }
         tell(fmt::format("would start {}: {}", plan.request.name, plan.summary));
         const std::string script = sbatch_script(plan.request, plan.spec);
         std::fwrite(script.data(), 1, script.size(), stdout);
         return 0;
+    }
+
+    /// What Slurm would say to it, as far as it depends on the request alone.
+    Result<void> ask_policy(const Request& request)
+    {
+        const auto answer = policy_answer(m_doors, request, user_name());
+        if (!answer) {
+            return {};
+        }
+        if (answer->refuses) {
+            return fail(Error::Kind::denied,
+                        fmt::format("the policy has this {}", fmt::join(answer->lines, "; ")));
+        }
+        for (const std::string& line : answer->lines) {
+            tell(line);
+        }
+        return {};
     }
 
     Result<Run> new_run(const Plan& plan)

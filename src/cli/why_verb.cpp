@@ -3,7 +3,6 @@
 
 #include "cli/look_doors.h"
 #include "cli/policy_in_force.h"
-#include "cli/policy_text.h"
 #include "cli/say.h"
 #include "cli/table_output.h"
 #include "cli/why_text.h"
@@ -14,29 +13,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
 
 namespace gpuq::cli {
 namespace {
-
-/// What the policy in force, where it can be read, says to the newest link of a run.
-std::vector<std::string> words_of_policy(Doors& doors, const RunStatus& run)
-{
-    auto policy = policy_in_force(doors);
-    if (!policy) {
-        return {};
-    }
-    const policy::Rules rules(*std::move(policy));
-    Explanation explanation;
-    explanation.job = submission_of(run.run->request, run.run->user);
-    explanation.verdict = decide(rules, explanation.job, {});
-    std::vector<std::string> lines;
-    std::istringstream text(explain_text(rules, explanation));
-    for (std::string line; std::getline(text, line);) {
-        lines.push_back(line);
-    }
-    return lines;
-}
 
 /// The jobs, then queues and nodes: three questions, for a run that waits and nothing else.
 Result<void> ask_slurm(Doors& doors, Why& why)
@@ -53,7 +32,9 @@ Result<void> ask_slurm(Doors& doors, Why& why)
     why.advice = what_helps(why.run.run->request, id, why.run.reason, inventory);
     const auto ruled = [](const Partition& queue) { return queue.ruled; };
     if (std::any_of(inventory.partitions.begin(), inventory.partitions.end(), ruled)) {
-        why.policy = words_of_policy(doors, why.run);
+        if (auto answer = policy_answer(doors, why.run.run->request, why.run.run->user)) {
+            why.policy = std::move(answer->lines);
+        }
     }
     return {};
 }
@@ -81,10 +62,16 @@ Result<int> why(Invocation& invocation)
         TRY(print_text(report::json_document(why_document(why, now))));
         return 0;
     }
+    const std::vector<std::string> lines = why_lines(why, now);
     for (const std::string& warning : why.warnings) {
-        say(warning);
+        const auto has_it = [&](const std::string& line) {
+            return line.find(warning) != line.npos;
+        };
+        if (std::none_of(lines.begin(), lines.end(), has_it)) {
+            say(warning);
+        }
     }
-    for (const std::string& line : why_lines(why, now)) {
+    for (const std::string& line : lines) {
         TRY(print_text(sanitised(line) + "\n"));
     }
     return 0;

@@ -105,12 +105,12 @@ void find_job(Store& store, Evidence& seen)
     }
 }
 
-/// What `gpuq extend` has made of the request.
+/// What `gpuq extend` and `gpuq resume` have made of the request.
 void take_walltime(Store& store, Run& run)
 {
     if (const auto change =
             read_as(store, layout::walltime_json(run.key), walltime_change_from_json)) {
-        run.request.walltime = change->walltime;
+        apply(*change, run.request);
     }
 }
 

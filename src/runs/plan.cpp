@@ -213,6 +213,22 @@ resolved_env(const AskedFor& asked, const Surroundings& surroundings)
 
 } // namespace
 
+Result<Chain> chain_to_resume(const Request& request, const std::vector<Partition>& partitions,
+                              const Surroundings& surroundings)
+{
+    const auto found = std::find_if(partitions.begin(), partitions.end(),
+                                    [&](const auto& one) { return one.name == request.queue; });
+    AskedFor asked;
+    asked.pty = request.pty;
+    asked.input = request.input;
+    asked.notice = Notice::automatic; // which makes it a chain, however short
+    TRY_ASSIGN(const auto chain,
+               choose_chain(asked, found == partitions.end() ? Partition{} : *found,
+                            request.walltime, knowledge_of(request.program, surroundings),
+                            surroundings));
+    return *chain;
+}
+
 JobSpec job_spec(const Request& request)
 {
     JobSpec spec;

@@ -82,6 +82,12 @@ bool needs_nodes(const AskedFor& asked);
 Result<Plan> plan(const AskedFor& asked, const std::vector<Partition>& partitions,
                   const Surroundings& surroundings);
 
+/// The chain as which a run that was none goes on (`gpuq resume`): what `plan` makes of a time
+/// beyond the queue's limit, with the checkpoints that the program was told to write. Without
+/// `supervisor`. `usage`: nothing tells that the program saves, or it can have no second link.
+Result<Chain> chain_to_resume(const Request& request, const std::vector<Partition>& partitions,
+                              const Surroundings& surroundings);
+
 /// What a request asks of Slurm, without a comment. Its model of GPU is the request's own.
 JobSpec job_spec(const Request& request);
 

@@ -365,7 +365,7 @@ Result<std::optional<Chain>> chain_from(const json& object)
     if (object.is_null()) {
         return std::optional<Chain>{};
     }
-    Fields in(object, "run.json: chain");
+    Fields in(object, "the chain");
     Chain chain;
     chain.link = std::chrono::seconds(in.number<std::int32_t>("link_seconds"));
     chain.first =
@@ -517,12 +517,19 @@ Result<Ending> ending_from_json(std::string_view text)
     return ending;
 }
 
+void apply(const WalltimeChange& change, Request& request)
+{
+    request.walltime = change.walltime;
+    request.chain = change.chain ? change.chain : request.chain;
+}
+
 std::string to_json(const WalltimeChange& change)
 {
     return text_of({{"schema", k_schema},
                     {"walltime_minutes", change.walltime.count()},
                     {"by", from_bytes(change.by)},
-                    {"at", to_iso8601(change.at)}});
+                    {"at", to_iso8601(change.at)},
+                    {"chain", json_of(change.chain)}});
 }
 
 Result<WalltimeChange> walltime_change_from_json(std::string_view text)
@@ -530,8 +537,11 @@ Result<WalltimeChange> walltime_change_from_json(std::string_view text)
     TRY_ASSIGN(const json document, parse(text, "walltime.json"));
     Fields in(document, "walltime.json");
     WalltimeChange change{std::chrono::minutes(in.number<std::int32_t>("walltime_minutes")),
-                          in.text("by"), in.time("at")};
+                          in.text("by"), in.time("at"), std::nullopt};
     TRY(in.check());
+    if (const auto chain = document.find("chain"); chain != document.end()) {
+        TRY_ASSIGN(change.chain, chain_from(*chain));
+    }
     return change;
 }
 

@@ -37,13 +37,15 @@ Result<LinkJob> link_job_from_json(std::string_view text);
 std::string to_json(const Ending& ending);
 Result<Ending> ending_from_json(std::string_view text);
 
-/// runs/KEY/walltime.json: the limit that Slurm has taken in place of the request's.
+/// runs/KEY/walltime.json: what is in place of the request's.
 struct WalltimeChange {
     std::chrono::minutes walltime{0};
     std::string by; ///< user@host
     Time at;
+    std::optional<Chain> chain; ///< nothing: the request's
     bool operator==(const WalltimeChange&) const = default;
 };
+void apply(const WalltimeChange& change, Request& request);
 std::string to_json(const WalltimeChange& change);
 Result<WalltimeChange> walltime_change_from_json(std::string_view text);
 /// runs/KEY/shown.json: offsets of the first bytes that nobody has been shown, as far as a client

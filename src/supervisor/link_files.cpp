@@ -80,7 +80,13 @@ Result<RunFolder> RunFolder::open(const std::string& state_dir, const RunKey& ke
 Result<Run> RunFolder::read_run() const
 {
     TRY_ASSIGN(const std::string text, read_file(m_folder.get(), "run.json"));
-    return run_from_json(text);
+    TRY_ASSIGN(Run run, run_from_json(text));
+    const auto changed = read_file(m_folder.get(), "walltime.json");
+    if (const auto change = changed ? walltime_change_from_json(*changed)
+                                    : Result<WalltimeChange>(changed.error())) {
+        apply(*change, run.request);
+    }
+    return run;
 }
 
 std::optional<std::string> RunFolder::stop_request() const

@@ -22,6 +22,7 @@ public:
     /// `missing` when this node does not see the state folder or the run in it.
     static Result<RunFolder> open(const std::string& state_dir, const RunKey& key);
 
+    /// As gpuq extend and gpuq resume have changed it.
     Result<Run> read_run() const;
     /// The text of inbox/stop.json, or of save_and_stop.json, when there is one.
     std::optional<std::string> stop_request() const;

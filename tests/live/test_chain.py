@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Runs of several links, shortened to seconds. All start at once, and are looked at one by one."""
+import json
 import os
 import pathlib
 import re
@@ -36,13 +37,17 @@ def chains(home, cluster):
         "unqueued": start(home, "unqueued", LINK + UNAWARE, *trainer("--steps", "900", "--folder", "out")),
         "stopped": start(home, "stopped", LONG + UNAWARE, *trainer("--steps", "900", "--folder", "out")),
         "saved": start(home, "saved", LONG, *trainer("--aware", "--steps", "220")),
+        "single": start(home, "single", ["-t", "5m"], *trainer("--aware", "--steps", "220")),
         "few": start(home, "few", aware + ["--max-links", "1"], *trainer("--aware", "--steps", "900")),
     }
     unqueued = started["unqueued"]
     cluster.slurm("scancel", unqueued.event(1, "next_submitted")["job"], user=home.user)
     for name in ("saved", "supervisor"):
         started[name].event(1, "checkpoint")
-    assert home.gpuq("stop", "--checkpoint", started["saved"].job(1)).returncode == 0
+    saves = pathlib.Path(started["single"].folder) / "checkpoints"  # which nobody watches
+    wait_for(lambda: saves.is_dir() and any(saves.glob("*.zip")), 60, "a checkpoint of a single job")
+    for name in ("saved", "single"):
+        assert home.gpuq("stop", "--checkpoint", started[name].job(1)).returncode == 0
     os.kill(started["supervisor"].event(1, "supervisor_started")["pid"], signal.SIGKILL)
     return started
 
@@ -110,6 +115,29 @@ def test_a_run_that_saves_stops_and_goes_on(chains):
     assert "leaving as told" in chain.log()
     again = chain.person.gpuq("resume", chain.job(1))
     assert again.returncode == 2 and "has finished" in again.stderr
+
+
+def test_a_run_that_was_to_fit_one_job_goes_on_all_the_same(chains):
+    chain = chains["single"]
+    assert chain.ended(1)["status"] == 123
+    wait_for(lambda: chain.show()["state"] == "ended", 20, "its end")
+    request = json.loads((pathlib.Path(chain.folder) / "run.json").read_text())["request"]
+    assert request["chain"] is None
+    done = chain.person.gpuq("resume", chain.job(1))
+    assert done.returncode == 0, done.stderr
+    wait_for(lambda: chain.show()["state"] == "ended", 90, "its end")
+    parts = chain.assert_unbroken(220)
+    assert parts[1]["line"] == "link 2 cause user"
+    assert parts[1]["resumed"] == parts[0]["steps"][-1]
+    assert chain.show()["exit"] == 0
+
+
+def test_a_program_that_saves_nothing_can_not_go_on(chains):
+    person = chains["single"].person
+    person.gpuq("run", "-t", "5m", "--", "sh", "-c", "exit 3")
+    done = person.gpuq("resume", "last")
+    assert done.returncode == 2
+    assert "nothing tells that the program saves checkpoints" in done.stderr
 
 
 def test_a_budget_ends_it_with_everything_saved(chains):

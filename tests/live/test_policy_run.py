@@ -67,6 +67,15 @@ def test_what_the_policy_does_not_allow_is_refused_with_the_way_out(home, option
     assert not home.run_dirs()
 
 
+def test_a_dry_run_says_what_the_policy_says(home):
+    done = home.gpuq("run", "--dry-run", "-t", "1h", "--", "sleep", "1")
+    assert done.returncode == 0 and done.stdout.startswith("#!")
+    assert "gpuq: queue:         calibration" in done.stderr
+    done = home.gpuq("run", "--dry-run", "-g", "a100:1", "--", "sleep", "1")
+    assert done.returncode == 121 and not done.stdout
+    assert "the policy has this refused" in done.stderr and "a100" in done.stderr
+
+
 def test_explain_and_why_speak_of_the_policy_in_force(home):
     said = home.gpuq("policy", "explain", "-t", "3h")
     assert said.returncode == 0, said.stderr

@@ -166,8 +166,15 @@ TEST(Record, TheSmallFilesSurvive)
 TEST(Record, AChangedWalltimeComesBack)
 {
     const WalltimeChange change{std::chrono::minutes(210), "ada@login1",
-                                Time(std::chrono::seconds(9))};
+                                Time(std::chrono::seconds(9)), std::nullopt};
     EXPECT_EQ(walltime_change_from_json(to_json(change)).value(), change);
+    WalltimeChange chained = change;
+    chained.chain.emplace().supervisor = "/opt/gpuq-supervisor";
+    EXPECT_EQ(walltime_change_from_json(to_json(chained)).value(), chained);
+    EXPECT_EQ(walltime_change_from_json(R"({"schema":1,"walltime_minutes":210,"by":"ada@login1",)"
+                                        R"("at":"1970-01-01T00:00:09Z"})")
+                  .value(),
+              change); // as it was written before runs could become chains
     EXPECT_FALSE(walltime_change_from_json("{\"schema\": 1}"));
     EXPECT_FALSE(walltime_change_from_json(""));
 }
