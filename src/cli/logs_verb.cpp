@@ -134,8 +134,8 @@ private:
 
     void leave(int status)
     {
-        if (!m_follow && !m_printed && m_status.state != RunState::ended) {
-            tell("no output yet");
+        if (!m_follow && !m_printed) {
+            tell(m_status.state != RunState::ended ? "no output yet" : no_output());
         }
         if (m_follow && status != 0 && m_status.run) {
             tell(fmt::format("run {} {}", run_title(m_status),
@@ -143,6 +143,15 @@ private:
         }
         const bool there = is_there();
         m_left = status == 0 && !there ? static_cast<int>(ExitStatus::internal) : status;
+    }
+
+    std::string no_output() const
+    {
+        const std::string run = fmt::format("run {}", run_title(m_status));
+        return m_status.ending && m_status.run
+                   ? fmt::format("{} has printed nothing; it {}", run,
+                                 ending_in_words(*m_status.ending, m_status.run->request))
+                   : fmt::format("{} has printed nothing", run);
     }
 
     /// A supervisor makes both files with its journal: a missing one was removed.

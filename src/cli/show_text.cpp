@@ -77,6 +77,9 @@ std::string ended_state(const RunStatus& status)
 
 std::string state_text(const RunStatus& status, Time now)
 {
+    if (status.stop && status.state != RunState::ended) {
+        return fmt::format("stopping: {} has asked for it", status.stop->by);
+    }
     switch (status.state) {
     case RunState::submitting:
         return "submitting";
