@@ -34,6 +34,8 @@ constexpr int k_rest = 200;
 constexpr std::chrono::milliseconds k_read_again = 250ms;
 constexpr std::chrono::milliseconds k_nothing_to_do = 1h;
 constexpr auto k_ask_again = 2s;
+/// Who types has paused.
+constexpr auto k_typed = 400ms;
 /// A worker that hangs in a file system or in Slurm is not waited for.
 constexpr auto k_patience = 200ms;
 
@@ -50,7 +52,8 @@ struct Shared {
     bool log_unread = false; ///< bytes of it are among the messages
     int log_number = 0;      ///< counts what was opened
     std::deque<Command> commands;
-    int working = 0; ///< workers that have not left
+    std::optional<Try> attempt; ///< the newest, when it has not been made
+    int working = 0;            ///< workers that have not left
     Descriptor wake{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
 
     void post(Message message)
@@ -187,6 +190,21 @@ void work_off_commands(Shared& shared, const Sources& sources)
     }
 }
 
+void try_again_and_again(Shared& shared, const Sources& sources)
+{
+    while (rest(shared, k_nothing_to_do, [&] { return shared.attempt.has_value(); })) {
+        std::optional<Try> attempt;
+        do {
+            const std::lock_guard lock(shared.mutex);
+            attempt = std::exchange(shared.attempt, std::nullopt);
+        } while (rest(shared, k_typed, [&] { return shared.attempt.has_value(); }) &&
+                 shared.attempt);
+        if (attempt) {
+            shared.post(Tried{attempt->typed, sources.try_out(*attempt)});
+        }
+    }
+}
+
 /// The screen's thread.
 class Loop {
 public:
@@ -260,6 +278,10 @@ private:
     {
         tell([](Shared& shared) { shared.log.reset(); });
     }
+    void perform(Try& attempt)
+    {
+        tell([&](Shared& shared) { shared.attempt = std::move(attempt); });
+    }
     void perform(Command& command)
     {
         if (!command.on_terminal) {
@@ -296,7 +318,7 @@ Result<void> run(Sources sources, bool colour)
     const auto shared = std::make_shared<Shared>();
     const auto kept = std::make_shared<Sources>(std::move(sources));
     for (const auto& work : {look_again_and_again, look_closer_again_and_again, ask_again_and_again,
-                             read_again_and_again, work_off_commands}) {
+                             read_again_and_again, work_off_commands, try_again_and_again}) {
         begin_worker(shared, [kept, work](Shared& all) { work(all, *kept); });
     }
     const auto done = Loop(*terminal, *kept, shared).run();

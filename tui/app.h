@@ -22,6 +22,8 @@ struct Sources {
     std::function<std::optional<LogBytes>(const OpenLog& log, bool begin)> read;
     /// Does a gpuq command. Those that take the terminal are called on the screen's own thread.
     std::function<Done(const Command& command)> command;
+    /// Says what a run would be and starts none, on a thread of its own.
+    std::function<Done(const Try& attempt)> try_out;
     std::function<Time()> now;
 };
 

@@ -40,4 +40,10 @@ constexpr std::array k_keys = {
     KeyRow{"q Ctrl-C", "leave; no run is touched", "q quit", true, true},
 };
 
+/// How many of them a page of help has: not the title, not the bottom line.
+constexpr int rows_of_help(int rows)
+{
+    return rows > 3 ? rows - 2 : 1;
+}
+
 } // namespace gpuq::tui

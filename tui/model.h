@@ -48,7 +48,12 @@ struct Done {
     std::string words;
     bool failed = false;
 };
-using Message = std::variant<Key, Resized, Tick, Looked, LookedCloser, LogBytes, Done>;
+/// What `typed` would be: the words of `gpuq run --dry-run`.
+struct Tried {
+    std::string typed;
+    Done done;
+};
+using Message = std::variant<Key, Resized, Tick, Looked, LookedCloser, LogBytes, Done, Tried>;
 
 // What is to be done, by somebody else.
 
@@ -69,11 +74,16 @@ struct Command {
     bool to_pager = false;    ///< and what it prints is for $PAGER
     bool operator==(const Command&) const = default;
 };
+/// What a run as typed would be, while it is being typed: nothing is started.
+struct Try {
+    std::string typed;
+    std::vector<std::string> words; ///< of the command
+};
 /// Into the clipboard of the person's terminal.
 struct Copy {
     std::string text;
 };
-using Effect = std::variant<Quit, Redraw, Refresh, OpenLog, CloseLog, Command, Copy>;
+using Effect = std::variant<Quit, Redraw, Refresh, OpenLog, CloseLog, Command, Try, Copy>;
 
 // What is shown.
 
@@ -99,6 +109,7 @@ struct Prompt {
     enum class Purpose { search, extend, start } purpose = Purpose::search;
     std::string label, typed;
     std::string key_of_run; ///< the id that `extend` is about
+    Done answer;            ///< what a run that is started so would be; empty: not known yet
 };
 
 struct Model {
@@ -113,8 +124,9 @@ struct Model {
     std::optional<Question> question;
     std::optional<Prompt> prompt;
     bool help = false;
+    int help_row = 0;  ///< the first key on this page of it
     std::string found; ///< what `n` looks for
-    std::string words; ///< of the last command
+    std::string words; ///< of the last command; lines
     bool failed = false;
     bool printed = false; ///< once, on paper as it were: all rows, and no keys
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "tui/update.h"
 
+#include "tui/keys.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -92,6 +94,13 @@ private:
         log.text.feed(piece.bytes);
     }
 
+    void on(Tried& tried)
+    {
+        if (m_model.prompt && m_model.prompt->typed == tried.typed) {
+            m_model.prompt->answer = std::move(tried.done);
+        }
+    }
+
     void on(Key& key)
     {
         m_model.words.clear();
@@ -103,7 +112,10 @@ private:
         } else if (m_model.prompt) {
             type(key);
         } else if (m_model.help) {
-            m_model.help = false;
+            const int shown = rows_of_help(m_model.size.rows);
+            m_model.help_row += shown;
+            m_model.help = m_model.help_row < static_cast<int>(k_keys.size()) &&
+                           key.special != Special::escape && key.character != U'q';
         } else if (!on_common_key(key)) {
             m_model.log ? on_log_key(key) : on_list_key(key);
         }
@@ -124,15 +136,31 @@ private:
     {
         Prompt& prompt = *m_model.prompt;
         if (key.special == Special::escape) {
-            m_model.prompt.reset();
-        } else if (key.special == Special::enter) {
-            typed(*std::exchange(m_model.prompt, std::nullopt));
-        } else if (key.special == Special::backspace || key.character == k_delete) {
+            return m_model.prompt.reset();
+        }
+        if (key.special == Special::enter) {
+            return typed(*std::exchange(m_model.prompt, std::nullopt));
+        }
+        if (key.special == Special::backspace || key.character == k_delete) {
             remove_last_character(prompt.typed);
         } else if (key.character == k_ctrl_u) {
             prompt.typed.clear();
         } else if (key.character >= 0x20) {
             prompt.typed += in_utf8(key.character);
+        }
+        if (prompt.purpose == Prompt::Purpose::start) {
+            try_out(prompt);
+        }
+    }
+
+    /// With a quote that is still open there is nothing to try yet.
+    void try_out(Prompt& prompt)
+    {
+        prompt.answer = {};
+        auto words = split_words(prompt.typed);
+        if (words && !words->empty()) {
+            words->insert(words->begin(), {"run", "--dry-run"});
+            m_effects.emplace_back(Try{prompt.typed, *std::move(words)});
         }
     }
 
@@ -170,6 +198,7 @@ private:
             return true;
         case U'?':
             m_model.help = true;
+            m_model.help_row = 0;
             return true;
         case U'r':
             m_effects.emplace_back(Refresh{});
@@ -178,7 +207,7 @@ private:
             m_effects.emplace_back(Redraw{});
             return true;
         case U'/':
-            m_model.prompt = Prompt{Prompt::Purpose::search, "search: ", "", ""};
+            m_model.prompt = Prompt{Prompt::Purpose::search, "search: ", "", "", {}};
             return true;
         case U'n':
         case U'N':
@@ -290,7 +319,7 @@ private:
             });
         }
         if (key.character == U'+') {
-            m_model.prompt = Prompt{Prompt::Purpose::start, "gpuq run --detach ", "", ""};
+            m_model.prompt = Prompt{Prompt::Purpose::start, "gpuq run --detach ", "", "", {}};
             return;
         }
         act(key.character);
@@ -318,9 +347,11 @@ private:
                                                     : "has ended already");
             case U'e':
                 if (run.active) {
-                    m_model.prompt =
-                        Prompt{Prompt::Purpose::extend,
-                               fmt::format("more time for run {}: ", run.id), "", run.key};
+                    m_model.prompt = Prompt{Prompt::Purpose::extend,
+                                            fmt::format("more time for run {}: ", run.id),
+                                            "",
+                                            run.key,
+                                            {}};
                     return;
                 }
                 return refuse(run, "has ended already");

@@ -357,12 +357,17 @@ private:
     void draw_help()
     {
         put(0, "keys of gpuq top", bold());
-        int row = 1;
-        for (const KeyRow& key : k_keys) {
-            if (row < rows() - 1) {
-                put(row++, fmt::format("{:<14} {}", key.keys, key.does));
-            }
+        const auto first = static_cast<std::size_t>(m_model.help_row);
+        const auto shown = static_cast<std::size_t>(rows_of_help(rows()));
+        for (std::size_t i = 0; i < shown && first + i < k_keys.size(); ++i) {
+            const KeyRow& key = k_keys[first + i];
+            put(1 + static_cast<int>(i), fmt::format("{:<14} {}", key.keys, key.does));
         }
+    }
+
+    bool has_more_help() const
+    {
+        return m_model.help_row + rows_of_help(rows()) < static_cast<int>(k_keys.size());
     }
 
     /// The line at the bottom: a question, what is typed, the last command's words, or the keys.
@@ -372,16 +377,16 @@ private:
         if (row == 0 && !m_model.question && !m_model.prompt) {
             return;
         }
-        const std::string blank(static_cast<std::size_t>(columns()), ' ');
-        m_canvas.put(row, 0, blank);
+        blank(row);
         if (m_model.question) {
             return put(row, m_model.question->text + " y/N", coloured(k_yellow));
         }
         if (m_model.prompt) {
+            draw_words(m_model.prompt->answer, row - 1);
             return draw_prompt(row);
         }
         if (!m_model.words.empty()) {
-            return put(row, m_model.words, m_model.failed ? coloured(k_red) : Style{});
+            return draw_words({m_model.words, m_model.failed}, row);
         }
         std::string keys;
         for (const KeyRow& key : k_keys) {
@@ -389,7 +394,38 @@ private:
                 keys += fmt::format("{}{}", keys.empty() ? "" : "  ", key.short_form);
             }
         }
-        put(row, m_model.help ? "any key: back" : keys, dim());
+        const char* const help = has_more_help() ? "any key: more; q: back" : "any key: back";
+        put(row, m_model.help ? help : keys, dim());
+    }
+
+    void blank(int row)
+    {
+        m_canvas.put(row, 0, std::string(static_cast<std::size_t>(columns()), ' '));
+    }
+
+    /// All of what a command has said, over what is above, unless it is longer than half of the
+    /// screen.
+    void draw_words(const Done& done, int last)
+    {
+        std::vector<Line> lines;
+        std::string_view rest = done.words;
+        while (!rest.empty()) {
+            const std::size_t end = std::min(rest.find('\n'), rest.size());
+            const Line line{
+                {sanitised(rest.substr(0, end)), done.failed ? coloured(k_red) : Style{}}};
+            const std::vector<Line> parts = folded(line, true);
+            lines.insert(lines.end(), parts.begin(), parts.end());
+            rest.remove_prefix(std::min(end + 1, rest.size()));
+        }
+        lines.resize(std::min<std::size_t>(lines.size(), std::max(rows() / 2, 1)));
+        int row = last + 1 - static_cast<int>(lines.size());
+        for (const Line& line : lines) {
+            if (row >= 0) {
+                blank(row);
+                m_canvas.put(row, 0, line, columns());
+            }
+            ++row;
+        }
     }
 
     /// Its end stays in view.

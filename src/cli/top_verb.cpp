@@ -18,6 +18,7 @@
 #include <array>
 #include <map>
 #include <mutex>
+#include <sstream>
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include <utility>
@@ -37,6 +38,8 @@ constexpr auto k_changed_again = 15s;
 constexpr std::chrono::minutes k_shown{10};
 /// A run of which neither the disk nor the overview knows how it is.
 constexpr auto k_lost_again = 60s;
+/// Of each line that a gpuq command says.
+constexpr std::string_view k_prefix = "gpuq: ";
 
 /// What the threads of the view share. Each door is used by one of them alone, but for the store,
 /// the clock and the host, which keep nothing between two calls that another could disturb.
@@ -144,13 +147,29 @@ public:
 
     tui::Done command(const tui::Command& command)
     {
-        const auto program = m_doors.program();
-        if (!program) {
-            return {program.error().text, true};
+        const auto words = command_line(command.words);
+        if (!words) {
+            return {words.error().text, true};
         }
-        std::vector<std::string> words{*program};
-        words.insert(words.end(), command.words.begin(), command.words.end());
-        return command.on_terminal ? on_terminal(words, command.to_pager) : captured(words);
+        return command.on_terminal ? on_terminal(*words, command.to_pager) : captured(*words);
+    }
+
+    /// Of a dry run not the script, which is on standard output.
+    tui::Done try_out(const tui::Try& attempt)
+    {
+        const auto words = command_line(attempt.words);
+        const auto ended = words ? m_host.run(*words) : Result<Host::Ended>(words.error());
+        if (!ended) {
+            return {ended.error().text, true};
+        }
+        tui::Done done{"", ended->status != 0};
+        std::istringstream lines(ended->words);
+        for (std::string line; std::getline(lines, line);) {
+            if (line.starts_with(k_prefix)) {
+                done.words += line.substr(k_prefix.size()) + "\n";
+            }
+        }
+        return done;
     }
 
 private:
@@ -187,6 +206,14 @@ private:
         return runs;
     }
 
+    Result<std::vector<std::string>> command_line(const std::vector<std::string>& of_gpuq)
+    {
+        TRY_ASSIGN(const std::string program, m_doors.program());
+        std::vector<std::string> words{program};
+        words.insert(words.end(), of_gpuq.begin(), of_gpuq.end());
+        return words;
+    }
+
     tui::Done captured(const std::vector<std::string>& words)
     {
         const auto ended = m_host.run(words);
@@ -195,11 +222,9 @@ private:
         }
         std::string text = ended->words;
         text.erase(text.find_last_not_of('\n') + 1);
-        constexpr std::string_view k_prefix = "gpuq: ";
         for (std::size_t at = 0; (at = text.find(k_prefix, at)) != std::string::npos;) {
             text.erase(at, k_prefix.size());
         }
-        std::replace(text.begin(), text.end(), '\n', ' ');
         return {text.empty() && ended->status == 0 ? "done" : text, ended->status != 0};
     }
 
@@ -306,6 +331,7 @@ Result<int> top(Invocation& invocation)
     sources.ask = [shown](bool anew) { shown->ask(anew); };
     sources.read = [shown](const tui::OpenLog& log, bool begin) { return shown->read(log, begin); };
     sources.command = [shown](const tui::Command& command) { return shown->command(command); };
+    sources.try_out = [shown](const tui::Try& attempt) { return shown->try_out(attempt); };
     TRY(tui::run(std::move(sources), wants_color(invocation.globals, doors)));
     return 0;
 }

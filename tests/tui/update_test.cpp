@@ -149,7 +149,7 @@ TEST(Update, StartsARunByTypedWords)
               (std::vector<Words>{{"run", "--detach", "-J", "my run", "-t", "2h", "train.py"}}));
     EXPECT_TRUE(commands(press(m, "+-J 'my\n")).empty());
     EXPECT_THAT(screen(m), HasSubstr("a quote is not closed"));
-    EXPECT_TRUE(press(m, "+train.py\x1b").empty());
+    EXPECT_TRUE(commands(press(m, "+train.py\x1b")).empty());
     EXPECT_FALSE(m.prompt);
 }
 
@@ -221,6 +221,67 @@ TEST(SplitWords, KnowsQuotes)
               (Words{"a", "b c", "d \" e", "f g", ""}));
     EXPECT_FALSE(split_words("'a"));
     EXPECT_EQ(split_words("$(reboot) ; `x`"), (Words{"$(reboot)", ";", "`x`"}));
+}
+
+TEST(Update, TriesOutWhatIsBeingTyped)
+{
+    Model shown = model(1);
+    const auto effects = press(shown, "+-t 2h 'my train.py'");
+    std::vector<Words> tried;
+    for (const Effect& effect : effects) {
+        if (const auto* attempt = std::get_if<Try>(&effect)) {
+            tried.push_back(attempt->words);
+        }
+    }
+    EXPECT_EQ(tried.front(), (Words{"run", "--dry-run", "-"}));
+    EXPECT_EQ(tried.back(), (Words{"run", "--dry-run", "-t", "2h", "my train.py"}));
+    EXPECT_TRUE(commands(effects).empty()); // nothing is started
+    update(shown, Tried{"-t 2h", {"would start something else", false}});
+    EXPECT_THAT(screen(shown), Not(HasSubstr("something else"))); // typed on since then
+    update(shown, Tried{"-t 2h 'my train.py'", {"would start my train.py\nqueue: gpu\n", false}});
+    EXPECT_THAT(screen(shown), HasSubstr("would start my train.py"));
+    EXPECT_THAT(screen(shown), HasSubstr("queue: gpu"));
+    press(shown, "x");
+    EXPECT_THAT(screen(shown), Not(HasSubstr("would start my train.py")));
+}
+
+TEST(Update, NothingIsTriedWhileAQuoteIsOpen)
+{
+    Model shown = model(1);
+    press(shown, "+");
+    EXPECT_TRUE(press(shown, "'").empty());
+    press(shown, "\x1b");
+    update(shown, Tried{"'", {"too late", true}});
+    EXPECT_THAT(screen(shown), Not(HasSubstr("too late")));
+}
+
+TEST(Update, ShowsAllThatACommandHasSaid)
+{
+    Model shown = model(1, {12, 40});
+    update(shown,
+           Done{"run 7 can't be extended: " + std::string(60, 'x') + " ask the operators", true});
+    EXPECT_THAT(screen(shown), HasSubstr("run 7 can't be extended"));
+    EXPECT_THAT(screen(shown), HasSubstr("ask the operators"));
+    update(shown, Done{std::string(4000, 'y'), true});
+    EXPECT_THAT(screen(shown), HasSubstr("gpuq top")); // not more than half of the screen
+}
+
+TEST(Update, HelpHasPagesOnASmallScreen)
+{
+    Model shown = model(1, {10, 60});
+    press(shown, "?");
+    EXPECT_THAT(screen(shown), HasSubstr("any key: more"));
+    EXPECT_THAT(screen(shown), Not(HasSubstr("no run is touched")));
+    for (int i = 0; i < 2; ++i) {
+        press(shown, " ");
+    }
+    EXPECT_THAT(screen(shown), HasSubstr("no run is touched"));
+    EXPECT_THAT(screen(shown), HasSubstr("any key: back"));
+    press(shown, " ");
+    EXPECT_FALSE(shown.help);
+    press(shown, "?");
+    press(shown, "\x1b");
+    EXPECT_FALSE(shown.help);
 }
 
 } // namespace
