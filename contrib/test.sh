@@ -27,14 +27,24 @@ contrib/fuzz.sh 60 || failed+=("fuzz")
 step "running the live suite on real clusters and, in the time that it leaves idle, checking style"
 chrt --idle 0 contrib/lint.sh >build/lint.log 2>&1 &
 lint=$!
+live() {
+    timeout 45m /usr/bin/python3 -m pytest tests/live tests/examples --timeout 600 -q -o cache_dir="$PWD/build/pytest" "$@"
+}
 # Most of a live test is waiting: one more than there are cores.
-/usr/bin/python3 -m pytest tests/live tests/examples -n "$((jobs + 1))" --dist loadfile --timeout 600 --durations 5 -q "$@" ||
-    failed+=("live")
+if ! live -n "$((jobs + 1))" --dist loadfile --durations 5 "$@"; then
+    # Three clusters on two cores starve each other at times: what fails by itself too is red, the rest is told below.
+    step "once more, one after the other, what has failed"
+    flaky="passed only when tried again alone, see above"
+    live --last-failed --last-failed-no-failures none --exitfirst "$@" || failed+=("live") flaky=
+fi
 
 step "waiting for the style check"
 wait "$lint" || failed+=("lint")
 cat build/lint.log
 
+if [ -n "${flaky:-}" ]; then
+    step "live tests: some $flaky"
+fi
 if [ ${#failed[@]} != 0 ]; then
     fail "failed: ${failed[*]}"
 fi
