@@ -87,6 +87,10 @@ BY     IN      GPUS  MODEL  QUEUES      NODE  JOB
 10:00  2 h        3  k80    long,short  n1      8
 )");
     EXPECT_THAT(m_doors.slurm.asked, ElementsAre("inventory", "all_jobs"));
+    add_node("n2", "k80", 4, 2);
+    EXPECT_THAT(free({"--next"}).out,
+                HasSubstr("perhaps: 2 k80 in queue short (up to 2 h); 1 job waits for 2 GPUs\n"));
+    m_doors.slurm.machines.pop_back();
     EXPECT_THAT(free().out, HasSubstr("no: 8 in use; gpuq free --next says which are next\n"));
 }
 
