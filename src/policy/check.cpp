@@ -17,6 +17,21 @@ namespace {
 using Names = std::vector<std::string>;
 using Weight = Finding::Weight;
 
+/// Where the file says something; of a whole part of it the line alone.
+struct Place {
+    Place(int of_part)
+        : line(of_part)
+    {
+    }
+    template <typename T>
+    Place(const Rule<T>& rule)
+        : line(rule.line)
+        , column(rule.column)
+    {
+    }
+    int line = 0, column = 0;
+};
+
 /// Gathers findings about one policy.
 class Checker {
 public:
@@ -49,23 +64,24 @@ public:
     }
 
 private:
-    void add(Weight weight, int line, std::string code, std::string text)
+    void add(Weight weight, Place place, std::string code, std::string text)
     {
-        m_findings.push_back({weight, line, 0, std::move(code), std::move(text)});
+        m_findings.push_back({weight, place.line, place.column, std::move(code), std::move(text)});
     }
-    void error(int line, std::string code, std::string text)
+    void error(Place place, std::string code, std::string text)
     {
-        add(Weight::error, line, std::move(code), std::move(text));
+        add(Weight::error, place, std::move(code), std::move(text));
     }
-    void warn(int line, std::string code, std::string text)
+    void warn(Place place, std::string code, std::string text)
     {
-        add(Weight::warning, line, std::move(code), std::move(text));
+        add(Weight::warning, place, std::move(code), std::move(text));
     }
 
-    void expect_known(const std::string& name, const Names& known, std::string_view what, int line)
+    void expect_known(const std::string& name, const Names& known, std::string_view what,
+                      Place place)
     {
         if (std::find(known.begin(), known.end(), name) == known.end()) {
-            error(line, "unknown-name",
+            error(place, "unknown-name",
                   fmt::format("there is no {} '{}'{}", what, name, did_you_mean(name, known)));
         }
     }
@@ -79,7 +95,7 @@ private:
         for (const Pool& pool : m_policy.pools) {
             for (const GpuCount& gpu : pool.gpus.value) {
                 if (!models.empty() && !gpu.model.empty()) {
-                    expect_known(gpu.model, models, "model of GPU", pool.gpus.line);
+                    expect_known(gpu.model, models, "model of GPU", pool.gpus);
                 }
             }
         }
@@ -98,13 +114,13 @@ private:
         std::map<std::string, const Pool*> owner_of;
         for (const Pool& pool : m_policy.pools) {
             if (pool.nodes.value == Names{"ALL"} && m_policy.pools.size() > 1) {
-                error(pool.nodes.line, "all-nodes",
+                error(pool.nodes, "all-nodes",
                       "ALL is possible for the only pool; name the nodes of each");
             }
             for (const std::string& node : pool.nodes.value) {
                 const auto [place, first] = owner_of.emplace(node, &pool);
                 if (!first) {
-                    error(pool.nodes.line, "twice",
+                    error(pool.nodes, "twice",
                           fmt::format("node {} is in pool {} as well (line {})", node,
                                       place->second->name, place->second->nodes.line));
                     break;
@@ -135,9 +151,9 @@ private:
             warn(pool.line, "unused", fmt::format("no queue uses pool {}", pool.name));
         }
         if (pool.owner) {
-            expect_known(pool.owner->value, m_queues, "queue", pool.owner->line);
+            expect_known(pool.owner->value, m_queues, "queue", *pool.owner);
             if (!owner_uses && m_policy.queue(pool.owner->value) != nullptr) {
-                error(pool.owner->line, "owner",
+                error(*pool.owner, "owner",
                       fmt::format("queue {} owns pool {} and does not use it: add it to its pools",
                                   pool.owner->value, pool.name));
             }
@@ -151,29 +167,29 @@ private:
     {
         for (const auto* pools : {&queue.pools, &queue.overflow}) {
             for (const std::string& name : pools->value) {
-                expect_known(name, m_pools, "pool", pools->line);
+                expect_known(name, m_pools, "pool", *pools);
             }
             if (pools->value.size() > k_most_pools) {
-                error(pools->line, "too-many",
+                error(*pools, "too-many",
                       fmt::format("more than {} pools in one list", k_most_pools));
             }
         }
         for (const std::string& name : queue.overflow.value) {
             const auto& own = queue.pools.value;
             if (std::find(own.begin(), own.end(), name) != own.end()) {
-                error(queue.overflow.line, "twice",
+                error(queue.overflow, "twice",
                       fmt::format("pool {} is among the pools of queue {} already (line {})", name,
                                   queue.name, queue.pools.line));
             }
         }
         if (queue.default_time.value > queue.max_time.value) {
-            error(queue.default_time.line, "above",
+            error(queue.default_time, "above",
                   fmt::format("default_time {} is beyond the time {} of line {}",
                               to_text(queue.default_time.value), to_text(queue.max_time.value),
                               queue.max_time.line));
         }
         if (queue.chain && queue.chain->link && queue.chain->link->value > queue.max_time.value) {
-            error(queue.chain->link->line, "above",
+            error(*queue.chain->link, "above",
                   fmt::format("a link of {} is beyond the queue's time {}",
                               to_text(queue.chain->link->value), to_text(queue.max_time.value)));
         }
@@ -191,7 +207,7 @@ private:
                 return door.pool->has_model(model);
             });
             if (!there) {
-                error(queue.models->line, "unknown-name",
+                error(*queue.models, "unknown-name",
                       fmt::format("no pool of queue {} has a {}", queue.name, model));
             }
         }
@@ -201,22 +217,22 @@ private:
     {
         const Limits& limits = queue.limits;
         if (limits.all.soft_gpus) {
-            error(limits.all.soft_gpus->line, "no-effect",
+            error(*limits.all.soft_gpus, "no-effect",
                   "all together have no soft limit: nobody is left to wait for them");
         }
         for (const Share* share : {&limits.user, &limits.account}) {
             if (share->soft_gpus && share->gpus && share->soft_gpus->value >= share->gpus->value) {
-                error(share->soft_gpus->line, "no-effect",
+                error(*share->soft_gpus, "no-effect",
                       fmt::format("soft_gpus {} never binds: gpus {} (line {}) does first",
                                   share->soft_gpus->value, share->gpus->value, share->gpus->line));
             }
             if (share->jobs && share->queued && share->jobs->value > share->queued->value) {
-                error(share->jobs->line, "no-effect",
+                error(*share->jobs, "no-effect",
                       fmt::format("jobs {} never binds: queued {} (line {}) does first",
                                   share->jobs->value, share->queued->value, share->queued->line));
             }
             if (share->gpus && limits.job.gpus && limits.job.gpus->value > share->gpus->value) {
-                error(limits.job.gpus->line, "no-effect",
+                error(*limits.job.gpus, "no-effect",
                       fmt::format("a job may have {} GPUs, but who starts it only {} (line {})",
                                   limits.job.gpus->value, share->gpus->value, share->gpus->line));
             }
@@ -246,7 +262,7 @@ private:
              {&limits.job.gpus, &limits.user.gpus, &limits.account.gpus, &limits.all.gpus,
               &limits.user.soft_gpus, &limits.account.soft_gpus}) {
             if (there && *limit && (*limit)->value > *there) {
-                warn((*limit)->line, "no-effect",
+                warn(**limit, "no-effect",
                      fmt::format("{} GPUs never bind: the pools of queue {} have {}",
                                  (*limit)->value, queue.name, *there));
             }
@@ -257,7 +273,7 @@ private:
     {
         const auto order = [&](const Maybe<minutes>& less, const Maybe<minutes>& more) {
             if (less && more && less->value > more->value) {
-                error(less->line, "above",
+                error(*less, "above",
                       fmt::format("a wait of {} is longer than the one of line {}",
                                   to_text(less->value), more->line));
             }
@@ -375,7 +391,7 @@ private:
     {
         constexpr std::chrono::hours k_short{1};
         if (m_policy.fair_share.half_life.value < k_short) {
-            warn(m_policy.fair_share.half_life.line, "no-effect",
+            warn(m_policy.fair_share.half_life, "no-effect",
                  "a half_life of less than an hour forgets what was used before anybody waits for "
                  "it; usual are 1d to 14d");
         }
@@ -409,7 +425,7 @@ private:
         const bool daily = repeat == Repeat::daily || repeat == Repeat::weekdays;
         const minutes most = daily ? k_day : k_week;
         if (repeat != Repeat::once && course.duration.value > most) {
-            error(course.duration.line, "above",
+            error(course.duration, "above",
                   fmt::format("course {} would begin again before it is over: {} is more than {}",
                               course.name, to_text(course.duration.value), to_text(most)));
         }
@@ -417,8 +433,7 @@ private:
             const bool there = std::any_of(m_policy.pools.begin(), m_policy.pools.end(),
                                            [&](const Pool& pool) { return pool.has_node(node); });
             if (!there) {
-                error(course.nodes.line, "unknown-name",
-                      fmt::format("node {} is in no pool", node));
+                error(course.nodes, "unknown-name", fmt::format("node {} is in no pool", node));
             }
         }
     }

@@ -31,7 +31,8 @@ void say_bound(const Queue& queue, const WaitBound& bound, std::vector<Finding>&
         text += fmt::format("; with lent nodes ({} GPUs) for {}", bound.with_lent,
                             bound.people_with_lent);
     }
-    findings.push_back({Weight::note, queue.wait.max->line, 0, "wait-bound", std::move(text)});
+    findings.push_back({Weight::note, queue.wait.max->line, queue.wait.max->column, "wait-bound",
+                        std::move(text)});
 }
 
 /// A wait can't be promised where one job may hold the cores of other people's GPUs.
@@ -51,7 +52,8 @@ void say_ignored(const Queue& queue, SlurmRelease slurm, std::vector<Finding>& f
     for (const Share* share : {&queue.limits.user, &queue.limits.account}) {
         if (share->gpu_hours_ahead && slurm < k_run_minutes) {
             findings.push_back(
-                {Weight::warning, share->gpu_hours_ahead->line, 0, "ignored-by-slurm",
+                {Weight::warning, share->gpu_hours_ahead->line, share->gpu_hours_ahead->column,
+                 "ignored-by-slurm",
                  fmt::format("Slurm {:02}.{:02} stores gpu_hours_ahead and does not enforce it "
                              "(from {:02}.{:02} on it does): use gpus or jobs",
                              slurm.year, slurm.month, k_run_minutes.year, k_run_minutes.month)});

@@ -12,11 +12,12 @@
 /// policy/objects.h says them in Slurm's words.
 namespace gpuq::policy {
 
-/// A value and the line of the file that says it; 0: nobody said it, it is the default.
+/// A value and where the file says it; line 0: nobody said it, it is the default.
 template <typename T>
 struct Rule {
     T value{};
     int line = 0;
+    int column = 0;
     bool operator==(const Rule&) const = default;
 };
 

@@ -42,14 +42,14 @@ Rule<std::vector<std::string>> hosts_in(Reader& reader, const Node& node)
         return {};
     }
     if (text.value == "ALL") {
-        return {{"ALL"}, node.line};
+        return {{"ALL"}, node.line, node.column};
     }
     auto hosts = expand_hosts(text.value);
     if (!hosts) {
         reader.note(node, "not-nodes", hosts.error().text);
         return {};
     }
-    return {*std::move(hosts), node.line};
+    return {*std::move(hosts), node.line, node.column};
 }
 
 /// `k80:4`, `4`, `k80:2,p100:2`.
@@ -64,7 +64,7 @@ Rule<std::vector<GpuCount>> gpus_in(Reader& reader, const Node& node)
             fmt::format("'{}' is no number of GPUs such as 4, k80:4 or k80:2,p100:2", node.text));
         return {};
     }
-    return {*std::move(counts), node.line};
+    return {*std::move(counts), node.line, node.column};
 }
 
 /// slurmd runs it with next to no environment: no PATH finds it.
@@ -300,7 +300,7 @@ Rule<Course::Repeat> repeat_in(Reader& reader, const Node& node)
                     fmt::format("'{}' is none of once, daily, weekdays, weekly", node.text));
         return {};
     }
-    return {word->second, node.line};
+    return {word->second, node.line, node.column};
 }
 
 Course course_in(Reader& reader, const std::string& name, const Node& place, const Node& node)

@@ -107,7 +107,7 @@ Rule<int> Reader::number(const Node& node, int least, int most)
              fmt::format("'{}' is no whole number from {} to {}", node.text, least, most));
         return {least, 0};
     }
-    return {static_cast<int>(*value), node.line};
+    return {static_cast<int>(*value), node.line, node.column};
 }
 
 Rule<double> Reader::weight(const Node& node)
@@ -127,7 +127,8 @@ Rule<double> Reader::weight(const Node& node)
     for (std::size_t i = 0; i < tail.size(); ++i) {
         scale *= 10;
     }
-    return {static_cast<double>(*whole) + static_cast<double>(*part) / scale, node.line};
+    return {static_cast<double>(*whole) + static_cast<double>(*part) / scale, node.line,
+            node.column};
 }
 
 Rule<seconds> Reader::duration(const Node& node)
@@ -143,7 +144,7 @@ Rule<seconds> Reader::duration(const Node& node)
                          value.error().text));
         return {};
     }
-    return {*value, node.line};
+    return {*value, node.line, node.column};
 }
 
 Rule<minutes> Reader::walltime(const Node& node)
@@ -154,7 +155,7 @@ Rule<minutes> Reader::walltime(const Node& node)
              fmt::format("'{}' has to be whole minutes, and at least one", node.text));
         return {};
     }
-    return {std::chrono::duration_cast<minutes>(value.value), value.line};
+    return {std::chrono::duration_cast<minutes>(value.value), value.line, value.column};
 }
 
 Rule<std::uint64_t> Reader::memory(const Node& node)
@@ -169,7 +170,7 @@ Rule<std::uint64_t> Reader::memory(const Node& node)
                          value ? "" : ": " + value.error().text));
         return {};
     }
-    return {*value, node.line};
+    return {*value, node.line, node.column};
 }
 
 Rule<std::string> Reader::text(const Node& node)
@@ -184,7 +185,7 @@ Rule<std::string> Reader::text(const Node& node)
              fmt::format("one line of text is expected, of at most {} bytes", k_longest));
         return {};
     }
-    return {node.text, node.line};
+    return {node.text, node.line, node.column};
 }
 
 Rule<std::string> Reader::one(const Node& node, IsName is_name)
@@ -195,12 +196,12 @@ Rule<std::string> Reader::one(const Node& node, IsName is_name)
                          k_longest_name));
         return {};
     }
-    return {node.text, node.line};
+    return {node.text, node.line, node.column};
 }
 
 Rule<std::vector<std::string>> Reader::some(const Node& node, IsName is_name)
 {
-    Rule<std::vector<std::string>> names{{}, node.line};
+    Rule<std::vector<std::string>> names{{}, node.line, node.column};
     const std::vector<Node> single{node};
     for (const Node& item : node.kind == Node::Kind::list ? node.items : single) {
         const Rule<std::string> name = one(item, is_name);
@@ -230,7 +231,7 @@ Rule<std::vector<std::string>> Reader::people(const Node& node)
 
 Rule<std::vector<std::string>> Reader::some_texts(const Node& node)
 {
-    Rule<std::vector<std::string>> texts{{}, node.line};
+    Rule<std::vector<std::string>> texts{{}, node.line, node.column};
     const std::vector<Node> single{node};
     for (const Node& item : node.kind == Node::Kind::list ? node.items : single) {
         texts.value.push_back(text(item).value);

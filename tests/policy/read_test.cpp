@@ -119,7 +119,7 @@ TEST(ReadPolicy, RefusesWhatYamlWouldHide)
 TEST(CheckPolicy, NamesHaveToBeThere)
 {
     EXPECT_THAT(findings(with_queue("{time: 3h, pools: [all, al], overflow: nope}")),
-                AllOf(HasSubstr("p.yaml:6: error: there is no pool 'al' (did you mean 'all'?)"),
+                AllOf(HasSubstr("p.yaml:6:28: error: there is no pool 'al' (did you mean 'all'?)"),
                       HasSubstr("there is no pool 'nope'")));
     EXPECT_THAT(findings(k_small + "default_queue: shor\n"),
                 HasSubstr("there is no queue 'shor' (did you mean 'short'?)"));
@@ -157,7 +157,7 @@ TEST(CheckPolicy, WhatNoJobCanReachIsTold)
 {
     const std::string pools = "version: 1\npools: {a: {nodes: 'n[1-2]', gpus: 4}}\nqueues:\n";
     EXPECT_THAT(findings(pools + "  q: {time: 1h, pools: a, limits: {job: {gpus: 9}}}\n"),
-                HasSubstr("p.yaml:4: warning: 9 GPUs never bind: the pools of queue q have 8"));
+                HasSubstr("p.yaml:4:48: warning: 9 GPUs never bind: the pools of queue q have 8"));
     EXPECT_THAT(findings(pools + "  q: {time: 1h, pools: a, limits: {job: {gpus: 8}}}\n"),
                 IsEmpty());
     EXPECT_THAT(findings(k_small + "fair_share: {half_life: 1s}\n"),
