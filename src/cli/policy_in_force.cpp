@@ -105,6 +105,21 @@ QueueGpus gpus_of(const policy::Policy& policy)
     return gpus;
 }
 
+IdleRules idle_of(const policy::Policy& policy)
+{
+    IdleRules rules;
+    for (const policy::Queue& queue : policy.queues) {
+        if (!queue.idle) {
+            continue;
+        }
+        for (const policy::Door& door : doors_of(policy, queue)) {
+            rules[door.partition] = {queue.idle->after.value, queue.idle->warn.value,
+                                     queue.idle->start.value, queue.idle->max_per_hour.value};
+        }
+    }
+    return rules;
+}
+
 policy::Submission submission_of(const Request& request, const std::string& user)
 {
     policy::Submission job;

@@ -3,6 +3,7 @@
 
 #include "cli/verb.h"
 #include "policy/submission.h"
+#include "runs/idle.h"
 #include "runs/plan.h"
 
 #include <map>
@@ -30,6 +31,9 @@ std::map<std::string, Surroundings::Entry> entry_of(const policy::Policy& policy
 
 /// The GPUs of each of its queues. One with a pool that does not say what it has is left out.
 QueueGpus gpus_of(const policy::Policy& policy);
+
+/// What becomes of idle GPUs in the partitions of each of its queues that say so.
+IdleRules idle_of(const policy::Policy& policy);
 
 /// A run's request as the policy sees it.
 policy::Submission submission_of(const Request& request, const std::string& user);

@@ -153,6 +153,7 @@ private:
             if (const auto policy = policy_in_force(m_doors)) {
                 here.chains = chains_of(*policy);
                 here.gpus = gpus_of(*policy);
+                m_idle_rules = idle_of(*policy);
                 here.entry = entry_of(*policy, user_name(), m_options.asked.account);
             }
         }
@@ -195,6 +196,9 @@ private:
         submission.step = {supervisor, "run", m_store->root(), run.key.text(), "1", "--first"};
         submission.script = batch_script({supervisor, m_store->root(), run.key, LinkNumber{1}},
                                          run.request, plan.spec);
+        if (!m_idle_rules.empty() && run.request.gpus.count > 0) {
+            submission.idle_rules = to_json(m_idle_rules);
+        }
         submission.try_now = !m_options.detach && !run.request.after && !run.request.slurm_options;
         return submit_run(*m_store, *m_cluster, m_doors.clock(), submission, patience());
     }
@@ -294,6 +298,7 @@ private:
     bool m_submitted = false;
     bool m_for_gpuq = false;
     StartedRun m_started;
+    IdleRules m_idle_rules;
     DetachKey m_detach_key;
 };
 
