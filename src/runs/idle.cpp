@@ -98,6 +98,7 @@ json json_of(const IdleEvidence& evidence)
             {"gpu_memory_kib", evidence.memory_kib},
             {"cpu_ms", evidence.cpu_ms},
             {"disk_bytes", evidence.disk_bytes},
+            {"started_ms", json_of(evidence.started)},
             {"last_input_ms", json_of(evidence.last_input)},
             {"last_output_ms", json_of(evidence.last_output)}};
 }
@@ -128,6 +129,7 @@ IdleEvidence evidence_in(const json& object)
     evidence.memory_kib = count_in(object, "gpu_memory_kib");
     evidence.cpu_ms = count_in(object, "cpu_ms");
     evidence.disk_bytes = count_in(object, "disk_bytes");
+    evidence.started = maybe_time_in(object, "started_ms");
     evidence.last_input = maybe_time_in(object, "last_input_ms");
     evidence.last_output = maybe_time_in(object, "last_output_ms");
     return evidence;

@@ -183,6 +183,7 @@ IdleEvidence IdleWatch::evidence(const IdleLook& look) const
     evidence.memory_kib = look.memory_kib;
     evidence.cpu_ms = grown(m_cpu_ms, look.cpu_ms);
     evidence.disk_bytes = grown(m_disk_bytes, look.disk_bytes);
+    evidence.started = m_started;
     evidence.last_input = m_last_input;
     evidence.last_output = m_last_output;
     return evidence;
@@ -246,6 +247,29 @@ IdleVerdict IdleWatch::add(const IdleLook& look)
     verdict.left = std::max(due - look.elapsed, 0ms);
     verdict.state = verdict.left > 0ms ? IdleVerdict::State::warn : IdleVerdict::State::release;
     return verdict;
+}
+
+std::optional<IdleVerdict> replayed(const std::vector<Sample>& samples, const IdleRule& rule,
+                                    const IdleEvidence& evidence)
+{
+    IdleLooks looks;
+    IdleWatch watch(rule, /*measured=*/true);
+    if (evidence.started) {
+        watch.began(*evidence.started);
+    }
+    if (evidence.last_input) {
+        watch.typed(*evidence.last_input);
+    }
+    if (evidence.last_output) {
+        watch.printed(*evidence.last_output);
+    }
+    for (const Sample& sample : samples) {
+        const IdleVerdict verdict = watch.add(looks.look(sample));
+        if (sample.elapsed == evidence.at) {
+            return verdict;
+        }
+    }
+    return std::nullopt;
 }
 
 std::string_view word(By by)

@@ -8,6 +8,7 @@
 #include <deque>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 /// Whether the GPUs of a run lie idle, and for how long: what a policy's `idle` is judged by. Pure:
 /// the same samples, read again from the file, give the same answers.
@@ -78,6 +79,7 @@ struct IdleEvidence {
     std::uint64_t memory_kib = 0; ///< still held on the GPUs
     std::uint64_t cpu_ms = 0;     ///< used since `idle_since`
     std::uint64_t disk_bytes = 0;
+    std::optional<milliseconds> started; ///< the program
     std::optional<milliseconds> last_input, last_output;
     bool operator==(const IdleEvidence&) const = default;
 };
@@ -129,6 +131,11 @@ private:
     std::uint64_t m_samples = 0, m_cpu_ms = 0, m_disk_bytes = 0;
     bool m_count_from_next = true;
 };
+
+/// The verdict at `evidence.at` once more, from samples as the file has them one by one (those of
+/// the last two hours): it is the same. Nothing when there is no sample of that time.
+std::optional<IdleVerdict> replayed(const std::vector<Sample>& samples, const IdleRule& rule,
+                                    const IdleEvidence& evidence);
 
 /// `gpu`, `gpu_memory`, ...
 std::string_view word(IdleLook::By by);

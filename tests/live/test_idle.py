@@ -2,8 +2,10 @@
 """Runs whose GPUs lie idle, in a queue that takes such back, with a driver that tests play."""
 import contextlib
 import json
+import pathlib
 import re
 import shutil
+import subprocess
 import time
 
 import pytest
@@ -116,6 +118,11 @@ def test_idle_gpus_are_taken_back_and_no_others(ruled, driver):
             assert finding["state"] == "released" and finding["unused_seconds"] >= AFTER
             assert finding["sample_count"] >= 25 and finding["missing_seconds"] <= 1
             assert whole["run"]["exit"] == 123
+            link = pathlib.Path(whole["folder"]) / "link-1"
+            (samples,) = link.glob("samples-*")
+            again = subprocess.run([BUILT / "replay_idle", samples, link / "idle.json"],
+                                   capture_output=True, text=True)
+            assert again.returncode == 0, again.stdout + again.stderr
             # The others had as long, and longer.
             time.sleep(8)
             for name in ("exempt", "prints", "computes", "hangs", "divided", "patient"):

@@ -20,7 +20,7 @@ IdleFinding some_finding(IdleFinding::State state)
     finding.partition = "calibration";
     finding.rule = k_rule;
     finding.left = 5min;
-    finding.evidence = {2500s, 1000s, 12s, 1490, 8 << 20, 700, 4096, std::nullopt, 1000s};
+    finding.evidence = {2500s, 1000s, 12s, 1490, 8 << 20, 700, 4096, -1s, std::nullopt, 1000s};
     return finding;
 }
 
