@@ -108,18 +108,35 @@ QueueGpus gpus_of(const policy::Policy& policy)
     return gpus;
 }
 
-void take_policy(Surroundings& here, Doors& doors, const std::vector<Partition>& partitions,
-                 const std::optional<std::string>& account)
+IdleRules idle_of(const policy::Policy& policy)
+{
+    IdleRules rules;
+    for (const policy::Queue& queue : policy.queues) {
+        if (!queue.idle) {
+            continue;
+        }
+        for (const policy::Door& door : doors_of(policy, queue)) {
+            rules[door.partition] = {queue.idle->after.value, queue.idle->warn.value,
+                                     queue.idle->start.value, queue.idle->max_per_hour.value};
+        }
+    }
+    return rules;
+}
+
+IdleRules take_policy(Surroundings& here, Doors& doors, const std::vector<Partition>& partitions,
+                      const std::optional<std::string>& account)
 {
     const auto ruled = [](const Partition& queue) { return queue.ruled; };
-    if (std::none_of(partitions.begin(), partitions.end(), ruled)) {
-        return;
+    const auto policy = std::any_of(partitions.begin(), partitions.end(), ruled)
+                            ? policy_in_force(doors)
+                            : std::nullopt;
+    if (!policy) {
+        return {};
     }
-    if (const auto policy = policy_in_force(doors)) {
-        here.chains = chains_of(*policy);
-        here.gpus = gpus_of(*policy);
-        here.entry = entry_of(*policy, user_name(), account);
-    }
+    here.chains = chains_of(*policy);
+    here.gpus = gpus_of(*policy);
+    here.entry = entry_of(*policy, user_name(), account);
+    return idle_of(*policy);
 }
 
 std::optional<PolicyAnswer> policy_answer(Doors& doors, const Request& request,

@@ -3,6 +3,7 @@
 
 #include "cli/verb.h"
 #include "policy/submission.h"
+#include "runs/idle.h"
 #include "runs/plan.h"
 
 #include <map>
@@ -32,9 +33,9 @@ std::map<std::string, Surroundings::Entry> entry_of(const policy::Policy& policy
 QueueGpus gpus_of(const policy::Policy& policy);
 
 /// What the policy in force says, for the plan of a run charged to `account`; nothing when it rules
-/// none of `partitions`.
-void take_policy(Surroundings& here, Doors& doors, const std::vector<Partition>& partitions,
-                 const std::optional<std::string>& account);
+/// none of `partitions`. Gives what becomes of GPUs that it leaves idle.
+IdleRules take_policy(Surroundings& here, Doors& doors, const std::vector<Partition>& partitions,
+                      const std::optional<std::string>& account);
 
 /// What the policy in force, where it can be read, says to a request: in words as `gpuq policy
 /// explain` has them, but for where the user stands now.
@@ -44,6 +45,9 @@ struct PolicyAnswer {
 };
 std::optional<PolicyAnswer> policy_answer(Doors& doors, const Request& request,
                                           const std::string& user);
+
+/// What becomes of idle GPUs in the partitions of each of its queues that say so.
+IdleRules idle_of(const policy::Policy& policy);
 
 /// A run's request as the policy sees it.
 policy::Submission submission_of(const Request& request, const std::string& user);

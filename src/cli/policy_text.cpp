@@ -24,6 +24,7 @@ using policy::Rules;
 using policy::Submission;
 using policy::Verdict;
 using report::Json;
+using std::chrono::seconds;
 
 std::size_t count_of(const std::vector<Finding>& findings, Finding::Weight weight)
 {
@@ -93,6 +94,15 @@ std::vector<LimitText> limits_of(const policy::Queue& queue)
     add_share(limits, "a user", queue.limits.user);
     add_share(limits, "an account", queue.limits.account);
     add_share(limits, "all together", queue.limits.all);
+    if (queue.idle) {
+        const seconds after = queue.idle->after.value;
+        const auto in_minutes = std::chrono::duration_cast<std::chrono::minutes>(after);
+        limits.push_back({"idle GPUs",
+                          fmt::format("a run of gpuq gives them back after {}",
+                                      in_minutes == after ? to_text(in_minutes)
+                                                          : fmt::format("{} s", after.count())),
+                          queue.idle->after.line});
+    }
     return limits;
 }
 

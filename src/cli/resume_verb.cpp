@@ -105,7 +105,7 @@ private:
         TRY_ASSIGN(const auto partitions, cluster.partitions());
         TRY_ASSIGN(Surroundings here, surroundings(m_invocation.doors));
         here.work_dir = request.work_dir;
-        take_policy(here, m_invocation.doors, partitions, request.account);
+        (void)take_policy(here, m_invocation.doors, partitions, request.account);
         auto chain = chain_to_resume(request, partitions, here);
         if (!chain) {
             return fail(chain.error().kind, fmt::format("run {} can't go on: {}",

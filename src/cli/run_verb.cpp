@@ -149,7 +149,7 @@ private:
         if (needs_nodes(m_options.asked)) {
             TRY_ASSIGN(here.nodes, m_cluster->nodes());
         }
-        take_policy(here, m_doors, queues.partitions, m_options.asked.account);
+        m_idle_rules = take_policy(here, m_doors, queues.partitions, m_options.asked.account);
         return plan(m_options.asked, queues.partitions, here);
     }
 
@@ -210,6 +210,9 @@ private:
         submission.step = {supervisor, "run", m_store->root(), run.key.text(), "1", "--first"};
         submission.script = batch_script({supervisor, m_store->root(), run.key, LinkNumber{1}},
                                          run.request, plan.spec);
+        if (!m_idle_rules.empty() && run.request.gpus.count > 0) {
+            submission.idle_rules = to_json(m_idle_rules);
+        }
         submission.try_now = !m_options.detach && !run.request.after && !run.request.slurm_options;
         return submit_run(*m_store, *m_cluster, m_doors.clock(), submission, patience());
     }
@@ -309,6 +312,7 @@ private:
     bool m_submitted = false;
     bool m_for_gpuq = false;
     StartedRun m_started;
+    IdleRules m_idle_rules;
     DetachKey m_detach_key;
 };
 

@@ -231,6 +231,52 @@ void add_samples(Lines& lines, const WholeRun& whole, Time now)
     field(lines, "GPU time", measured ? gpu_time_in_words(whole.gpu_time) : "");
 }
 
+void add_idle(Lines& lines, const IdleRecords& idle)
+{
+    field(lines, "idle", idle.finding ? in_words(*idle.finding) : "");
+    field(lines, "exempt",
+          idle.exemption ? fmt::format("its idle GPUs are left alone, says {}: {}",
+                                       idle.exemption->by, idle.exemption->reason)
+                         : "");
+}
+
+Json since(const telemetry::IdleEvidence& evidence,
+           const std::optional<std::chrono::milliseconds>& time)
+{
+    return time ? Json(evidence.at - *time) : Json();
+}
+
+Json idle_json(const IdleRecords& idle)
+{
+    Json finding;
+    if (idle.finding) {
+        const IdleFinding& found = *idle.finding;
+        const telemetry::IdleEvidence& evidence = found.evidence;
+        finding = Json::object({{"state", word(found.state)},
+                                {"at", found.at},
+                                {"queue", found.partition},
+                                {"after_seconds", found.rule.after},
+                                {"warn_seconds", found.rule.warn},
+                                {"max_per_hour", found.rule.max_per_hour},
+                                {"left_seconds", found.left},
+                                {"unused_seconds", evidence.at - evidence.idle_since},
+                                {"missing_seconds", evidence.missing},
+                                {"sample_count", evidence.samples},
+                                {"gpu_memory_kib", evidence.memory_kib},
+                                {"cpu_ms", evidence.cpu_ms},
+                                {"disk_bytes", evidence.disk_bytes},
+                                {"since_input_seconds", since(evidence, evidence.last_input)},
+                                {"since_output_seconds", since(evidence, evidence.last_output)}});
+    }
+    Json exemption;
+    if (idle.exemption) {
+        exemption = Json::object({{"by", idle.exemption->by},
+                                  {"reason", idle.exemption->reason},
+                                  {"at", idle.exemption->at}});
+    }
+    return Json::object({{"finding", finding}, {"exemption", exemption}});
+}
+
 std::string bytes_text(const std::optional<std::uint64_t>& bytes)
 {
     return bytes ? fmt::format("{} bytes", *bytes) : "none yet";
@@ -347,6 +393,7 @@ std::vector<std::string> show_lines(const WholeRun& whole, Time now)
         field(lines, name, text);
     }
     add_samples(lines, whole, now);
+    add_idle(lines, whole.idle);
     if (status.run) {
         add_request(lines, status, now);
     }
@@ -383,6 +430,7 @@ Json::Members show_document(const WholeRun& whole, Time now)
             {"training", training_json(whole.training, now)},
             {"samples", samples_json(whole.samples)},
             {"gpu_time", gpu_time_json(whole.gpu_time)},
+            {"idle", idle_json(whole.idle)},
             {"journal", Json::array(std::move(journal))},
             {"warnings", Json::array(std::move(warnings))}};
 }

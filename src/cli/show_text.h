@@ -4,6 +4,7 @@
 #include "cli/training_text.h"
 #include "report/json.h"
 #include "runs/journal.h"
+#include "runs/idle.h"
 #include "runs/samples.h"
 #include "runs/status.h"
 
@@ -26,6 +27,7 @@ struct WholeRun {
     WholeTraining training;
     std::vector<NodeSample> samples = {}; ///< of its newest link
     GpuTime gpu_time = {};                ///< so far, over all links
+    IdleRecords idle = {};                ///< of its newest link
 };
 
 /// What happened, for a person: `got SIGTERM`, `asked to stop by ada@login1`. Not sanitised.

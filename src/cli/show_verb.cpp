@@ -32,6 +32,7 @@ WholeRun find_out(Doors& doors, Store& store, const RunKey& key)
     whole.out_bytes = size_of(store, layout::log(key, whole.status.link, Stream::out));
     whole.err_bytes = size_of(store, layout::log(key, whole.status.link, Stream::err));
     whole.samples = newest_samples(store, key, whole.status.link);
+    whole.idle = idle_records(store, key, whole.status.link);
     whole.gpu_time = gpu_time_so_far(store, whole.status, doors.clock().now());
     whole.training = find_training(doors, store, whole.status, Apart::yes);
     if (!looked.slurm_silent.empty()) {

@@ -14,6 +14,11 @@
 namespace gpuq::policy {
 namespace {
 
+/// Of GPUs without work: what is shorter can't be told from a program between two of its steps.
+constexpr seconds k_shortest_idle{30};
+constexpr minutes k_hasty_idle{10};
+constexpr seconds k_least_warning{10};
+
 using Names = std::vector<std::string>;
 using Weight = Finding::Weight;
 
@@ -193,10 +198,38 @@ private:
                   fmt::format("a link of {} is beyond the queue's time {}",
                               to_text(queue.chain->link->value), to_text(queue.max_time.value)));
         }
+        if (queue.idle) {
+            check_idle(queue, *queue.idle);
+        }
         check_queue_models(queue);
         check_limits(queue);
         check_sizes(queue);
         check_wait(queue.wait);
+    }
+
+    void check_idle(const Queue& queue, const IdleRule& idle)
+    {
+        const seconds after = idle.after.value;
+        if (after < k_shortest_idle) {
+            error(idle.after.line, "below",
+                  fmt::format("idle GPUs can't be told from working ones in less than {} s",
+                              k_shortest_idle.count()));
+        } else if (after < k_hasty_idle) {
+            warn(idle.after.line, "hasty",
+                 fmt::format("after less than {} min idle GPUs are taken from people who read a "
+                             "result, or load their data",
+                             k_hasty_idle.count()));
+        } else if (after >= queue.max_time.value) {
+            warn(idle.after.line, "no-effect",
+                 fmt::format("no run of queue {} gets so old: its time is {}", queue.name,
+                             to_text(queue.max_time.value)));
+        }
+        if (idle.warn.line > 0 && (idle.warn.value >= after || idle.warn.value < k_least_warning)) {
+            error(idle.warn.line, idle.warn.value >= after ? "above" : "below",
+                  fmt::format("a warning comes at least {} s before the end, and less than "
+                              "'after' (line {})",
+                              k_least_warning.count(), idle.after.line));
+        }
     }
 
     void check_queue_models(const Queue& queue)

@@ -129,6 +129,16 @@ struct ChainRule {
     bool operator==(const ChainRule&) const = default;
 };
 
+/// GPUs that a run of gpuq holds and does not use are taken back. Slurm knows nothing of it.
+struct IdleRule {
+    Rule<seconds> after;                           ///< all of them unused for so long
+    Rule<seconds> warn{};                          ///< so long before that the run is warned
+    Rule<seconds> start{std::chrono::minutes{10}}; ///< after the start of the program; is left out
+    Rule<int> max_per_hour{4};                     ///< of one user
+    int line = 0;
+    bool operator==(const IdleRule&) const = default;
+};
+
 /// A door to pools, with rules.
 struct Queue {
     std::string name;
@@ -143,6 +153,7 @@ struct Queue {
     Access access;
     WaitTarget wait;
     std::optional<ChainRule> chain;
+    std::optional<IdleRule> idle; ///< without: nobody's GPUs are taken back
     int line = 0;
     bool operator==(const Queue&) const = default;
 };

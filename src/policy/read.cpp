@@ -21,6 +21,7 @@ using yaml::Node;
 using Need = Reader::Need;
 
 constexpr int k_many = 1'000'000;
+constexpr seconds k_idle_warning = std::chrono::minutes(5);
 
 GpuModel model_in(Reader& reader, const std::string& name, const Node& place, const Node& node)
 {
@@ -200,6 +201,25 @@ ChainRule chain_in(Reader& reader, const Node& node)
     return chain;
 }
 
+IdleRule idle_in(Reader& reader, const Node& node)
+{
+    IdleRule idle;
+    idle.line = node.line;
+    reader.map(
+        node, "idle",
+        {
+            {"after", [&](const Node& value) { idle.after = reader.duration(value); }, Need::yes},
+            {"warn", [&](const Node& value) { idle.warn = reader.duration(value); }},
+            {"start", [&](const Node& value) { idle.start = reader.duration(value); }},
+            {"max_per_hour",
+             [&](const Node& value) { idle.max_per_hour = reader.number(value, 1, k_many); }},
+        });
+    if (idle.warn.line == 0) {
+        idle.warn.value = std::min<seconds>(k_idle_warning, idle.after.value / 2);
+    }
+    return idle;
+}
+
 void per_gpu_in(Reader& reader, Queue& queue, const Node& node)
 {
     reader.map(
@@ -232,6 +252,7 @@ Queue queue_in(Reader& reader, const std::string& name, const Node& place, const
             {"allow", [&](const Node& value) { queue.access = access_in(reader, value); }},
             {"wait", [&](const Node& value) { queue.wait = wait_in(reader, value); }},
             {"chain", [&](const Node& value) { queue.chain = chain_in(reader, value); }},
+            {"idle", [&](const Node& value) { queue.idle = idle_in(reader, value); }},
         });
     if (queue.default_time.line == 0) {
         queue.default_time.value = queue.max_time.value;

@@ -152,6 +152,9 @@ std::string ending_in_words(const Ending& ending, const Request& request)
     case Cause::preempted:
         return with_detail("was preempted by a job that goes first", ending);
     case Cause::stopped:
+        if (ending.detail.starts_with("released: ")) { // its idle GPUs (runs/idle.h)
+            return "was " + ending.detail;
+        }
         return with_detail("was stopped", ending);
     case Cause::cancelled:
         return with_detail("was cancelled", ending);

@@ -2,6 +2,7 @@
 #include "runs/submission.h"
 
 #include "core/layout.h"
+#include "runs/idle.h"
 #include "runs/record.h"
 
 #include <fmt/format.h>
@@ -36,10 +37,15 @@ std::optional<Job> job_with_key(const std::vector<Job>& jobs, const RunKey& key)
 
 /// The start of runs/KEY: run.json and the mark that the run is active, both on disk when this
 /// returns.
-Result<void> record_run(Store& store, const Run& run)
+Result<void> record_run(Store& store, const Submission& submission)
 {
-    TRY(store.write_together(
-        {{layout::run_json(run.key), to_json(run), true}, {layout::active(run.key), "", false}}));
+    const Run& run = submission.run;
+    std::vector<Store::NewFile> files = {{layout::run_json(run.key), to_json(run), true},
+                                         {layout::active(run.key), "", false}};
+    if (!submission.idle_rules.empty()) {
+        files.push_back({idle_rules_json(run.key), submission.idle_rules, false});
+    }
+    TRY(store.write_together(files));
     TRY(store.make_dir(layout::inbox(run.key)));
     return store.make_dir(layout::link_dir(run.key, k_first));
 }
@@ -140,7 +146,7 @@ private:
     Result<void> record()
     {
         if (!m_recorded) {
-            TRY(record_run(m_store, m_submission.run));
+            TRY(record_run(m_store, m_submission));
             m_recorded = true;
         }
         return {};
@@ -167,9 +173,9 @@ void leave_a_stop_request(Store& store, const Run& run, Time now)
 
 void forget_run(Store& store, const RunKey& key)
 {
-    for (const std::string& path :
-         {layout::active(key), layout::run_json(key), layout::inbox(key),
-          layout::job_json(key, k_first), layout::link_dir(key, k_first), layout::run_dir(key)}) {
+    for (const std::string& path : {layout::active(key), layout::run_json(key), layout::inbox(key),
+                                    layout::job_json(key, k_first), idle_rules_json(key),
+                                    layout::link_dir(key, k_first), layout::run_dir(key)}) {
         (void)store.remove(path); // a rest is harmless: it is a run without a request
     }
 }

@@ -23,6 +23,7 @@ struct Submission {
     std::vector<std::string> step; ///< supervisor's command line as the step of an allocation
     std::string script;            ///< the batch script that executes the supervisor
     bool try_now = true;           ///< false: --detach, --after and everything else that can wait
+    std::string idle_rules = {};   ///< the text of idle.json (runs/idle.h); empty: there is none
 };
 
 /// What came of it. `process` is set when the supervisor runs as a step whose streams we hold.

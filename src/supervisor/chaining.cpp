@@ -21,8 +21,6 @@ constexpr auto k_time_to_leave = 1500ms;
 constexpr auto k_time_to_die = 3s;
 /// At the end of a link, for a program that did not save in time.
 constexpr auto k_last_grace = 5s;
-/// `gpuq stop --checkpoint` does not wait longer for the program.
-constexpr auto k_time_to_save = 600s;
 constexpr auto k_look_for_listeners = 5s;
 constexpr auto k_listeners_stay = 1s;
 
@@ -131,17 +129,17 @@ bool Supervisor::saves_in_its_own_time()
 }
 
 /// Tells the program to save and leave; what has not left by `until` is killed. The first reason is
-/// the reason.
-void Supervisor::notice(Killing killing, Clock::time_point until)
+/// the reason. How many processes of this node got a signal by this.
+std::size_t Supervisor::notice(Killing killing, Clock::time_point until)
 {
     if (m_phase != Phase::running || !m_program) {
-        return;
+        return 0;
     }
     const auto kill_at = std::max(until, m_now + 1s);
     m_kill_at = m_kill_at ? std::min(*m_kill_at, kill_at) : kill_at;
     m_term_due = *m_kill_at - std::min<Clock::duration>(k_time_to_die, (*m_kill_at - m_now) / 2);
     if (m_notice) {
-        return;
+        return 0;
     }
     m_notice = std::move(killing);
     Event told = event(Event::Kind::noticed);
@@ -154,10 +152,12 @@ void Supervisor::notice(Killing killing, Clock::time_point until)
     m_log->drop_stop_file();
     const Notice how = m_run->request.chain ? m_run->request.chain->notice : Notice::automatic;
     m_elsewhere.begin(m_run->request.nodes, how, m_now);
-    told.to =
+    const std::size_t signalled =
         tell(listeners("GPUQ_RUN_ID=" + m_options.key.text(), m_options.node, own_helpers()), how)
             .size();
+    told.to = signalled;
     m_log->record(std::move(told), Urgency::now);
+    return signalled;
 }
 
 /// Who was not told has the stop file. When the program has left meanwhile, nobody is missing.

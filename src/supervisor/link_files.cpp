@@ -2,6 +2,8 @@
 #include "supervisor/link_files.h"
 
 #include "core/layout.h"
+#include "core/timestamp.h"
+#include "runs/idle.h"
 #include "runs/record.h"
 
 #include <fmt/format.h>
@@ -59,6 +61,36 @@ Result<std::string> read_file(int folder, const char* name)
     }
 }
 
+namespace {
+
+/// How many files of `folder` tell a time after `since`, or none that can be read; older ones are
+/// removed. Nothing when the folder can't be read.
+std::optional<int> releases_since(int folder, Time since)
+{
+    const int copy = ::openat(folder, ".", k_folder);
+    const std::unique_ptr<DIR, int (*)(DIR*)> listing(copy < 0 ? nullptr : ::fdopendir(copy),
+                                                      &::closedir);
+    if (!listing) {
+        return std::nullopt;
+    }
+    int count = 0;
+    while (const dirent* entry = ::readdir(listing.get())) {
+        if (entry->d_name[0] == '.') {
+            continue;
+        }
+        const auto text = read_file(folder, entry->d_name);
+        const auto at = text ? time_from_iso8601(*text) : std::nullopt;
+        if (at && *at < since) {
+            ::unlinkat(folder, entry->d_name, 0);
+        } else {
+            ++count;
+        }
+    }
+    return count;
+}
+
+} // namespace
+
 Result<RunFolder> RunFolder::open(const std::string& state_dir, const RunKey& key)
 {
     // Only what leads to the state folder may be a symbolic link: homes often are.
@@ -102,6 +134,40 @@ std::optional<std::string> RunFolder::save_request() const
 std::optional<std::string> RunFolder::rehearsal_request() const
 {
     return request(layout::k_rehearsal_request);
+}
+
+std::optional<std::string> RunFolder::exemption() const
+{
+    return request(k_exempt_request);
+}
+
+std::optional<std::string> RunFolder::idle_rules() const
+{
+    auto text = read_file(m_folder.get(), k_idle_rules);
+    return text ? std::optional(*std::move(text)) : std::nullopt;
+}
+
+bool RunFolder::take_release(const std::string& name, int most, Time now) const
+{
+    // No link on the way here was followed: above runs/KEY lies the state folder.
+    const Descriptor index(::openat(m_folder.get(), "../../index", k_folder));
+    if (!index || (::mkdirat(index.get(), "released", 0700) != 0 && errno != EEXIST)) {
+        return false;
+    }
+    const Descriptor folder(::openat(index.get(), "released", k_folder));
+    const Descriptor place(folder ? ::openat(folder.get(), name.c_str(),
+                                             O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+                                             0600)
+                                  : -1);
+    if (!place || !write_all(place.get(), to_iso8601(now)) || ::fsync(place.get()) != 0) {
+        return false;
+    }
+    const auto taken = releases_since(folder.get(), now - std::chrono::hours(1));
+    if (!taken || *taken > most) {
+        ::unlinkat(folder.get(), name.c_str(), 0);
+        return false;
+    }
+    return true;
 }
 
 std::optional<std::string> RunFolder::request(const char* name) const

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "core/ids.h"
 #include "core/key.h"
 #include "core/result.h"
 #include "core/run.h"
@@ -29,6 +30,13 @@ public:
     std::optional<std::string> save_request() const;
     /// Of inbox/rehearsal (runs/rehearsal.h).
     std::optional<std::string> rehearsal_request() const;
+    /// Of inbox/exempt.json, and of idle.json (runs/idle.h).
+    std::optional<std::string> exemption() const;
+    std::optional<std::string> idle_rules() const;
+    /// Takes one of the `most` places for releases of idle GPUs that the owner of this state folder
+    /// has in an hour: index/released/NAME. False when they are taken, or nobody can tell; of two
+    /// that take the last place at once, perhaps neither gets it.
+    bool take_release(const std::string& name, int most, Time now) const;
     /// A job runs this link, or has run it.
     bool is_claimed(LinkNumber link) const;
     /// Makes the folder if need be and opens it. `io` when it is neither there nor can be made.

@@ -2,6 +2,7 @@
 #include "supervisor/log_writer.h"
 
 #include "runs/heartbeat.h"
+#include "runs/idle.h"
 
 #include <fmt/format.h>
 
@@ -129,6 +130,16 @@ void LogWriter::drop_stop_file()
     change([](LogWriter& self) { self.m_work.stop_file = true; });
 }
 
+void LogWriter::write_idle(std::string text)
+{
+    change([&](LogWriter& self) { self.m_work.idle = std::move(text); });
+}
+
+void LogWriter::ask_release(std::string name, int most)
+{
+    change([&](LogWriter& self) { self.m_work.release.emplace(std::move(name), most); });
+}
+
 void LogWriter::finish(Event ended)
 {
     change([&](LogWriter& self) { self.m_work.ended = std::move(ended); });
@@ -154,6 +165,12 @@ void LogWriter::tell(News news)
         }
         if (news.rehearsal_request) {
             m_news.rehearsal_request = std::move(news.rehearsal_request);
+        }
+        if (news.exemption) {
+            m_news.exemption = std::move(news.exemption);
+        }
+        if (news.may_release) {
+            m_news.may_release = news.may_release;
         }
         m_news.fenced = m_news.fenced || news.fenced;
         m_news.looked = m_news.looked || news.looked;
@@ -184,7 +201,8 @@ LogWriter::Work LogWriter::wait_for_work()
     const auto until = m_sync_due ? std::min(m_next_tick, *m_sync_due) : m_next_tick;
     m_condition.wait_until(lock, until, [this] {
         return !m_work.events.empty() || !m_questions.empty() || m_work.ended || m_work.look ||
-               m_work.stop_file || m_work.stop || m_backlog.to_log();
+               m_work.stop_file || m_work.idle || m_work.release || m_work.stop ||
+               m_backlog.to_log();
     });
     Work work = std::exchange(m_work, Work{});
     if (!m_questions.empty()) {
@@ -205,6 +223,14 @@ void LogWriter::do_work(Work& work)
     }
     if (work.stop_file) {
         make_stop_file();
+    }
+    if (work.idle) {
+        replace_idle(*work.idle);
+    }
+    if (work.release) {
+        tell({.may_release = m_setup.folder &&
+                             m_setup.folder->take_release(work.release->first, work.release->second,
+                                                          m_clock.now())});
     }
     if (work.look) {
         look();
@@ -416,6 +442,11 @@ void LogWriter::look()
         m_rehearsal_seen = *request;
         tell({.rehearsal_request = std::move(request)});
     }
+    if (auto request =
+            m_setup.exemptible && !m_exemption_seen ? m_setup.folder->exemption() : std::nullopt) {
+        m_exemption_seen = true;
+        tell({.exemption = std::move(request)});
+    }
     if (m_setup.next && !m_fence_seen && m_setup.folder->is_claimed(*m_setup.next)) {
         m_fence_seen = true;
         tell({.fenced = true});
@@ -426,6 +457,20 @@ void LogWriter::make_stop_file()
 {
     const Descriptor file(::openat(m_setup.files.folder.get(), k_stop_file,
                                    O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+}
+
+/// A reader sees the old one or the new one. Of a full disk the journal tells what matters.
+void LogWriter::replace_idle(const std::string& text)
+{
+    const std::string temporary = std::string(".") + k_idle_finding;
+    const int folder = m_setup.files.folder.get();
+    const Descriptor file(::openat(folder, temporary.c_str(),
+                                   O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (file && write_all(file.get(), text) && ::fdatasync(file.get()) == 0) {
+        ::renameat(folder, temporary.c_str(), folder, k_idle_finding);
+    } else if (file) {
+        ::unlinkat(folder, temporary.c_str(), 0);
+    }
 }
 
 void LogWriter::beat()

@@ -37,6 +37,7 @@ public:
         JobId job;
         std::chrono::milliseconds retry{5'000};
         std::optional<LinkNumber> next; ///< of a chain: told when somebody has claimed it
+        bool exemptible = false; ///< its idle GPUs may be taken back: exempt.json is looked for
     };
     /// `backlog` and `clock` outlive the object. `wake`: an eventfd, written when there are news.
     LogWriter(Setup setup, Backlog& backlog, Clock& clock, int wake);
@@ -57,6 +58,10 @@ public:
     void look_for_stop();
     /// Makes the link's file `stop`: GPUQ_STOP_FILE.
     void drop_stop_file();
+    /// Replaces the link's idle.json (runs/idle.h).
+    void write_idle(std::string text);
+    /// Takes a place among the releases of this hour (RunFolder::take_release).
+    void ask_release(std::string name, int most);
     /// Wakes the loop at the next chunk that is done with.
     void tell_of_room() { m_tell_of_room = true; }
     /// Nothing is appended to the backlog any more: write all, and then `ended`.
@@ -71,6 +76,8 @@ public:
         std::optional<std::string> stop_request;      ///< the text of stop.json, once
         std::optional<std::string> save_request;      ///< of save_and_stop.json, once
         std::optional<std::string> rehearsal_request; ///< each other text once
+        std::optional<std::string> exemption;         ///< the text of exempt.json, once
+        std::optional<bool> may_release;              ///< ask_release() is answered
         bool fenced = false;            ///< the next link has begun: this one is taken for dead
         bool looked = false;            ///< look_for_stop() is answered
         std::vector<std::string> notes; ///< for people
@@ -90,6 +97,8 @@ private:
         std::vector<Event> events;
         std::optional<Question> question;
         std::optional<Event> ended;
+        std::optional<std::string> idle;
+        std::optional<std::pair<std::string, int>> release;
         bool sync = false;
         bool look = false;
         bool stop_file = false;
@@ -111,6 +120,7 @@ private:
     void tick();
     void look();
     void make_stop_file();
+    void replace_idle(const std::string& text);
     void beat();
     void make_reserve();
     void answer(const Question& question);
@@ -146,7 +156,7 @@ private:
     std::uint64_t m_order_size = 0;
     bool m_broken = false;
     bool m_reserve = false;
-    bool m_stop_seen = false, m_save_seen = false, m_fence_seen = false;
+    bool m_stop_seen = false, m_save_seen = false, m_fence_seen = false, m_exemption_seen = false;
     std::string m_rehearsal_seen;
     std::chrono::steady_clock::time_point m_next_tick, m_next_beat, m_next_try;
     std::optional<std::chrono::steady_clock::time_point> m_sync_due;

@@ -14,7 +14,9 @@ namespace {
 
 constexpr int k_nice = 10;
 
-[[noreturn]] void become(const char* executable, char* const* argv, int folder, int lifeline)
+/// `looks`: -1 for none.
+[[noreturn]] void become(const char* executable, char* const* argv, int folder, int lifeline,
+                         int looks)
 {
     sigset_t none;
     sigemptyset(&none);
@@ -23,13 +25,17 @@ constexpr int k_nice = 10;
     // Out of the way of the places that they are to have.
     const int high_folder = ::fcntl(folder, F_DUPFD, 16);
     const int high_lifeline = ::fcntl(lifeline, F_DUPFD, 16);
+    const int high_looks = looks >= 0 ? ::fcntl(looks, F_DUPFD, 16) : -1;
     ::dup2(high_folder, k_sample_folder);
     ::dup2(high_lifeline, k_sample_lifeline);
     const int null = ::open("/dev/null", O_RDWR);
     for (int fd = 0; fd < 3; ++fd) {
         ::dup2(null, fd);
     }
-    close_from(k_sample_lifeline + 1);
+    if (high_looks >= 0) {
+        ::dup2(high_looks, k_sample_looks);
+    }
+    close_from(high_looks >= 0 ? k_sample_looks + 1 : k_sample_lifeline + 1);
     ::execv(executable, argv);
     ::_exit(1);
 }
@@ -42,17 +48,30 @@ void Sampler::start(const Plan& plan)
     if (plan.executable.empty() || plan.folder < 0 || !lifeline) {
         return;
     }
+    auto looks = plan.looks ? make_pipe() : Result<Pipe>(Pipe{});
+    if (!looks) {
+        looks = Pipe{};
+    }
+    for (const int end : {looks->read.get(), looks->write.get()}) {
+        if (end >= 0) {
+            set_nonblocking(end);
+        }
+    }
+    std::string looks_word = "looks";
     std::string name = "gpuq-supervisor", verb = "sample", node = plan.node,
                 variable = plan.variable, gpus = std::to_string(plan.gpus);
     char* const argv[] = {name.data(),     verb.data(), node.data(),
-                          variable.data(), gpus.data(), nullptr};
+                          variable.data(), gpus.data(), looks->write ? looks_word.data() : nullptr,
+                          nullptr};
     const pid_t pid = ::fork();
     if (pid == 0) {
-        become(plan.executable.c_str(), argv, plan.folder, lifeline->read.get());
+        become(plan.executable.c_str(), argv, plan.folder, lifeline->read.get(),
+               looks->write.get());
     }
     if (pid > 0) {
         m_pid = pid;
         m_lifeline = std::move(lifeline->write);
+        m_looks = std::move(looks->read);
     }
 }
 

@@ -19,17 +19,20 @@ public:
         std::string node;
         std::string variable; ///< that names its GPUs (sampling.h)
         int gpus = 0;
-        int folder = -1; ///< of the link
+        int folder = -1;    ///< of the link
+        bool looks = false; ///< tells what each sample says of idle GPUs
     };
     void start(const Plan& plan);
     void stop() { m_lifeline.reset(); }
+    /// Where the looks come from (SampledLook), non-blocking; none when nobody asked for them.
+    Descriptor take_looks() { return std::move(m_looks); }
 
     std::optional<pid_t> pid() const { return m_pid; }
     void reaped() { m_pid.reset(); }
 
 private:
     std::optional<pid_t> m_pid;
-    Descriptor m_lifeline;
+    Descriptor m_lifeline, m_looks;
 };
 
 } // namespace gpuq::supervisor

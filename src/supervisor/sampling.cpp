@@ -194,7 +194,7 @@ JobGpus held_gpus(const std::function<std::optional<std::string>(const char*)>& 
     return held;
 }
 
-void sample(const OpenGpus& open, const JobGpus& held, const std::string& node)
+void sample(const OpenGpus& open, const JobGpus& held, const std::string& node, bool with_looks)
 {
     heed_no_signals();
     ::prctl(PR_SET_NAME, "gpuq-sample");
@@ -208,6 +208,7 @@ void sample(const OpenGpus& open, const JobGpus& held, const std::string& node)
     auto last = began;
     auto next = began;
     GpuTime gpu_time;
+    telemetry::IdleLooks looks;
     for (bool ended = false; !ended;) {
         next = std::max(next + k_period, Clock::now());
         ended = wait_until(next);
@@ -224,6 +225,11 @@ void sample(const OpenGpus& open, const JobGpus& held, const std::string& node)
         last = now;
         file.name(names_of(state.last));
         file.add(sample);
+        if (with_looks) {
+            // One that finds no room is missing, and counts as such.
+            const SampledLook sampled{began, looks.look(sample)};
+            [[maybe_unused]] const ssize_t told = ::write(k_sample_looks, &sampled, sizeof sampled);
+        }
     }
     // A thread may still hang in the driver.
     ::_exit(0);

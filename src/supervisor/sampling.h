@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ports/gpu.h"
+#include "telemetry/reclaim.h"
 
 #include <chrono>
 #include <functional>
@@ -14,6 +15,13 @@ namespace gpuq::supervisor {
 /// The descriptors that `gpuq-supervisor sample` is started with.
 constexpr int k_sample_folder = 3;   ///< the folder of the link
 constexpr int k_sample_lifeline = 4; ///< a pipe that ends when the run does
+constexpr int k_sample_looks = 5;    ///< a pipe for what each sample says of idle GPUs
+
+/// What goes through it: both ends are of one executable and on one node.
+struct SampledLook {
+    std::chrono::steady_clock::time_point began; ///< what the look's time counts from
+    telemetry::IdleLook look;
+};
 
 /// A driver that has not answered for so long hangs: seen at the next sample.
 constexpr std::chrono::milliseconds k_driver_patience{4000};
@@ -42,7 +50,8 @@ using OpenGpus = std::function<std::unique_ptr<Gpus>(const JobGpus&)>;
 
 /// Samples this node once a second into the link's folder until the lifeline ends. The driver is
 /// asked on a thread of its own, so one that hangs costs nothing but its values, and is asked no
-/// second time. Ends the process.
-[[noreturn]] void sample(const OpenGpus& open, const JobGpus& held, const std::string& node);
+/// second time. `with_looks`: k_sample_looks is open, and never waited for. Ends the process.
+[[noreturn]] void sample(const OpenGpus& open, const JobGpus& held, const std::string& node,
+                         bool with_looks);
 
 } // namespace gpuq::supervisor

@@ -50,6 +50,8 @@ void Supervisor::open_records()
     if (run) {
         m_run = *std::move(run);
         join_chain();
+        keep_idle_rule(folder->idle_rules());
+        setup.exemptible = m_idle.has_value();
         folder->make("checkpoints");
         if (auto link = folder->link(m_options.link)) {
             setup.files.folder = *std::move(link);

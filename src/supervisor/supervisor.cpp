@@ -97,6 +97,7 @@ void Supervisor::round()
     check_abandoned();
     look_after_chain();
     sample_when_due();
+    look_after_idle();
     noticed_elsewhere();
     if (m_phase == Phase::running) {
         warn();
@@ -126,6 +127,7 @@ void Supervisor::prepare_polls()
     m_polled.wake = m_polls.add(m_wake.get(), POLLIN);
     m_polled.guardian = m_polls.add(m_guardian_gone ? -1 : m_guardian, POLLIN);
     m_polled.slurm = m_polls.add(m_slurm.fd(), POLLIN);
+    m_polled.idle = m_polls.add(m_idle ? m_idle->fd() : -1, POLLIN);
     m_polled.elsewhere = m_polls.add(m_elsewhere.fd(), POLLIN);
     m_clients->add_to(m_polls);
     if (m_chain) {
@@ -237,6 +239,9 @@ void Supervisor::read_report()
     started.pid = m_program->pid();
     m_log->record(started);
     m_clients->started(m_program->pid());
+    if (m_idle) {
+        m_idle->began(m_now);
+    }
     m_sample_at = m_now + m_options.patience.sampling;
     if (m_chain) {
         m_chain->begin(m_now);
@@ -260,6 +265,9 @@ void Supervisor::read_output(Stream stream, short ready)
     }
     const std::string_view text(bytes, static_cast<std::size_t>(size));
     m_last_output_at = m_now;
+    if (m_idle) {
+        m_idle->printed(m_now);
+    }
     if (m_run->request.pty) {
         m_modes.feed(text);
     }
@@ -280,7 +288,10 @@ void Supervisor::sample_when_due()
     m_sample_at.reset();
     m_sampler.start({m_options.sampler, m_options.node,
                      m_options.first ? k_gpus_of_step : k_gpus_of_job, m_run->request.gpus.count,
-                     std::exchange(m_link_folder, {}).get()});
+                     std::exchange(m_link_folder, {}).get(), m_idle.has_value()});
+    if (m_idle) {
+        m_idle->watch(m_sampler.take_looks());
+    }
 }
 
 void Supervisor::take_news()
@@ -302,6 +313,12 @@ void Supervisor::take_news()
     }
     if (news.rehearsal_request) {
         rehearse(*news.rehearsal_request);
+    }
+    if (news.exemption) {
+        take_exemption(*news.exemption);
+    }
+    if (news.may_release) {
+        release_answered(*news.may_release);
     }
     if (news.fenced) {
         fenced();

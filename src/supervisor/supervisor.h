@@ -8,6 +8,7 @@
 #include "supervisor/clients.h"
 #include "supervisor/deadline.h"
 #include "supervisor/ending.h"
+#include "supervisor/idle_keeper.h"
 #include "supervisor/input.h"
 #include "supervisor/link_files.h"
 #include "supervisor/log_writer.h"
@@ -29,6 +30,9 @@ namespace gpuq::supervisor {
 
 /// Slurm's TERM reaches the processes of a job one after the other, within this.
 constexpr std::chrono::milliseconds k_term_spread{100};
+
+/// `gpuq stop --checkpoint` does not wait longer for the program.
+constexpr std::chrono::seconds k_time_to_save{600};
 
 /// The loop around one program. It never blocks: the disk has its thread, Slurm its helpers, and
 /// whoever does not read waits.
@@ -107,7 +111,7 @@ private:
     void look_after_chain();
     bool anybody_listens();
     bool saves_in_its_own_time();
-    void notice(Killing killing, Clock::time_point until);
+    std::size_t notice(Killing killing, Clock::time_point until);
     void noticed_elsewhere();
     void notice_when_due();
     void end_when_saved();
@@ -116,6 +120,15 @@ private:
     void fenced();
     void settle_when_ended();
     std::vector<pid_t> own_helpers() const;
+
+    // Idle GPUs: idling.cpp.
+    void keep_idle_rule(const std::optional<std::string>& rules_json);
+    void look_after_idle();
+    void tell_idle(IdleFinding::State state, const telemetry::IdleVerdict& verdict);
+    void warn_idle(const telemetry::IdleVerdict& verdict);
+    void release_answered(bool may_release);
+    void take_exemption(const std::string& text);
+    void release_idle(const telemetry::IdleVerdict& verdict);
 
     // The program's terminal: terminal.cpp.
     std::string screen(TerminalSize size) const;
@@ -157,6 +170,10 @@ private:
     bool m_fenced = false; ///< the next link goes on
     bool m_listened = false;
     std::optional<Clock::time_point> m_listened_at;
+    std::optional<IdleKeeper> m_idle; ///< where the queue takes idle GPUs back
+    telemetry::IdleVerdict m_idle_verdict;
+    std::optional<IdleFinding::State> m_idle_told;
+    bool m_release_asked = false, m_may_release = false;
     Sampler m_sampler;
     Descriptor m_link_folder; ///< for the sampler
     std::optional<Clock::time_point> m_sample_at;
@@ -192,7 +209,7 @@ private:
     Clock::time_point m_next_look;
 
     struct Polled {
-        std::size_t signals = 0, wake = 0, guardian = 0, elsewhere = 0;
+        std::size_t signals = 0, wake = 0, guardian = 0, elsewhere = 0, idle = 0;
         std::optional<std::size_t> out, err, input, report, slurm;
     };
     PollSet m_polls;

@@ -111,6 +111,7 @@ TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
     whole.training.alarms.resize(1);
     whole.samples = {{{Time(), "n", {GpuName{}}}, Sample{}}};
     whole.samples[0].newest->gpus.resize(1);
+    whole.idle = {Exemption{}, IdleFinding{}};
     EXPECT_EQ(told_of("gpuq show"), members_of(show_document(whole, Time()), {"run"}));
 
     const GpuUse use{Time(),

@@ -19,6 +19,7 @@ WHOLE = {
     "gpus": {"m": {}},
     "pools": {"p": {"nodes": "n1", "gpus": "m:4", "owner": "q", "lend": {}}},
     "queues": {"q": {"time": "2h", "pools": "p", "per_gpu": {}, "allow": {}, "wait": {}, "chain": {},
+                     "idle": {"after": "30m"},
                      "limits": {"user": {}, "account": {}, "all": {}, "job": {}}}},
     "fair_share": {},
     "courses": {"c": {"nodes": "n1", "start": "2026-11-03T13:00", "duration": "1h", "users": "a"}},

@@ -249,6 +249,42 @@ TEST(CheckPolicy, TwoQueuesMakeNoPartitionOfOneName)
                 HasSubstr("queues q-b and q would both make a partition q-b"));
 }
 
+TEST(ReadPolicy, TakesBackIdleGpus)
+{
+    const auto idle_of = [](const std::string& text) {
+        const auto reading = read_policy(with_queue(text), "p.yaml");
+        return *reading->policy.queue("other")->idle;
+    };
+    const IdleRule all = idle_of("{time: 2h, pools: all, idle: {after: 30m, warn: 3m, start: 0s, "
+                                 "max_per_hour: 2}}");
+    EXPECT_EQ(all.after.value, std::chrono::minutes(30));
+    EXPECT_EQ(all.warn.value, std::chrono::minutes(3));
+    EXPECT_EQ(all.start.value, seconds(0));
+    EXPECT_EQ(all.max_per_hour.value, 2);
+    const IdleRule least = idle_of("{time: 2h, pools: all, idle: {after: 30m}}");
+    EXPECT_EQ(least.warn.value, std::chrono::minutes(5));
+    EXPECT_EQ(least.start.value, std::chrono::minutes(10));
+    EXPECT_EQ(least.max_per_hour.value, 4);
+    EXPECT_EQ(idle_of("{time: 2h, pools: all, idle: {after: 40s}}").warn.value, seconds(20));
+}
+
+TEST(CheckPolicy, IdleGpusAreTakenBackNeitherTooSoonNorUnwarned)
+{
+    const auto found = [](const std::string& idle) {
+        return findings(with_queue("{time: 3h, pools: all, idle: " + idle + "}"));
+    };
+    EXPECT_THAT(found("{after: 30m}"), IsEmpty());
+    EXPECT_THAT(found("{after: 29s}"), StartsWith("p.yaml:6: error: "));
+    EXPECT_THAT(found("{after: 5m}"), HasSubstr("warning: after less than 10 min"));
+    EXPECT_THAT(found("{after: 3h}"), HasSubstr("warning: no run of queue other gets so old"));
+    EXPECT_THAT(found("{after: 30m, warn: 30m}"), HasSubstr("error: a warning comes"));
+    EXPECT_THAT(found("{after: 30m, warn: 5s}"), HasSubstr("error: a warning comes"));
+    EXPECT_THAT(found("{after: 30m, max_per_hour: 0}"), HasSubstr("error"));
+    EXPECT_THAT(found("{after: 1800}"), HasSubstr("error"));
+    EXPECT_THAT(found("{warn: 5m}"), HasSubstr("after"));
+    EXPECT_THAT(found("{after: 30m, for: 5m}"), HasSubstr("error"));
+}
+
 TEST(CheckPolicy, AnOwnerUsesItsPool)
 {
     EXPECT_THAT(findings("version: 1\npools: {a: {nodes: n1, owner: p}, b: {nodes: n2}}\n"

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/idle.h"
+#include "supervisor/supervisor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace gpuq::supervisor {
+namespace {
+
+using namespace std::chrono_literals;
+using telemetry::IdleVerdict;
+using State = IdleVerdict::State;
+
+} // namespace
+
+/// The record of the run has been read: does the queue that it is in take idle GPUs back?
+void Supervisor::keep_idle_rule(const std::optional<std::string>& rules_json)
+{
+    const auto rules =
+        rules_json ? idle_rules_from_json(*rules_json) : Result<IdleRules>(IdleRules{});
+    if (!rules || m_run->request.gpus.count == 0) {
+        return;
+    }
+    if (const auto rule = rules->find(m_options.partition); rule != rules->end()) {
+        // Only the first node has a sampler.
+        m_idle.emplace(rule->first, rule->second, /*measured=*/m_run->request.nodes == 1);
+    }
+}
+
+void Supervisor::look_after_idle()
+{
+    if (!m_idle) {
+        return;
+    }
+    m_idle->input(m_input.taken(), m_now);
+    if (m_backlog.full()) {
+        m_idle->printed(m_now); // it waits for us, not for nothing
+    }
+    const auto verdict = m_idle->read();
+    const bool ends_already = m_phase != Phase::running || m_stop_asked || m_notice || m_kill_at;
+    if (!verdict || ends_already) {
+        return;
+    }
+    const bool is_time = verdict->state == State::release;
+    m_may_release = m_may_release && is_time;
+    if (is_time && m_may_release) {
+        release_idle(*verdict);
+    } else if (is_time && !m_release_asked) {
+        m_release_asked = true;
+        m_log->ask_release(fmt::format("{}-{}", m_options.key.text(), m_options.link.value),
+                           m_idle->rule().max_per_hour);
+    } else if (verdict->state == State::warn && m_idle_told != IdleFinding::State::warned) {
+        warn_idle(*verdict);
+    } else if (verdict->state == State::exempt && m_idle_told != IdleFinding::State::exempt) {
+        tell_idle(IdleFinding::State::exempt, *verdict);
+    } else if ((verdict->state == State::works || verdict->state == State::unknown) &&
+               (m_idle_told == IdleFinding::State::warned ||
+                m_idle_told == IdleFinding::State::exempt)) {
+        tell_idle(IdleFinding::State::works, *verdict);
+    }
+    m_idle_verdict = *verdict;
+}
+
+void Supervisor::tell_idle(IdleFinding::State state, const IdleVerdict& verdict)
+{
+    m_idle_told = state;
+    m_log->write_idle(to_json(m_idle->finding(state, verdict, m_doors.clock.now())));
+}
+
+void Supervisor::warn_idle(const IdleVerdict& verdict)
+{
+    tell_idle(IdleFinding::State::warned, verdict);
+    const std::string run =
+        m_options.job ? fmt::format("{}", m_options.job->value) : m_options.key.text();
+    const std::string text = idle_warning(
+        m_idle->finding(IdleFinding::State::warned, verdict, m_doors.clock.now()), run);
+    journal(Event::Kind::warned, text);
+    if (!m_modes.on_other_screen()) {
+        m_clients->note(text); // it is for the person; what a program draws stays as it is
+    }
+}
+
+/// There is no place, or there is one, which the next look has to want still.
+void Supervisor::release_answered(bool may_release)
+{
+    m_release_asked = false;
+    if (may_release) {
+        m_may_release = true;
+        return;
+    }
+    tell_idle(IdleFinding::State::put_off, m_idle_verdict);
+    m_idle->put_off();
+    journal(Event::Kind::warned,
+            fmt::format("idle, but {} runs were released within the hour: it goes on",
+                        m_idle->rule().max_per_hour));
+}
+
+void Supervisor::take_exemption(const std::string& text)
+{
+    const auto exemption = exemption_from_json(text);
+    if (!m_idle || !exemption) {
+        return;
+    }
+    m_idle->exempt();
+    journal(Event::Kind::warned, fmt::format("its idle GPUs are left alone: exempted by {} ({})",
+                                             exemption->by, exemption->reason));
+}
+
+/// As `gpuq stop --checkpoint` would; who does not listen is not waited for.
+void Supervisor::release_idle(const IdleVerdict& verdict)
+{
+    tell_idle(IdleFinding::State::released, verdict);
+    const std::string rule = fmt::format("the rule on idle GPUs of queue {}", m_idle->partition());
+    m_stop_asked = rule;
+    journal(Event::Kind::stop_asked, rule, Urgency::now);
+    const auto unused = verdict.evidence.at - verdict.evidence.idle_since;
+    const Killing killing{Cause::stopped, released_detail(unused)};
+    m_clients->note(killing.detail);
+    m_observed.killing = killing;
+    const std::size_t told = notice(killing, m_now + k_time_to_save);
+    const bool shell = m_run->request.pty && m_run->request.pty->shell;
+    const bool looks_for_file = m_run->request.chain && m_run->request.chain->aware;
+    if (shell || (told == 0 && !looks_for_file)) {
+        kill_for(killing, m_options.patience.stop);
+    }
+}
+
+} // namespace gpuq::supervisor
