@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "slurm/jobs.h"
 
+#include "core/comment.h"
 #include "slurm/cluster.h"
 #include "slurm/compat.h"
 #include "slurm/errors.h"
@@ -246,7 +247,7 @@ Result<JobId> granted_with(const std::string& comment)
 {
     TRY_ASSIGN(const Jobs jobs, load_own());
     for (const Job& job : jobs_in(*jobs)) {
-        if (job.state == JobState::running && !job.batch && job.comment == comment) {
+        if (job.state == JobState::running && !job.batch && without_notes(job.comment) == comment) {
             return job.id;
         }
     }
