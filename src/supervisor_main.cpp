@@ -63,11 +63,16 @@ Result<int> perform(const std::vector<std::string>& words)
                                 TRY_ASSIGN(std::unique_ptr<Cluster> cluster, SlurmCluster::open());
                                 return cluster;
                             },
-                            program_argv, kill_wait,
+                            program_argv,
+                            kill_wait,
                             [](const std::string& state_dir) -> Result<std::unique_ptr<Store>> {
                                 TRY_ASSIGN(std::unique_ptr<Store> store,
                                            PosixStore::open(state_dir));
                                 return store;
+                            },
+                            [](JobId job, const std::string& comment) -> Result<void> {
+                                TRY_ASSIGN(const auto cluster, SlurmCluster::open());
+                                return cluster->note(job, comment);
                             }};
     switch (line.task) {
     case supervisor::Task::relay:

@@ -48,6 +48,10 @@ public:
     Result<void> set_walltime(JobId id, std::chrono::minutes walltime) override;
     Result<void> complete(JobId id, int exit_status) override;
 
+    /// Gives a job of the caller that is not over another comment, for accounting to keep at its
+    /// end. Where accounting keeps none (AccountingStoreFlags), nobody is asked.
+    Result<void> note(JobId id, const std::string& comment);
+
 private:
     SlurmCluster() = default;
 };

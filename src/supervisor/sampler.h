@@ -24,10 +24,12 @@ public:
     void start(const Plan& plan);
     void stop() { m_lifeline.reset(); }
 
+    bool was_started() const { return m_started; }
     std::optional<pid_t> pid() const { return m_pid; }
     void reaped() { m_pid.reset(); }
 
 private:
+    bool m_started = false;
     std::optional<pid_t> m_pid;
     Descriptor m_lifeline;
 };
