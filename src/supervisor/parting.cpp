@@ -104,11 +104,10 @@ void Supervisor::settle_or_record()
     m_chain->settle(m_ending, by_itself, m_now);
 }
 
-/// Slurm keeps the comment as it was when it called the job over itself.
 bool Supervisor::is_worth_a_note() const
 {
     return m_sampler.was_started() && m_options.job && m_doors.note && !m_fenced &&
-           m_term != Term::known && !m_guardian_gone && m_run->request.gpus.count > 0 &&
+           !m_guardian_gone && m_run->request.gpus.count > 0 &&
            m_now - m_started_at >= m_options.patience.noted_from;
 }
 
@@ -134,7 +133,8 @@ void Supervisor::note_use()
     m_to_be_noted = false;
     const auto length =
         std::chrono::floor<std::chrono::milliseconds>(m_sampled_until - m_started_at);
-    m_use_note.begin(length * m_run->request.gpus.count * m_run->request.nodes, m_now);
+    m_use_note.begin(length * m_run->request.gpus.count * m_run->request.nodes,
+                     m_term == Term::known ? JobEnd::over : JobEnd::to_come, m_now);
     wake_at(m_use_note.gives_up_at());
 }
 

@@ -21,6 +21,9 @@
 /// the journal and frees the allocation.
 namespace gpuq::supervisor {
 
+/// Whether Slurm has called a job over itself, whose processes may still be ending.
+enum class JobEnd { to_come, over };
+
 /// The doors. `cluster` is opened only in short-lived child processes: libslurm may block
 /// for ten seconds or call exit().
 struct Doors {
@@ -33,7 +36,7 @@ struct Doors {
     /// The state folder, for the same child processes.
     std::function<Result<std::unique_ptr<Store>>(const std::string& state_dir)> store = {};
     /// Gives a job another comment, for the same child processes; empty: nothing is noted.
-    std::function<Result<void>(JobId job, const std::string& comment)> note = {};
+    std::function<Result<void>(JobId job, const std::string& comment, JobEnd end)> note = {};
 };
 
 /// How long things are waited for. Tests shorten them.

@@ -10,7 +10,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-std::string note(Doors& doors, const Options& options, milliseconds allocated)
+std::string note(Doors& doors, const Options& options, milliseconds allocated, JobEnd end)
 {
     const auto store = doors.store(options.state_dir);
     GpuTime measured;
@@ -22,15 +22,16 @@ std::string note(Doors& doors, const Options& options, milliseconds allocated)
         return "nothing";
     }
     const std::string use = to_note(of_allocated(measured, allocated));
-    return doors.note(*options.job, job_comment(options.key, options.link) + " " + use) ? use : "";
+    const std::string comment = job_comment(options.key, options.link) + " " + use;
+    return doors.note(*options.job, comment, end) ? use : "";
 }
 
 } // namespace
 
-void UseNote::begin(milliseconds allocated, Clock::time_point now)
+void UseNote::begin(milliseconds allocated, JobEnd end, Clock::time_point now)
 {
     m_gives_up_at = now + m_options.patience.noting;
-    m_helper = Helper::start([=, this] { return note(m_doors, m_options, allocated); });
+    m_helper = Helper::start([=, this] { return note(m_doors, m_options, allocated, end); });
 }
 
 void UseNote::finish()

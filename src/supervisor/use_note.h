@@ -11,7 +11,8 @@
 namespace gpuq::supervisor {
 
 /// At the end of a link: what its GPUs did is noted in the job's comment, which Slurm's accounting
-/// keeps when the job ends. One request to slurmctld, made by a helper and never twice. Nobody
+/// keeps when the job ends. One request to slurmctld, or to slurmdbd when Slurm has ended the
+/// job, made by a helper and never twice. Nobody
 /// waits for it longer than Patience::noting; without samples that say anything it is not made.
 class UseNote {
 public:
@@ -27,7 +28,7 @@ public:
     ~UseNote() { finish(); }
 
     /// The GPUs were the link's for `allocated`, added up over all of them.
-    void begin(std::chrono::milliseconds allocated, Clock::time_point now);
+    void begin(std::chrono::milliseconds allocated, JobEnd end, Clock::time_point now);
     bool open() const { return m_helper.has_value(); }
     /// Readable when it is over; -1 when nothing is under way.
     int fd() const { return m_helper ? m_helper->answer() : -1; }

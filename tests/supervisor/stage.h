@@ -576,9 +576,10 @@ private:
                         TRY_ASSIGN(auto store, PosixStore::open(folder));
                         return std::unique_ptr<Store>(std::move(store));
                     },
-                    [this](JobId job, const std::string& comment) -> Result<void> {
+                    [this](JobId job, const std::string& comment, JobEnd end) -> Result<void> {
                         std::ofstream(m_root / "slurm" / "calls", std::ios::app)
-                            << "note " << job.value << " " << comment << "\n";
+                            << (end == JobEnd::over ? "late note " : "note ") << job.value << " "
+                            << comment << "\n";
                         while (std::filesystem::exists(m_root / "slurm" / "slow")) {
                             ::poll(nullptr, 0, 10);
                         }

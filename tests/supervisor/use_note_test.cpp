@@ -98,7 +98,7 @@ TEST(UseNote, HoldsUpNobodyWhenSlurmDoesNotAnswer)
     EXPECT_THAT(stage.slurm_calls(), HasSubstr("complete 42 0"));
 }
 
-TEST(UseNote, IsNotMadeOfAJobThatSlurmHasEnded)
+TEST(UseNote, OfAJobThatSlurmHasEndedIsForItsRecord)
 {
     Measured stage("sleep 20");
     stage.slurm("state", std::to_string(static_cast<int>(JobState::cancelled)));
@@ -110,7 +110,7 @@ TEST(UseNote, IsNotMadeOfAJobThatSlurmHasEnded)
     EXPECT_EQ(client.ended->ending.cause, Cause::cancelled);
     client.close_all();
     stage.wait();
-    EXPECT_THAT(stage.slurm_calls(), Not(HasSubstr("note")));
+    EXPECT_THAT(stage.slurm_calls(), HasSubstr("late note 42 " + stage.comment() + " busy=1 "));
 }
 
 } // namespace
