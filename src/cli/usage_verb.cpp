@@ -2,6 +2,7 @@
 #include "cli/usage_verb.h"
 
 #include "cli/grants_text.h"
+#include "cli/say.h"
 #include "cli/surroundings.h"
 #include "cli/table_output.h"
 #include "cli/usage_text.h"
@@ -54,12 +55,18 @@ Result<GpuUse> find_use(Invocation& invocation)
     const Options& options = invocation.options;
     TRY_ASSIGN(const UseQuestion question, question_of(options, invocation.doors.clock().now()));
     TRY_ASSIGN(auto by, parse_use_by(options.value("by").value_or("user")));
-    TRY_ASSIGN(Accounting* const accounting, invocation.doors.accounting());
-    TRY_ASSIGN(const std::vector<JobUse> uses, accounting->use(question));
-    GpuUse use{question.from, question.to, std::move(by), {}, {}};
-    use.rows = gpu_hours(uses, use.by);
-    for (const UseRow& sum : gpu_hours(uses, {})) {
+    // Advice is for who can follow it; and everybody's steps are many.
+    const bool is_own = question.accounts.empty() && question.users == std::vector{user_name()};
+    TRY_ASSIGN(UseRecords* const accounting, invocation.doors.use_records());
+    TRY_ASSIGN(const std::vector<UseRecord> records,
+               accounting->use_records(question, is_own ? Steps::with : Steps::leave_out));
+    GpuUse use{question.from, question.to, std::move(by), {}, {}, {}};
+    use.rows = gpu_hours(records, use.by);
+    for (const UseRow& sum : gpu_hours(records, {})) {
         use.total = sum;
+    }
+    if (is_own) {
+        use.advice = advice_on(records);
     }
     return use;
 }
@@ -112,6 +119,11 @@ Result<int> usage(Invocation& invocation)
         TRY(print_text(usage_csv(use)));
     } else {
         TRY(print_table(usage_table(use), invocation.globals, invocation.doors));
+        for (const UseAdvice& advice : use.advice) {
+            if (!invocation.globals.quiet) {
+                say(advice.text);
+            }
+        }
     }
     return 0;
 }

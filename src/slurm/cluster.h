@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ports/cluster.h"
+#include "ports/use_records.h"
 
 #include <memory>
 #include <optional>
@@ -59,7 +60,7 @@ private:
 };
 
 /// slurmdbd as sacct sees it.
-class SlurmAccounting : public Accounting {
+class SlurmAccounting : public Accounting, public UseRecords {
 public:
     /// As SlurmCluster::open. Each question connects anew and takes ten seconds at most.
     static Result<std::unique_ptr<SlurmAccounting>>
@@ -67,6 +68,7 @@ public:
 
     Result<PastJob> past_job(JobId id) override;
     Result<std::vector<JobUse>> use(const UseQuestion& question) override;
+    Result<std::vector<UseRecord>> use_records(const UseQuestion& question, Steps steps) override;
     Result<std::vector<AccountGrants>> grants(const std::string& user) override;
     Result<NodeHistory> node_failures(Time from, Time to) override;
 

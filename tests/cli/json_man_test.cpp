@@ -117,7 +117,8 @@ TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
                      Time(),
                      {UseBy::user, UseBy::account, UseBy::queue, UseBy::model},
                      {UseRow{{"a", "b", "c", "d"}, 1, 1}},
-                     {}};
+                     {},
+                     {UseAdvice{}}};
     EXPECT_EQ(told_of("gpuq usage"), members_of(usage_document(use)));
 }
 
