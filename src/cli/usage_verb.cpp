@@ -5,6 +5,7 @@
 #include "cli/say.h"
 #include "cli/surroundings.h"
 #include "cli/table_output.h"
+#include "cli/usage_targets.h"
 #include "cli/usage_text.h"
 
 #include <fmt/format.h>
@@ -22,6 +23,9 @@ constexpr std::array k_options = {
     Option{'A', "account", "NAME", "jobs of this account, of whomever; may be repeated"},
     Option{'a', "all", "", "jobs of everybody"},
     Option{0, "left", "", "what is left of granted GPU time, in each account of yours"},
+    Option{0, "targets", "", "how long jobs waited, and whether that is what the policy promises"},
+    Option{0, "policy", "FILE", "with --targets: this policy instead of the one in force"},
+    Option{0, "prometheus", "", "with --targets: print metrics for Prometheus"},
     Option{0, "csv", "", "print comma-separated values"}};
 
 Result<UseQuestion> question_of(const Options& options, Time now)
@@ -108,6 +112,14 @@ Result<int> usage(Invocation& invocation)
     if (!invocation.words.empty()) {
         return fail(Error::Kind::usage,
                     fmt::format("usage takes no words, not '{}'", invocation.words.front()));
+    }
+    if (invocation.options.has("targets")) {
+        return usage_targets(invocation);
+    }
+    for (const char* other : {"policy", "prometheus"}) {
+        if (invocation.options.has(other)) {
+            return fail(Error::Kind::usage, fmt::format("--{} goes with --targets", other));
+        }
     }
     if (invocation.options.has("left")) {
         return usage_left(invocation);

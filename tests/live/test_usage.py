@@ -109,3 +109,50 @@ def test_a_dead_controller_holds_up_no_end(cluster, person, driver):
             assert time.monotonic() - begin < 10
             the_run(person).wait_for_end()
     cluster.wait_until_idle()
+
+
+POLICY = """version: 1
+pools:
+  all: {nodes: ALL, gpus: "k80:2"}
+queues:
+  calibration: {time: 2h, pools: all, wait: {p95: 1m, max: 1m}}
+"""
+
+
+def test_a_missed_wait_is_an_exit_status_and_a_metric(cluster, person):
+    """A job that waits longer than the policy promises breaks the promise before it starts."""
+    (person.home / "policy.yaml").write_text(POLICY)
+
+    def targets(*words):
+        return person.gpuq("usage", "--targets", "--policy", "policy.yaml", *words)
+
+    assert person.gpuq("run", "--", "true").returncode == 0
+    cluster.accounted(the_run(person).job)
+    done = targets()
+    assert done.returncode == 0, done.stderr
+    (queue,) = json.loads(targets("--json").stdout)["queues"]
+    assert queue["jobs"] >= 1 and queue["p95_seconds"] is None
+    assert {one["figure"]: one["met"] for one in queue["targets"]}["max"] is True
+
+    withdrawn = json.loads(targets("--json").stdout)["withdrawn"]
+    jobs = [cluster.slurm("sbatch", "--parsable", "-o", "/dev/null", "--gres=gpu:2", "-t", "10",
+                          "--wrap", "sleep 300").strip() for _ in range(2)]
+    try:
+        wait_for(lambda: json.loads(targets("--json").stdout)["queues"][0]["waiting"] == 1, 30)
+        assert targets().returncode == 0
+        time.sleep(61)
+        missed = targets()
+        assert missed.returncode == 1, missed.stderr
+        assert "MISSED" in missed.stdout and ">= 1 min" in missed.stdout
+        assert "1 job still waits" in missed.stderr
+        metrics = targets("--prometheus")
+        assert metrics.returncode == 1
+        line = 'gpuq_queue_wait_target_met{queue="calibration",quantile="1"} 0'
+        assert line in metrics.stdout.splitlines()
+    finally:
+        for job in reversed(jobs):
+            cluster.slurm("scancel", job)
+    cluster.accounted(jobs[1])
+    assert json.loads(targets("--json").stdout)["withdrawn"] == withdrawn + 1
+    assert targets().returncode == 0
+    cluster.wait_until_idle()
