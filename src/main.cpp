@@ -117,10 +117,13 @@ public:
 
     Result<Accounting*> accounting() override
     {
-        if (!m_accounting) {
-            TRY(cluster()); // one configuration for both
-            TRY_ASSIGN(m_accounting, SlurmAccounting::open());
-        }
+        TRY(open_accounting());
+        return m_accounting.get();
+    }
+
+    Result<UseRecords*> use_records() override
+    {
+        TRY(open_accounting());
         return m_accounting.get();
     }
 
@@ -236,6 +239,15 @@ public:
     void choose_configuration(const std::string& slurm_conf) override { m_conf = slurm_conf; }
 
 private:
+    Result<void> open_accounting()
+    {
+        if (!m_accounting) {
+            TRY(cluster()); // one configuration for both
+            TRY_ASSIGN(m_accounting, SlurmAccounting::open());
+        }
+        return {};
+    }
+
     Result<std::string> chosen_cluster()
     {
         if (m_chosen) {
@@ -260,7 +272,7 @@ private:
     std::optional<std::string> m_conf;
     std::optional<cli::Settings> m_settings;
     std::unique_ptr<Cluster> m_cluster;
-    std::unique_ptr<Accounting> m_accounting;
+    std::unique_ptr<SlurmAccounting> m_accounting;
     std::unique_ptr<Admin> m_admin;
     std::unique_ptr<Store> m_store;
     SystemClock m_clock;

@@ -59,17 +59,23 @@ Result<int> perform(const std::vector<std::string>& words)
                supervisor::parse_command_line(words, variable, ::geteuid(), host_name()));
     line.options.sampler = "/proc/self/exe";
     SystemClock clock;
-    supervisor::Doors doors{clock,
-                            []() -> Result<std::unique_ptr<Cluster>> {
-                                TRY_ASSIGN(std::unique_ptr<Cluster> cluster, SlurmCluster::open());
-                                return cluster;
-                            },
-                            program_argv, kill_wait,
-                            [](const std::string& state_dir) -> Result<std::unique_ptr<Store>> {
-                                TRY_ASSIGN(std::unique_ptr<Store> store,
-                                           PosixStore::open(state_dir));
-                                return store;
-                            }};
+    supervisor::Doors doors{
+        clock,
+        []() -> Result<std::unique_ptr<Cluster>> {
+            TRY_ASSIGN(std::unique_ptr<Cluster> cluster, SlurmCluster::open());
+            return cluster;
+        },
+        program_argv,
+        kill_wait,
+        [](const std::string& state_dir) -> Result<std::unique_ptr<Store>> {
+            TRY_ASSIGN(std::unique_ptr<Store> store, PosixStore::open(state_dir));
+            return store;
+        },
+        [](JobId job, const std::string& comment, supervisor::JobEnd end) -> Result<void> {
+            TRY_ASSIGN(const auto cluster, SlurmCluster::open());
+            return end == supervisor::JobEnd::over ? cluster->note_in_accounting(job, comment)
+                                                   : cluster->note(job, comment);
+        }};
     switch (line.task) {
     case supervisor::Task::relay:
         return supervisor::relay(line.options);

@@ -51,9 +51,28 @@ std::optional<Time> calendar_time(const std::string& text)
     return std::nullopt;
 }
 
-double hours(const UseRow& row)
+double hours(std::int64_t seconds)
 {
-    return static_cast<double>(row.gpu_seconds) / 3600;
+    return static_cast<double>(seconds) / 3600;
+}
+
+/// Rounded, to hundredths of an hour.
+std::int64_t hundredths(std::int64_t seconds)
+{
+    return (seconds + 18) / 36;
+}
+
+std::string hours_text(std::int64_t hundredths)
+{
+    return fmt::format("{}.{:02}", hundredths / 100, hundredths % 100);
+}
+
+Json advice_json(const UseAdvice& advice)
+{
+    return Json::object({{"code", word(advice.code)},
+                         {"jobs", advice.jobs},
+                         {"percent", advice.percent},
+                         {"text", advice.text}});
 }
 
 std::string name_text(UseBy by, const std::string& name)
@@ -69,7 +88,10 @@ Json row_json(const GpuUse& use, const UseRow& row)
     }
     members.emplace_back("jobs", row.jobs);
     members.emplace_back("gpu_seconds", row.gpu_seconds);
-    members.emplace_back("gpu_hours", hours(row));
+    members.emplace_back("gpu_hours", hours(row.gpu_seconds));
+    members.emplace_back("busy_gpu_seconds", row.busy);
+    members.emplace_back("idle_gpu_seconds", row.idle);
+    members.emplace_back("unknown_gpu_seconds", row.unknown());
     return Json::object(std::move(members));
 }
 
@@ -115,9 +137,18 @@ report::Table usage_table(const GpuUse& use)
     }
     table.columns.push_back({"jobs", "JOBS", Column::Align::right});
     table.columns.push_back({"hours", "GPU-HOURS", Column::Align::right});
+    table.columns.push_back({"busy", "BUSY", Column::Align::right});
+    table.columns.push_back({"idle", "IDLE", Column::Align::right});
+    table.columns.push_back({"unknown", "UNKNOWN", Column::Align::right});
     const auto add = [&](std::vector<report::Cell> cells, const UseRow& row) {
         cells.emplace_back(std::to_string(row.jobs));
-        cells.emplace_back(fmt::format("{:.2f}", hours(row)));
+        // Each is the difference of two rounded sums, so that what is printed adds up.
+        const std::int64_t busy = hundredths(row.busy);
+        const std::int64_t known = hundredths(row.busy + row.idle);
+        const std::int64_t all = hundredths(row.gpu_seconds);
+        for (const std::int64_t part : {all, busy, known - busy, all - known}) {
+            cells.emplace_back(hours_text(part));
+        }
         table.rows.push_back(std::move(cells));
     };
     for (const UseRow& row : use.rows) {
@@ -139,12 +170,13 @@ std::string usage_csv(const GpuUse& use)
     for (const UseBy by : use.by) {
         text += fmt::format("{},", word(by));
     }
-    text += "jobs,gpu_seconds\r\n";
+    text += "jobs,gpu_seconds,busy_gpu_seconds,idle_gpu_seconds,unknown_gpu_seconds\r\n";
     for (const UseRow& row : use.rows) {
         for (const std::string& name : row.names) {
             text += report::csv_field(sanitised(name)) + ",";
         }
-        text += fmt::format("{},{}\r\n", row.jobs, row.gpu_seconds);
+        text += fmt::format("{},{},{},{},{}\r\n", row.jobs, row.gpu_seconds, row.busy, row.idle,
+                            row.unknown());
     }
     return text;
 }
@@ -159,11 +191,16 @@ Json::Members usage_document(const GpuUse& use)
     for (const UseRow& row : use.rows) {
         rows.push_back(row_json(use, row));
     }
+    Json::Elements advice;
+    for (const UseAdvice& one : use.advice) {
+        advice.push_back(advice_json(one));
+    }
     return {{"from", use.from},
             {"to", use.to},
             {"by", Json::array(std::move(by))},
             {"rows", Json::array(std::move(rows))},
-            {"total", row_json(use, use.total)}};
+            {"total", row_json(use, use.total)},
+            {"advice", Json::array(std::move(advice))}};
 }
 
 } // namespace gpuq::cli

@@ -5,6 +5,7 @@
 #include "report/json.h"
 #include "report/table.h"
 #include "runs/gpu_hours.h"
+#include "runs/use_advice.h"
 
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@ struct GpuUse {
     std::vector<UseBy> by;
     std::vector<UseRow> rows;
     UseRow total;
+    std::vector<UseAdvice> advice; ///< on one's own jobs
 };
 
 /// A moment as people type it: `2026-11-01` (local midnight), `2026-11-01T16:40[:07]`, `today`,
@@ -29,7 +31,8 @@ Result<Time> parse_moment(std::string_view text, Time now);
 /// Local midnight of the first day of the month of `now`.
 Time begin_of_month(Time now);
 
-/// Columns as in `by`, then jobs and hours; the last row is the sum of all.
+/// Columns as in `by`, then jobs and hours, and of these busy, idle and unknown ones, which add up
+/// to them as printed; the last row is the sum of all.
 report::Table usage_table(const GpuUse& use);
 
 /// RFC 4180 with a header; GPU-seconds, which add up without rounding.

@@ -2,8 +2,10 @@
 #include "cli/usage_verb.h"
 
 #include "cli/grants_text.h"
+#include "cli/say.h"
 #include "cli/surroundings.h"
 #include "cli/table_output.h"
+#include "cli/usage_targets.h"
 #include "cli/usage_text.h"
 
 #include <fmt/format.h>
@@ -21,6 +23,9 @@ constexpr std::array k_options = {
     Option{'A', "account", "NAME", "jobs of this account, of whomever; may be repeated"},
     Option{'a', "all", "", "jobs of everybody"},
     Option{0, "left", "", "what is left of granted GPU time, in each account of yours"},
+    Option{0, "targets", "", "how long jobs waited, and whether that is what the policy promises"},
+    Option{0, "policy", "FILE", "with --targets: this policy instead of the one in force"},
+    Option{0, "prometheus", "", "with --targets: print metrics for Prometheus"},
     Option{0, "csv", "", "print comma-separated values"}};
 
 Result<UseQuestion> question_of(const Options& options, Time now)
@@ -54,12 +59,18 @@ Result<GpuUse> find_use(Invocation& invocation)
     const Options& options = invocation.options;
     TRY_ASSIGN(const UseQuestion question, question_of(options, invocation.doors.clock().now()));
     TRY_ASSIGN(auto by, parse_use_by(options.value("by").value_or("user")));
-    TRY_ASSIGN(Accounting* const accounting, invocation.doors.accounting());
-    TRY_ASSIGN(const std::vector<JobUse> uses, accounting->use(question));
-    GpuUse use{question.from, question.to, std::move(by), {}, {}};
-    use.rows = gpu_hours(uses, use.by);
-    for (const UseRow& sum : gpu_hours(uses, {})) {
+    // Advice is for who can follow it; and everybody's steps are many.
+    const bool is_own = question.accounts.empty() && question.users == std::vector{user_name()};
+    TRY_ASSIGN(UseRecords* const accounting, invocation.doors.use_records());
+    TRY_ASSIGN(const std::vector<UseRecord> records,
+               accounting->use_records(question, is_own ? Steps::with : Steps::leave_out));
+    GpuUse use{question.from, question.to, std::move(by), {}, {}, {}};
+    use.rows = gpu_hours(records, use.by);
+    for (const UseRow& sum : gpu_hours(records, {})) {
         use.total = sum;
+    }
+    if (is_own) {
+        use.advice = advice_on(records);
     }
     return use;
 }
@@ -102,6 +113,14 @@ Result<int> usage(Invocation& invocation)
         return fail(Error::Kind::usage,
                     fmt::format("usage takes no words, not '{}'", invocation.words.front()));
     }
+    if (invocation.options.has("targets")) {
+        return usage_targets(invocation);
+    }
+    for (const char* other : {"policy", "prometheus"}) {
+        if (invocation.options.has(other)) {
+            return fail(Error::Kind::usage, fmt::format("--{} goes with --targets", other));
+        }
+    }
     if (invocation.options.has("left")) {
         return usage_left(invocation);
     }
@@ -112,6 +131,11 @@ Result<int> usage(Invocation& invocation)
         TRY(print_text(usage_csv(use)));
     } else {
         TRY(print_table(usage_table(use), invocation.globals, invocation.doors));
+        for (const UseAdvice& advice : use.advice) {
+            if (!invocation.globals.quiet) {
+                say(advice.text);
+            }
+        }
     }
     return 0;
 }

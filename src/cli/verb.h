@@ -12,6 +12,7 @@
 #include "ports/host.h"
 #include "ports/store.h"
 #include "ports/submit_script.h"
+#include "ports/use_records.h"
 
 #include <array>
 #include <cstddef>
@@ -38,6 +39,8 @@ public:
     virtual ~Doors() = default;
     virtual Result<Cluster*> cluster() = 0;
     virtual Result<Accounting*> accounting() = 0;
+    /// The same slurmdbd.
+    virtual Result<UseRecords*> use_records() = 0;
     virtual Result<Admin*> admin() = 0;
     /// What `sacct -P` prints of the jobs of everybody that were submitted since then, for
     /// sim::parse_trace. `unreachable`.

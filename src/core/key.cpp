@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "core/key.h"
 
+#include "core/comment.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -87,6 +89,7 @@ Result<RunKey> key_in_comment(std::string_view comment)
     if (!comment.starts_with(k_comment_prefix)) {
         return fail(Error::Kind::missing, "not a job of gpuq");
     }
+    comment = without_notes(comment);
     comment.remove_prefix(k_comment_prefix.size());
     return RunKey::parse(comment.substr(0, comment.find(':')));
 }

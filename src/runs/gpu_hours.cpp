@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/gpu_hours.h"
 
+#include "telemetry/ledger.h"
+#include "telemetry/noted_use.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -51,7 +54,13 @@ std::vector<std::pair<std::string, int>> parts_of(const JobUse& use, bool by_mod
 struct Sum {
     std::set<JobId> jobs;
     std::int64_t gpu_seconds = 0;
+    GpuTime time;
 };
+
+std::int64_t whole_seconds(std::chrono::milliseconds time)
+{
+    return std::chrono::floor<std::chrono::seconds>(time).count();
+}
 
 } // namespace
 
@@ -86,12 +95,20 @@ Result<std::vector<UseBy>> parse_use_by(std::string_view words)
     }
 }
 
-std::vector<UseRow> gpu_hours(const std::vector<JobUse>& uses, const std::vector<UseBy>& by)
+GpuTime gpu_time_of(const UseRecord& record)
+{
+    const auto noted = record.whole ? noted_use(record.comment) : std::nullopt;
+    return of_allocated(noted.value_or(GpuTime{}), record.use.elapsed * record.use.gpus);
+}
+
+std::vector<UseRow> gpu_hours(const std::vector<UseRecord>& records, const std::vector<UseBy>& by)
 {
     const bool by_model = std::find(by.begin(), by.end(), UseBy::model) != by.end();
     std::map<std::vector<std::string>, Sum> sums;
-    for (const JobUse& use : uses) {
-        for (const auto& [model, count] : parts_of(use, by_model)) {
+    for (const UseRecord& record : records) {
+        const JobUse& use = record.use;
+        const auto parts = parts_of(use, by_model);
+        for (const auto& [model, count] : parts) {
             std::vector<std::string> names;
             for (const UseBy one : by) {
                 names.push_back(name_of(use, model, one));
@@ -99,11 +116,13 @@ std::vector<UseRow> gpu_hours(const std::vector<JobUse>& uses, const std::vector
             Sum& sum = sums[names];
             sum.jobs.insert(use.id);
             sum.gpu_seconds += use.elapsed.count() * count;
+            sum.time += parts.size() == 1 ? gpu_time_of(record) : GpuTime{};
         }
     }
     std::vector<UseRow> rows;
     for (const auto& [names, sum] : sums) {
-        rows.push_back({names, static_cast<int>(sum.jobs.size()), sum.gpu_seconds});
+        rows.push_back({names, static_cast<int>(sum.jobs.size()), sum.gpu_seconds,
+                        whole_seconds(sum.time.busy), whole_seconds(sum.time.idle)});
     }
     std::stable_sort(rows.begin(), rows.end(), [](const UseRow& one, const UseRow& other) {
         return one.gpu_seconds > other.gpu_seconds;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
-#include "ports/cluster.h"
+#include "ports/use_records.h"
+#include "telemetry/sample.h"
 
 #include <cstdint>
 #include <string>
@@ -24,11 +25,20 @@ struct UseRow {
     std::vector<std::string>
         names;                    ///< one for each of `by`; a model may be empty: not accounted for
     int jobs = 0;                 ///< a requeued job once
-    std::int64_t gpu_seconds = 0; ///< elapsed time x allocated GPUs
+    std::int64_t gpu_seconds = 0; ///< elapsed time x allocated GPUs: busy, idle and unknown ones
+    std::int64_t busy = 0;
+    std::int64_t idle = 0;
+
+    std::int64_t unknown() const { return gpu_seconds - busy - idle; }
     bool operator==(const UseRow&) const = default;
 };
 
-/// The most first. By model, a job counts for each model that it had, GPUs without one apart.
-std::vector<UseRow> gpu_hours(const std::vector<JobUse>& uses, const std::vector<UseBy>& by);
+/// What the GPUs of a job did, exactly as much as accounting says that they were allocated. All of
+/// it is unknown of a job that has noted nothing, and of one that lies only partly in the span.
+GpuTime gpu_time_of(const UseRecord& record);
+
+/// The most first. By model, a job counts for each model that it had, GPUs without one apart; what
+/// each of several did is unknown.
+std::vector<UseRow> gpu_hours(const std::vector<UseRecord>& records, const std::vector<UseBy>& by);
 
 } // namespace gpuq

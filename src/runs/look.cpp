@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/look.h"
 
+#include "core/comment.h"
 #include "core/layout.h"
 #include "runs/connect_keys.h"
 #include "runs/evidence.h"
@@ -42,7 +43,7 @@ bool may_be_of(const RunKey& key, std::string_view comment)
 bool is_job_of(const Evidence& seen, const Job& job)
 {
     return seen.job ? job.id == seen.job->job && may_be_of(seen.key, job.comment)
-                    : job.comment == job_comment(seen.key, seen.link);
+                    : without_notes(job.comment) == job_comment(seen.key, seen.link);
 }
 
 /// The job of a run, by its id or by the key in its comment; of several the one that lives, else

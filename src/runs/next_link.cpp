@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/next_link.h"
 
+#include "core/comment.h"
 #include "core/exit_status.h"
 #include "core/layout.h"
 #include "runs/heartbeat.h"
@@ -35,7 +36,7 @@ Result<JobsOfLink> jobs_of_link(Cluster& cluster, const RunKey& key, LinkNumber 
     TRY_ASSIGN(const std::vector<Job> jobs, cluster.own_jobs());
     JobsOfLink found;
     for (const Job& job : jobs) {
-        if (job.comment != job_comment(key, link)) {
+        if (without_notes(job.comment) != job_comment(key, link)) {
             continue;
         }
         if (!is_over(job.state)) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/submission.h"
 
+#include "core/comment.h"
 #include "core/layout.h"
 #include "runs/idle.h"
 #include "runs/record.h"
@@ -30,7 +31,7 @@ Result<void> record_job(Store& store, const Run& run, JobId job, bool batch, Tim
 std::optional<Job> job_with_key(const std::vector<Job>& jobs, const RunKey& key)
 {
     const auto found = std::find_if(jobs.begin(), jobs.end(), [&](const Job& job) {
-        return !is_over(job.state) && job.comment == job_comment(key);
+        return !is_over(job.state) && without_notes(job.comment) == job_comment(key);
     });
     return found == jobs.end() ? std::nullopt : std::optional(*found);
 }

@@ -61,6 +61,12 @@ private:
 /// Sorts by submission and lets the first be the zero of time.
 void finish(Trace& trace);
 
+/// `2026-11-20T13:11:58`, taken for UTC, in seconds of Unix time; nothing for Unknown and None.
+Result<std::optional<Seconds>> sacct_moment(const Line& line, std::string_view text);
+/// Count and model of the GPUs, and the nodes, in
+/// `billing=4,cpu=4,gres/gpu:k80=2,gres/gpu=2,node=1`.
+void read_sacct_tres(std::string_view text, TraceJob& job);
+
 Result<Trace> parse_csv(std::string_view text, const std::string& name);
 Result<Trace> parse_swf(std::string_view text, const std::string& name);
 Result<Trace> parse_sacct(std::string_view text, const std::string& name);

@@ -11,19 +11,6 @@
 namespace gpuq::sim {
 namespace {
 
-/// `2026-11-20T13:11:58`; nothing for Unknown and None.
-Result<std::optional<Seconds>> moment(const Line& line, std::string_view text)
-{
-    if (text.empty() || text == "Unknown" || text == "None" || text == "N/A") {
-        return std::optional<Seconds>{};
-    }
-    const auto time = time_from_iso8601(std::string(text) + "Z");
-    if (!time) {
-        return line.wrong(fmt::format("'{}' is no time of sacct", text.substr(0, 30)));
-    }
-    return std::optional(std::chrono::duration_cast<Seconds>(time->time_since_epoch()));
-}
-
 /// `1-12:30:00`, `12:30:00`, `30:00.123`; nothing for words such as UNLIMITED.
 Result<std::optional<Seconds>> length(const Line& line, std::string_view text)
 {
@@ -49,8 +36,49 @@ Result<std::optional<Seconds>> length(const Line& line, std::string_view text)
     return std::optional(Seconds{static_cast<std::int64_t>(days * 86400 + seconds)});
 }
 
-/// Count and model of the GPUs in `billing=4,cpu=4,gres/gpu:k80=2,gres/gpu=2,node=1`.
-void read_tres(std::string_view text, TraceJob& job)
+Result<TraceJob> job_in(const Line& line, const Columns& columns, const Fields& row)
+{
+    TraceJob job;
+    job.id = columns.in(row, "JobID");
+    TRY_ASSIGN(const auto submit, sacct_moment(line, columns.in(row, "Submit")));
+    TRY_ASSIGN(const auto eligible, sacct_moment(line, columns.in(row, "Eligible")));
+    TRY_ASSIGN(job.start, sacct_moment(line, columns.in(row, "Start")));
+    TRY_ASSIGN(const auto end, sacct_moment(line, columns.in(row, "End")));
+    TRY_ASSIGN(const auto elapsed, length(line, columns.in(row, "Elapsed")));
+    TRY_ASSIGN(job.limit, length(line, columns.in(row, "Timelimit")));
+    if (!submit) {
+        return line.wrong("no time of submission");
+    }
+    // A wait counts from when the job could have started.
+    job.submit = std::max(*submit, eligible.value_or(*submit));
+    job.duration = elapsed            ? *elapsed
+                   : job.start && end ? std::max(Seconds{0}, *end - *job.start)
+                                      : Seconds{0};
+    job.gpus = 0;
+    read_sacct_tres(columns.in(row, "ReqTRES"), job);
+    read_sacct_tres(columns.in(row, "AllocTRES"), job);
+    job.user = columns.in(row, "User");
+    job.account = columns.in(row, "Account");
+    job.partition = columns.in(row, "Partition");
+    job.state = columns.in(row, "State");
+    return job;
+}
+
+} // namespace
+
+Result<std::optional<Seconds>> sacct_moment(const Line& line, std::string_view text)
+{
+    if (text.empty() || text == "Unknown" || text == "None" || text == "N/A") {
+        return std::optional<Seconds>{};
+    }
+    const auto time = time_from_iso8601(std::string(text) + "Z");
+    if (!time) {
+        return line.wrong(fmt::format("'{}' is no time of sacct", text.substr(0, 30)));
+    }
+    return std::optional(std::chrono::duration_cast<Seconds>(time->time_since_epoch()));
+}
+
+void read_sacct_tres(std::string_view text, TraceJob& job)
 {
     for (const std::string_view part : split(text, ',')) {
         const auto equals = std::min(part.find('='), part.size());
@@ -68,36 +96,6 @@ void read_tres(std::string_view text, TraceJob& job)
         }
     }
 }
-
-Result<TraceJob> job_in(const Line& line, const Columns& columns, const Fields& row)
-{
-    TraceJob job;
-    job.id = columns.in(row, "JobID");
-    TRY_ASSIGN(const auto submit, moment(line, columns.in(row, "Submit")));
-    TRY_ASSIGN(const auto eligible, moment(line, columns.in(row, "Eligible")));
-    TRY_ASSIGN(job.start, moment(line, columns.in(row, "Start")));
-    TRY_ASSIGN(const auto end, moment(line, columns.in(row, "End")));
-    TRY_ASSIGN(const auto elapsed, length(line, columns.in(row, "Elapsed")));
-    TRY_ASSIGN(job.limit, length(line, columns.in(row, "Timelimit")));
-    if (!submit) {
-        return line.wrong("no time of submission");
-    }
-    // A wait counts from when the job could have started.
-    job.submit = std::max(*submit, eligible.value_or(*submit));
-    job.duration = elapsed            ? *elapsed
-                   : job.start && end ? std::max(Seconds{0}, *end - *job.start)
-                                      : Seconds{0};
-    job.gpus = 0;
-    read_tres(columns.in(row, "ReqTRES"), job);
-    read_tres(columns.in(row, "AllocTRES"), job);
-    job.user = columns.in(row, "User");
-    job.account = columns.in(row, "Account");
-    job.partition = columns.in(row, "Partition");
-    job.state = columns.in(row, "State");
-    return job;
-}
-
-} // namespace
 
 Result<Trace> parse_sacct(std::string_view text, const std::string& name)
 {

@@ -152,6 +152,29 @@ SlurmAccounting::open(const std::optional<std::string>& path)
     return std::unique_ptr<SlurmAccounting>(new SlurmAccounting);
 }
 
+// NOLINTNEXTLINE(readability-convert-member-functions-to-static)
+Result<void> SlurmCluster::note_in_accounting(JobId id, const std::string& comment)
+{
+    if (!slurm::has_accounting() || !slurm::keeps_comments()) {
+        return {};
+    }
+    const slurm::Words words;
+    std::uint16_t flags = 0;
+    void* connection = slurmdb_connection_get(&flags);
+    OneJob condition(id);
+    std::string text = comment;
+    slurmdb_job_rec_t change{};
+    change.derived_ec = NO_VAL;
+    change.derived_es = text.data();
+    errno = 0;
+    const OwnedList changed(
+        connection == nullptr ? nullptr : slurmdb_job_modify(connection, condition.get(), &change));
+    const int error = errno;
+    const bool kept = changed && slurmdb_connection_commit(connection, true) == SLURM_SUCCESS;
+    slurmdb_connection_close(&connection);
+    return kept ? Result<void>() : slurm::no_accounting_answer(fmt::format("error {}", error));
+}
+
 Result<PastJob> SlurmAccounting::past_job(JobId id)
 {
     TRY(slurm::needs_accounting());

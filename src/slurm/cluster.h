@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ports/cluster.h"
+#include "ports/use_records.h"
 
 #include <memory>
 #include <optional>
@@ -48,12 +49,18 @@ public:
     Result<void> set_walltime(JobId id, std::chrono::minutes walltime) override;
     Result<void> complete(JobId id, int exit_status) override;
 
+    /// Gives a job of the caller that is not over another comment, for accounting to keep at its
+    /// end. Where accounting keeps none (AccountingStoreFlags), nobody is asked.
+    Result<void> note(JobId id, const std::string& comment);
+    /// The same of a job that Slurm has called over: in the record that slurmdbd has of it.
+    Result<void> note_in_accounting(JobId id, const std::string& comment);
+
 private:
     SlurmCluster() = default;
 };
 
 /// slurmdbd as sacct sees it.
-class SlurmAccounting : public Accounting {
+class SlurmAccounting : public Accounting, public UseRecords {
 public:
     /// As SlurmCluster::open. Each question connects anew and takes ten seconds at most.
     static Result<std::unique_ptr<SlurmAccounting>>
@@ -61,6 +68,7 @@ public:
 
     Result<PastJob> past_job(JobId id) override;
     Result<std::vector<JobUse>> use(const UseQuestion& question) override;
+    Result<std::vector<UseRecord>> use_records(const UseQuestion& question, Steps steps) override;
     Result<std::vector<AccountGrants>> grants(const std::string& user) override;
     Result<NodeHistory> node_failures(Time from, Time to) override;
 

@@ -133,6 +133,16 @@ inline void free_conf(slurm_conf_t* conf)
 #endif
 }
 
+/// Whether accounting keeps the comments of jobs (AccountingStoreFlags=job_comment).
+inline bool keeps_comments()
+{
+#ifdef CTL_CONF_SJC
+    return (slurm_conf.conf_flags & CTL_CONF_SJC) != 0;
+#else
+    return (slurm_conf.conf_flags & CONF_FLAG_SJC) != 0;
+#endif
+}
+
 inline int kill_job(std::uint32_t job, std::uint16_t signal)
 {
     return slurm_kill_job2(std::to_string(job).c_str(), signal, 0, nullptr);

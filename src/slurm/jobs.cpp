@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "slurm/jobs.h"
 
+#include "core/comment.h"
 #include "slurm/cluster.h"
 #include "slurm/compat.h"
+#include "slurm/connection.h"
 #include "slurm/errors.h"
 #include "slurm/gres.h"
 #include "slurm/job_request.h"
@@ -246,7 +248,7 @@ Result<JobId> granted_with(const std::string& comment)
 {
     TRY_ASSIGN(const Jobs jobs, load_own());
     for (const Job& job : jobs_in(*jobs)) {
-        if (job.state == JobState::running && !job.batch && job.comment == comment) {
+        if (job.state == JobState::running && !job.batch && without_notes(job.comment) == comment) {
             return job.id;
         }
     }
@@ -359,6 +361,25 @@ Result<void> SlurmCluster::set_walltime(JobId id, std::chrono::minutes walltime)
     return slurm::error_of(errno, slurm::Question::other,
                            fmt::format("can't change the time limit of job {}", id.value),
                            words.text());
+}
+
+// NOLINTNEXTLINE(readability-convert-member-functions-to-static)
+Result<void> SlurmCluster::note(JobId id, const std::string& comment)
+{
+    if (!slurm::has_accounting() || !slurm::keeps_comments()) {
+        return {};
+    }
+    job_desc_msg_t message;
+    slurm_init_job_desc_msg(&message);
+    slurm::set_job_id(message, id.value);
+    std::string text = comment;
+    message.comment = text.data();
+    const slurm::Words words;
+    if (slurm_update_job(&message) == SLURM_SUCCESS) {
+        return {};
+    }
+    return slurm::error_of(errno, slurm::Question::other,
+                           fmt::format("can't note the use of job {}", id.value), words.text());
 }
 
 Result<void> SlurmCluster::complete(JobId id, int exit_status)

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "slurm/use.h"
 
+#include "core/key.h"
+#include "core/number.h"
+#include "core/sanitise.h"
 #include "slurm/bounded.h"
 #include "slurm/cluster.h"
 #include "slurm/compat.h"
@@ -13,8 +16,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
+#include <ctime>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -28,6 +31,8 @@ namespace {
 /// A busy cluster has a hundred thousand jobs a month; slurmdbd sends a few thousand a second.
 constexpr std::chrono::seconds k_patience{60};
 constexpr std::string_view k_gpus = "gres/gpu";
+/// Seconds.
+constexpr std::int64_t k_just_ended = 5;
 
 std::string text(const char* value)
 {
@@ -87,6 +92,22 @@ TresNames tres_names(void* connection)
     return names;
 }
 
+/// The next `ID=NUMBER` of what slurmdbd writes of resources, which is taken away from its front.
+std::optional<std::pair<std::uint32_t, std::uint64_t>> next_item(std::string_view& resources)
+{
+    while (!resources.empty()) {
+        const std::string_view item = resources.substr(0, resources.find(','));
+        resources.remove_prefix(std::min(item.size() + 1, resources.size()));
+        const auto equals = item.find('=');
+        const auto id = whole_number(item.substr(0, equals));
+        const auto number = whole_number(item.substr(std::min(equals, item.size() - 1) + 1));
+        if (id && number && *id <= UINT32_MAX) {
+            return std::pair(static_cast<std::uint32_t>(*id), *number);
+        }
+    }
+    return std::nullopt;
+}
+
 JobUse use_of(const slurmdb_job_rec_t& record, const TresNames& names)
 {
     JobUse use;
@@ -97,6 +118,39 @@ JobUse use_of(const slurmdb_job_rec_t& record, const TresNames& names)
     use.elapsed = std::chrono::seconds(record.elapsed);
     add_gpus(use, text(record.tres_alloc_str), names);
     return use;
+}
+
+/// In steps' records memory is in bytes.
+std::optional<std::uint64_t> most_memory_mib(List steps, const TresNames& names)
+{
+    std::optional<std::uint64_t> most;
+    if (steps != nullptr) {
+        for_each<slurmdb_step_rec_t>(steps, [&](const slurmdb_step_rec_t& step) {
+            const auto bytes = memory_in(text(step.stats.tres_usage_in_tot), names);
+            if (bytes) {
+                most = std::max(most.value_or(0), *bytes >> 20);
+            }
+        });
+    }
+    return most;
+}
+
+UseRecord record_of(const slurmdb_job_rec_t& record, const TresNames& names,
+                    const UseQuestion& question)
+{
+    UseRecord told;
+    told.use = use_of(record, names);
+    // slurmdbd cuts both to the span. What has just ended ends where a span ends that is up to now.
+    const std::int64_t to = seconds_of(question.to);
+    const bool is_over = gpuq::is_over(state_of(record.state)) && record.end != 0;
+    told.whole = is_over && record.start > seconds_of(question.from) &&
+                 (record.end < to || to + k_just_ended >= std::time(nullptr));
+    const std::string comment = text(record.derived_es);
+    const bool is_ours = key_in_comment(comment) && comment == sanitised(comment);
+    told.comment = is_ours ? comment : "";
+    told.memory_mib = memory_in(text(record.tres_alloc_str), names);
+    told.most_memory_mib = most_memory_mib(record.steps, names);
+    return told;
 }
 
 /// The first of `accounts` that slurmdbd has never known; nothing when it knows them all, or did.
@@ -122,7 +176,8 @@ std::optional<std::string> unknown_account(void* connection,
 }
 
 /// In the child: `ok` and a line for each job that had GPUs, `missing ACCOUNT`, or `error CODE`.
-std::string ask_for_use(const UseQuestion& question, const std::vector<std::string>& uids)
+std::string ask_for_use(const UseQuestion& question, const std::vector<std::string>& uids,
+                        Steps steps)
 {
     const Words words;
     std::uint16_t flags = 0;
@@ -145,7 +200,10 @@ std::string ask_for_use(const UseQuestion& question, const std::vector<std::stri
     condition.usage_start = seconds_of(question.from);
     condition.usage_end = seconds_of(question.to);
     // Truncated to the span; each attempt of a job that was requeued by itself.
-    condition.flags = JOBCOND_FLAG_NO_STEP | JOBCOND_FLAG_DUP;
+    condition.flags = JOBCOND_FLAG_DUP;
+    if (steps == Steps::leave_out) {
+        condition.flags |= JOBCOND_FLAG_NO_STEP;
+    }
     condition.db_flags = NO_VAL;
     const TresNames names = tres_names(connection);
     errno = 0;
@@ -155,9 +213,9 @@ std::string ask_for_use(const UseQuestion& question, const std::vector<std::stri
     }
     std::string answer = "ok\n";
     for_each<slurmdb_job_rec_t>(list.get(), [&](const slurmdb_job_rec_t& record) {
-        const JobUse use = use_of(record, names);
-        if (use.gpus > 0 && use.elapsed.count() > 0) {
-            answer += to_line(use);
+        const UseRecord told = record_of(record, names, question);
+        if (told.use.gpus > 0 && told.use.elapsed.count() > 0) {
+            answer += to_line(told);
         }
     });
     slurmdb_connection_close(&connection);
@@ -168,21 +226,12 @@ std::string ask_for_use(const UseQuestion& question, const std::vector<std::stri
 
 void add_gpus(JobUse& use, std::string_view allocation, const TresNames& names)
 {
-    while (!allocation.empty()) {
-        const std::string_view item = allocation.substr(0, allocation.find(','));
-        allocation.remove_prefix(std::min(item.size() + 1, allocation.size()));
-        std::uint32_t id = 0;
-        int count = 0;
-        const char* const end = item.data() + item.size();
-        const auto [rest, error] = std::from_chars(item.data(), end, id);
-        if (error != std::errc() || rest == end || *rest != '=' ||
-            std::from_chars(rest + 1, end, count).ec != std::errc()) {
-            continue;
-        }
-        const auto name = names.find(id);
+    while (const auto item = next_item(allocation)) {
+        const auto name = names.find(item->first);
         if (name == names.end() || !name->second.starts_with(k_gpus)) {
             continue;
         }
+        const int count = static_cast<int>(std::min<std::uint64_t>(item->second, INT32_MAX));
         if (name->second == k_gpus) {
             use.gpus = count;
         } else if (name->second[k_gpus.size()] == ':') {
@@ -191,17 +240,36 @@ void add_gpus(JobUse& use, std::string_view allocation, const TresNames& names)
     }
 }
 
-std::string to_line(const JobUse& use)
+std::optional<std::uint64_t> memory_in(std::string_view resources, const TresNames& names)
 {
-    std::string line = fmt::format("{}\t{}\t{}\t{}\t{}\t{}", use.id.value, use.elapsed.count(),
-                                   use.gpus, use.user, use.account, use.queue);
+    // Slurm's words for "none" are just below 2^64.
+    constexpr std::uint64_t k_most = std::uint64_t{1} << 60;
+    while (const auto item = next_item(resources)) {
+        const auto name = names.find(item->first);
+        if (name != names.end() && name->second == "mem" && item->second < k_most) {
+            return item->second;
+        }
+    }
+    return std::nullopt;
+}
+
+std::string to_line(const UseRecord& record)
+{
+    const JobUse& use = record.use;
+    const auto number = [](const std::optional<std::uint64_t>& value) {
+        return value ? std::to_string(*value) : std::string();
+    };
+    std::string line =
+        fmt::format("{:d}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}", record.whole,
+                    number(record.memory_mib), number(record.most_memory_mib), record.comment,
+                    use.id.value, use.elapsed.count(), use.gpus, use.user, use.account, use.queue);
     for (const auto& [model, count] : use.models) {
         line += fmt::format("\t{}\t{}", count, model);
     }
     return line + "\n";
 }
 
-JobUse use_of_line(const std::string& line)
+UseRecord record_of_line(const std::string& line)
 {
     std::istringstream stream(line);
     const auto next = [&] {
@@ -210,7 +278,12 @@ JobUse use_of_line(const std::string& line)
         return word;
     };
     const auto number = [&] { return std::atoll(next().c_str()); };
-    JobUse use;
+    UseRecord record;
+    record.whole = number() != 0;
+    record.memory_mib = whole_number(next());
+    record.most_memory_mib = whole_number(next());
+    record.comment = next();
+    JobUse& use = record.use;
     use.id = JobId{static_cast<std::uint32_t>(number())};
     use.elapsed = std::chrono::seconds(number());
     use.gpus = static_cast<int>(number());
@@ -224,17 +297,28 @@ JobUse use_of_line(const std::string& line)
             use.models.emplace_back(std::move(model), count);
         }
     }
-    return use;
+    return record;
 }
 
 } // namespace slurm
 
 Result<std::vector<JobUse>> SlurmAccounting::use(const UseQuestion& question)
 {
+    TRY_ASSIGN(std::vector<UseRecord> records, use_records(question, Steps::leave_out));
+    std::vector<JobUse> uses;
+    for (UseRecord& record : records) {
+        uses.push_back(std::move(record.use));
+    }
+    return uses;
+}
+
+Result<std::vector<UseRecord>> SlurmAccounting::use_records(const UseQuestion& question,
+                                                            Steps steps)
+{
     TRY(slurm::needs_accounting());
     TRY_ASSIGN(const auto uids, slurm::uids_of(question.users));
-    const auto answer =
-        slurm::in_a_child([&] { return slurm::ask_for_use(question, uids); }, slurm::k_patience);
+    const auto answer = slurm::in_a_child([&] { return slurm::ask_for_use(question, uids, steps); },
+                                          slurm::k_patience);
     if (answer && answer->starts_with("missing ")) {
         return fail(Error::Kind::missing,
                     fmt::format("Slurm's accounting knows no account '{}', or does not show it to "
@@ -244,10 +328,10 @@ Result<std::vector<JobUse>> SlurmAccounting::use(const UseQuestion& question)
     if (!answer || !answer->starts_with("ok\n")) {
         return slurm::no_accounting_answer(answer.value_or(""));
     }
-    std::vector<JobUse> list;
+    std::vector<UseRecord> list;
     std::istringstream lines(answer->substr(3));
     for (std::string line; std::getline(lines, line);) {
-        list.push_back(slurm::use_of_line(line));
+        list.push_back(slurm::record_of_line(line));
     }
     return list;
 }

@@ -19,6 +19,8 @@ constexpr auto k_leftovers_patience = 10s;
 constexpr auto k_complete_first = 3s;
 /// A notice that is still on its way to other nodes.
 constexpr auto k_elsewhere_patience = 1s;
+/// For the last sample, which a full or slow disk may hold up.
+constexpr auto k_last_sample = 300ms;
 /// Slurm kills the processes of a step one after the other, within this.
 constexpr auto k_kill_spread = 250ms;
 
@@ -88,6 +90,8 @@ void Supervisor::clear_leftovers()
 void Supervisor::settle_or_record()
 {
     m_sampler.stop();
+    m_sampled_until = m_now;
+    m_to_be_noted = is_worth_a_note();
     m_observed.out_of_memory = killed_between(m_memory_before, memory_events());
     m_observed.gpu_out_of_memory = m_tail.says_gpu_out_of_memory();
     m_ending = decide(m_observed, m_doors.clock.now());
@@ -98,6 +102,40 @@ void Supervisor::settle_or_record()
     m_phase = Phase::settling;
     const bool by_itself = m_observed.wait_status && WIFEXITED(*m_observed.wait_status);
     m_chain->settle(m_ending, by_itself, m_now);
+}
+
+bool Supervisor::is_worth_a_note() const
+{
+    return m_sampler.was_started() && m_options.job && m_doors.note && !m_fenced &&
+           !m_guardian_gone && m_run->request.gpus.count > 0 &&
+           m_now - m_started_at >= m_options.patience.noted_from;
+}
+
+/// While the log is brought to its end and the clients are told.
+void Supervisor::note_use()
+{
+    if (m_use_note.open()) {
+        if (m_polls.ready(m_polled.note) != 0 || m_now >= m_use_note.gives_up_at()) {
+            m_use_note.finish();
+            wake_at(m_now); // the helper may have hidden the end of another process
+        } else {
+            wake_at(m_use_note.gives_up_at());
+        }
+        return;
+    }
+    if (!m_to_be_noted) {
+        return;
+    }
+    if (m_sampler.pid() && m_now < m_sampled_until + k_last_sample) {
+        wake_at(m_sampled_until + k_last_sample);
+        return;
+    }
+    m_to_be_noted = false;
+    const auto length =
+        std::chrono::floor<std::chrono::milliseconds>(m_sampled_until - m_started_at);
+    m_use_note.begin(length * m_run->request.gpus.count * m_run->request.nodes,
+                     m_term == Term::known ? JobEnd::over : JobEnd::to_come, m_now);
+    wake_at(m_use_note.gives_up_at());
 }
 
 void Supervisor::record_end()
@@ -152,7 +190,8 @@ void Supervisor::part()
     const bool withdrawn = !m_chain || !m_chain->is_withdrawing();
     // A node whose step loses its srun is closed to new jobs for seconds.
     const bool told_elsewhere = !m_elsewhere.open() || m_now > m_phase_since + k_elsewhere_patience;
-    if ((gone && synced && withdrawn && told_elsewhere) || out_of_time()) {
+    const bool noted = !m_to_be_noted && !m_use_note.open();
+    if ((gone && synced && withdrawn && told_elsewhere && noted) || out_of_time()) {
         m_phase = Phase::done;
         return;
     }

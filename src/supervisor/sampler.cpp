@@ -70,6 +70,7 @@ void Sampler::start(const Plan& plan)
     }
     if (pid > 0) {
         m_pid = pid;
+        m_started = true;
         m_lifeline = std::move(lifeline->write);
         m_looks = std::move(looks->read);
     }

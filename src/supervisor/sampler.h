@@ -27,10 +27,12 @@ public:
     /// Where the looks come from (SampledLook), non-blocking; none when nobody asked for them.
     Descriptor take_looks() { return std::move(m_looks); }
 
+    bool was_started() const { return m_started; }
     std::optional<pid_t> pid() const { return m_pid; }
     void reaped() { m_pid.reset(); }
 
 private:
+    bool m_started = false;
     std::optional<pid_t> m_pid;
     Descriptor m_lifeline, m_looks;
 };

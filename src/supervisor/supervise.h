@@ -21,6 +21,9 @@
 /// the journal and frees the allocation.
 namespace gpuq::supervisor {
 
+/// Whether Slurm has called a job over itself, whose processes may still be ending.
+enum class JobEnd { to_come, over };
+
 /// The doors. `cluster` is opened only in short-lived child processes: libslurm may block
 /// for ten seconds or call exit().
 struct Doors {
@@ -32,6 +35,8 @@ struct Doors {
     std::function<std::chrono::seconds()> kill_wait;
     /// The state folder, for the same child processes.
     std::function<Result<std::unique_ptr<Store>>(const std::string& state_dir)> store = {};
+    /// Gives a job another comment, for the same child processes; empty: nothing is noted.
+    std::function<Result<void>(JobId job, const std::string& comment, JobEnd end)> note = {};
 };
 
 /// How long things are waited for. Tests shorten them.
@@ -50,6 +55,8 @@ struct Patience {
     std::chrono::milliseconds idle_shell{1'800'000};    ///< one that all have left, without work
     std::chrono::milliseconds first_look{10'000}; ///< from the start to asking Slurm for the limit
     std::chrono::milliseconds sampling{1'000};   ///< after the program has begun, which comes first
+    std::chrono::milliseconds noted_from{2'000}; ///< what a shorter link used is not noted
+    std::chrono::milliseconds noting{2'000};     ///< for Slurm to take the note
     std::chrono::milliseconds next_look{60'000}; ///< again, for a chain, which may be preempted
 };
 

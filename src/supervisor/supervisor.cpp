@@ -60,6 +60,7 @@ Supervisor::Supervisor(Doors& doors, const Options& options, const std::optional
     , m_slurm(doors, options.job)
     , m_turn(turn)
     , m_elsewhere(doors, options)
+    , m_use_note(doors, options)
     , m_now(doors.clock.steady())
     , m_started_at(m_now)
     , m_next_wake(m_now)
@@ -104,6 +105,7 @@ void Supervisor::round()
     } else if (m_phase == Phase::leftovers) {
         clear_leftovers();
     }
+    note_use();
     if (m_phase == Phase::settling) {
         settle_when_ended();
     }
@@ -129,6 +131,7 @@ void Supervisor::prepare_polls()
     m_polled.slurm = m_polls.add(m_slurm.fd(), POLLIN);
     m_polled.idle = m_polls.add(m_idle ? m_idle->fd() : -1, POLLIN);
     m_polled.elsewhere = m_polls.add(m_elsewhere.fd(), POLLIN);
+    m_polled.note = m_polls.add(m_use_note.fd(), POLLIN);
     m_clients->add_to(m_polls);
     if (m_chain) {
         m_chain->add_to(m_polls);

@@ -20,6 +20,7 @@
 #include "supervisor/slurm_questions.h"
 #include "supervisor/supervise.h"
 #include "supervisor/tail.h"
+#include "supervisor/use_note.h"
 
 #include <chrono>
 #include <memory>
@@ -145,6 +146,8 @@ private:
     void settle_or_record();
     void record_end();
     void tell_the_end();
+    bool is_worth_a_note() const;
+    void note_use();
     void part();
     bool out_of_time() const;
 
@@ -175,6 +178,8 @@ private:
     std::optional<IdleFinding::State> m_idle_told;
     bool m_release_asked = false, m_may_release = false;
     Sampler m_sampler;
+    UseNote m_use_note;
+    bool m_to_be_noted = false;
     Descriptor m_link_folder; ///< for the sampler
     std::optional<Clock::time_point> m_sample_at;
     Tail m_tail;
@@ -201,7 +206,8 @@ private:
     std::optional<bool> m_may_get_grace; ///< not known yet, or never
 
     Clock::time_point m_now, m_started_at, m_next_wake;
-    Clock::time_point m_look_until, m_term_at, m_program_ended_at, m_last_output_at, m_phase_since;
+    Clock::time_point m_look_until, m_term_at, m_program_ended_at, m_last_output_at, m_phase_since,
+        m_sampled_until;
     std::optional<Clock::time_point> m_saved_at; ///< after the notice
     bool m_ending_saved = false;
     std::optional<Clock::time_point> m_term_due, m_kill_at, m_told_at, m_ask_again_at,
@@ -209,7 +215,7 @@ private:
     Clock::time_point m_next_look;
 
     struct Polled {
-        std::size_t signals = 0, wake = 0, guardian = 0, elsewhere = 0, idle = 0;
+        std::size_t signals = 0, wake = 0, guardian = 0, elsewhere = 0, idle = 0, note = 0;
         std::optional<std::size_t> out, err, input, report, slurm;
     };
     PollSet m_polls;

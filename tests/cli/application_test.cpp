@@ -19,6 +19,7 @@ class ClosedDoors : public Doors {
 public:
     Result<Cluster*> cluster() override { std::abort(); }
     Result<Accounting*> accounting() override { std::abort(); }
+    Result<UseRecords*> use_records() override { std::abort(); }
     Result<Admin*> admin() override { std::abort(); }
     Result<std::string> jobs_since(Time) override { std::abort(); }
     Result<Store*> store() override { std::abort(); }

@@ -223,8 +223,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Typed{"gpuq connect --conf", {"--config"}},
                     Typed{"gpuq clean --ke", {"--keep"}}, Typed{"gpuq clean --dr", {"--dry-run"}},
                     Typed{"gpuq extend ", k_runs}, Typed{"gpuq usage --cs", {"--csv"}},
-                    Typed{"gpuq usage --le", {"--left"}}, Typed{"gpuq report ", k_runs},
-                    Typed{"gpuq report --no-l", {"--no-logs"}},
+                    Typed{"gpuq usage --le", {"--left"}}, Typed{"gpuq usage --tar", {"--targets"}},
+                    Typed{"gpuq report ", k_runs}, Typed{"gpuq report --no-l", {"--no-logs"}},
                     Typed{"gpuq doctor --nod", {"--nodes"}}, Typed{"gpuq free --ne", {"--next"}},
                     Typed{"gpuq why ", k_runs}, Typed{"gpuq show ", k_runs},
                     Typed{"gpuq show --js", {"--json"}}));

@@ -39,6 +39,7 @@ public:
         return &slurm;
     }
     Result<Accounting*> accounting() override { return &past; }
+    Result<UseRecords*> use_records() override { return &past; }
     Result<Admin*> admin() override { return &ruler; }
     Result<std::string> accounted = fail(Error::Kind::unreachable, "slurmdbd does not answer");
     std::optional<Time> accounted_since; ///< what was asked for last

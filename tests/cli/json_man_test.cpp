@@ -6,6 +6,7 @@
 #include "cli/run_table.h"
 #include "cli/show_text.h"
 #include "cli/simulation_text.h"
+#include "cli/targets_text.h"
 #include "cli/top_picture.h"
 #include "cli/usage_text.h"
 #include "cli/why_text.h"
@@ -118,8 +119,14 @@ TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
                      Time(),
                      {UseBy::user, UseBy::account, UseBy::queue, UseBy::model},
                      {UseRow{{"a", "b", "c", "d"}, 1, 1}},
-                     {}};
+                     {},
+                     {UseAdvice{}}};
     EXPECT_EQ(told_of("gpuq usage"), members_of(usage_document(use)));
+    TargetsLook look;
+    look.queues.resize(1);
+    look.queues[0].models.resize(1);
+    look.queues[0].targets.resize(1);
+    EXPECT_EQ(told_of("gpuq usage \\-\\-targets"), members_of(targets_document(look)));
 }
 
 TEST(JsonMan, TellsWhatPolicyHas)

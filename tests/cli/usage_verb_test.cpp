@@ -40,10 +40,23 @@ protected:
 TEST_F(Usage, AddsUpAndEndsWithTheSum)
 {
     EXPECT_EQ("\n" + usage({"--all", "--by", "user,model"}).out, R"(
-USER  MODEL  JOBS  GPU-HOURS
-ada   k80       1       2.00
-bob   any       1       0.50
-all             2       2.50
+USER  MODEL  JOBS  GPU-HOURS  BUSY  IDLE  UNKNOWN
+ada   k80       1       2.00  0.00  0.00     2.00
+bob   any       1       0.50  0.00  0.00     0.50
+all             2       2.50  0.00  0.00     2.50
+)");
+}
+
+TEST_F(Usage, PartsHoursIntoBusyIdleAndUnknownOnesThatAddUpAsPrinted)
+{
+    m_doors.past.uses[0].elapsed = 54s; // of two GPUs: 0.03 h
+    m_doors.past.records[JobId{1}] = {{}, true, "gpuq:KEY busy=36 idle=54 unknown=10", {}, {}};
+    m_doors.past.records[JobId{2}] = {{}, true, "gpuq:KEY busy=1800 idle=0 unknown=0", {}, {}};
+    EXPECT_EQ("\n" + usage({"--all"}).out, R"(
+USER  JOBS  GPU-HOURS  BUSY  IDLE  UNKNOWN
+bob      1       0.50  0.50  0.00     0.00
+ada      1       0.03  0.01  0.02     0.00
+all      2       0.53  0.51  0.02     0.00
 )");
 }
 
@@ -147,13 +160,15 @@ TEST_F(UsageLeft, IsOfOneUserAndOfNow)
 TEST_F(Usage, WritesCsv)
 {
     EXPECT_EQ(usage({"--all", "--csv", "--by", "account"}).out,
-              "account,jobs,gpu_seconds\r\nphysics,1,7200\r\n\"a,\"\"b\"\"\",1,1800\r\n");
+              "account,jobs,gpu_seconds,busy_gpu_seconds,idle_gpu_seconds,unknown_gpu_seconds\r\n"
+              "physics,1,7200,0,0,7200\r\n\"a,\"\"b\"\"\",1,1800,0,0,1800\r\n");
 }
 
 TEST_F(Usage, WritesItsDocument)
 {
     Globals globals;
     globals.json = true;
+    m_doors.past.records[JobId{2}] = {{}, true, "gpuq:KEY busy=1000 idle=500 unknown=1", {}, {}};
     EXPECT_EQ("\n" + usage({"--user", "bob", "--by", "model"}, globals).out, R"(
 {
   "schema": 1,
@@ -167,14 +182,21 @@ TEST_F(Usage, WritesItsDocument)
       "model": null,
       "jobs": 1,
       "gpu_seconds": 1800,
-      "gpu_hours": 0.5
+      "gpu_hours": 0.5,
+      "busy_gpu_seconds": 1000,
+      "idle_gpu_seconds": 500,
+      "unknown_gpu_seconds": 300
     }
   ],
   "total": {
     "jobs": 1,
     "gpu_seconds": 1800,
-    "gpu_hours": 0.5
-  }
+    "gpu_hours": 0.5,
+    "busy_gpu_seconds": 1000,
+    "idle_gpu_seconds": 500,
+    "unknown_gpu_seconds": 300
+  },
+  "advice": []
 }
 )");
 }
@@ -193,7 +215,8 @@ TEST_F(Usage, RefusesWhatItCanNotRead)
 TEST_F(Usage, HasAnEmptySumWhenThereIsNothing)
 {
     m_doors.past.uses.clear();
-    EXPECT_EQ(usage({"--all"}).out, "USER  JOBS  GPU-HOURS\nall      0       0.00\n");
+    EXPECT_EQ(usage({"--all"}).out, "USER  JOBS  GPU-HOURS  BUSY  IDLE  UNKNOWN\n"
+                                    "all      0       0.00  0.00  0.00     0.00\n");
 }
 
 TEST(Moment, IsReadAsPeopleTypeIt)

@@ -45,6 +45,8 @@ TEST(JobComment, CarriesTheKey)
     const RunKey key = *RunKey::parse(k_text);
     EXPECT_EQ(job_comment(key), "gpuq:20261120T131158.042Z-0f3a9c1e5b7d2468");
     EXPECT_EQ(*key_in_comment(job_comment(key)), key);
+    EXPECT_EQ(*key_in_comment(job_comment(key) + " busy=1 idle=0 unknown=0"), key);
+    EXPECT_EQ(*key_in_comment(job_comment(key, LinkNumber{2}) + " busy=1"), key);
     EXPECT_EQ(key_in_comment("somebody else's").error().kind, Error::Kind::missing);
     EXPECT_FALSE(key_in_comment("gpuq:../.."));
     EXPECT_FALSE(key_in_comment(""));

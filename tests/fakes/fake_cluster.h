@@ -3,6 +3,7 @@
 
 #include "fakes/local_step.h"
 #include "ports/cluster.h"
+#include "ports/use_records.h"
 
 #include <algorithm>
 #include <map>
@@ -328,7 +329,7 @@ private:
 };
 
 /// Accounting that a test fills.
-class FakeAccounting : public Accounting {
+class FakeAccounting : public Accounting, public UseRecords {
 public:
     std::map<JobId, PastJob> past;
     std::vector<JobUse> uses;
@@ -337,6 +338,8 @@ public:
     std::vector<UseQuestion> questions;
     std::map<std::string, std::vector<AccountGrants>> granted; ///< by user
     NodeHistory nodes;
+    std::map<JobId, UseRecord> records; ///< what is on record beside `uses`
+    std::optional<Steps> asked_steps;
     bool silent = false;
 
     Result<NodeHistory> node_failures(Time, Time) override
@@ -385,6 +388,18 @@ public:
             }
         }
         return found;
+    }
+
+    Result<std::vector<UseRecord>> use_records(const UseQuestion& question, Steps steps) override
+    {
+        asked_steps = steps;
+        TRY_ASSIGN(const std::vector<JobUse> found, use(question));
+        std::vector<UseRecord> told;
+        for (const JobUse& one : found) {
+            told.push_back(records[one.id]);
+            told.back().use = one;
+        }
+        return told;
     }
 
     Result<PastJob> past_job(JobId id) override

@@ -241,7 +241,7 @@ def test_usage_is_what_sreport_says(cluster, person):
     assert {row["queue"] for row in told["rows"]} == {"calibration", "gpu"}
     assert sum(row["gpu_seconds"] for row in told["rows"]) == told["total"]["gpu_seconds"]
     csv = person.gpuq("usage", "--from", "2h", "--csv").stdout.splitlines()
-    assert csv[0] == "user,jobs,gpu_seconds"
+    assert csv[0].startswith("user,jobs,gpu_seconds,busy_gpu_seconds,")
     assert csv[1].split(",")[2] == str(told["total"]["gpu_seconds"])
 
 

@@ -110,7 +110,7 @@ TEST_F(Look, AdoptsAJobWhoseAnswerWasLost)
 TEST_F(Look, AdoptsTheLivingOneOfSeveralJobs)
 {
     const RunOnDisk one = run();
-    job(one.key(), 8, JobState::pending);
+    job(one.key(), 8, JobState::pending).comment += " busy=1 idle=2 unknown=3";
     job(one.key(), 9, JobState::cancelled);
     EXPECT_EQ(look_at(m_doors, one.key()).job->job, JobId{8});
 }

@@ -139,7 +139,7 @@ TEST_F(NextLinkOf, KeepsTheOldestOfSeveralJobs)
 TEST_F(NextLinkOf, KeepsTheJobThatRunsTheLink)
 {
     job(107, JobState::pending);
-    job(108, JobState::running);
+    job(108, JobState::running).comment += " busy=1 idle=2 unknown=3";
     claimed(k_two, 108);
     EXPECT_EQ(submit().value(), JobId{108});
     EXPECT_EQ(state_of(108), JobState::running);

@@ -122,6 +122,19 @@ TEST(Submission, AdoptsARunningBatchJobInsteadOfEndingIt)
     EXPECT_EQ(login.living_jobs(), 1);
 }
 
+TEST(Submission, FindsAJobThatHasNotedItsUse)
+{
+    Login login;
+    login.cluster.no_gpu_free = true;
+    login.cluster.lost_answers = 1;
+    login.while_pausing = [&] {
+        login.cluster.jobs.front().comment =
+            job_comment(login.run.key) + " busy=1 idle=0 unknown=0";
+    };
+    ASSERT_TRUE(login.submit());
+    EXPECT_EQ(login.asked("submit"), 1);
+}
+
 TEST(Submission, AsksAgainOnlyWhenSlurmHasHadTimeToMakeTheJob)
 {
     Login login;

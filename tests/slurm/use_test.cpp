@@ -21,6 +21,17 @@ TEST(Use, TakesTheGpusOutOfAnAllocation)
     EXPECT_EQ(none, JobUse());
 }
 
+TEST(Use, TakesTheMemoryOutOfResources)
+{
+    const TresNames names = {{1, "cpu"}, {2, "mem"}, {7, "vmem"}};
+    EXPECT_EQ(memory_in("1=4,2=16384,7=5", names), 16384U);
+    EXPECT_EQ(memory_in("2=0", names), 0U);
+    // Slurm's "none", and what is no number.
+    for (const char* none : {"", "1=4", "2=18446744073709551614", "2=", "2=x", "2", "=5", ","}) {
+        EXPECT_EQ(memory_in(none, names), std::nullopt) << none;
+    }
+}
+
 TEST(Use, ComesBackFromItsLine)
 {
     const JobUse use{JobId{7},
@@ -30,14 +41,15 @@ TEST(Use, ComesBackFromItsLine)
                      std::chrono::seconds(90),
                      3,
                      {{"k80", 2}, {"a100", 1}}};
-    const std::string line = to_line(use);
+    const UseRecord record{use, true, "gpuq:KEY busy=1 idle=2 unknown=3", 16384, 0};
+    const std::string line = to_line(record);
     EXPECT_EQ(line.back(), '\n');
-    EXPECT_EQ(use_of_line(line.substr(0, line.size() - 1)), use);
-    JobUse nameless = use;
-    nameless.user = nameless.account = "";
-    nameless.models.clear();
+    EXPECT_EQ(record_of_line(line.substr(0, line.size() - 1)), record);
+    UseRecord nameless{use, false, "", {}, {}};
+    nameless.use.user = nameless.use.account = "";
+    nameless.use.models.clear();
     const std::string bare = to_line(nameless);
-    EXPECT_EQ(use_of_line(bare.substr(0, bare.size() - 1)), nameless);
+    EXPECT_EQ(record_of_line(bare.substr(0, bare.size() - 1)), nameless);
 }
 
 } // namespace

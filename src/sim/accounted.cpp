@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sim/accounted.h"
+
+#include "sim/measure.h"
+#include "sim/trace_lines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace gpuq::sim {
+namespace {
+
+struct Group {
+    std::vector<Seconds> waits;
+    std::size_t waiting = 0;
+
+    void add(const AccountedWait& one)
+    {
+        waits.push_back(one.wait);
+        waiting += one.started ? 0 : 1;
+    }
+};
+
+/// What one line says: a wait, or nothing.
+Result<void> take(const Line& line, const Columns& columns, const Fields& row, Seconds now,
+                  AccountedWaits& found)
+{
+    TraceJob job;
+    job.gpus = 0;
+    read_sacct_tres(columns.in(row, "ReqTRES"), job);
+    read_sacct_tres(columns.in(row, "AllocTRES"), job);
+    TRY_ASSIGN(const auto submit, sacct_moment(line, columns.in(row, "Submit")));
+    TRY_ASSIGN(const auto eligible, sacct_moment(line, columns.in(row, "Eligible")));
+    TRY_ASSIGN(const auto start, sacct_moment(line, columns.in(row, "Start")));
+    if (job.gpus == 0 || !submit || !eligible) {
+        return {};
+    }
+    const Seconds since = std::max(*submit, *eligible);
+    // One that was withdrawn while it waited has a start, too, but never had anything.
+    const bool started = start && !columns.in(row, "AllocTRES").empty();
+    const std::string_view state = columns.in(row, "State");
+    const bool waits = !started && state == "PENDING" && since <= now;
+    // Slurm's record of an immediate request that it turned down is FAILED: it never waited.
+    found.withdrawn += !started && state.starts_with("CANCELLED") ? 1 : 0;
+    if (started || waits) {
+        const std::string_view partition = columns.in(row, "Partition");
+        found.waits.push_back({std::string(partition.substr(0, partition.find(','))), job.model,
+                               std::max(Seconds{0}, (started ? *start : now) - since), started});
+    }
+    return {};
+}
+
+std::optional<Seconds> figure(const std::vector<Seconds>& ascending, std::size_t percent)
+{
+    const std::size_t enough = percent == 100 ? 1 : 100 / (100 - percent);
+    return ascending.size() < enough ? std::nullopt : std::optional(percentile(ascending, percent));
+}
+
+WaitFigures figures_of(Group group)
+{
+    std::sort(group.waits.begin(), group.waits.end());
+    return {group.waits.size(), group.waiting, figure(group.waits, 50), figure(group.waits, 95),
+            figure(group.waits, 100)};
+}
+
+std::vector<KeptTarget> kept(const policy::WaitTarget& targets, const WaitFigures& figures)
+{
+    std::vector<KeptTarget> kept;
+    const auto hold = [&](int percent, const policy::Maybe<policy::minutes>& target,
+                          const std::optional<Seconds>& wait) {
+        if (target) {
+            kept.push_back({percent, target->value, wait, target->line});
+        }
+    };
+    hold(50, targets.p50, figures.p50);
+    hold(95, targets.p95, figures.p95);
+    hold(100, targets.max, figures.max);
+    return kept;
+}
+
+} // namespace
+
+Result<AccountedWaits> parse_waits(std::string_view text, const std::string& name, Time now)
+{
+    AccountedWaits found;
+    std::optional<Columns> columns;
+    const auto second = std::chrono::floor<Seconds>(now.time_since_epoch());
+    TRY(each_line(text, name, [&](const Line& line, std::string_view words) -> Result<void> {
+        const Fields row = split(words, '|');
+        if (!columns) {
+            columns.emplace(row);
+            for (const char* needed : {"JobID", "Submit", "Eligible", "Start", "State", "Partition",
+                                       "ReqTRES", "AllocTRES"}) {
+                if (!columns->has(needed)) {
+                    return line.wrong(fmt::format("the header has no {}", needed));
+                }
+            }
+            return {};
+        }
+        if (row.size() != columns->size()) {
+            return line.wrong(
+                fmt::format("{} fields; the header has {}", row.size(), columns->size()));
+        }
+        const bool is_step = columns->in(row, "JobID").find('.') != std::string_view::npos;
+        return is_step ? Result<void>() : take(line, *columns, row, second, found);
+    }));
+    return found;
+}
+
+std::vector<QueueWaits> waits_by_queue(const policy::Rules& rules,
+                                       const std::vector<AccountedWait>& waits)
+{
+    std::map<const policy::Queue*, Group> all;
+    std::map<const policy::Queue*, std::map<std::string, Group>> models;
+    for (const AccountedWait& one : waits) {
+        if (const auto* where = rules.of_partition(one.partition)) {
+            all[where->queue].add(one);
+            models[where->queue][one.model].add(one);
+        }
+    }
+    std::vector<QueueWaits> queues;
+    for (const policy::Queue& queue : rules.policy().queues) {
+        QueueWaits told{queue.name, figures_of(all[&queue]), {}, {}};
+        for (auto& [model, group] : models[&queue]) {
+            told.models.emplace_back(model, figures_of(std::move(group)));
+        }
+        told.targets = kept(queue.wait, told.all);
+        queues.push_back(std::move(told));
+    }
+    return queues;
+}
+
+} // namespace gpuq::sim
