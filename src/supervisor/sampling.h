@@ -4,6 +4,7 @@
 #include "ports/gpu.h"
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -42,7 +43,8 @@ using OpenGpus = std::function<std::unique_ptr<Gpus>(const JobGpus&)>;
 
 /// Samples this node once a second into the link's folder until the lifeline ends. The driver is
 /// asked on a thread of its own, so one that hangs costs nothing but its values, and is asked no
-/// second time. Ends the process.
-[[noreturn]] void sample(const OpenGpus& open, const JobGpus& held, const std::string& node);
+/// second time. `cpus`: that the job has on this node, 0 when nobody knows. Ends the process.
+[[noreturn]] void sample(const OpenGpus& open, const JobGpus& held, const std::string& node,
+                         std::uint32_t cpus);
 
 } // namespace gpuq::supervisor
