@@ -68,7 +68,7 @@ Found unused_gpu(const Facts& facts)
     }
     return ProfileAdvice{
         "gpu_not_used",
-        fmt::format("the GPU was busy {:.1f} % of the time: the program does not use it; look "
+        fmt::format("The GPU was busy {:.1f} % of the time: the program does not use it; look "
                     "whether its framework sees a GPU, or ask for none (-g 0)",
                     100 * facts.share(Phase::busy))};
 }
@@ -128,7 +128,7 @@ Found waits(const Facts& facts)
     }
     return ProfileAdvice{
         "waits_for_data",
-        fmt::format("the GPU waits {} % of the time while the CPUs or the disk work: more workers "
+        fmt::format("The GPU waits {} % of the time while the CPUs or the disk work: more workers "
                     "of the data loader, a faster disk or data prepared beforehand may help",
                     percent(facts.share(Phase::waiting)))};
 }
@@ -141,7 +141,7 @@ Found idles(const Facts& facts)
         return std::nullopt;
     }
     return ProfileAdvice{
-        "gpu_idle", fmt::format("the GPU is idle {} % of the time, and neither CPUs nor disk are "
+        "gpu_idle", fmt::format("The GPU is idle {} % of the time, and neither CPUs nor disk are "
                                 "known to work then: the program waits for something else",
                                 percent(facts.share(Phase::other_idle)))};
 }
@@ -153,7 +153,7 @@ Found saves_much(const Facts& facts)
         return std::nullopt;
     }
     return ProfileAdvice{"saves_much",
-                         fmt::format("the GPU waits {} % of the time for checkpoints to be "
+                         fmt::format("The GPU waits {} % of the time for checkpoints to be "
                                      "written: save less often",
                                      percent(facts.share(Phase::saving)))};
 }
@@ -256,7 +256,17 @@ Found many_cpus(const Facts& facts)
 constexpr std::array k_rules = {unused_gpu, unused_gpus, few_cpus,          waits,      idles,
                                 saves_much, long_start,  gpu_memory_advice, ram_advice, many_cpus};
 
+constexpr std::array<std::string_view, 12> k_codes = {
+    "gpu_not_used",    "gpus_not_used", "few_cpus",   "waits_for_data",
+    "gpu_idle",        "saves_much",    "long_start", "little_gpu_memory",
+    "gpu_memory_full", "little_ram",    "ram_full",   "many_cpus"};
+
 } // namespace
+
+std::span<const std::string_view> advice_codes()
+{
+    return k_codes;
+}
 
 std::vector<ProfileAdvice> advice_of(const Profile& profile, const GpuTime& total,
                                      const Given& given)

@@ -4,6 +4,7 @@
 #include "telemetry/profile.h"
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,5 +37,8 @@ constexpr double k_advice_share_at_most = 0.9;
 /// time.
 std::vector<ProfileAdvice> advice_of(const Profile& profile, const GpuTime& total,
                                      const Given& given);
+
+/// All codes there are, in the order of the rules.
+std::span<const std::string_view> advice_codes();
 
 } // namespace gpuq::telemetry

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace gpuq::telemetry {
 namespace {
 
@@ -50,6 +52,8 @@ struct Hour {
     {
         std::vector<std::string> texts;
         for (const ProfileAdvice& one : advice_of(profile, total, given)) {
+            const auto codes = advice_codes();
+            EXPECT_NE(std::find(codes.begin(), codes.end(), one.code), codes.end()) << one.code;
             texts.push_back(one.text);
         }
         return texts;
@@ -81,7 +85,7 @@ TEST(ProfileAdvice, TheDataLoaderIsShortOfCpus)
                 ElementsAre("GPU busy 32 %, the CPUs at 98 % of their 4 cores: what prepares the "
                             "data is short of CPUs (ask -c 8)"));
     hour.profile.nodes[0].cores.reset(); // how many there are, nobody knows
-    EXPECT_THAT(hour.advice(), ElementsAre(HasSubstr("the GPU waits 65 % of the time")));
+    EXPECT_THAT(hour.advice(), ElementsAre(HasSubstr("The GPU waits 65 % of the time")));
     hour.given.cpus = 4;
     EXPECT_THAT(hour.advice(), ElementsAre(HasSubstr("(ask -c 8)")));
 }
@@ -92,11 +96,11 @@ TEST(ProfileAdvice, WaitingSavingAndIdlingAreTold)
     hour.spend(Phase::waiting, 900s);
     hour.spend(Phase::saving, 400s);
     EXPECT_THAT(hour.advice(),
-                ElementsAre(HasSubstr("the GPU waits 25 % of the time while the CPUs or the disk"),
-                            HasSubstr("the GPU waits 11 % of the time for checkpoints")));
+                ElementsAre(HasSubstr("The GPU waits 25 % of the time while the CPUs or the disk"),
+                            HasSubstr("The GPU waits 11 % of the time for checkpoints")));
     Hour idle;
     idle.total = {1800s, 1800s, 0s};
-    EXPECT_THAT(idle.advice(), ElementsAre(HasSubstr("the GPU is idle 50 % of the time")));
+    EXPECT_THAT(idle.advice(), ElementsAre(HasSubstr("The GPU is idle 50 % of the time")));
     Hour late;
     late.spend(Phase::start_up, 1200s);
     EXPECT_THAT(late.advice(), ElementsAre(HasSubstr("33 % of the GPU time is over before")));
@@ -107,7 +111,7 @@ TEST(ProfileAdvice, AGpuThatIsNotUsedIsAllThatMatters)
     Hour hour;
     hour.total = {2s, 3598s, 0s};
     hour.know(Measure::memory_used, 0.4);
-    EXPECT_THAT(hour.advice(), ElementsAre(HasSubstr("the GPU was busy 0.1 % of the time")));
+    EXPECT_THAT(hour.advice(), ElementsAre(HasSubstr("The GPU was busy 0.1 % of the time")));
 }
 
 TEST(ProfileAdvice, OneOfTwoGpusIsNotUsed)
