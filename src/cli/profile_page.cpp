@@ -20,7 +20,6 @@
 namespace gpuq::cli {
 namespace {
 
-using report::Axis;
 using report::Chart;
 using report::html_text;
 using report::Point;

@@ -15,7 +15,6 @@
 namespace gpuq::cli {
 namespace {
 
-using report::Cell;
 using report::Column;
 using report::Json;
 using std::chrono::seconds;

@@ -78,6 +78,7 @@ def test_a_run_that_goes_on_and_ends(person, driver):  # noqa: F811
     assert max(map(len, text.splitlines())) <= 80
     drawn = page(person)
     assert "<h2>GPU busy</h2>" in drawn and "GPU 1</span>" in drawn
+    assert "the job&#39;s 1<" in drawn  # cores, as Slurm tells them to the sampler
     file = person.home / "p.html"
     assert "wrote p.html" in person.gpuq("profile", "--html", "p.html", "last").stderr
     assert len(file.read_text()) > 10_000
