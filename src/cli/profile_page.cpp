@@ -401,6 +401,24 @@ std::vector<Point> points_of(const Series& series, bool by_time, Time from)
     return points;
 }
 
+/// No line leads over the time between two links.
+std::vector<Point> parted(const std::vector<Point>& points, const Chart& chart)
+{
+    std::vector<Point> all;
+    for (const Point& point : points) {
+        const bool parts =
+            !all.empty() &&
+            std::any_of(chart.boundaries.begin(), chart.boundaries.end(), [&](const auto& one) {
+                return all.back().x < one.at && one.at <= point.x;
+            });
+        if (parts) {
+            all.push_back({point.x, k_gap});
+        }
+        all.push_back(point);
+    }
+    return all;
+}
+
 std::string loss_figure(const WholeProfile& whole)
 {
     const auto& training = whole.training.training;
@@ -422,7 +440,8 @@ std::string loss_figure(const WholeProfile& whole)
     double low = std::numeric_limits<double>::infinity(), high = -low, last = 1;
     for (const auto& [tag, series] : all) {
         names.push_back(tag);
-        chart.curves.push_back(points_of(*series, by_time, by_time ? whole.profile->from : Time()));
+        chart.curves.push_back(
+            parted(points_of(*series, by_time, by_time ? whole.profile->from : Time()), chart));
         for (const Point& point : chart.curves.back()) {
             if (std::isfinite(point.y)) {
                 low = std::min(low, point.y);

@@ -43,6 +43,10 @@ public:
         , m_right(frame.width - 18)
         , m_floor(frame.height - k_bottom)
     {
+        if (chart.size == Chart::Size::low) { // low ones stand below one another: their x is one
+            constexpr double k_common = 48;
+            m_left = k_common;
+        }
         for (const Tick& tick : chart.y.ticks) {
             m_left = std::max(m_left, width_of(tick.label) + 12);
         }

@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
@@ -321,6 +322,12 @@ TEST_F(Profile, MarksTheLinksOfAChain)
     SampledNode node(now() - 90s, "node2", "A100");
     ASSERT_TRUE(m_doors.memory.write(layout::link_dir(one.key(), second) + "/samples-node2",
                                      node.goes_on(85s, busy_gpu(90), 1).bytes()));
+    std::string bytes;
+    for (const auto& [step, ago] : {std::pair{1, 600s}, {2, 300s}, {3, 80s}, {4, 20s}}) {
+        const auto at = std::chrono::duration<double>((now() - ago).time_since_epoch()).count();
+        bytes += telemetry::events::simple(at, step, "loss", 1.F / static_cast<float>(step));
+    }
+    m_doors.on_disk.folders["/home/ada"]["events.out.tfevents.1"] = {bytes, now() - 10s};
     const std::string text = profile({"train"}).out;
     EXPECT_THAT(text, HasSubstr("  ran         07:49:00 to 08:00:00 on 2 nodes, 1 GPU (A100), 2 "
                                 "links\n"));
@@ -329,6 +336,11 @@ TEST_F(Profile, MarksTheLinksOfAChain)
     EXPECT_THAT(page, HasSubstr(">link 1</text>"));
     EXPECT_THAT(page, HasSubstr(">link 2</text>"));
     EXPECT_THAT(page, HasSubstr("<h2>Links</h2>"));
+    // The loss has a piece in each of them, and no line in between.
+    const std::size_t loss = page.find("class=\"line line0\"", page.find("<h2>Loss</h2>"));
+    ASSERT_NE(loss, std::string::npos);
+    const std::string path = page.substr(loss, page.find("/>", loss) - loss);
+    EXPECT_EQ(std::count(path.begin(), path.end(), 'M'), 2) << path;
 }
 
 TEST_F(Profile, NothingFromOutsideIsTakenForThePage)
