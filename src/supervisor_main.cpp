@@ -51,9 +51,11 @@ Result<int> perform(const std::vector<std::string>& words)
     // Started by a supervisor, with descriptors for arguments.
     if ((words.size() == 4 || words.size() == 5) && words[0] == "sample") {
         const auto asked_for = whole_number(words[3]);
-        supervisor::sample(
-            nvml::gpus, supervisor::held_gpus(variable, words[2], asked_for.value_or(0)), words[1],
-            /*with_looks=*/words.size() == 5);
+        const auto cpus = whole_number(variable("SLURM_CPUS_ON_NODE").value_or(""));
+        supervisor::sample(nvml::gpus,
+                           supervisor::held_gpus(variable, words[2], asked_for.value_or(0)),
+                           words[1], static_cast<std::uint32_t>(cpus.value_or(0)),
+                           /*with_looks=*/words.size() == 5);
     }
     TRY_ASSIGN(supervisor::CommandLine line,
                supervisor::parse_command_line(words, variable, ::geteuid(), host_name()));

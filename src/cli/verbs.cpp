@@ -14,6 +14,7 @@
 #include "cli/logs_verb.h"
 #include "cli/ls_verb.h"
 #include "cli/policy_verb.h"
+#include "cli/profile_verb.h"
 #include "cli/rehearse_verb.h"
 #include "cli/report_verb.h"
 #include "cli/resume_verb.h"
@@ -35,11 +36,11 @@ namespace gpuq::cli {
 namespace {
 
 constexpr std::array k_verbs = {
-    &k_run_verb,     &k_shell_verb,      &k_attach_verb,   &k_logs_verb,   &k_ls_verb,
-    &k_top_verb,     &k_free_verb,       &k_why_verb,      &k_show_verb,   &k_usage_verb,
-    &k_stop_verb,    &k_resume_verb,     &k_rehearse_verb, &k_extend_verb, &k_exempt_verb,
-    &k_clean_verb,   &k_connect_verb,    &k_doctor_verb,   &k_report_verb, &k_policy_verb,
-    &k_cluster_verb, &k_completion_verb, &k_help_verb,
+    &k_run_verb,    &k_shell_verb,   &k_attach_verb,     &k_logs_verb,     &k_ls_verb,
+    &k_top_verb,    &k_free_verb,    &k_why_verb,        &k_show_verb,     &k_profile_verb,
+    &k_usage_verb,  &k_stop_verb,    &k_resume_verb,     &k_rehearse_verb, &k_extend_verb,
+    &k_exempt_verb, &k_clean_verb,   &k_connect_verb,    &k_doctor_verb,   &k_report_verb,
+    &k_policy_verb, &k_cluster_verb, &k_completion_verb, &k_help_verb,
 };
 
 constexpr std::array k_global_options = {
@@ -53,8 +54,8 @@ constexpr std::array k_global_options = {
     Option{'h', "help", "", "say what the verb does, and leave"},
 };
 
-constexpr std::array<std::string_view, 6> k_reserved_verbs = {"profile",  "keepalive", "serve",
-                                                              "notebook", "reserve",   "data"};
+constexpr std::array<std::string_view, 5> k_reserved_verbs = {"keepalive", "serve", "notebook",
+                                                              "reserve", "data"};
 
 } // namespace
 

@@ -2,6 +2,7 @@
 #include "runs/samples.h"
 
 #include "core/layout.h"
+#include "runs/journal.h"
 #include "telemetry/ledger.h"
 
 #include <algorithm>
@@ -32,22 +33,46 @@ std::vector<Span> spans_of(const RunStatus& status, Time now)
     return spans;
 }
 
+/// Files of samples in the folder of a link, in the order of their nodes.
+std::vector<std::string> sample_files(Store& store, const RunKey& key, LinkNumber link)
+{
+    const std::string folder = layout::link_dir(key, link);
+    std::vector<std::string> files;
+    if (auto names = store.list(folder)) {
+        std::sort(names->begin(), names->end());
+        for (const std::string& name : *names) {
+            if (name.starts_with(k_samples_prefix)) {
+                files.push_back(folder + "/" + name);
+            }
+        }
+    }
+    return files;
+}
+
+/// A file of 24 GPUs, with all its rings, has 27 MB.
+constexpr std::size_t k_most_bytes = 32 << 20;
+
+/// When checkpoints were seen to be there.
+std::vector<Time> saves_of(Store& store, const RunKey& key, LinkNumber link)
+{
+    std::vector<Time> saves;
+    if (const auto journal = store.read(layout::journal(key, link))) {
+        for (const Event& event : parse_journal(*journal)) {
+            if (event.kind == Event::Kind::checkpoint) {
+                saves.push_back(event.at);
+            }
+        }
+    }
+    return saves;
+}
+
 } // namespace
 
 std::vector<NodeSample> newest_samples(Store& store, const RunKey& key, LinkNumber link)
 {
-    const std::string folder = layout::link_dir(key, link);
-    auto names = store.list(folder);
     std::vector<NodeSample> samples;
-    if (!names) {
-        return samples;
-    }
-    std::sort(names->begin(), names->end());
-    for (const std::string& name : *names) {
-        if (!name.starts_with(k_samples_prefix)) {
-            continue;
-        }
-        const auto bytes = store.read_at(folder + "/" + name, 0, k_newest_size);
+    for (const std::string& file : sample_files(store, key, link)) {
+        const auto bytes = store.read_at(file, 0, k_newest_size);
         auto header = bytes ? sample_header(*bytes) : Result<SampleHeader>(bytes.error());
         if (header) {
             samples.push_back({*std::move(header), newest_sample(*bytes)});
@@ -59,20 +84,11 @@ std::vector<NodeSample> newest_samples(Store& store, const RunKey& key, LinkNumb
 std::vector<Sample> recent_samples(Store& store, const RunKey& key, LinkNumber link,
                                    std::chrono::minutes span)
 {
-    constexpr std::size_t k_most_bytes = 16 << 20;
-    const std::string folder = layout::link_dir(key, link);
-    auto names = store.list(folder);
-    if (!names) {
+    const auto files = sample_files(store, key, link);
+    if (files.empty()) {
         return {};
     }
-    std::sort(names->begin(), names->end());
-    const auto name = std::find_if(names->begin(), names->end(), [](const std::string& one) {
-        return one.starts_with(k_samples_prefix);
-    });
-    if (name == names->end()) {
-        return {};
-    }
-    const auto bytes = store.read_at(folder + "/" + *name, 0, k_most_bytes);
+    const auto bytes = store.read_at(files.front(), 0, k_most_bytes);
     auto samples = bytes ? all_samples(*bytes) : std::vector<Sample>{};
     if (!samples.empty()) {
         const Time from = samples.back().at - span;
@@ -98,6 +114,34 @@ GpuTime gpu_time_so_far(Store& store, const RunStatus& status, Time now)
                             std::max(length, milliseconds(0)) * request.gpus.count * request.nodes);
     }
     return sum;
+}
+
+std::optional<telemetry::Profile> profile_so_far(Store& store, const RunStatus& status, Time now)
+{
+    const std::vector<Span> spans = spans_of(status, now);
+    if (!status.run || spans.empty()) {
+        return std::nullopt;
+    }
+    std::vector<telemetry::ProfiledLink> links;
+    for (const Span& span : spans) {
+        links.push_back({span.link,
+                         span.from,
+                         std::max(span.from, span.to),
+                         saves_of(store, status.key, span.link),
+                         {}});
+    }
+    const Request& request = status.run->request;
+    telemetry::Profiler profiler(std::move(links), request.gpus.count * request.nodes);
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+        for (const std::string& file : sample_files(store, status.key, spans[i].link)) {
+            const auto bytes = store.read_at(file, 0, k_most_bytes);
+            const auto header = bytes ? sample_header(*bytes) : Result<SampleHeader>(bytes.error());
+            if (header) {
+                profiler.add(i, *header, all_samples(*bytes));
+            }
+        }
+    }
+    return profiler.take();
 }
 
 } // namespace gpuq

@@ -4,6 +4,7 @@
 #include "core/key.h"
 #include "ports/store.h"
 #include "runs/status.h"
+#include "telemetry/profile.h"
 #include "telemetry/sample_file.h"
 
 #include <chrono>
@@ -30,5 +31,9 @@ std::vector<Sample> recent_samples(Store& store, const RunKey& key, LinkNumber l
 /// What the GPUs of a run have done so far, over all its links. All that was allocated and is not
 /// in a sample is unknown.
 GpuTime gpu_time_so_far(Store& store, const RunStatus& status, Time now);
+
+/// All samples of all its links and nodes, as a profile; nothing for a run that has not started.
+/// Files are read one after the other, so that memory does not grow with the run.
+std::optional<telemetry::Profile> profile_so_far(Store& store, const RunStatus& status, Time now);
 
 } // namespace gpuq

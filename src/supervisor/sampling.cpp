@@ -194,7 +194,8 @@ JobGpus held_gpus(const std::function<std::optional<std::string>(const char*)>& 
     return held;
 }
 
-void sample(const OpenGpus& open, const JobGpus& held, const std::string& node, bool with_looks)
+void sample(const OpenGpus& open, const JobGpus& held, const std::string& node, std::uint32_t cpus,
+            bool with_looks)
 {
     heed_no_signals();
     ::prctl(PR_SET_NAME, "gpuq-sample");
@@ -203,7 +204,7 @@ void sample(const OpenGpus& open, const JobGpus& held, const std::string& node, 
     ::mallopt(M_ARENA_MAX, 1);
     RunUse use(::getppid());
     Driver driver(open, held);
-    SampleFile file({now_by_wall(), node, std::vector<GpuName>(held.count)});
+    SampleFile file({now_by_wall(), node, std::vector<GpuName>(held.count), cpus});
     const auto began = Clock::now();
     auto last = began;
     auto next = began;

@@ -5,6 +5,7 @@
 #include "telemetry/reclaim.h"
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -50,8 +51,9 @@ using OpenGpus = std::function<std::unique_ptr<Gpus>(const JobGpus&)>;
 
 /// Samples this node once a second into the link's folder until the lifeline ends. The driver is
 /// asked on a thread of its own, so one that hangs costs nothing but its values, and is asked no
-/// second time. `with_looks`: k_sample_looks is open, and never waited for. Ends the process.
+/// second time. `cpus`: that the job has on this node, 0 when nobody knows. `with_looks`:
+/// k_sample_looks is open, and never waited for. Ends the process.
 [[noreturn]] void sample(const OpenGpus& open, const JobGpus& held, const std::string& node,
-                         bool with_looks);
+                         std::uint32_t cpus, bool with_looks);
 
 } // namespace gpuq::supervisor

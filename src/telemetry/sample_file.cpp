@@ -243,6 +243,8 @@ std::optional<Copy> header_copy(std::string_view bytes)
         name.pci = unpacker->text(k_pci);
         copy.header.gpus.push_back(std::move(name));
     }
+    // NUL where an earlier gpuq has written it.
+    copy.header.cpus = unpacker->get<std::uint32_t>();
     return copy;
 }
 
@@ -350,6 +352,7 @@ Piece SampleWriter::header()
         packer.put(name.model, k_model);
         packer.put(name.pci, k_pci);
     }
+    packer.put(m_header.cpus);
     return {(m_generation % 2) * k_header, packer.sealed(k_header)};
 }
 

@@ -35,6 +35,7 @@ struct SampleHeader {
     Time began;
     std::string node;
     std::vector<GpuName> gpus; ///< their number never changes
+    std::uint32_t cpus = 0;    ///< that the job has on the node; 0: nobody has said
     bool operator==(const SampleHeader&) const = default;
 };
 

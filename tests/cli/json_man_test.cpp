@@ -3,6 +3,7 @@
 #include "cli/grants_text.h"
 #include "cli/policy_apply.h"
 #include "cli/policy_text.h"
+#include "cli/profile_text.h"
 #include "cli/run_table.h"
 #include "cli/show_text.h"
 #include "cli/simulation_text.h"
@@ -157,6 +158,19 @@ TEST(JsonMan, TellsWhatPolicyHas)
     report.cases.results.push_back({&test, true, ""});
     report.cases.rules.push_back({});
     EXPECT_EQ(told_of("gpuq policy test"), members_of(test_document(report)));
+}
+
+TEST(JsonMan, TellsWhatProfileHas)
+{
+    WholeProfile whole{some_status(), {}, {}, {}, {}};
+    whole.status.run->request.memory_mib = 64 << 10;
+    const Time end = Time() + std::chrono::hours(1);
+    whole.profile = telemetry::Profiler({{LinkNumber{1}, Time(), end, {}, {}}}, 1).take();
+    whole.profile->gpus.resize(1);
+    whole.profile->nodes.resize(1);
+    whole.profile->all[static_cast<std::size_t>(telemetry::Measure::ram)].add(1, 3600);
+    EXPECT_EQ(told_of("gpuq profile"),
+              members_of(profile_document(whole, end), {"run", "progress", "training"}));
 }
 
 TEST(JsonMan, TellsWhatUsageLeftHas)

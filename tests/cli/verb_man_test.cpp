@@ -6,6 +6,8 @@
 #include "cli/free_verb.h"
 #include "cli/logs_verb.h"
 #include "cli/ls_verb.h"
+#include "cli/profile_text.h"
+#include "cli/profile_verb.h"
 #include "cli/run_table.h"
 #include "cli/stop_verb.h"
 #include "cli/top_verb.h"
@@ -46,17 +48,21 @@ std::string plain(const std::string& name)
     return std::regex_replace(lines, std::regex("\\\\(?=[-~])"), "");
 }
 
-const std::array<std::pair<std::string, const Verb*>, 7> k_pages = {
+const std::array<std::pair<std::string, const Verb*>, 8> k_pages = {
     {{"gpuq-logs.1", &k_logs_verb},
      {"gpuq-ls.1", &k_ls_verb},
      {"gpuq-stop.1", &k_stop_verb},
      {"gpuq-free.1", &k_free_verb},
      {"gpuq-top.1", &k_top_verb},
      {"gpuq-why.1", &k_why_verb},
-     {"gpuq-connect.1", &k_connect_verb}}};
+     {"gpuq-connect.1", &k_connect_verb},
+     {"gpuq-profile.1", &k_profile_verb}}};
 
 std::string tag_of(const Option& option)
 {
+    if (option.letter == 0 && !option.value.empty()) {
+        return fmt::format("\n.TP\n.BI \\-\\-{} \" {}\"\n", option.name, option.value);
+    }
     return option.letter == 0
                ? fmt::format("\n.TP\n.B \\-\\-{}\n", option.name)
                : fmt::format("\n.TP\n.BR \\-{} \", \" \\-\\-{}\n", option.letter, option.name);
@@ -95,6 +101,28 @@ TEST(VerbPages, HaveEveryColumnOfFree)
         for (const report::Column& column : table.columns) {
             EXPECT_THAT(plain("gpuq-free.1"), testing::ContainsRegex("\n" + column.name + "[ \n]"));
         }
+    }
+}
+
+TEST(VerbPages, HaveEveryWordOfAProfile)
+{
+    const std::string text = page("gpuq-profile.1");
+    const std::string words = std::regex_replace(plain("gpuq-profile.1"), std::regex("\n"), " ");
+    for (std::size_t i = 0; i < telemetry::k_phases; ++i) {
+        EXPECT_THAT(words,
+                    HasSubstr(std::string(telemetry::row(static_cast<telemetry::Phase>(i)).title)));
+    }
+    for (std::size_t i = 0; i < telemetry::k_measures; ++i) {
+        EXPECT_THAT(words, HasSubstr(std::string(
+                               telemetry::row(static_cast<telemetry::Measure>(i)).title)));
+    }
+    for (const std::string_view code : telemetry::advice_codes()) {
+        EXPECT_THAT(text, HasSubstr(fmt::format("\n.TP\n.B {}\n", code)));
+    }
+    const WholeProfile none{
+        RunStatus{RunKey::make(Time(), {1, 2, 3, 4, 5, 6, 7, 8})}, {}, {}, {}, {}};
+    for (const report::Column& column : measures_table(none).columns) {
+        EXPECT_THAT(text, HasSubstr(fmt::format("\n.TP\n.B {}\n", column.name)));
     }
 }
 

@@ -6,6 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 namespace gpuq::report {
 namespace {
 
@@ -85,6 +88,71 @@ TEST(Chart, StaysWithinItsFrame)
     const std::string text = html_chart(small_chart());
     EXPECT_THAT(text, HasSubstr("class=\"curve curve0\" d=\"M26.0 276.0L842.0 28.0\""));
     EXPECT_THAT(text, HasSubstr("class=\"curve curve1\" d=\"M26.0 28.0L842.0 28.0\""));
+}
+
+TEST(Chart, AGapIsNotDrawnOver)
+{
+    Chart chart = small_chart();
+    constexpr double k_gap = std::numeric_limits<double>::quiet_NaN();
+    chart.lines = Chart::Lines::several;
+    chart.curves = {{{0, k_gap}, {0, 0}, {10, 0}, {10, k_gap}, {0, 10}, {0, k_gap}}};
+    // The last point stands alone: a dash.
+    EXPECT_THAT(html_chart(chart), HasSubstr("class=\"line line0\" d=\"M26.0 276.0L842.0 276.0"
+                                             "M25.0 28.0H27.0\""));
+    chart.curves = {{{0, k_gap}}};
+    EXPECT_THAT(html_chart(chart), HasSubstr("class=\"line line0\" d=\"\""));
+}
+
+TEST(Chart, StacksThePartsOfBlocks)
+{
+    Chart chart = small_chart();
+    chart.curves.clear();
+    // Neighbours of one height are one rectangle; nothing is none.
+    chart.blocks = {{0, 2.5, {4, 2}}, {2.5, 5, {4, 2}}, {5, 7.5, {0, 10}}, {7.5, 10, {}}};
+    const std::string text = html_chart(chart);
+    EXPECT_THAT(text, HasSubstr("<path class=\"part0\" d=\"M26.0 276.0H434.0V176.8H26.0Z\"/>"));
+    EXPECT_THAT(text, HasSubstr("<path class=\"part1\" d=\"M26.0 176.8H434.0V127.2H26.0Z"
+                                "M434.0 276.0H638.0V28.0H434.0Z\"/>"));
+    EXPECT_THAT(text, Not(HasSubstr("class=\"part2\"")));
+}
+
+TEST(Chart, NamesTheBoundariesThatHaveRoom)
+{
+    Chart chart = small_chart();
+    chart.boundaries = {{0, "link 1"}, {5, "link <2>"}, {5.1, "link 3"}};
+    chart.notches = {2.5};
+    const std::string text = html_chart(chart);
+    EXPECT_THAT(text, HasSubstr(">link 1<"));
+    EXPECT_THAT(text, HasSubstr(">link &lt;2&gt;<"));
+    EXPECT_THAT(text, Not(HasSubstr(">link 3<")));
+    EXPECT_THAT(text, HasSubstr("<line class=\"notch\" x1=\"230.0\" y1=\"276.0\""));
+}
+
+TEST(Chart, AnAxisOfTimeCountsAsPeopleDo)
+{
+    EXPECT_THAT(labels(axis_of_time("", 45)), ElementsAre("0", "5 s", "10 s", "15 s", "20 s",
+                                                          "25 s", "30 s", "35 s", "40 s", "45 s"));
+    EXPECT_THAT(labels(axis_of_time("", 100)),
+                ElementsAre("0", "15 s", "30 s", "45 s", "1:00", "1:15", "1:30"));
+    EXPECT_THAT(labels(axis_of_time("", 2 * 3600)),
+                ElementsAre("0", "15 min", "30 min", "45 min", "1:00 h", "1:15 h", "1:30 h",
+                            "1:45 h", "2:00 h"));
+    EXPECT_THAT(labels(axis_of_time("", 3 * 86400)),
+                ElementsAre("0", "12 h", "24 h", "36 h", "2 d", "2 d 12 h", "3 d"));
+    EXPECT_EQ(axis_of_time("", 0).high, 1);
+    EXPECT_LE(axis_of_time("", 1e12).ticks.size(), 100U);
+}
+
+TEST(Chart, AnAxisLiesAroundItsValues)
+{
+    EXPECT_THAT(labels(axis_between("", -0.31, 0.42)),
+                ElementsAre("-0.4", "-0.2", "0", "0.2", "0.4", "0.6"));
+    const Axis flat = axis_between("", 3, 3);
+    EXPECT_LT(flat.low, 3);
+    EXPECT_GT(flat.high, 3);
+    EXPECT_GT(axis_between("", 0, 0).high, 0);
+    EXPECT_TRUE(std::isfinite(axis_between("", 1, INFINITY).high));
+    EXPECT_TRUE(std::isfinite(axis_between("", -1e308, 1e308).high));
 }
 
 TEST(Chart, LeavesLabelsOutThatWouldTouch)

@@ -111,6 +111,17 @@ TEST(SampleFile, TheHeaderTellsTheGpusOnceTheyAreKnown)
               (SampleHeader{k_began, "gpu-7", {{"GPU-1234", "Tesla K80", "00000000:05:00.0"}}}));
 }
 
+TEST(SampleFile, TheHeaderTellsTheCpusOfTheJob)
+{
+    const std::vector<GpuName> gpus(k_most_gpus);
+    SampleWriter writer({k_began, std::string(300, 'n'), gpus, 48});
+    const Piece piece = writer.header();
+    const auto header = sample_header(std::string(piece.offset, '\0') + piece.bytes);
+    ASSERT_TRUE(header);
+    EXPECT_EQ(header->cpus, 48U);
+    EXPECT_EQ(sample_header(File(2).bytes)->cpus, 0U);
+}
+
 TEST(SampleFile, AHeaderTornWhileItIsWrittenAgainLeavesTheOldOne)
 {
     File file = with_samples(2, 1);

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "cli/training_text.h"
+#include "report/json.h"
+#include "report/table.h"
+#include "runs/status.h"
+#include "telemetry/advice.h"
+#include "telemetry/profile.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+/// What a run has done with its GPUs, as people and scripts are shown it. Pure; not sanitised.
+namespace gpuq::cli {
+
+struct WholeProfile {
+    RunStatus status;
+    std::optional<telemetry::Profile> profile; ///< nothing: the run has not started
+    GpuTime gpu_time;
+    WholeTraining training;
+    std::vector<std::string> warnings;
+};
+
+/// GPU time in whole seconds that add up: all, busy, idle with its parts, unknown.
+struct SplitTime {
+    std::chrono::seconds all{0}, busy{0}, idle{0}, unknown{0};
+    std::array<std::chrono::seconds, telemetry::k_phases> phases{};
+};
+SplitTime split(const WholeProfile& whole);
+
+std::vector<telemetry::ProfileAdvice> advice_of(const WholeProfile& whole);
+
+/// Of the time that all GPUs, or nodes, of the run could have told it; 0 to 1.
+double known_part(const WholeProfile& whole, telemetry::Measure measure);
+
+/// `62`, `10.2`: as many decimals as the measure is told with.
+std::string value_text(telemetry::Measure measure, double value);
+
+/// `ran from 07:50:00 to 07:59:00 on node1, 2 GPUs, 3 links`, in parts.
+std::string life_text(const WholeProfile& whole, Time now);
+
+/// One row for each measure that is known: measure, unit, min, mean, p95, max, known.
+report::Table measures_table(const WholeProfile& whole);
+/// One row for each GPU, when there are several: gpu, busy, memory, power, temperature.
+report::Table gpus_table(const WholeProfile& whole);
+/// One row for each link of several.
+report::Table links_table(const WholeProfile& whole, Time now);
+
+/// Measures that nothing is known of, by reason: `unknown: GPU power, GPU clock (not measured by
+/// this GPU)`.
+std::vector<std::string> unknown_lines(const WholeProfile& whole);
+/// Why there is nothing to tell of, when there is not.
+std::string nothing_text(const WholeProfile& whole);
+
+/// What stands above and below the table.
+std::vector<std::string> profile_head(const WholeProfile& whole, Time now);
+std::vector<std::string> profile_foot(const WholeProfile& whole);
+
+report::Json::Members profile_document(const WholeProfile& whole, Time now);
+
+} // namespace gpuq::cli
