@@ -3,8 +3,8 @@
 
 #include "cli/training_text.h"
 #include "report/json.h"
-#include "runs/journal.h"
 #include "runs/idle.h"
+#include "runs/journal.h"
 #include "runs/samples.h"
 #include "runs/status.h"
 

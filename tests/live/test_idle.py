@@ -22,6 +22,7 @@ queues:
     time: 2h
     pools: first
     idle: {{after: {AFTER}s, warn: {WARN}s, start: 0s, max_per_hour: 2}}
+    chain: {{links: 3}}
   patient: {{time: 4h, pools: first}}
 """
 UNUSED = "gpus=8\ntotal=12240658432 used=0 util=0 power=30000 temp=31 sm=324 mem=324\n"
@@ -159,4 +160,21 @@ def test_a_user_loses_no_more_runs_in_an_hour_than_the_policy_says(ruled, driver
             for i, run in enumerate(runs):
                 person.gpuq("stop", f"run{i}")
                 run.communicate(timeout=30)
+        nothing_left(person)
+
+
+def test_a_chain_that_is_released_is_over(ruled, driver):
+    unused = driver("unused", UNUSED)
+    with short_folder() as home:
+        person = Person(ruled, home, ruled.as_user)
+        with person.start("run", "-J", "chain", "-p", "calibration", "-t", "5h", "--checkpoint",
+                          "saved*", "--", *SAVES, env=unused) as run:
+            out, err = run.communicate(timeout=70)
+            assert run.returncode == 123, err
+        assert b"gpuq resume" in err
+        whole = shown(person, "chain")
+        assert whole["run"]["state"] == "ended" and whole["run"]["cause"] == "stopped"
+        assert whole["idle"]["finding"]["state"] == "released"
+        assert (home / "saved").read_text() == "all"
+        wait_for(lambda: not ruled.squeue(), 30, "the withdrawal of its next link")
         nothing_left(person)

@@ -2,6 +2,8 @@
 #include "policy/read.h"
 
 #include "policy/check.h"
+#include "policy/lua.h"
+#include "policy/objects.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -266,6 +268,17 @@ TEST(ReadPolicy, TakesBackIdleGpus)
     EXPECT_EQ(least.start.value, std::chrono::minutes(10));
     EXPECT_EQ(least.max_per_hour.value, 4);
     EXPECT_EQ(idle_of("{time: 2h, pools: all, idle: {after: 40s}}").warn.value, seconds(20));
+}
+
+TEST(ReadPolicy, IdleGpusAreNoBusinessOfSlurms)
+{
+    const auto with = [](const std::string& idle) {
+        return read_policy(with_queue("{time: 3h, pools: all" + idle + "}"), "p.yaml")->policy;
+    };
+    const Policy ruled = with(", idle: {after: 30m}");
+    EXPECT_EQ(slurm_conf_of(ruled), slurm_conf_of(with("")));
+    EXPECT_EQ(objects_of(ruled), objects_of(with("")));
+    EXPECT_EQ(lua_version(ruled), lua_version(with("")));
 }
 
 TEST(CheckPolicy, IdleGpusAreTakenBackNeitherTooSoonNorUnwarned)
