@@ -106,9 +106,9 @@ struct Question {
 
 /// A line that is being typed.
 struct Prompt {
-    enum class Purpose { search, extend, start } purpose = Purpose::search;
+    enum class Purpose { search, extend, exempt, start } purpose = Purpose::search;
     std::string label, typed;
-    std::string key_of_run; ///< the id that `extend` is about
+    std::string key_of_run; ///< of the run that `extend` or `exempt` is about
     Done answer;            ///< what a run that is started so would be; empty: not known yet
 };
 

@@ -173,6 +173,12 @@ private:
             m_model.found = prompt.typed;
             return search(true);
         }
+        if (prompt.purpose == Prompt::Purpose::exempt) {
+            m_model.words = "...";
+            m_effects.emplace_back(
+                Command{{"exempt", prompt.key_of_run, "--reason", prompt.typed}});
+            return;
+        }
         const auto words = split_words(prompt.typed);
         if (!words) {
             m_model.words = "a quote is not closed";
@@ -349,6 +355,16 @@ private:
                 if (run.active) {
                     m_model.prompt = Prompt{Prompt::Purpose::extend,
                                             fmt::format("more time for run {}: ", run.id),
+                                            "",
+                                            run.key,
+                                            {}};
+                    return;
+                }
+                return refuse(run, "has ended already");
+            case U'i':
+                if (run.active) {
+                    m_model.prompt = Prompt{Prompt::Purpose::exempt,
+                                            fmt::format("why run {} keeps idle GPUs: ", run.id),
                                             "",
                                             run.key,
                                             {}};

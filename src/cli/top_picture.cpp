@@ -240,6 +240,9 @@ tui::Detail top_detail(const TopCloser& closer, Time now)
 {
     tui::Detail detail;
     detail.key = closer.run.key.text();
+    if (closer.idle.finding) {
+        detail.facts.push_back(fmt::format("idle: {}", in_words(*closer.idle.finding)));
+    }
     for (const auto& [name, text] : training_fields(closer.training, closer.run, now)) {
         if (!text.empty()) {
             detail.facts.push_back(fmt::format("{}: {}", name, text));

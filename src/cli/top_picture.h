@@ -3,6 +3,7 @@
 
 #include "cli/training_text.h"
 #include "report/json.h"
+#include "runs/idle.h"
 #include "runs/overview.h"
 #include "runs/samples.h"
 #include "runs/status.h"
@@ -28,10 +29,11 @@ struct TopCloser {
     WholeTraining training;
     std::vector<NodeSample> newest;
     std::vector<Sample> samples; ///< of the last minutes
+    IdleRecords idle;
 };
 
-/// Its training in words, its GPUs, and the curves of both: the loss, how busy its GPUs were, how
-/// much of their memory was used.
+/// That its GPUs lie idle, its training in words, its GPUs, and the curves of both: the loss, how
+/// busy its GPUs were, how much of their memory was used.
 tui::Detail top_detail(const TopCloser& closer, Time now);
 
 /// For --json.

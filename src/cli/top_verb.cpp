@@ -89,9 +89,10 @@ public:
         if (!key) {
             return {text, {}, {}};
         }
-        TopCloser closer{look_at(look_doors(m_doors, m_store), *key, Ask::never), {}, {}, {}};
+        TopCloser closer{look_at(look_doors(m_doors, m_store), *key, Ask::never), {}, {}, {}, {}};
         closer.training = find_training(m_doors, m_store, closer.run, Apart::no);
         closer.newest = newest_samples(m_store, *key, closer.run.link);
+        closer.idle = idle_records(m_store, *key, closer.run.link);
         closer.samples = recent_samples(m_store, *key, closer.run.link, k_shown);
         return top_detail(closer, m_clock.now());
     }

@@ -223,6 +223,15 @@ TEST(SplitWords, KnowsQuotes)
     EXPECT_EQ(split_words("$(reboot) ; `x`"), (Words{"$(reboot)", ";", "`x`"}));
 }
 
+TEST(Update, ExemptsTheRunThatWasSelected)
+{
+    Model shown = model(2);
+    EXPECT_EQ(commands(press(shown, "iwaits for the 'microscope\n")),
+              (std::vector<Words>{{"exempt", "key0", "--reason", "waits for the 'microscope"}}));
+    press(shown, "ji");
+    EXPECT_THAT(screen(shown), HasSubstr("has ended already"));
+}
+
 TEST(Update, TriesOutWhatIsBeingTyped)
 {
     Model shown = model(1);
