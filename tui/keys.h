@@ -28,7 +28,7 @@ constexpr std::array k_keys = {
     KeyRow{"p", "the whole log in $PAGER", "p pager", true, true},
     KeyRow{"a", "attach to the run", "a attach", false, true},
     KeyRow{"x", "stop the run, after a question", "x stop", false, true},
-    KeyRow{"s", "have it save and stop, after a question", "", false, true},
+    KeyRow{"s S", "have it save and stop, after a question; save and go on", "", false, true},
     KeyRow{"e", "more time for the run", "e extend", false, true},
     KeyRow{"i", "let the run keep GPUs that lie idle, and say why", "", false, true},
     KeyRow{"+", "start another run", "+ new", false, true},

@@ -351,6 +351,13 @@ private:
                                  {{"stop", "--checkpoint", run.key}})
                            : refuse(run, run.active ? "can't save: man gpuq-chain says how it could"
                                                     : "has ended already");
+            case U'S':
+                if (!run.running) {
+                    return refuse(run, "does not run: nothing to save");
+                }
+                m_model.words = "...";
+                m_effects.emplace_back(Command{{"save", run.key}});
+                return;
             case U'e':
                 if (run.active) {
                     m_model.prompt = Prompt{Prompt::Purpose::extend,

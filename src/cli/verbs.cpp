@@ -19,6 +19,7 @@
 #include "cli/report_verb.h"
 #include "cli/resume_verb.h"
 #include "cli/run_verb.h"
+#include "cli/save_verb.h"
 #include "cli/shell_verb.h"
 #include "cli/show_verb.h"
 #include "cli/stop_verb.h"
@@ -36,11 +37,11 @@ namespace gpuq::cli {
 namespace {
 
 constexpr std::array k_verbs = {
-    &k_run_verb,    &k_shell_verb,   &k_attach_verb,     &k_logs_verb,     &k_ls_verb,
-    &k_top_verb,    &k_free_verb,    &k_why_verb,        &k_show_verb,     &k_profile_verb,
-    &k_usage_verb,  &k_stop_verb,    &k_resume_verb,     &k_rehearse_verb, &k_extend_verb,
-    &k_exempt_verb, &k_clean_verb,   &k_connect_verb,    &k_doctor_verb,   &k_report_verb,
-    &k_policy_verb, &k_cluster_verb, &k_completion_verb, &k_help_verb,
+    &k_run_verb,    &k_shell_verb,  &k_attach_verb,  &k_logs_verb,       &k_ls_verb,
+    &k_top_verb,    &k_free_verb,   &k_why_verb,     &k_show_verb,       &k_profile_verb,
+    &k_usage_verb,  &k_stop_verb,   &k_resume_verb,  &k_rehearse_verb,   &k_extend_verb,
+    &k_save_verb,   &k_exempt_verb, &k_clean_verb,   &k_connect_verb,    &k_doctor_verb,
+    &k_report_verb, &k_policy_verb, &k_cluster_verb, &k_completion_verb, &k_help_verb,
 };
 
 constexpr std::array k_global_options = {

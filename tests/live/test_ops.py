@@ -153,6 +153,19 @@ def test_a_report_has_no_secret_of_the_run(person):
 
 # extend
 
+def test_a_program_saves_when_it_is_told_and_goes_on(person):
+    person.gpuq("run", "--detach", "-J", "saves", "--", "sh", "-c",
+                'echo begun; until [ -e "$GPUQ_SAVE_FILE" ]; do sleep 0.1; done; rm "$GPUQ_SAVE_FILE"; echo saved')
+    wait_for(lambda: "begun" in person.gpuq("logs", "saves").stdout, 20, "its first line")
+    told = person.gpuq("save", "saves")
+    assert told.returncode == 0 and "told to save and go on" in told.stderr
+    record = the_run(person)
+    assert record.wait_for_end()["status"] == 0
+    assert person.gpuq("logs", "saves").stdout == "begun\nsaved\n"
+    late = person.gpuq("save", "saves")
+    assert late.returncode == 121 and "does not run" in late.stderr
+
+
 def test_a_waiting_run_gets_more_time_and_a_running_one_its_words(plain_user):
     """As an ordinary user, when there is one: whoever runs the controller may do anything."""
     is_other = plain_user.pw_uid != os.geteuid()

@@ -223,6 +223,14 @@ TEST(SplitWords, KnowsQuotes)
     EXPECT_EQ(split_words("$(reboot) ; `x`"), (Words{"$(reboot)", ";", "`x`"}));
 }
 
+TEST(Update, HasARunningRunSaveAndGoOn)
+{
+    Model shown = model(2);
+    EXPECT_EQ(commands(press(shown, "S")), (std::vector<Words>{{"save", "key0"}}));
+    EXPECT_TRUE(commands(press(shown, "jS")).empty());
+    EXPECT_THAT(screen(shown), HasSubstr("does not run"));
+}
+
 TEST(Update, ExemptsTheRunThatWasSelected)
 {
     Model shown = model(2);

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/save_verb.h"
+
+#include "cli/look_doors.h"
+#include "cli/run_table.h"
+#include "cli/say.h"
+#include "cli/table_output.h"
+#include "core/layout.h"
+#include "report/json.h"
+#include "runs/find.h"
+
+#include <fmt/format.h>
+
+namespace gpuq::cli {
+namespace {
+
+/// The program looks for the file; nobody else is asked.
+Result<int> save(Invocation& invocation)
+{
+    if (invocation.words.size() != 1) {
+        return fail(Error::Kind::usage, "save takes one run: gpuq save last");
+    }
+    TRY_ASSIGN(Store* const store, invocation.doors.store());
+    TRY_ASSIGN(const RunKey key, find_run(*store, invocation.words[0]));
+    const RunStatus run = look_at(look_doors(invocation.doors, *store), key);
+    if (run.state != RunState::running) {
+        return fail(Error::Kind::denied,
+                    fmt::format("run {} does not run: nothing to save", run_title(run)));
+    }
+    const auto left = store->write_once(layout::save_file(key, run.link), "");
+    const bool is_new = left.has_value();
+    if (!is_new && left.error().kind != Error::Kind::busy) {
+        return left.error();
+    }
+    if (invocation.globals.json) {
+        TRY(print_text(
+            report::json_document({{"key", key.text()},
+                                   {"job", run.job ? report::Json(run.job->job) : report::Json()},
+                                   {"link", run.link.value},
+                                   {"told_before", !is_new}})));
+    } else if (!invocation.globals.quiet) {
+        say(is_new ? fmt::format("run {} is told to save and go on, if its program looks for "
+                                 "GPUQ_SAVE_FILE (man gpuq-chain)",
+                                 run_title(run))
+                   : fmt::format("run {} was told before, and has not saved since: does its "
+                                 "program look for GPUQ_SAVE_FILE (man gpuq-chain)?",
+                                 run_title(run)));
+    }
+    return 0;
+}
+
+} // namespace
+
+const Verb k_save_verb{
+    "save", "gpuq save RUN", "have a running program save now, and go on", save, {}};
+
+} // namespace gpuq::cli

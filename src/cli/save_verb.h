@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "cli/verb.h"
+
+namespace gpuq::cli {
+
+/// `gpuq save`: has a running program write a checkpoint and go on.
+extern const Verb k_save_verb;
+
+} // namespace gpuq::cli
