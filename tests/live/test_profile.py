@@ -98,7 +98,7 @@ def test_the_links_of_a_chain_are_one_profile(person, driver):  # noqa: F811
     assert told["links"][0]["checkpoints"] > 0
     assert len(told["gpus"]) == 1
     time = adds_up(told)
-    assert time["busy_seconds"] > 10
+    assert time["busy_seconds"] > time["allocated_seconds"] / 2
     drawn = page(person, "chain")
     assert ">link 1</text>" in drawn and ">link 2</text>" in drawn
     assert "<h2>Links</h2>" in drawn
