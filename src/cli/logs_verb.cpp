@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/logs_verb.h"
 
+#include "cli/log_copy.h"
 #include "cli/log_output.h"
 #include "cli/look_doors.h"
 #include "cli/run_table.h"
 #include "cli/say.h"
 #include "core/layout.h"
 #include "core/pending_reason.h"
+#include "core/sanitise.h"
 #include "report/words.h"
 #include "runs/find.h"
 #include "runs/log_reader.h"
+#include "telemetry/crc32c.h"
 
 #include <fmt/format.h>
 
@@ -29,7 +32,9 @@ using namespace std::chrono_literals;
 using Steady = std::chrono::steady_clock::time_point;
 
 constexpr std::array k_options = {
-    Option{'f', "follow", "", "go on until the run has ended; exit with its status"}};
+    Option{'f', "follow", "", "go on until the run has ended; exit with its status"},
+    Option{0, "to", "FILE", "into FILE, going on after what it holds of the log already"},
+    Option{0, "after", "MARK", "only what follows a mark, on standard output (for --to by ssh)"}};
 
 constexpr auto k_shortest_pause = 100ms;
 constexpr auto k_longest_pause = 1000ms;
@@ -41,13 +46,23 @@ constexpr auto k_ask_seldom = 60s;
 constexpr auto k_impatient = 60s;
 /// When a run has ended and nobody knows how, for so long.
 constexpr auto k_ending_patience = 15s;
+/// NFS shows the size of a file with a delay of up to a minute (nfs(5), acregmax).
+constexpr auto k_file_patience = 90s;
 /// What the shell gives a filter whose reader has left.
 constexpr int k_closed_output = 128 + SIGPIPE;
+
+/// What --to and --after say: both streams go to one place, from a mark on.
+struct Copying {
+    LogMark mark;
+    std::string path;
+    std::optional<LogCopy> file; ///< else standard output
+};
 
 /// One use of `gpuq logs`.
 class LogsVerb {
 public:
-    LogsVerb(Invocation& invocation, Store& store, const RunKey& key)
+    LogsVerb(Invocation& invocation, Store& store, const RunKey& key,
+             std::optional<Copying> copying)
         : m_quiet(invocation.globals.quiet)
         , m_follow(invocation.options.has("follow"))
         , m_clock(invocation.doors.clock())
@@ -55,8 +70,13 @@ public:
         , m_doors(look_doors(invocation.doors, store))
         , m_key(key)
         , m_reader(store, key)
+        , m_copying(std::move(copying))
         , m_status{key}
     {
+        if (m_copying) {
+            m_unchecked = m_copying->mark.checked;
+            m_reader.pass_over(m_copying->mark.bytes - m_unchecked);
+        }
         m_doors.cluster = [this, &doors = invocation.doors] {
             m_asked = true;
             return doors.cluster();
@@ -72,6 +92,17 @@ public:
                 tell_lost();
             }
             std::visit([this](const auto& one) { on(one); }, item);
+            if (m_is_another) {
+                return fail(Error::Kind::usage,
+                            fmt::format("the file holds {} bytes that are not the beginning of the "
+                                        "log of run {}; nothing was changed. Name another file",
+                                        m_copying->mark.bytes, run_title(m_status)));
+            }
+        }
+        if (m_copying && m_copying->file) {
+            written(m_copying->file->sync());
+            tell(fmt::format("{} holds {} bytes of the log", sanitised(m_copying->path),
+                             m_copying->file->size()));
         }
         return *m_left;
     }
@@ -86,7 +117,33 @@ private:
     {
         m_pause = k_shortest_pause;
         m_printed = true;
-        const int error = m_output.write(output.stream, output.bytes);
+        if (!m_copying) {
+            written(m_output.write(output.stream, output.bytes));
+            return;
+        }
+        const std::string_view bytes = behind_the_mark(output.bytes);
+        if (!m_is_another) {
+            written(m_copying->file ? m_copying->file->write(bytes)
+                                    : m_output.write(Stream::out, bytes));
+        }
+    }
+
+    /// What of these bytes follows the mark; the rest of them it checks.
+    std::string_view behind_the_mark(std::string_view bytes)
+    {
+        const std::string_view known = bytes.substr(0, m_unchecked);
+        m_crc = telemetry::crc32c(known, m_crc);
+        m_unchecked -= known.size();
+        if (!known.empty() && m_unchecked == 0) {
+            m_is_another = m_crc != m_copying->mark.crc;
+        }
+        return bytes.substr(known.size());
+    }
+
+    bool is_behind_the_mark() const { return m_unchecked == 0 && m_reader.to_pass() == 0; }
+
+    void written(int error)
+    {
         if (error == EPIPE) {
             m_left = m_follow ? k_closed_output : 0;
         } else if (error != 0) {
@@ -105,8 +162,13 @@ private:
     void on(const log::Wait& wait)
     {
         if (!m_follow && !wait.held_back) {
+            m_is_another = !is_behind_the_mark();
             leave(0);
             return;
+        }
+        if (!is_behind_the_mark() && !wait.held_back) {
+            m_short_since = m_short_since.value_or(m_clock.steady());
+            m_is_another = m_clock.steady() - *m_short_since >= k_file_patience;
         }
         sleep(wait.held_back ? k_shortest_pause : m_pause);
         m_pause = std::min<std::chrono::milliseconds>(m_pause * 3 / 2, k_longest_pause);
@@ -117,6 +179,10 @@ private:
 
     void on(const log::End&)
     {
+        if (!is_behind_the_mark()) {
+            m_is_another = true;
+            return;
+        }
         if (!m_follow || m_status.ending) {
             leave(m_follow ? m_status.ending->status : 0);
             return;
@@ -262,6 +328,11 @@ private:
     LookDoors m_doors;
     RunKey m_key;
     LogReader m_reader;
+    std::optional<Copying> m_copying;
+    std::uint64_t m_unchecked = 0; ///< bytes before the mark that are still to be checked
+    std::uint32_t m_crc = 0;
+    std::optional<Steady> m_short_since; ///< the log does not reach the mark
+    bool m_is_another = false;           ///< log than that of the mark
     LogOutput m_output;
     RunStatus m_status;
     std::array<std::uint64_t, 2> m_lost{0, 0};
@@ -277,6 +348,28 @@ private:
     bool m_said_silent = false;
     std::optional<int> m_left;
 };
+
+Result<std::optional<Copying>> copying(const Options& options)
+{
+    const auto path = options.value("to");
+    const auto after = options.value("after");
+    if (path && after) {
+        return fail(Error::Kind::usage, "--to and --after exclude each other");
+    }
+    if (after) {
+        const auto mark = parse_log_mark(*after);
+        if (!mark) {
+            return fail(Error::Kind::usage, "--after takes BYTES:CHECKED:CRC");
+        }
+        return std::optional(Copying{*mark, {}, {}});
+    }
+    if (!path) {
+        return std::optional<Copying>();
+    }
+    TRY_ASSIGN(LogCopy file, LogCopy::at(*path));
+    TRY_ASSIGN(const LogMark mark, file.mark());
+    return std::optional(Copying{mark, *path, std::move(file)});
+}
 
 /// Ctrl-C ends the following, not the run. Nothing is buffered, so leaving at once loses nothing.
 void leave_on_interrupt()
@@ -297,13 +390,14 @@ Result<int> logs(Invocation& invocation)
     }
     TRY_ASSIGN(Store* const store, invocation.doors.store());
     TRY_ASSIGN(const RunKey key, find_run(*store, invocation.words.front()));
+    TRY_ASSIGN(auto copy, copying(invocation.options));
     leave_on_interrupt();
-    return LogsVerb(invocation, *store, key).run();
+    return LogsVerb(invocation, *store, key, std::move(copy)).run();
 }
 
 } // namespace
 
-const Verb k_logs_verb{"logs", "gpuq logs [-f] RUN", "print the whole log of a run; -f follows it",
-                       logs, k_options};
+const Verb k_logs_verb{"logs", "gpuq logs [-f] [--to FILE] RUN",
+                       "print the whole log of a run; -f follows it", logs, k_options};
 
 } // namespace gpuq::cli

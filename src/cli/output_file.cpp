@@ -16,6 +16,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@ namespace gpuq::cli {
 namespace {
 
 constexpr int k_folder_flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+constexpr mode_t k_mode = 0666;  ///< less what the umask takes
 constexpr int k_most_links = 40; ///< as the kernel follows
 
 Error trouble(const std::string& path, int error)
@@ -177,7 +179,6 @@ Result<OutputFile> OutputFile::at(const std::string& path)
 Result<void> OutputFile::write(std::string_view content) const
 {
     const std::string beside = name_beside(m_name);
-    constexpr mode_t k_mode = 0666;
     const Descriptor file(::openat(m_folder.get(), beside.c_str(),
                                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, k_mode));
     if (!file) {
@@ -191,6 +192,26 @@ Result<void> OutputFile::write(std::string_view content) const
         return trouble(m_path, error);
     }
     return {};
+}
+
+Result<Descriptor> OutputFile::append() const
+{
+    Descriptor file(::openat(m_folder.get(), m_name.c_str(),
+                             O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+                             k_mode));
+    if (!file) {
+        return trouble(m_path, errno);
+    }
+    struct stat facts {};
+    if (::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) {
+        return fail(Error::Kind::usage,
+                    fmt::format("can't write {}: it is no file", sanitised(m_path)));
+    }
+    if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        return fail(Error::Kind::busy,
+                    fmt::format("{} is being written by another gpuq", sanitised(m_path)));
+    }
+    return file;
 }
 
 } // namespace gpuq::cli

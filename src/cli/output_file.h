@@ -24,6 +24,10 @@ public:
     /// leaves.
     Result<void> write(std::string_view content) const;
 
+    /// The file itself, to read and to append to; made when it is not there. Whoever holds it holds
+    /// it alone: `busy` while another process does.
+    Result<Descriptor> append() const;
+
 private:
     OutputFile(std::string path, Descriptor folder, std::string name)
         : m_path(std::move(path))

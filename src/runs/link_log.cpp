@@ -178,6 +178,9 @@ Result<std::optional<log::Item>> LinkLog::known(Writer writer, Steady now)
         if (item || m_held_back) {
             return item;
         }
+        if (from.position >= from.told) {
+            continue; // passed over
+        }
         // `order` tells of bytes that are not in the log, and nobody says that they are lost. A
         // living writer has written them: they are on their way.
         m_held_back = writer == Writer::alive || !patience_is_over(now);
@@ -232,6 +235,12 @@ Result<std::optional<log::Item>> LinkLog::take(Stream stream, std::uint64_t limi
     }
     if (end <= from.position) {
         return std::optional<log::Item>();
+    }
+    if (m_to_pass > 0) {
+        const std::uint64_t passed = std::min(m_to_pass, end - from.position);
+        m_to_pass -= passed;
+        from.position += passed;
+        return take(stream, limit, writer, now);
     }
     TRY_ASSIGN(std::string_view bytes, bytes_at(from, end));
     if (writer == Writer::alive) {

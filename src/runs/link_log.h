@@ -72,6 +72,10 @@ public:
     /// file system may be gone at the next try; nothing is skipped by it.
     Result<log::Item> next(Writer writer, Steady now);
 
+    /// The next so many bytes of output are not given, nor read where the files tell enough.
+    void pass_over(std::uint64_t bytes) { m_to_pass = bytes; }
+    std::uint64_t to_pass() const { return m_to_pass; }
+
     /// How long inconsistent files are given to become consistent.
     static constexpr std::chrono::milliseconds k_patience{3000};
     /// How long a page of zeros at the end of a growing file may be one that is not written yet.
@@ -109,6 +113,7 @@ private:
     RunKey m_key;
     LinkNumber m_link;
     std::array<Source, 2> m_sources;
+    std::uint64_t m_to_pass = 0;
     std::optional<Stream> m_segment; ///< being given, up to that stream's `told`
     std::uint64_t m_order_at = 0;    ///< of the next byte of `order` to read
     std::string m_order;             ///< what was read of it last

@@ -33,7 +33,9 @@ Result<log::Item> LogReader::next(Writer writer, LinkLog::Steady now)
             return item;
         } else {
             ++m_link.value;
+            const std::uint64_t to_pass = m_log->to_pass();
             m_log.emplace(m_store, m_key, m_link);
+            m_log->pass_over(to_pass);
         }
     }
 }

@@ -15,6 +15,10 @@ public:
     /// The next item of the whole log; `writer`: that of the newest link. `End` only when it is
     /// gone.
     Result<log::Item> next(Writer writer, LinkLog::Steady now);
+    /// The next so many bytes of output, over all links, are not given.
+    void pass_over(std::uint64_t bytes) { m_log->pass_over(bytes); }
+    /// How many of them are still to come.
+    std::uint64_t to_pass() const { return m_log->to_pass(); }
 
 private:
     Store& m_store;

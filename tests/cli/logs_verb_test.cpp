@@ -2,14 +2,21 @@
 #include "cli/logs_verb.h"
 
 #include "cli/fake_doors.h"
+#include "cli/log_copy.h"
+#include "runs/journal.h"
 #include "runs/run_on_disk.h"
+#include "telemetry/crc32c.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <csignal>
 #include <fcntl.h>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <random>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,8 +26,6 @@ namespace {
 using namespace std::chrono_literals;
 using fakes::RunOnDisk;
 using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
 
 /// A folder in which something happens at certain looks at the log, and time passes.
 class LivingStore : public fakes::MemoryStore {
@@ -175,6 +180,143 @@ TEST_F(Logs, GoesOnWithTheDiskWhenSlurmIsSilent)
     EXPECT_EQ(used.status, 0);
     EXPECT_EQ(used.out, "still here\n");
     EXPECT_EQ(used.err, "gpuq: Slurm does not answer; following what is on disk\n");
+}
+
+class LogsTo : public Logs {
+protected:
+    std::filesystem::path m_dir;
+
+    void SetUp() override
+    {
+        std::string name = std::filesystem::temp_directory_path() / "gpuq-logs-XXXXXX";
+        ASSERT_NE(::mkdtemp(name.data()), nullptr);
+        m_dir = name;
+    }
+    void TearDown() override { std::filesystem::remove_all(m_dir); }
+
+    std::string file() const { return m_dir / "copy"; }
+    std::string content() const
+    {
+        std::ifstream stream(file(), std::ios::binary);
+        return {std::istreambuf_iterator<char>(stream), {}};
+    }
+    void content(const std::string& bytes) const
+    {
+        std::ofstream(file(), std::ios::binary | std::ios::trunc) << bytes;
+    }
+
+    void second_ends(const RunOnDisk& one)
+    {
+        Event event;
+        event.kind = Event::Kind::ended;
+        event.at = now();
+        event.status = 0;
+        event.cause = Cause::finished;
+        m_store.append(layout::journal(one.key(), LinkNumber{2}), to_line(event));
+    }
+
+    /// Both streams in turns over two links; gives what a reader must get.
+    std::string two_links(RunOnDisk& one)
+    {
+        std::string all;
+        std::mt19937 random(7);
+        for (const int link : {1, 2}) {
+            for (int i = 0; i < 200; ++i) {
+                const Stream stream = i % 2 == 0 ? Stream::out : Stream::err;
+                std::string bytes(random() % 2000 + 1, ' ');
+                std::generate(bytes.begin(), bytes.end(), [&] { return char(random() % 255 + 1); });
+                m_store.append(layout::log(one.key(), LinkNumber{link}, stream), bytes);
+                m_store.append(layout::order(one.key(), LinkNumber{link}),
+                               (stream == Stream::out ? "o " : "e ") +
+                                   std::to_string(bytes.size()) + "\n");
+                all += bytes;
+            }
+        }
+        return all;
+    }
+};
+
+TEST_F(LogsTo, GoesOnAfterAnyByte)
+{
+    RunOnDisk one = run().submitted(JobId{7}).started(JobId{7}, now());
+    const std::string all = two_links(one);
+    second_ends(one);
+    std::mt19937 random(11);
+    for (int i = 0; i < 60; ++i) {
+        const std::size_t had = i == 0   ? 0
+                                : i == 1 ? all.size()
+                                : i == 2 ? all.size() - 1
+                                         : random() % all.size();
+        content(all.substr(0, had));
+        const Use used =
+            i % 2 == 0 ? logs({"-f", "--to", file(), "train"}) : logs({"--to", file(), "train"});
+        ASSERT_EQ(used.status, 0) << used.err;
+        ASSERT_EQ(used.out, "");
+        ASSERT_TRUE(content() == all) << had;
+
+        LogMark mark{had, std::min<std::uint64_t>(had, 64 << 10), 0};
+        mark.crc =
+            telemetry::crc32c(std::string_view(all).substr(had - mark.checked, mark.checked));
+        ASSERT_TRUE(logs({"--after", to_text(mark), "train"}).out == all.substr(had)) << had;
+    }
+    EXPECT_EQ(logs({"--to", file(), "train"}).err,
+              "gpuq: " + file() + " holds " + std::to_string(all.size()) + " bytes of the log\n");
+}
+
+TEST_F(LogsTo, LeavesAFileThatHoldsSomethingElse)
+{
+    RunOnDisk one = run().submitted(JobId{7}).started(JobId{7}, now());
+    const std::string all = two_links(one);
+    std::string wrong = all.substr(0, 200'000);
+    wrong[199'000] ^= 1;
+    for (const std::string& bytes : {wrong, all + "x", std::string("my thesis\n")}) {
+        for (const bool ended : {false, true}) {
+            content(bytes);
+            if (ended) {
+                second_ends(one);
+            }
+            const Use used = logs({"--to", file(), "train"});
+            EXPECT_EQ(used.status, 2);
+            EXPECT_THAT(used.err, HasSubstr("the file holds " + std::to_string(bytes.size()) +
+                                            " bytes that are not the beginning of the log"));
+            EXPECT_TRUE(content() == bytes);
+        }
+    }
+}
+
+TEST_F(LogsTo, FollowsWhatGrows)
+{
+    RunOnDisk one = run().submitted(JobId{7}).started(JobId{7}, now());
+    print(one, Stream::out, "one\n");
+    m_store.at_look[2] = [&] { print(one, Stream::out, "two\n"); };
+    m_store.at_look[3] = [&] { one.ended({3, Cause::finished, "", now()}); };
+    const Use used = logs({"-f", "--to", file(), "train"});
+    EXPECT_EQ(used.status, 3);
+    EXPECT_EQ(content(), "one\ntwo\n");
+}
+
+TEST_F(LogsTo, IsAloneWithItsFile)
+{
+    run().submitted(JobId{7}).started(JobId{7}, now());
+    const auto held = LogCopy::at(file());
+    ASSERT_TRUE(held);
+    const Use used = logs({"--to", file(), "train"});
+    EXPECT_EQ(used.err, file() + " is being written by another gpuq");
+    EXPECT_NE(used.status, 0);
+}
+
+TEST_F(LogsTo, RefusesWhatIsNoFileAndNoMark)
+{
+    run().submitted(JobId{7}).started(JobId{7}, now());
+    EXPECT_EQ(logs({"--to", m_dir, "train"}).status, 2);
+    EXPECT_THAT(logs({"--to", m_dir / "no" / "such", "train"}).err, HasSubstr("No such file"));
+    ASSERT_EQ(::mkfifo(file().c_str(), 0600), 0);
+    EXPECT_EQ(logs({"--to", file(), "train"}).status, 2);
+    for (const char* mark : {"", "1", "1:1", "1:1:", "1:1:xyz", "1:2:0", "-1:0:0", "70000:70000:0",
+                             "99999999999999999999:0:0", "1:1:0 "}) {
+        EXPECT_EQ(logs({"--after", mark, "train"}).status, 2) << mark;
+    }
+    EXPECT_EQ(logs({"--after", "0:0:0", "--to", "x", "train"}).status, 2);
 }
 
 TEST_F(Logs, NeedsExactlyOneRun)

@@ -530,3 +530,32 @@ def test_in_the_background_of_a_terminal_it_does_not_stop(person):
         screen.wait_for("20000")
         assert screen.status() == 7
     check_whole(person)
+
+
+def test_a_copy_of_the_log_is_whole_whoever_kills_its_writer(person):
+    """logs -f --to: 15 times killed at any moment while 20 MB are written; then the other way."""
+    program = ("import sys, time\n"
+               "for n in range(20):\n"
+               "    sys.stdout.write(''.join(f'{n} {i} ' + 'x' * 90 + '\\n' for i in range(10000)))\n"
+               "    sys.stdout.flush(); sys.stderr.write(f'{n}\\n'); time.sleep(0.25)\n")
+    with person.start("run", "--gpus", "1", "--", PYTHON, "-c", program,
+                      stdout=subprocess.DEVNULL) as client:
+        the_run(person)
+        for round in range(15):
+            with person.start("logs", "-f", "--to", "copy", "last") as follower:
+                time.sleep(0.15 + 0.013 * round)
+                follower.kill()
+        followed = person.gpuq("logs", "-f", "--to", "copy", "last", timeout=60)
+        assert followed.returncode == 0, followed.stderr
+        assert client.wait(30) == 0
+    copy = (person.home / "copy").read_bytes()
+    assert f"copy holds {len(copy)} bytes of the log" in followed.stderr
+    record = the_run(person)
+    assert len(copy) == len(record.log("out")) + len(record.log("err"))
+    both = person.gpuq("logs", "last", text=False, capture_output=False,
+                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert digest(both.stdout) == digest(copy)
+    (person.home / "copy").write_bytes(b"something else")
+    refused = person.gpuq("logs", "--to", "copy", "last")
+    assert refused.returncode == 2 and "not the beginning" in refused.stderr
+    assert (person.home / "copy").read_bytes() == b"something else"
