@@ -4,6 +4,7 @@
 #include "cli/policy_file.h"
 #include "cli/policy_text.h"
 #include "cli/surroundings.h"
+#include "core/comment.h"
 #include "govern/apply.h"
 #include "policy/doors.h"
 
@@ -173,6 +174,7 @@ policy::Submission submission_of(const Request& request, const std::string& user
     job.partition = request.queue;
     job.time_limit = static_cast<std::uint32_t>(job_spec(request).walltime.count());
     job.min_nodes = static_cast<std::uint32_t>(request.nodes);
+    job.comment = k_comment_prefix;
     ask_for(job, request.cpus, request.memory_mib);
     if (request.gpus.count > 0) {
         job.tres_per_node = request.gpus.model ? fmt::format("gres:gpu:{}:{}", *request.gpus.model,

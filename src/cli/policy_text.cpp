@@ -94,6 +94,9 @@ std::vector<LimitText> limits_of(const policy::Queue& queue)
     add_share(limits, "a user", queue.limits.user);
     add_share(limits, "an account", queue.limits.account);
     add_share(limits, "all together", queue.limits.all);
+    if (queue.through) {
+        limits.push_back({"a job", "a run of gpuq", queue.through->line});
+    }
     if (queue.idle) {
         const seconds after = queue.idle->after.value;
         const auto in_minutes = std::chrono::duration_cast<std::chrono::minutes>(after);

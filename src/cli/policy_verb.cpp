@@ -9,6 +9,7 @@
 #include "cli/policy_text.h"
 #include "cli/surroundings.h"
 #include "cli/table_output.h"
+#include "core/comment.h"
 #include "core/gpu_request.h"
 #include "core/nearest.h"
 #include "core/number.h"
@@ -168,6 +169,7 @@ Result<Submission> submission_in(const Options& options, const policy::Policy& p
         return fail(Error::Kind::usage, "-N: a number of nodes");
     }
     job.min_nodes = static_cast<std::uint32_t>(*nodes);
+    job.comment = k_comment_prefix;
     std::optional<int> cpus;
     if (const auto text = options.value("cpus")) {
         const auto number = whole_number(*text);

@@ -11,7 +11,6 @@ namespace gpuq {
 namespace {
 
 constexpr std::string_view k_shape = "ddddddddTdddddd.dddZ-hhhhhhhhhhhhhhhh";
-constexpr std::string_view k_comment_prefix = "gpuq:";
 
 int digits(std::string_view text, std::size_t from, std::size_t count)
 {

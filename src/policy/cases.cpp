@@ -49,6 +49,9 @@ std::vector<std::pair<RuleCount, std::string>> rules_of(const Rules::QueueRules&
     if (!queue.access.is_open()) {
         list.push_back({{named("allow"), queue.access.line, 0}, rules.say.access});
     }
+    if (queue.through) {
+        list.push_back({{named("through"), queue.through->line, 0}, rules.say.through});
+    }
     if (queue.models) {
         list.push_back({{named("models"), queue.models->line, 0}, rules.say.model});
     }

@@ -368,7 +368,8 @@ private:
             first.access.is_open() ||
             (!queue.access.is_open() && holds(first.access.users, queue.access.users) &&
              holds(first.access.accounts, queue.access.accounts));
-        return people && first.max_time.value >= queue.max_time.value &&
+        return people && (!first.through || queue.through) &&
+               first.max_time.value >= queue.max_time.value &&
                at_least(first.limits.job.gpus, queue.limits.job.gpus) &&
                at_least(first.limits.job.nodes, queue.limits.job.nodes) &&
                at_least(first.cpus_per_gpu, queue.cpus_per_gpu) &&

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "policy/decide.h"
 
+#include "core/comment.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -112,6 +114,9 @@ Answer ask(const QueueRules& rules, const Submission& job, const GpusAsked& aske
     const JobLimits& limits = queue.limits.job;
     if (!may_use(queue, job)) {
         return refused(say.access);
+    }
+    if (queue.through && !job.comment.starts_with(k_comment_prefix)) {
+        return refused(say.through);
     }
     if (asked.total == 0 && !rules.takes_gpuless) {
         return refused(say.gpuless);
@@ -339,6 +344,7 @@ Submission submission_of(const Case& test)
     job.account = test.account;
     job.partition = test.queue;
     job.min_nodes = static_cast<std::uint32_t>(test.nodes);
+    job.comment = test.plain ? "" : k_comment_prefix;
     if (test.time) {
         job.time_limit = static_cast<std::uint32_t>(test.time->count());
     }

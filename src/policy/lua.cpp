@@ -61,11 +61,12 @@ std::string sentences_text(const Sentences& say)
                        "            gpuless = {}, share = {},\n"
                        "            whole = {},\n"
                        "            qos = {}, undeclared = {},\n"
+                       "            through = {},\n"
                        "        }},\n",
                        lua_literal(say.access), lua_literal(say.model), lua_literal(say.time),
                        lua_literal(say.gpus), lua_literal(say.nodes), lua_literal(say.fit),
                        lua_literal(say.gpuless), lua_literal(say.share), lua_literal(say.whole),
-                       lua_literal(say.qos), lua_literal(say.undeclared));
+                       lua_literal(say.qos), lua_literal(say.undeclared), lua_literal(say.through));
 }
 
 std::string queue_text(const Policy& policy, const Queue& queue)
@@ -75,12 +76,12 @@ std::string queue_text(const Policy& policy, const Queue& queue)
         "        name = {}, qos = {}, max_time = {}, default_time = {},\n"
         "        job_gpus = {}, job_nodes = {}, models = {},\n"
         "        cpus = {}, memory = {},\n"
-        "        open = {}, users = {}, accounts = {},\n",
+        "        open = {}, users = {}, accounts = {}, through_gpuq = {},\n",
         lua_literal(queue.name), lua_literal(qos_of(queue)), queue.max_time.value.count(),
         queue.default_time.value.count(), or_nil(queue.limits.most_gpus_of_a_job()),
         or_nil(queue.limits.job.nodes), queue.models ? set_of(queue.models->value) : "nil",
         or_nil(queue.cpus_per_gpu), or_nil(queue.memory_per_gpu_mib), queue.access.is_open(),
-        set_of(queue.access.users), set_of(queue.access.accounts));
+        set_of(queue.access.users), set_of(queue.access.accounts), queue.through.has_value());
     text += sentences_text(sentences_of(policy, queue)) + "        doors = {\n";
     for (const Door& door : doors_of(policy, queue)) {
         text += door_text(policy, door);

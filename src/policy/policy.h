@@ -154,6 +154,7 @@ struct Queue {
     WaitTarget wait;
     std::optional<ChainRule> chain;
     std::optional<IdleRule> idle; ///< without: nobody's GPUs are taken back
+    Maybe<std::string> through;   ///< `gpuq`: only runs of gpuq
     int line = 0;
     bool operator==(const Queue&) const = default;
 };
@@ -194,6 +195,7 @@ struct Case {
     std::optional<minutes> time;
     std::optional<std::string> queue;  ///< asked for
     std::optional<std::string> course; ///< one that is on
+    bool plain = false;                ///< sent by sbatch itself, not through gpuq
     std::string gpus;                  ///< as for sbatch --gpus: `2`, `k80:2`; empty: none
     int nodes = 1;
     std::optional<int> cpus;                 ///< per node

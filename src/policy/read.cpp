@@ -220,6 +220,18 @@ IdleRule idle_in(Reader& reader, const Node& node)
     return idle;
 }
 
+/// What a job is sent with: one of `words`.
+Rule<std::string> sender_in(Reader& reader, const Node& node, const std::vector<std::string>& words)
+{
+    if (node.kind != Node::Kind::text ||
+        std::find(words.begin(), words.end(), node.text) == words.end()) {
+        reader.note(node, "not-a-word",
+                    fmt::format("'{}' is not {}", node.text, fmt::join(words, " or ")));
+        return {};
+    }
+    return {node.text, node.line, node.column};
+}
+
 void per_gpu_in(Reader& reader, Queue& queue, const Node& node)
 {
     reader.map(
@@ -253,6 +265,8 @@ Queue queue_in(Reader& reader, const std::string& name, const Node& place, const
             {"wait", [&](const Node& value) { queue.wait = wait_in(reader, value); }},
             {"chain", [&](const Node& value) { queue.chain = chain_in(reader, value); }},
             {"idle", [&](const Node& value) { queue.idle = idle_in(reader, value); }},
+            {"through",
+             [&](const Node& value) { queue.through = sender_in(reader, value, {"gpuq"}); }},
         });
     if (queue.default_time.line == 0) {
         queue.default_time.value = queue.max_time.value;
@@ -379,6 +393,10 @@ void job_in(Reader& reader, Case& test, const Node& node)
             {"memory", [&](const Node& value) { test.memory_mib = reader.memory(value).value; }},
             {"queue", [&](const Node& value) { test.queue = reader.name(value).value; }},
             {"course", [&](const Node& value) { test.course = reader.name(value).value; }},
+            {"through",
+             [&](const Node& value) {
+                 test.plain = sender_in(reader, value, {"gpuq", "sbatch"}).value == "sbatch";
+             }},
         });
 }
 

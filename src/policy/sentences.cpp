@@ -96,6 +96,10 @@ Sentences sentences_of(const Policy& policy, const Queue& queue)
     say.fit = fmt::format(" GPUs on one node are more than a node of {} has{}", name,
                           at(queue.pools.line));
     say.qos = fmt::format("{} sets the QOS itself: leave --qos out{}", name, at(queue.line));
+    if (queue.through) {
+        say.through = fmt::format("{} takes runs of gpuq only: gpuq run, gpuq shell{}", name,
+                                  at(queue.through->line));
+    }
     say.undeclared = fmt::format(
         "no time limit given: {} ends the job after {}; -t sets another{}", name,
         to_text(queue.default_time.value),

@@ -20,6 +20,7 @@ struct Sentences {
     std::string whole;      ///< nodes for itself, without all of their GPUs
     std::string fit;        ///< after a number of GPUs that no node of it has
     std::string qos;        ///< a QOS was asked for
+    std::string through;    ///< was not sent by gpuq
     std::string undeclared; ///< accepted without a time limit
     bool operator==(const Sentences&) const = default;
 };

@@ -183,6 +183,7 @@ std::map<std::string, std::variant<std::string, std::uint32_t>> fields_of(const 
     };
     text("user_name", job.user_name);
     text("account", job.account);
+    text("comment", job.comment);
     maybe("partition", job.partition);
     maybe("qos", job.qos);
     maybe("reservation", job.reservation);

@@ -35,6 +35,7 @@ struct Submission {
     std::optional<std::uint32_t> min_mem_per_node, min_mem_per_cpu; ///< MiB; 0: all there is
     std::string cpus_per_tres, mem_per_tres;
     std::optional<std::uint32_t> shared; ///< slurm.h's enum job_shared: 0, 2 and 3 are --exclusive
+    std::string comment;                 ///< of a run of gpuq it begins as core/comment.h says
     std::optional<std::uint32_t> het_job_offset; ///< it is this part of a heterogeneous job
     bool operator==(const Submission&) const = default;
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "sim/scenario.h"
 
+#include "core/comment.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -170,6 +172,7 @@ Submission submission_of(const Job& job, std::optional<Seconds> time)
     Submission submission;
     submission.user_name = job.user;
     submission.account = job.account;
+    submission.comment = k_comment_prefix; // every job of a simulation is a run of gpuq
     submission.min_nodes = static_cast<std::uint32_t>(job.nodes);
     submission.tres_per_job = fmt::format("gres:gpu:{}", job.gpus);
     if (job.nodes == 1) {

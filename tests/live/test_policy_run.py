@@ -14,6 +14,7 @@ pools:
 queues:
   calibration: {time: 2h, default_time: 1m, pools: first}
   long: {time: 48h, default_time: 24h, pools: first, chain: {links: 3, gpu_hours: 100}}
+  week: {time: 100h, pools: first, through: gpuq}
 """
 
 
@@ -74,6 +75,17 @@ def test_a_dry_run_says_what_the_policy_says(home):
     done = home.gpuq("run", "--dry-run", "-g", "a100:1", "--", "sleep", "1")
     assert done.returncode == 121 and not done.stdout
     assert "the policy has this refused" in done.stderr and "a100" in done.stderr
+
+
+def test_a_queue_for_runs_of_gpuq_takes_no_others(home, ruled):
+    plain = ["-p", "week", "--gres=gpu:1", "-t", "5", "--mem=64M"]
+    with pytest.raises(AssertionError, match=r"queue week takes runs of gpuq only: gpuq run, gpuq shell \(policy.yaml:7\)"):
+        ruled.slurm("sbatch", *plain, "--wrap", "sleep 1")
+    done = home.gpuq("run", "-p", "week", "-t", "5", "--mem", "64M", "--", "sh", "-c", "echo $SLURM_JOB_PARTITION")
+    assert (done.returncode, done.stdout) == (0, "week\n"), done.stderr
+    queued = home.gpuq("run", "--detach", "-p", "week", "-t", "5", "--mem", "64M", "--", "true")
+    assert queued.returncode == 0, queued.stderr
+    assert home.gpuq("logs", "-f", "last").returncode == 0
 
 
 def test_explain_and_why_speak_of_the_policy_in_force(home):

@@ -14,6 +14,7 @@
 namespace gpuq::policy {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -51,6 +52,35 @@ TEST(Decide, RoutesByTimeAndGivesEveryPool)
     EXPECT_EQ(verdict.time_limit, std::nullopt);
     EXPECT_THAT(verdict.words, IsEmpty());
     EXPECT_EQ(decide(criann(), job(121, "gres:gpu:1"), {}).queue, "long");
+}
+
+TEST(Decide, TakesRunsOfGpuqOnlyWhereThePolicySaysSo)
+{
+    Policy policy = criann();
+    for (Queue& queue : policy.queues) {
+        if (queue.name == "calibration") {
+            queue.through = Rule<std::string>{"gpuq", 65, 5};
+        }
+    }
+    Submission plain = job(60, "gres:gpu:1");
+    plain.partition = "calibration";
+    for (const char* comment : {"", "gpuq", "GPUQ:x", "my gpuq:x"}) {
+        plain.comment = comment;
+        EXPECT_THAT(decide(policy, plain, {}).words,
+                    ElementsAre("queue calibration takes runs of gpuq only: gpuq run, gpuq shell "
+                                "(policy.yaml:65)"));
+    }
+    Submission run = plain;
+    run.comment = "gpuq:0123";
+    EXPECT_EQ(decide(policy, run, {}).queue, "calibration");
+    // Whoever sent it, no rule is loosened.
+    run.time_limit = 121;
+    EXPECT_EQ(decide(policy, run, {}).outcome, Outcome::refuse);
+    // Without a queue it goes on to the next that takes it.
+    plain.partition.reset();
+    EXPECT_EQ(decide(policy, plain, {}).queue, "long");
+    EXPECT_THAT(decide(policy, plain, {}).declined,
+                Contains(HasSubstr("calibration takes runs of gpuq only")));
 }
 
 TEST(Decide, RefusesWithTheRuleOfEveryQueue)

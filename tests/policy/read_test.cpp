@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "policy/read.h"
 
+#include "policy/cases.h"
 #include "policy/check.h"
 #include "policy/lua.h"
 #include "policy/objects.h"
@@ -199,6 +200,36 @@ TEST(CheckPolicy, AQueueForFewerPeopleMayStandBehindOneForOthers)
     EXPECT_THAT(findings("version: 1\npools: {all: {nodes: n1}}\nqueues:\n" + first +
                          "  second: {time: 2h, pools: all, allow: {accounts: a}}\n"),
                 HasSubstr("no job comes to queue second"));
+}
+
+TEST(ReadPolicy, SaysWhatJobsComeThrough)
+{
+    const auto reading = read_policy(with_queue("{time: 2h, pools: all, through: gpuq}"), "p.yaml");
+    EXPECT_EQ(reading->policy.queue("other")->through->value, "gpuq");
+    EXPECT_THAT(findings(with_queue("{time: 2h, pools: all, through: sbatch}")),
+                HasSubstr("'sbatch' is not gpuq"));
+    const std::string rules =
+        "version: 1\npools: {all: {nodes: n1}}\nqueues:\n"
+        "  first: {time: 9h, pools: all, through: gpuq}\n  second: {time: 2h, pools: all}\n";
+    EXPECT_THAT(findings(rules), IsEmpty()) << "plain jobs come to the second";
+    const Rules made(
+        read_policy(rules + "tests:\n- {job: {gpus: 1}, expect: {queue: first}}\n"
+                            "- {job: {gpus: 1, through: sbatch}, expect: {queue: second}}\n"
+                            "- {job: {gpus: 1, queue: first, through: sbatch}, "
+                            "expect: {refused: of gpuq only}}\n",
+                    "p.yaml")
+            ->policy);
+    const CaseReport cases = run_cases(made);
+    for (const CaseResult& result : cases.results) {
+        EXPECT_TRUE(result.passed) << result.test->name << ": " << result.got;
+    }
+    const auto through =
+        std::find_if(cases.rules.begin(), cases.rules.end(),
+                     [](const RuleCount& rule) { return rule.rule == "queue first: through"; });
+    ASSERT_NE(through, cases.rules.end());
+    EXPECT_EQ(through->tests, 2);
+    EXPECT_THAT(findings(rules + "tests: [{job: {through: srun}, expect: {queue: first}}]\n"),
+                HasSubstr("'srun' is not gpuq or sbatch"));
 }
 
 TEST(ReadPolicy, AProbeIsAPath)
