@@ -442,8 +442,7 @@ private:
             const std::size_t at = (selected_index() + (forward ? i : 2 * count - i)) %
                                    std::max<std::size_t>(count, 1);
             const RunRow& run = rows()[at];
-            if (run.name.find(m_model.found) != std::string::npos ||
-                run.id.find(m_model.found) != std::string::npos) {
+            if (is_in(run.name, m_model.found) || is_in(run.id, m_model.found)) {
                 m_model.selected = run.key;
                 return true;
             }
@@ -460,7 +459,7 @@ private:
         const std::size_t from = log.follow ? (forward ? count - 1 : count) : log.top;
         for (std::size_t i = 1; i <= count; ++i) {
             const std::size_t at = (from + (forward && !log.follow ? i : 2 * count - i)) % count;
-            if (text_of(lines[at]).find(m_model.found) != std::string::npos) {
+            if (is_in(text_of(lines[at]), m_model.found)) {
                 log.follow = false;
                 log.top = at;
                 return true;
@@ -484,6 +483,19 @@ const RunRow* selected_run(const Model& model)
     const auto found = std::find_if(rows.begin(), rows.end(),
                                     [&](const RunRow& run) { return run.key == model.selected; });
     return found == rows.end() ? nullptr : &*found;
+}
+
+bool is_in(std::string_view text, std::string_view sought)
+{
+    const auto small = [](char c) {
+        return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+    };
+    const bool exact =
+        std::any_of(sought.begin(), sought.end(), [&](char c) { return small(c) != c; });
+    const auto found = std::search(
+        text.begin(), text.end(), sought.begin(), sought.end(),
+        [&](char one, char other) { return exact ? one == other : small(one) == other; });
+    return found != text.end();
 }
 
 std::vector<Effect> update(Model& model, Message message)

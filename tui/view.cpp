@@ -5,6 +5,7 @@
 #include "report/words.h"
 #include "tui/curve.h"
 #include "tui/keys.h"
+#include "tui/update.h"
 
 #include <fmt/format.h>
 
@@ -166,9 +167,24 @@ private:
         m_canvas.put(top, 0, Line{{text_of(styled(lines.front())), bold()}}, columns());
         const auto shown = static_cast<std::size_t>(std::max(height - 1, 1));
         keep_selected_in(shown);
+        if (shown < runs.size()) {
+            say_part(top, cells(text_of(styled(lines.front()))), shown);
+        }
         for (std::size_t i = 0; i < shown && m_model.first_row + i < runs.size(); ++i) {
             draw_run(top + 1 + static_cast<int>(i), lines, m_model.first_row + i);
         }
+    }
+
+    /// That the list goes on, at the right of its headings.
+    void say_part(int row, std::size_t used, std::size_t shown)
+    {
+        const std::size_t all = m_model.picture->rows.size();
+        std::string part = fmt::format(" {}-{} of {}", m_model.first_row + 1,
+                                       std::min(m_model.first_row + shown, all), all);
+        if (used + part.size() > static_cast<std::size_t>(columns())) {
+            part = fmt::format(" +{}", all - shown);
+        }
+        m_canvas.put(row, std::max(0, columns() - static_cast<int>(part.size())), part, bold());
     }
 
     void draw_run(int row, const std::vector<std::string>& lines, std::size_t index)
@@ -289,9 +305,7 @@ private:
         for (std::size_t i = 0; i < shown.size(); ++i) {
             const int row = 1 + static_cast<int>(i);
             m_canvas.put(row, 0, shown[i], columns());
-            const bool found = !m_model.found.empty() &&
-                               text_of(shown[i]).find(m_model.found) != std::string::npos;
-            if (found) {
+            if (!m_model.found.empty() && is_in(text_of(shown[i]), m_model.found)) {
                 m_canvas.tint(row, marked());
             }
         }

@@ -213,6 +213,19 @@ TEST(Update, SearchesTheLogAndTheRuns)
     update(m, LogBytes{"key17", Stream::out, text, true, 0, ""});
     press(m, "/loss nan\n");
     EXPECT_THAT(screen(m), HasSubstr("first loss nan"));
+    update(m, LogBytes{"key17", Stream::out, "Loss NaN\n", false, 0, ""});
+    press(m, "G/loss nan\n");
+    EXPECT_THAT(screen(m), HasSubstr("Loss NaN"));
+    press(m, "/Loss nan\n");
+    EXPECT_THAT(screen(m), HasSubstr("'Loss nan' is not here"));
+}
+
+TEST(IsIn, SmallLettersMeanBothCases)
+{
+    EXPECT_TRUE(is_in("CUDA error", "cuda"));
+    EXPECT_TRUE(is_in("CUDA error", "CUDA"));
+    EXPECT_FALSE(is_in("cuda error", "CUDA"));
+    EXPECT_FALSE(is_in("cud", "cuda"));
 }
 
 TEST(SplitWords, KnowsQuotes)

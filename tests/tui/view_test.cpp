@@ -13,6 +13,7 @@
 namespace gpuq::tui {
 namespace {
 
+using testing::ContainsRegex;
 using testing::HasSubstr;
 
 Picture picture(int runs)
@@ -100,6 +101,18 @@ TEST(View, OneLineIsEnoughForTheMostImportant)
 {
     Model m = model(1, 30, 1);
     EXPECT_EQ(view(m).text(), "4700: runs on n0\n");
+}
+
+TEST(View, SaysThatTheListGoesOn)
+{
+    Model m = model(24, 80, 30);
+    EXPECT_THAT(body(m), ContainsRegex("  ID  NAME   STATE +1-8 of 30\n"));
+    m.selected = "29";
+    EXPECT_THAT(body(m), ContainsRegex("STATE +23-30 of 30\n"));
+    Model narrow = model(24, 25, 30);
+    EXPECT_THAT(body(narrow), ContainsRegex("STATE +\\+9\n"));
+    Model whole = model(24, 80, 3);
+    EXPECT_THAT(body(whole), HasSubstr("STATE\n"));
 }
 
 TEST(View, TheSelectedRunIsAlwaysInView)
