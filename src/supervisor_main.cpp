@@ -7,6 +7,7 @@
 #include "slurm/cluster.h"
 #include "supervisor/command_line.h"
 #include "supervisor/deadline.h"
+#include "supervisor/member.h"
 #include "supervisor/notice_elsewhere.h"
 #include "supervisor/relay.h"
 #include "supervisor/sampling.h"
@@ -49,13 +50,17 @@ std::chrono::seconds kill_wait()
 Result<int> perform(const std::vector<std::string>& words)
 {
     // Started by a supervisor, with descriptors for arguments.
-    if ((words.size() == 4 || words.size() == 5) && words[0] == "sample") {
+    if ((words.size() == 5 || words.size() == 6) && words[0] == "sample") {
         const auto asked_for = whole_number(words[3]);
+        const auto root = whole_number(words[4]);
         const auto cpus = whole_number(variable("SLURM_CPUS_ON_NODE").value_or(""));
         supervisor::sample(nvml::gpus,
                            supervisor::held_gpus(variable, words[2], asked_for.value_or(0)),
                            words[1], static_cast<std::uint32_t>(cpus.value_or(0)),
-                           /*with_looks=*/words.size() == 5);
+                           static_cast<pid_t>(root.value_or(1)), /*with_looks=*/words.size() == 6);
+    }
+    if (!words.empty() && words[0] == "member") {
+        return supervisor::become_member(words, variable("SLURMD_NODENAME").value_or(host_name()));
     }
     TRY_ASSIGN(supervisor::CommandLine line,
                supervisor::parse_command_line(words, variable, ::geteuid(), host_name()));

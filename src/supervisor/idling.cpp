@@ -24,7 +24,7 @@ void Supervisor::keep_idle_rule(const std::optional<std::string>& rules_json)
         return;
     }
     if (const auto rule = rules->find(m_options.partition); rule != rules->end()) {
-        // Only the first node has a sampler.
+        // What the samplers of other nodes see does not come here.
         m_idle.emplace(rule->first, rule->second, /*measured=*/m_run->request.nodes == 1);
     }
 }

@@ -12,7 +12,6 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <filesystem>
 #include <poll.h>
 #include <unistd.h>
 
@@ -98,18 +97,6 @@ private:
     std::array<Descriptor, 2> m_streams;
     std::array<std::string, 2> m_said;
 };
-
-/// Also when its file has been replaced since: then it is the one that is there now.
-std::string own_program()
-{
-    std::error_code error;
-    std::string path = std::filesystem::read_symlink("/proc/self/exe", error).string();
-    constexpr std::string_view k_deleted = " (deleted)";
-    if (path.ends_with(k_deleted)) {
-        path.erase(path.size() - k_deleted.size());
-    }
-    return path;
-}
 
 /// The helper's work: `all`, or why not all.
 std::string tell_elsewhere(Doors& doors, const Options& options, int nodes, Notice notice)

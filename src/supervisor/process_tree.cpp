@@ -11,6 +11,7 @@
 #include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
+#include <filesystem>
 #include <memory>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -103,6 +104,17 @@ bool was_started_with(pid_t pid, const std::string& variable)
 }
 
 } // namespace
+
+std::string own_program()
+{
+    std::error_code error;
+    std::string path = std::filesystem::read_symlink("/proc/self/exe", error).string();
+    constexpr std::string_view k_deleted = " (deleted)";
+    if (path.ends_with(k_deleted)) {
+        path.erase(path.size() - k_deleted.size());
+    }
+    return path;
+}
 
 void become_subreaper()
 {

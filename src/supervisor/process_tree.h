@@ -13,6 +13,9 @@ namespace gpuq::supervisor {
 /// Orphans among the descendants become children of the calling process from now on.
 void become_subreaper();
 
+/// Path of this executable; when its file has been replaced since, of the one that is there now.
+std::string own_program();
+
 /// Every process below the calling one, zombies not counted, without those in `spared` and what is
 /// below them.
 std::vector<pid_t> descendants(const std::vector<pid_t>& spared = {});

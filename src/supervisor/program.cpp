@@ -176,7 +176,8 @@ std::optional<std::string> Environment::value(std::string_view name) const
     return found == m_texts.end() ? std::nullopt : std::optional(found->substr(name.size() + 1));
 }
 
-std::vector<std::string> on_nodes(std::vector<std::string> argv, int nodes, Input input)
+std::vector<std::string> on_nodes(std::vector<std::string> argv, int nodes, Input input,
+                                  const std::vector<std::string>& member)
 {
     if (nodes <= 1) {
         return argv;
@@ -191,6 +192,7 @@ std::vector<std::string> on_nodes(std::vector<std::string> argv, int nodes, Inpu
         words.push_back(input == Input::none ? "--input=none" : "--input=0");
     }
     words.push_back("--");
+    words.insert(words.end(), member.begin(), member.end());
     words.insert(words.end(), std::make_move_iterator(argv.begin()),
                  std::make_move_iterator(argv.end()));
     return words;

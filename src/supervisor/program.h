@@ -37,7 +37,8 @@ private:
 
 /// The words to execute: as they are, or on several nodes by way of srun, once per node. What is
 /// piped goes to every node, what a person types to the first.
-std::vector<std::string> on_nodes(std::vector<std::string> argv, int nodes, Input input);
+std::vector<std::string> on_nodes(std::vector<std::string> argv, int nodes, Input input,
+                                  const std::vector<std::string>& member);
 
 /// The program of a run: a child in a session and process group of its own, its standard streams
 /// on pipes, or on a terminal of its own, which it controls: then both streams come as output()[0].

@@ -14,16 +14,27 @@ namespace {
 
 constexpr int k_nice = 10;
 
-/// `looks`: -1 for none.
-[[noreturn]] void become(const char* executable, char* const* argv, int folder, int lifeline,
-                         int looks)
+} // namespace
+
+void become_sampler(const SamplerPlan& plan, pid_t root, int lifeline, int looks)
 {
+    std::string name = "gpuq-supervisor", verb = "sample", node = plan.node,
+                variable = plan.variable, gpus = std::to_string(plan.gpus),
+                below = std::to_string(root), looks_word = "looks";
+    char* const argv[] = {name.data(),
+                          verb.data(),
+                          node.data(),
+                          variable.data(),
+                          gpus.data(),
+                          below.data(),
+                          looks >= 0 ? looks_word.data() : nullptr,
+                          nullptr};
     sigset_t none;
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
     ::setpriority(PRIO_PROCESS, 0, k_nice);
     // Out of the way of the places that they are to have.
-    const int high_folder = ::fcntl(folder, F_DUPFD, 16);
+    const int high_folder = ::fcntl(plan.folder, F_DUPFD, 16);
     const int high_lifeline = ::fcntl(lifeline, F_DUPFD, 16);
     const int high_looks = looks >= 0 ? ::fcntl(looks, F_DUPFD, 16) : -1;
     ::dup2(high_folder, k_sample_folder);
@@ -36,13 +47,11 @@ constexpr int k_nice = 10;
         ::dup2(high_looks, k_sample_looks);
     }
     close_from(high_looks >= 0 ? k_sample_looks + 1 : k_sample_lifeline + 1);
-    ::execv(executable, argv);
+    ::execv(plan.executable.c_str(), argv);
     ::_exit(1);
 }
 
-} // namespace
-
-void Sampler::start(const Plan& plan)
+void Sampler::start(const SamplerPlan& plan)
 {
     auto lifeline = make_pipe();
     if (plan.executable.empty() || plan.folder < 0 || !lifeline) {
@@ -57,16 +66,10 @@ void Sampler::start(const Plan& plan)
             set_nonblocking(end);
         }
     }
-    std::string looks_word = "looks";
-    std::string name = "gpuq-supervisor", verb = "sample", node = plan.node,
-                variable = plan.variable, gpus = std::to_string(plan.gpus);
-    char* const argv[] = {name.data(),     verb.data(), node.data(),
-                          variable.data(), gpus.data(), looks->write ? looks_word.data() : nullptr,
-                          nullptr};
+    const pid_t root = ::getpid();
     const pid_t pid = ::fork();
     if (pid == 0) {
-        become(plan.executable.c_str(), argv, plan.folder, lifeline->read.get(),
-               looks->write.get());
+        become_sampler(plan, root, lifeline->read.get(), looks->write.get());
     }
     if (pid > 0) {
         m_pid = pid;

@@ -195,14 +195,14 @@ JobGpus held_gpus(const std::function<std::optional<std::string>(const char*)>& 
 }
 
 void sample(const OpenGpus& open, const JobGpus& held, const std::string& node, std::uint32_t cpus,
-            bool with_looks)
+            pid_t root, bool with_looks)
 {
     heed_no_signals();
     ::prctl(PR_SET_NAME, "gpuq-sample");
     // All sleepers of a node may wake together.
     ::prctl(PR_SET_TIMERSLACK, 20'000'000UL);
     ::mallopt(M_ARENA_MAX, 1);
-    RunUse use(::getppid());
+    RunUse use(root);
     Driver driver(open, held);
     SampleFile file({now_by_wall(), node, std::vector<GpuName>(held.count), cpus});
     const auto began = Clock::now();
@@ -212,7 +212,7 @@ void sample(const OpenGpus& open, const JobGpus& held, const std::string& node, 
     telemetry::IdleLooks looks;
     for (bool ended = false; !ended;) {
         next = std::max(next + k_period, Clock::now());
-        ended = wait_until(next);
+        ended = wait_until(next) || (::kill(root, 0) != 0 && errno == ESRCH);
         const auto now = Clock::now();
         const DriverState state = driver.state();
         Sample sample;

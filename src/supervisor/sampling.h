@@ -9,6 +9,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <sys/types.h>
 #include <vector>
 
 namespace gpuq::supervisor {
@@ -49,11 +50,12 @@ JobGpus held_gpus(const std::function<std::optional<std::string>(const char*)>& 
 
 using OpenGpus = std::function<std::unique_ptr<Gpus>(const JobGpus&)>;
 
-/// Samples this node once a second into the link's folder until the lifeline ends. The driver is
-/// asked on a thread of its own, so one that hangs costs nothing but its values, and is asked no
-/// second time. `cpus`: that the job has on this node, 0 when nobody knows. `with_looks`:
+/// Samples this node once a second into the link's folder until the lifeline ends or the process
+/// `root` is gone, which with those below it stands for the run where Slurm has no cgroups. The
+/// driver is asked on a thread of its own, so one that hangs costs nothing but its values, and is
+/// asked no second time. `cpus`: that the job has on this node, 0 when nobody knows. `with_looks`:
 /// k_sample_looks is open, and never waited for. Ends the process.
 [[noreturn]] void sample(const OpenGpus& open, const JobGpus& held, const std::string& node,
-                         std::uint32_t cpus, bool with_looks);
+                         std::uint32_t cpus, pid_t root, bool with_looks);
 
 } // namespace gpuq::supervisor

@@ -4,6 +4,7 @@
 #include "core/exit_status.h"
 #include "core/layout.h"
 #include "supervisor/job_environment.h"
+#include "supervisor/member.h"
 #include "supervisor/process_tree.h"
 
 #include <fmt/format.h>
@@ -146,7 +147,11 @@ std::optional<NotStarted> Supervisor::start_program(const Run& run)
         return std::nullopt;
     }
     Program::Plan plan;
-    plan.argv = on_nodes(words_of(run), run.request.nodes, run.request.input);
+    plan.argv = on_nodes(words_of(run), run.request.nodes, run.request.input,
+                         member_words({own_program(),
+                                       fmt::format("{}/{}", m_options.state_dir,
+                                                   layout::link_dir(m_options.key, m_options.link)),
+                                       m_options.node, run.request.gpus.count}));
     plan.environment = environment(run);
     plan.work_dir = run.request.work_dir;
     plan.with_input = run.request.input != Input::none;

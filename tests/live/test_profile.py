@@ -115,3 +115,25 @@ def test_without_a_driver_on_two_nodes(person):
     text = person.gpuq("profile", "last").stdout
     assert "unknown (no NVIDIA driver on the node): GPU busy" in " ".join(text.split())
     assert "no NVIDIA driver on the node" in page(person)
+
+
+def test_every_node_of_a_run_is_measured_and_its_program_has_no_strange_child(person, driver):  # noqa: F811
+    program = ("import os, time\n"
+               "try:\n    os.wait()\nexcept ChildProcessError:\n    print('no child', flush=True)\n"
+               "time.sleep(9)\n")
+    with person.start("run", "--gpus", "1", "-N", "2", "-t", "5", "--", PYTHON, "-c", program, env=driver(BUSY)) as run:
+        the_run(person)
+        wait_for(lambda: len(profile(person)["gpus"]) == 2, 20, "both nodes")
+        assert run.wait(60) == 0
+        assert run.stdout.read() == b"no child\n" * 2
+    nothing_left(person)
+    told = profile(person)
+    time = adds_up(told)
+    assert time["busy_seconds"] > time["allocated_seconds"] / 2
+    assert [gpu["nodes"] for gpu in told["gpus"]] == [["n0"], ["n1"]]
+
+
+def test_a_missing_program_on_two_nodes(person):
+    done = person.gpuq("run", "--gpus", "1", "-N", "2", "-t", "5", "--", "/no/such")
+    assert done.returncode == 127 and "/no/such" in done.stderr
+    nothing_left(person)

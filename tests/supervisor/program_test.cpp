@@ -20,16 +20,17 @@ TEST(Environment, ALaterValueWinsAndADefaultDoesNot)
 
 TEST(OnNodes, OneNodeNeedsNoSrun)
 {
-    EXPECT_EQ(on_nodes({"a", "b c"}, 1, Input::none), (Words{"a", "b c"}));
+    EXPECT_EQ(on_nodes({"a", "b c"}, 1, Input::none, {"m"}), (Words{"a", "b c"}));
 }
 
 TEST(OnNodes, SeveralNodesRunItOnceEach)
 {
-    const Words words = on_nodes({"--odd", "x"}, 2, Input::terminal);
-    EXPECT_EQ(words, (Words{"srun", "--nodes=2", "--ntasks=2", "--ntasks-per-node=1", "--overlap",
-                            "--kill-on-bad-exit=1", "--input=0", "--", "--odd", "x"}));
-    EXPECT_EQ(on_nodes({"x"}, 2, Input::none)[6], "--input=none");
-    EXPECT_EQ(on_nodes({"x"}, 2, Input::pipe)[6], "--");
+    const Words words = on_nodes({"--odd", "x"}, 2, Input::terminal, {"/s", "member"});
+    EXPECT_EQ(words,
+              (Words{"srun", "--nodes=2", "--ntasks=2", "--ntasks-per-node=1", "--overlap",
+                     "--kill-on-bad-exit=1", "--input=0", "--", "/s", "member", "--odd", "x"}));
+    EXPECT_EQ(on_nodes({"x"}, 2, Input::none, {})[6], "--input=none");
+    EXPECT_EQ(on_nodes({"x"}, 2, Input::pipe, {})[6], "--");
 }
 
 } // namespace
