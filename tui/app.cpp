@@ -227,10 +227,15 @@ public:
             while (auto key = m_terminal.next()) {
                 take(*std::move(key));
             }
+            bool has_read = false;
             for (Message& message : m_shared->take()) {
+                has_read = has_read || std::holds_alternative<LogBytes>(message);
                 take(std::move(message));
             }
-            tell([](Shared& shared) { shared.log_unread = false; });
+            // To tell wakes every worker.
+            if (has_read) {
+                tell([](Shared& shared) { shared.log_unread = false; });
+            }
             if (std::exchange(m_selected, m_model.selected) != m_model.selected) {
                 tell([this](Shared& shared) { shared.selected = m_selected; });
             }
@@ -297,8 +302,10 @@ private:
     template <typename Change>
     void tell(const Change& change)
     {
-        const std::lock_guard lock(m_shared->mutex);
-        change(*m_shared);
+        {
+            const std::lock_guard lock(m_shared->mutex);
+            change(*m_shared);
+        }
         m_shared->changed.notify_all();
     }
 
