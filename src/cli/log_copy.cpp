@@ -74,7 +74,13 @@ Result<LogCopy> LogCopy::at(const std::string& path)
 
 Result<LogMark> LogCopy::mark() const
 {
-    LogMark mark{m_size, std::min(m_size, k_checked), 0};
+    struct stat facts {};
+    if (::fstat(m_file.get(), &facts) != 0) {
+        return fail(Error::Kind::io,
+                    fmt::format("can't read the file of --to: {}", std::strerror(errno)));
+    }
+    const auto size = static_cast<std::uint64_t>(facts.st_size);
+    LogMark mark{size, std::min(size, k_checked), 0};
     std::string bytes(mark.checked, '\0');
     for (std::size_t have = 0; have < bytes.size();) {
         const auto at = static_cast<off_t>(mark.bytes - mark.checked + have);

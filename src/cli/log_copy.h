@@ -30,7 +30,7 @@ public:
     /// Errors of OutputFile.
     static Result<LogCopy> at(const std::string& path);
 
-    /// Of what the file holds now. `io`.
+    /// Of what the file holds now, whoever has written it. `io`.
     Result<LogMark> mark() const;
     std::uint64_t size() const { return m_size; }
     /// 0 or an errno; what was written of `bytes` before it is in the file. On disk a second later,
