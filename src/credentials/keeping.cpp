@@ -127,7 +127,7 @@ double jitter_of(std::string_view key)
 
 std::chrono::milliseconds attempt_limit(const Ticket& ticket, Time now)
 {
-    constexpr std::chrono::milliseconds k_shortest = 1s;
+    constexpr std::chrono::milliseconds k_shortest = 2s; // a busy node needs one to start kinit
     constexpr std::chrono::milliseconds k_longest = 5s;
     const auto left = std::chrono::floor<std::chrono::milliseconds>(ticket.end - now);
     return std::clamp(left / 8, k_shortest, k_longest);

@@ -194,8 +194,8 @@ TEST(Keeping, GivesAnAttemptFiveSecondsAtMost)
 {
     const Ticket day = ticket(24h, 24h * 7);
     EXPECT_EQ(attempt_limit(day, k_start), 5s);
-    EXPECT_EQ(attempt_limit(day, day.end - 16s), 2s);
-    EXPECT_EQ(attempt_limit(day, day.end + 16s), 1s);
+    EXPECT_EQ(attempt_limit(day, day.end - 24s), 3s);
+    EXPECT_EQ(attempt_limit(day, day.end + 16s), 2s);
 }
 
 TEST(Keeping, UnderstandsKinit)
