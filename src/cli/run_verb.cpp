@@ -234,6 +234,7 @@ private:
         if (!m_ticket.plan) {
             return;
         }
+        m_ticket.plan->when_short = m_options.credentials;
         submission.credentials = to_json(*m_ticket.plan);
         submission.store_ticket = [this] {
             SecretFiles& files = m_doors.secret_files();

@@ -2,7 +2,9 @@
 #include "cli/tickets.h"
 
 #include "cli/surroundings.h"
+#include "runs/chain.h"
 #include "runs/evidence.h"
+#include "runs/next_link.h"
 
 #include <fmt/format.h>
 
@@ -37,6 +39,24 @@ Result<std::string> folder_of(Doors& doors, const Settings& settings, const RunK
     }
     TRY_ASSIGN(Store* const store, doors.store());
     return usual_credential_folder(store->root(), key);
+}
+
+/// A link that was held for its ticket, and has one now.
+void let_go_on(Doors& doors, Store& store, const RunKey& key)
+{
+    const auto text = store.read(held_json(key));
+    const auto held = text ? held_from_json(*text) : Result<Held>(text.error());
+    const auto run = held ? read_run(store, key) : Result<Run>(held.error());
+    if (!run || !run->request.chain) {
+        return;
+    }
+    const auto length = length_of(*run->request.chain, held->link);
+    if (short_of_ticket(store, doors.secret_files(), key, length, doors.clock().now())) {
+        return;
+    }
+    if (const auto cluster = doors.cluster()) {
+        (void)release_link(store, **cluster, doors.clock(), key); // the next command tries again
+    }
 }
 
 } // namespace
@@ -83,6 +103,9 @@ void refresh_tickets(Doors& doors)
     const auto active = store ? active_runs(**store) : Result<std::vector<RunKey>>(store.error());
     if (active) {
         (void)deliver(**store, doors.secret_files(), *cache, *active, doors.clock().now());
+        for (const RunKey& key : *active) {
+            let_go_on(doors, **store, key);
+        }
     }
 }
 

@@ -120,8 +120,9 @@ Credential credential(Reader& reader, int version)
     skip_pairs(reader); // authorization data
     reader.counted();
     reader.counted();
-    found.ticket = {text_of(found.client), at(start != 0 ? start : authenticated), at(end),
-                    std::nullopt, (flags & k_forwardable) != 0};
+    found.ticket = {
+        text_of(found.client), at(start != 0 ? start : authenticated), at(end),
+        std::nullopt,          (flags & k_forwardable) != 0,           at(authenticated)};
     if ((flags & k_renewable) != 0 && renew_till != 0) {
         found.ticket.renew_till = at(renew_till);
     }

@@ -19,6 +19,7 @@ struct Ticket {
     Time end;
     std::optional<Time> renew_till; ///< renewable until then; nothing: not at all
     bool forwardable = false;
+    Time login; ///< when a password or a key was last given for it
 
     std::chrono::seconds life() const
     {

@@ -5,6 +5,13 @@
 
 namespace gpuq::credentials {
 
+bool may_begin(const Ticket& ticket, std::chrono::seconds length, Time now)
+{
+    const Time until = good_until(ticket);
+    const Time login = ticket.login == Time{} ? ticket.start : ticket.login;
+    return ticket.end > now && (until >= now + length || until - now >= (until - login) / 2);
+}
+
 std::optional<Forecast> forecast(const Ticket& ticket, const Need& need)
 {
     Forecast found;

@@ -16,6 +16,10 @@ struct Need {
     std::chrono::seconds link_length{0}; ///< of the links after it; 0: there are none
 };
 
+/// Whether a link of this length may begin with the ticket: it lasts through it, or has as much as
+/// half of all that a login gives, so that a new one would help little.
+bool may_begin(const Ticket& ticket, std::chrono::seconds length, Time now);
+
 /// What will be missing, and when.
 struct Forecast {
     Time good_until; ///< with renewals alone

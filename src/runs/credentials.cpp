@@ -3,6 +3,7 @@
 
 #include "core/layout.h"
 #include "core/timestamp.h"
+#include "credentials/forecast.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -63,11 +64,9 @@ json json_of(const std::optional<Ticket>& ticket)
     if (!ticket) {
         return {};
     }
-    return {{"principal", ticket->principal},
-            {"start", to_iso8601(ticket->start)},
-            {"end", to_iso8601(ticket->end)},
-            {"renew_till", json_of(ticket->renew_till)},
-            {"forwardable", ticket->forwardable}};
+    return {{"principal", ticket->principal},     {"start", to_iso8601(ticket->start)},
+            {"end", to_iso8601(ticket->end)},     {"renew_till", json_of(ticket->renew_till)},
+            {"forwardable", ticket->forwardable}, {"login", to_iso8601(ticket->login)}};
 }
 
 std::optional<Ticket> ticket_of(const json& object, const char* name)
@@ -81,8 +80,12 @@ std::optional<Ticket> ticket_of(const json& object, const char* name)
     if (!start || !end) {
         return std::nullopt;
     }
-    return Ticket{text(*field, "principal"), *start, *end,
-                  time_from_iso8601(text(*field, "renew_till")), flag(*field, "forwardable")};
+    return Ticket{text(*field, "principal"),
+                  *start,
+                  *end,
+                  time_from_iso8601(text(*field, "renew_till")),
+                  flag(*field, "forwardable"),
+                  time_from_iso8601(text(*field, "login")).value_or(*start)};
 }
 
 Trouble trouble_of(const std::string& text)
@@ -230,6 +233,40 @@ Result<StoredTicket> stored_ticket(SecretFiles& files, const std::string& folder
         return fail(Error::Kind::missing, "no ticket in the run's store");
     }
     return *std::move(best);
+}
+
+std::string held_json(const RunKey& key)
+{
+    return layout::run_dir(key) + "/held.json";
+}
+
+std::string to_json(const Held& held)
+{
+    return dumped({{"schema", k_schema}, {"link", held.link.value}, {"at", to_iso8601(held.at)}});
+}
+
+Result<Held> held_from_json(std::string_view text)
+{
+    TRY_ASSIGN(const json document, parsed(text, "held.json"));
+    const auto link = document.find("link");
+    const auto at = time_from_iso8601(gpuq::text(document, "at"));
+    if (link == document.end() || !link->is_number_unsigned() ||
+        !std::in_range<int>(link->get<std::uint64_t>()) || !at) {
+        return fail(Error::Kind::usage, "held.json names no link");
+    }
+    return Held{LinkNumber{link->get<int>()}, *at};
+}
+
+std::optional<WhenShort> short_of_ticket(Store& store, SecretFiles& files, const RunKey& key,
+                                         std::chrono::seconds length, Time now)
+{
+    const auto plan = plan_of(store, key);
+    if (!plan || plan->when_short == WhenShort::run) {
+        return std::nullopt;
+    }
+    const auto stored = stored_ticket(files, plan->folder, now);
+    const bool enough = stored && credentials::may_begin(stored->ticket, length, now);
+    return enough ? std::nullopt : std::optional(plan->when_short);
 }
 
 std::vector<RunKey> deliver(Store& store, SecretFiles& files, const std::string& login_cache,

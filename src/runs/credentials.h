@@ -74,6 +74,23 @@ struct StoredTicket {
 /// The best ticket in a run's store. `missing` when there is none.
 Result<StoredTicket> stored_ticket(SecretFiles& files, const std::string& folder, Time now);
 
+/// In the place of Slurm's reason: the link is held.
+constexpr const char* k_no_ticket = "Ticket";
+
+/// runs/KEY/held.json: this link is not to begin before there is a new login.
+struct Held {
+    LinkNumber link;
+    Time at;
+    bool operator==(const Held&) const = default;
+};
+std::string held_json(const RunKey& key);
+std::string to_json(const Held& held);
+Result<Held> held_from_json(std::string_view text);
+
+/// What a link of this length, which is to begin, is to do about its ticket. Nothing: to begin.
+std::optional<WhenShort> short_of_ticket(Store& store, SecretFiles& files, const RunKey& key,
+                                         std::chrono::seconds length, Time now);
+
 /// Gives every one of these runs that has credentials the login's ticket where that is better than
 /// what the run has. Gives the runs that got it; one that can't be given it is left out.
 std::vector<RunKey> deliver(Store& store, SecretFiles& files, const std::string& login_cache,

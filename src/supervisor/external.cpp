@@ -2,7 +2,9 @@
 #include "supervisor/external.h"
 
 #include "core/descriptor.h"
+#include "core/sanitise.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <fcntl.h>
@@ -42,6 +44,43 @@ std::vector<char*> pointers(const std::vector<std::string>& texts)
 }
 
 } // namespace
+
+std::string found_in_path(const std::string& path, const std::string& program)
+{
+    for (std::size_t begin = 0; begin <= path.size();) {
+        const std::size_t end = std::min(path.find(':', begin), path.size());
+        const std::string folder = path.substr(begin, end - begin);
+        const std::string file = folder + "/" + program;
+        if (folder.starts_with('/') && ::access(file.c_str(), X_OK) == 0) {
+            return file;
+        }
+        begin = end + 1;
+    }
+    return "";
+}
+
+std::vector<std::string> in_english(const std::string& cache)
+{
+    constexpr std::string_view k_replaced[] = {"LC_", "LANG", "KRB5CCNAME=", "KRB5_TRACE="};
+    std::vector<std::string> texts;
+    for (char** each = ::environ; each && *each; ++each) {
+        const std::string_view text = *each;
+        if (std::none_of(std::begin(k_replaced), std::end(k_replaced),
+                         [&](std::string_view name) { return text.starts_with(name); })) {
+            texts.emplace_back(text);
+        }
+    }
+    texts.emplace_back("LC_ALL=C");
+    texts.push_back("KRB5CCNAME=" + cache);
+    return texts;
+}
+
+std::string one_line(std::string words)
+{
+    std::replace(words.begin(), words.end(), '\n', ' ');
+    words.erase(words.find_last_not_of(' ') + 1);
+    return sanitised(words);
+}
 
 std::optional<External> External::start(const Plan& plan)
 {

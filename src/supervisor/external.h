@@ -11,6 +11,13 @@
 
 namespace gpuq::supervisor {
 
+/// The absolute path of a program by a PATH; relative folders in it don't count. Empty: none.
+std::string found_in_path(const std::string& path, const std::string& program);
+/// This process's environment, in English and with these tickets: what kinit says is read.
+std::vector<std::string> in_english(const std::string& cache);
+/// What a program has said, in one line for people, without control characters.
+std::string one_line(std::string words);
+
 /// A program that is not waited for: executed by its absolute path, without a shell, without
 /// input, killed when its time is over or this process ends. What it prints is kept, to a limit.
 class External {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/keeping.h"
 
-#include "core/sanitise.h"
 #include "credentials/keeping.h"
 #include "runs/credentials.h"
+#include "supervisor/afs.h"
 #include "supervisor/descriptor.h"
 #include "supervisor/external.h"
 #include "supervisor/link_credentials.h"
@@ -33,6 +33,8 @@ constexpr const char* k_renewing = "renewing";
 constexpr const char* k_usual_path = "/usr/bin:/bin:/usr/sbin:/sbin";
 /// A login's new ticket is in the run within ten seconds: this, and what a disk takes.
 constexpr auto k_between_looks = 3s;
+/// After one that failed.
+constexpr auto k_between_tokens = 30s;
 constexpr auto k_longest_wait = 1s;
 /// While a program is at work whose pipe may have ended before it.
 constexpr auto k_short_wait = 20ms;
@@ -52,30 +54,6 @@ std::string variable(const char* name)
     return value == nullptr ? "" : value;
 }
 
-/// This process's, in English and with one cache: what kinit says is read.
-std::vector<std::string> environment_for(const std::string& cache)
-{
-    std::vector<std::string> texts;
-    for (char** each = ::environ; each && *each; ++each) {
-        const std::string_view text = *each;
-        if (!text.starts_with("LC_") && !text.starts_with("LANG") &&
-            !text.starts_with("KRB5CCNAME=") && !text.starts_with("KRB5_TRACE=")) {
-            texts.emplace_back(text);
-        }
-    }
-    texts.emplace_back("LC_ALL=C");
-    texts.push_back("KRB5CCNAME=" + cache);
-    return texts;
-}
-
-/// What a program says, in one line for people.
-std::string one_line(std::string words)
-{
-    std::replace(words.begin(), words.end(), '\n', ' ');
-    words.erase(words.find_last_not_of(' ') + 1);
-    return sanitised(words);
-}
-
 class Keeper {
 public:
     Keeper(SecretFiles& files, Clock& clock, const Options& options, CredentialPlan plan,
@@ -86,6 +64,7 @@ public:
         , m_place(cache_place(m_plan, run, options))
         , m_next_link(run.request.chain.has_value())
         , m_jitter(credentials::jitter_of(options.key.text()))
+        , m_aklog(aklog_of(m_plan))
         , m_kinit(found_in_path(variable("PATH") + ":" + k_usual_path, "kinit"))
     {
     }
@@ -107,7 +86,8 @@ private:
     {
         pollfd wait[] = {{k_keep_lifeline, POLLIN, 0},
                          {m_renewal ? m_renewal->fd() : -1, POLLIN, 0}};
-        const auto time = std::chrono::milliseconds(m_renewal ? k_short_wait : until_due());
+        const auto time =
+            std::chrono::milliseconds(m_renewal || m_tokens ? k_short_wait : until_due());
         const int ready = ::poll(wait, 2, static_cast<int>(time.count()));
         return ready > 0 && wait[0].revents != 0;
     }
@@ -143,7 +123,24 @@ private:
         if (renew) {
             begin();
         }
+        look_after_tokens();
         tell();
+    }
+
+    /// AFS's tokens follow the ticket.
+    void look_after_tokens()
+    {
+        if (m_tokens) {
+            if (auto ended = m_tokens->look()) {
+                m_tokens.reset();
+                m_tokens_trouble = ended->status == 0 ? "" : "aklog: " + one_line(ended->words);
+                m_tokens_at = ended->status == 0 ? Steady::time_point::max()
+                                                 : Steady::now() + k_between_tokens;
+            }
+        } else if (!m_aklog.empty() && Steady::now() >= m_tokens_at) {
+            m_tokens = External::start(
+                {{m_aklog}, in_english(fmt::format("FILE:{}/{}", m_place.folder, m_place.name))});
+        }
     }
 
     /// The cache is read when it may have changed: a program may have logged in by itself.
@@ -177,7 +174,7 @@ private:
         }
         const std::string copy = fmt::format("FILE:{}/{}", m_place.folder, k_renewing);
         m_renewal = External::start({{m_kinit, "-R", "-c", copy},
-                                     environment_for(copy),
+                                     in_english(copy),
                                      credentials::attempt_limit(*m_keeping.ticket, m_clock.now())});
     }
 
@@ -205,6 +202,7 @@ private:
             return {};
         }
         TRY(m_files.move(m_place.folder, k_renewing, m_place.name));
+        m_tokens_at = Steady::now();
         keep_for_next_link(bytes);
         ::explicit_bzero(bytes.data(), bytes.size());
         return {};
@@ -230,6 +228,7 @@ private:
                             (!current || is_better(*ticket, *current, m_clock.now()));
         const bool taken = better && m_files.write(m_place.folder, m_place.name, *bytes);
         ::explicit_bzero(bytes->data(), bytes->size());
+        m_tokens_at = taken ? Steady::now() : m_tokens_at;
         if (!m_next_link && (taken || !better)) {
             (void)m_files.remove(m_plan.folder, k_delivered);
         }
@@ -240,7 +239,8 @@ private:
         CredentialState state;
         state.ticket = m_keeping.ticket;
         state.trouble = m_keeping.trouble;
-        state.words = m_keeping.words;
+        state.words = m_keeping.words.empty() ? m_tokens_trouble : m_keeping.words;
+        state.has_afs = !m_aklog.empty();
         state.renewals = m_keeping.renewals;
         if (state.ticket && !is_permanent(state.trouble)) {
             state.next = m_keeping.next;
@@ -265,7 +265,11 @@ private:
     CachePlace m_place;
     bool m_next_link;
     double m_jitter;
+    std::string m_aklog;
     std::string m_kinit;
+    std::optional<External> m_tokens;
+    Steady::time_point m_tokens_at = Steady::time_point::max();
+    std::string m_tokens_trouble;
     Keeping m_keeping;
     std::optional<Attempt> m_failed_to_begin;
     std::optional<External> m_renewal;
@@ -274,20 +278,6 @@ private:
 };
 
 } // namespace
-
-std::string found_in_path(const std::string& path, const std::string& program)
-{
-    for (std::size_t begin = 0; begin <= path.size();) {
-        const std::size_t end = std::min(path.find(':', begin), path.size());
-        const std::string folder = path.substr(begin, end - begin);
-        const std::string file = folder + "/" + program;
-        if (folder.starts_with('/') && ::access(file.c_str(), X_OK) == 0) {
-            return file;
-        }
-        begin = end + 1;
-    }
-    return "";
-}
 
 void keep_tickets(SecretFiles& files, Clock& clock, const Options& options)
 {

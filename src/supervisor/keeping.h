@@ -17,7 +17,4 @@ constexpr int k_keep_lifeline = 4; ///< a pipe that ends when the run does
 /// finds the old ticket or the new one. Ends the process.
 [[noreturn]] void keep_tickets(SecretFiles& files, Clock& clock, const Options& options);
 
-/// The absolute path of a program by a PATH; relative folders in it don't count. Empty: none.
-std::string found_in_path(const std::string& path, const std::string& program);
-
 } // namespace gpuq::supervisor

@@ -2,6 +2,7 @@
 #include "supervisor/link_credentials.h"
 
 #include "core/descriptor.h"
+#include "supervisor/afs.h"
 #include "supervisor/keeping.h"
 
 #include <fmt/format.h>
@@ -129,6 +130,10 @@ void LinkCredentials::fetch(SecretFiles& files, const RunFolder& folder, const R
         (void)files.remove(plan->folder, k_renewed);
     }
     ::explicit_bzero(stored->cache.data(), stored->cache.size());
+    if (const std::string aklog = aklog_of(*plan); !aklog.empty()) {
+        make_pag(); // of the program, and of the keeper, which renews its tokens
+        m_problem = m_problem.empty() ? make_tokens(aklog, *m_cache) : m_problem;
+    }
 }
 
 void LinkCredentials::start(const Options& options, int link_folder)
@@ -182,6 +187,10 @@ void wipe_credentials(SecretFiles& files, const Options& options, bool run_is_ov
         std::this_thread::sleep_for(k_wipe_pause);
     }
     const auto folder = RunFolder::open(options.state_dir, options.key);
+    if (const auto link =
+            folder ? folder->link(options.link) : Result<Descriptor>(folder.error())) {
+        ::unlinkat(link->get(), k_credential_plan, 0); // it tells of what is
+    }
     const auto text = folder ? folder->credential_plan() : std::nullopt;
     const auto plan = text ? credential_plan_from_json(*text)
                            : Result<CredentialPlan>(fail(Error::Kind::missing, ""));

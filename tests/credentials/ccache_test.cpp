@@ -18,7 +18,8 @@ TEST(Ccache, TellsOfATicketWhatMayBeTold)
 {
     const auto ticket = ticket_in(cache_of({.start = 100, .end = 160, .renew_till = 1300}));
     ASSERT_TRUE(ticket) << ticket.error().text;
-    EXPECT_EQ(*ticket, (Ticket{"ada@EXAMPLE.ORG", Time{100s}, Time{160s}, Time{1300s}, true}));
+    EXPECT_EQ(*ticket,
+              (Ticket{"ada@EXAMPLE.ORG", Time{100s}, Time{160s}, Time{1300s}, true, Time{100s}}));
     EXPECT_EQ(ticket->life(), 60s);
 }
 

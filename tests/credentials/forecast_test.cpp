@@ -24,6 +24,24 @@ std::string hours(Time time)
     return std::to_string((time - k_now) / 1h) + "h";
 }
 
+TEST(Forecast, LetsALinkBeginThatTheTicketLasts)
+{
+    Ticket one = ticket(10h, 100h);
+    one.login = k_now - 200h;
+    EXPECT_TRUE(may_begin(one, 100h, k_now));
+    EXPECT_FALSE(may_begin(one, 101h, k_now));
+    EXPECT_FALSE(may_begin(one, 1h, k_now + 11h)); // expired: whoever renews comes too late
+}
+
+TEST(Forecast, LetsALinkBeginAfterALoginThatCanGiveNoMore)
+{
+    Ticket one = ticket(10h, std::nullopt);
+    one.login = k_now;
+    EXPECT_TRUE(may_begin(one, 48h, k_now + 1h));
+    EXPECT_TRUE(may_begin(one, 48h, k_now + 5h));
+    EXPECT_FALSE(may_begin(one, 48h, k_now + 6h));
+}
+
 TEST(Forecast, SaysNothingOfATicketThatLasts)
 {
     EXPECT_FALSE(forecast(ticket(25h, 120h), {k_now + 100h, k_now + 2h, 1, 2h}));

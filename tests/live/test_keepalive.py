@@ -139,7 +139,7 @@ def test_is_renewed_over_its_lives(login):
     with Watch(kept.cache, 0.05) as steady, Watch(kept.cache, 0) as eager:
         time.sleep(3.2 * LIFE)
     assert steady.expired == 0 and steady.unusable == 0 and eager.unusable == 0
-    assert steady.reads > 500 and eager.reads > 10000
+    assert steady.reads > 300 and eager.reads > 10000
     # 40 % less a second, for a KDC counts in whole ones, and one for a busy machine to start kinit.
     assert steady.least >= 0.4 * LIFE - 2
     assert kept.state()["renewals"] >= 4 and kept.state()["trouble"] == "none"
@@ -247,3 +247,98 @@ def test_a_run_without_a_ticket_is_as_before(login, person):
     record = records(person)[0]
     assert not (record.dir / "credentials.json").exists() and not (record.dir / "credentials").exists()
     assert "no active run has a Kerberos ticket" in login.gpuq("keepalive").stderr
+
+
+TRAIN = """#!/bin/sh
+echo "link $GPUQ_LINK"
+step=0
+while [ ! -e "$GPUQ_STOP_FILE" ]; do
+    sleep 0.5
+    step=$((step + 1))
+    echo $step >"$GPUQ_CHECKPOINT_DIR/.tmp"
+    mv "$GPUQ_CHECKPOINT_DIR/.tmp" "$GPUQ_CHECKPOINT_DIR/$GPUQ_LINK-$step.count"
+done
+exit 85
+"""
+
+
+def test_a_link_without_a_ticket_waits_for_a_login(login, person, cluster):
+    """Three chains whose ticket ends with their first link, and what each was to do then."""
+    script = person.home / "train.sh"
+    script.write_text(TRAIN)
+    script.chmod(0o755)
+    login.again(renewable=15)
+    chains = {}
+    for what in ("hold", "run", "fail"):
+        done = login.gpuq("run", "-t", "10", "--link", "11s", "--detach", "-J", what, "--credentials", what,
+                          "--", script)
+        assert done.returncode == 0, done.stderr
+        assert "log in once before" in done.stderr and "or link 2 waits" in done.stderr
+        chains[what] = next(one for one in records(person) if one.run["request"]["name"] == what)
+
+    def begun(what, link):
+        path = chains[what].dir / f"link-{link}" / "out.log"
+        return path.exists() and f"link {link}".encode() in path.read_bytes()
+
+    held = chains["hold"].dir / "held.json"
+    wait_for(held.exists, 40, "a held link")
+    wait_for(lambda: begun("run", 2), 30, "a link that runs without")
+    ended = wait_for(lambda: chains["fail"].ended and not chains["fail"].ended.get("continues") and
+                     chains["fail"].ended, 30, "an end")
+    assert "Kerberos ticket" in ended["detail"]
+    login.gpuq("stop", "run")
+    run = wait_for(lambda: (lambda told: told["state"] == "waiting" and told)(
+        json.loads(login.gpuq("show", "hold", "--json").stdout)["run"]), 20, "a run that waits")
+    assert run["reason"] == "Ticket"
+    assert "log in" in login.gpuq("why", "hold").stdout
+    wait_for(lambda: "RUNNING" not in [job[1] for job in cluster.squeue()], 20, "no GPU that is burnt")
+    assert not begun("hold", 2)
+    login.again()
+    assert login.gpuq("ls").returncode == 0
+    assert not held.exists()
+    wait_for(lambda: begun("hold", 2), 20, "the second link")
+    login.gpuq("stop", "hold")
+    wait_for(lambda: all(not (one.dir / "credentials").exists() for one in chains.values()), 20,
+             "no ticket left")
+
+
+def test_tokens_follow_the_ticket(login, person):
+    """With a stand-in for aklog: this kernel has no AFS. Tokens lie in a session keyring."""
+    keyring = "import ctypes; print(ctypes.CDLL(None).syscall(250, 0, -3, 0), flush=True)"
+    aklog = person.home / "aklog"
+    aklog.write_text(f"#!/usr/bin/python3\nimport os, sys, time\nsys.stdout = open({str(person.home / 'tokens')!r}, 'a')\n"
+                     f"print(time.time(), os.environ['KRB5CCNAME'], end=' ')\n{keyring}\n")
+    aklog.chmod(0o755)
+    login.env["GPUQ_AKLOG"] = str(aklog)
+    done = login.gpuq("run", "-t", "5", "--detach", "--", "/bin/sh", "-c",
+                      f"/usr/bin/python3 -c '{keyring}'; echo $KRB5CCNAME; exec sleep 300")
+    assert done.returncode == 0, done.stderr
+    record = records(person)[0]
+    wait_for(lambda: record.log().count(b"\n") == 2, 20, "the program's keyring and cache")
+    program, cache = record.log().decode().split()
+    path = record.dir / "link-1" / "credentials.json"
+    wait_for(lambda: path.exists() and json.loads(path.read_text())["renewals"] >= 1, 15, "a renewal")
+    at = time.time()
+    tokens = wait_for(lambda: (lambda lines: len(lines) >= 2 and lines)(
+        (person.home / "tokens").read_text().splitlines()), 5, "new tokens")
+    assert float(tokens[1].split()[0]) < at + 2
+    assert {line.split()[1] for line in tokens} == {cache}
+    assert {line.split()[2] for line in tokens} == {program}, "tokens that are not the program's"
+    assert json.loads(path.read_text())["afs"]
+    login.gpuq("stop", "last")
+    record.wait_for_end()
+
+
+def test_what_nobody_lived_to_wipe_is_swept(login, cluster):
+    kept = login.start()
+    for pid in cluster.job_processes():
+        with contextlib.suppress(ProcessLookupError):
+            if command_of(pid) != "slurmstepd":
+                os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not cluster.squeue() and not cluster.job_processes(), 30, "an end")
+    if kept.cache.parent.exists():  # else somebody lived long enough
+        os.utime(kept.cache.parent, (0, time.time() - 100))
+    login.start().end()
+    assert not kept.cache.parent.exists()
+    login.gpuq("ls")
+    assert not kept.store.exists()
