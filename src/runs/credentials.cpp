@@ -216,8 +216,7 @@ Result<StoredTicket> stored_ticket(SecretFiles& files, const std::string& folder
     std::optional<StoredTicket> best;
     for (const char* name : {k_delivered, k_renewed}) {
         auto cache = files.read(folder, name);
-        const auto ticket =
-            cache ? credentials::ticket_in(*cache) : Result<Ticket>(std::move(cache).error());
+        const auto ticket = cache ? credentials::ticket_in(*cache) : Result<Ticket>(cache.error());
         if (!ticket) {
             if (ticket.error().kind != Error::Kind::missing && !best &&
                 ticket.error().kind != Error::Kind::usage) {
