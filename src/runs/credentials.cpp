@@ -268,6 +268,11 @@ std::optional<WhenShort> short_of_ticket(Store& store, SecretFiles& files, const
     return enough ? std::nullopt : std::optional(plan->when_short);
 }
 
+bool is_kept_alive(Store& store, const RunKey& key)
+{
+    return newest_state(store, key).has_value();
+}
+
 std::vector<RunKey> deliver(Store& store, SecretFiles& files, const std::string& login_cache,
                             const std::vector<RunKey>& active, Time now)
 {

@@ -91,10 +91,15 @@ TEST_F(Keepalive, RefreshGivesTheLoginsTicketToActiveRuns)
     EXPECT_EQ(m_doors.secrets.folders[m_folder][k_delivered], *m_doors.login.answer);
 }
 
-TEST_F(Keepalive, RefreshWithoutATicketOpensNothing)
+TEST_F(Keepalive, RefreshRenewsNothingBeforeItIsDue)
 {
-    m_doors.folder = nullptr;
+    const auto before = m_doors.secrets.folders;
     refresh_tickets(m_doors);
+    EXPECT_EQ(m_doors.secrets.folders, before);
+    EXPECT_EQ(m_doors.memory.files.count("cache/tickets"), 0U);
+    m_doors.time.advance(6min); // of ten
+    refresh_tickets(m_doors);
+    EXPECT_EQ(m_doors.memory.files.count("cache/tickets"), 1U);
 }
 
 TEST_F(Keepalive, ARunTakesTheLoginsTicketToItsOwnStore)
