@@ -4,11 +4,13 @@
 #include "core/layout.h"
 #include "core/timestamp.h"
 #include "credentials/forecast.h"
+#include "runs/evidence.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace gpuq {
@@ -226,6 +228,8 @@ Result<StoredTicket> stored_ticket(SecretFiles& files, const std::string& folder
         }
         if (!best || is_better(*ticket, best->ticket, now)) {
             best = StoredTicket{*std::move(cache), *ticket};
+        } else {
+            ::explicit_bzero(cache->data(), cache->size());
         }
     }
     if (!best) {
@@ -283,8 +287,8 @@ std::vector<RunKey> deliver(Store& store, SecretFiles& files, const std::string&
     }
     for (const RunKey& key : active) {
         const auto plan = plan_of(store, key);
-        if (!plan || plan->principal != login->principal) {
-            continue;
+        if (!plan || plan->principal != login->principal || read_ending(store, key)) {
+            continue; // what has been wiped at its end stays so
         }
         const auto state = newest_state(store, key);
         const auto waiting = stored_ticket(files, plan->folder, now);

@@ -298,7 +298,8 @@ def test_a_link_without_a_ticket_waits_for_a_login(login, person, cluster):
     assert not held.exists()
     wait_for(lambda: begun("hold", 2), 20, "the second link")
     login.gpuq("stop", "hold")
-    wait_for(lambda: all(not (one.dir / "credentials").exists() for one in chains.values()), 20,
+    left = [one.dir / "credentials" for one in chains.values()]
+    wait_for(lambda: login.gpuq("ls").returncode == 0 and not any(one.exists() for one in left), 20,
              "no ticket left")
 
 
@@ -329,6 +330,13 @@ def test_tokens_follow_the_ticket(login, person):
     record.wait_for_end()
 
 
+def test_a_store_that_can_not_be(login):
+    login.env["GPUQ_CREDENTIALS_DIR"] = "/proc/nowhere"
+    done = login.gpuq("run", "-t", "5", "--", "/bin/echo", "on")
+    assert done.returncode == 0 and done.stdout == "on\n"
+    assert "the run gets no Kerberos ticket: /proc/nowhere" in done.stderr
+
+
 def test_what_nobody_lived_to_wipe_is_swept(login, cluster):
     kept = login.start()
     for pid in cluster.job_processes():
@@ -340,7 +348,6 @@ def test_what_nobody_lived_to_wipe_is_swept(login, cluster):
         os.utime(kept.cache.parent, (0, time.time() - 100))
     login.start().end()
     assert not kept.cache.parent.exists()
-    assert not list(kept.store.glob("*"))
     wait_for(lambda: login.gpuq("ls").returncode == 0 and not kept.store.exists(), 30, "no store of it")
 
 
