@@ -181,10 +181,10 @@ void leave_a_stop_request(Store& store, const Run& run, Time now)
 
 void forget_run(Store& store, const RunKey& key)
 {
-    for (const std::string& path : {layout::active(key), layout::run_json(key), layout::inbox(key),
-                                    layout::job_json(key, k_first), idle_rules_json(key),
-                                    credential_plan_json(key),
-                                    layout::link_dir(key, k_first), layout::run_dir(key)}) {
+    for (const std::string& path :
+         {layout::active(key), layout::run_json(key), layout::inbox(key),
+          layout::job_json(key, k_first), idle_rules_json(key), credential_plan_json(key),
+          layout::link_dir(key, k_first), layout::run_dir(key)}) {
         (void)store.remove(path); // a rest is harmless: it is a run without a request
     }
 }

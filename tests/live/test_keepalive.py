@@ -137,12 +137,12 @@ def test_is_renewed_over_its_lives(login):
     assert not list(kept.store.glob("*")), "the store keeps what nobody needs any more"
     login.cache.unlink()  # as sshd does at logout
     with Watch(kept.cache, 0.05) as steady, Watch(kept.cache, 0) as eager:
-        time.sleep(3.2 * LIFE)
+        time.sleep(2.4 * LIFE)
     assert steady.expired == 0 and steady.unusable == 0 and eager.unusable == 0
     assert steady.reads > 300 and eager.reads > 10000
     # 40 % less a second, for a KDC counts in whole ones, and one for a busy machine to start kinit.
     assert steady.least >= 0.4 * LIFE - 2
-    assert kept.state()["renewals"] >= 4 and kept.state()["trouble"] == "none"
+    assert kept.state()["renewals"] >= 3 and kept.state()["trouble"] == "none"
     told = login.keepalive("last")[kept.record.key]
     assert told["principal"] == "ada@GPUQ.TEST" and told["next_action"] == "renew"
     assert "renewed at" in login.gpuq("keepalive").stdout
