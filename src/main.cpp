@@ -9,7 +9,9 @@
 #include "posix/clock.h"
 #include "posix/files.h"
 #include "posix/host.h"
+#include "posix/login_tickets.h"
 #include "posix/random.h"
+#include "posix/secret_files.h"
 #include "posix/ssh_keygen.h"
 #include "posix/state_dir.h"
 #include "posix/store.h"
@@ -169,6 +171,10 @@ public:
 
     Files& program_files() override { return m_files; }
 
+    SecretFiles& secret_files() override { return m_secret_files; }
+
+    LoginTickets& login_tickets() override { return m_login_tickets; }
+
     Clock& clock() override { return m_clock; }
 
     std::array<unsigned char, 8> random() override { return random_bytes(); }
@@ -278,6 +284,8 @@ private:
     SystemClock m_clock;
     PosixHost m_host;
     PosixFiles m_files;
+    PosixSecretFiles m_secret_files;
+    PosixLoginTickets m_login_tickets{variable_of_process, m_host};
 };
 
 /// Started with a standard stream closed (`<&-`), the next descriptor would take its place, and the

@@ -2,11 +2,13 @@
 #include "core/number.h"
 #include "nvml/gpus.h"
 #include "posix/clock.h"
+#include "posix/secret_files.h"
 #include "posix/store.h"
 #include "runs/environment.h"
 #include "slurm/cluster.h"
 #include "supervisor/command_line.h"
 #include "supervisor/deadline.h"
+#include "supervisor/keeping.h"
 #include "supervisor/member.h"
 #include "supervisor/notice_elsewhere.h"
 #include "supervisor/relay.h"
@@ -66,6 +68,7 @@ Result<int> perform(const std::vector<std::string>& words)
                supervisor::parse_command_line(words, variable, ::geteuid(), host_name()));
     line.options.sampler = "/proc/self/exe";
     SystemClock clock;
+    PosixSecretFiles secrets;
     supervisor::Doors doors{
         clock,
         []() -> Result<std::unique_ptr<Cluster>> {
@@ -82,7 +85,8 @@ Result<int> perform(const std::vector<std::string>& words)
             TRY_ASSIGN(const auto cluster, SlurmCluster::open());
             return end == supervisor::JobEnd::over ? cluster->note_in_accounting(job, comment)
                                                    : cluster->note(job, comment);
-        }};
+        },
+        &secrets};
     switch (line.task) {
     case supervisor::Task::relay:
         return supervisor::relay(line.options);
@@ -92,6 +96,8 @@ Result<int> perform(const std::vector<std::string>& words)
         return supervisor::serve_ssh(line.options);
     case supervisor::Task::notice:
         return supervisor::tell_this_node(line.options, line.notice);
+    case supervisor::Task::keep:
+        supervisor::keep_tickets(secrets, clock, line.options);
     case supervisor::Task::run:
         break;
     }

@@ -3,6 +3,7 @@
 
 #include "cli/help.h"
 #include "cli/say.h"
+#include "cli/tickets.h"
 #include "cli/verbs.h"
 
 #include <fmt/format.h>
@@ -81,6 +82,9 @@ Result<int> run_verb(const Verb& verb, const Words& words, Globals globals, Door
     TRY(take_globals(parsed.options, globals));
     if (!globals.cluster.empty()) {
         doors.choose_cluster(globals.cluster);
+    }
+    if (refreshes_tickets(verb.name)) {
+        refresh_tickets(doors);
     }
     Invocation invocation{doors, globals, std::move(parsed.operands), std::move(parsed.options)};
     return verb.run(invocation);

@@ -9,8 +9,8 @@
 namespace gpuq::cli {
 namespace {
 
-const std::vector<std::string> k_names = {"state_dir", "cluster", "container", "keep",
-                                          "detach_key"};
+const std::vector<std::string> k_names = {"state_dir",  "cluster",         "container", "keep",
+                                          "detach_key", "credentials_dir", "aklog"};
 
 Result<std::optional<std::string>> text_in(const yaml::Node& root, const std::string& name)
 {
@@ -75,6 +75,8 @@ Result<Settings> settings_of_variables(const SettingSources& sources)
     Settings settings;
     settings.state_dir = variable(sources, "GPUQ_STATE_DIR");
     settings.cluster = variable(sources, "GPUQ_CLUSTER");
+    settings.credentials_dir = variable(sources, "GPUQ_CREDENTIALS_DIR");
+    settings.aklog = variable(sources, "GPUQ_AKLOG");
     if (const auto line = variable(sources, "GPUQ_CONTAINER")) {
         auto words = split_words(*line);
         if (!words || words->empty()) {
@@ -128,6 +130,8 @@ Settings over(Settings upper, const Settings& lower)
     upper.container = upper.container ? upper.container : lower.container;
     upper.keep = upper.keep ? upper.keep : lower.keep;
     upper.detach_key = upper.detach_key ? upper.detach_key : lower.detach_key;
+    upper.credentials_dir = upper.credentials_dir ? upper.credentials_dir : lower.credentials_dir;
+    upper.aklog = upper.aklog ? upper.aklog : lower.aklog;
     return upper;
 }
 
@@ -143,6 +147,8 @@ Result<Settings> settings_in(std::string_view text, const std::string& file)
     TRY_ASSIGN(settings.container, words_in(root, "container"));
     TRY_ASSIGN(settings.keep, retention_in(root, "keep"));
     TRY_ASSIGN(settings.detach_key, detach_key_in(root));
+    TRY_ASSIGN(settings.credentials_dir, text_in(root, "credentials_dir"));
+    TRY_ASSIGN(settings.aklog, text_in(root, "aklog"));
     return settings;
 }
 

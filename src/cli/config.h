@@ -21,6 +21,8 @@ struct Settings {
         container;                 ///< words before a program, `{image}` in them
     std::optional<Retention> keep; ///< what `gpuq clean` leaves of ended runs
     std::optional<DetachKey> detach_key;
+    std::optional<std::string> credentials_dir; ///< of runs' tickets, as state_dir; else in the run
+    std::optional<std::string> aklog;           ///< executed after each renewal of a ticket
 
     bool operator==(const Settings&) const = default;
 };
@@ -35,7 +37,8 @@ struct SettingSources {
     std::function<Result<std::string>(const std::string& path)> file;
 };
 
-/// GPUQ_STATE_DIR, GPUQ_CLUSTER, GPUQ_CONTAINER, GPUQ_KEEP, GPUQ_DETACH_KEY, then
+/// GPUQ_STATE_DIR, GPUQ_CLUSTER, GPUQ_CONTAINER, GPUQ_KEEP, GPUQ_DETACH_KEY,
+/// GPUQ_CREDENTIALS_DIR, GPUQ_AKLOG, then
 /// $XDG_CONFIG_HOME/gpuq/config.yaml (or
 /// ~/.config/...), then /etc/gpuq/config.yaml: for each setting the first that has it. Empty
 /// variables do not count. Every file that exists has to be right.

@@ -7,6 +7,7 @@
 #include "cli/say.h"
 #include "cli/surroundings.h"
 #include "cli/table_output.h"
+#include "cli/tickets.h"
 #include "core/layout.h"
 #include "core/walltime.h"
 #include "report/json.h"
@@ -66,6 +67,8 @@ public:
         next.link = LinkNumber{newest.value + (is_free ? 0 : 1)};
         next.resumed = true;
         TRY(forget_end(walltime || !is_chain, now));
+        (void)m_store.remove(held_json(run.key));
+        refresh_tickets(m_invocation.doors); // the run's own were wiped at its end
         const auto job = submit_link(m_store, *cluster, m_invocation.doors.clock(), run, next);
         if (!job) {
             return not_resumed(job.error());

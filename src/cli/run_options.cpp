@@ -44,6 +44,8 @@ constexpr std::array k_table = {
     Option{0, "container", "IMAGE", "run inside a container of this image"},
     Option{0, "slurm", "OPTIONS", "any other options of sbatch, as one word in quotes"},
     Option{0, "pty", "", "on a terminal of its own, which outlives this one; Enter ~ d detaches"},
+    Option{0, "credentials", "WHAT",
+           "hold, run or fail: a link whose Kerberos ticket ends before it"},
     Option{0, "link", "TIME", "length of a link; default: the queue's limit (man gpuq-chain)"},
     Option{0, "checkpoint", "PATTERN", "where the program saves, as 'out/*.pt': it may be chained"},
     Option{0, "resume-args", "WORDS", "added to the program to resume; {} is the checkpoint"},
@@ -97,6 +99,15 @@ bool has_control(std::string_view text)
 {
     return std::any_of(text.begin(), text.end(),
                        [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+}
+
+Result<WhenShort> parse_when_short(std::string_view text)
+{
+    const auto what = when_short_from_word(text);
+    if (!what) {
+        return fail(Error::Kind::usage, fmt::format("'{}' is not hold, run or fail", text));
+    }
+    return *what;
 }
 
 /// A word for Slurm or a module system: never empty, no control bytes, not taken for an option.
@@ -247,9 +258,9 @@ Result<void> take_names(const Options& options, AskedFor& asked)
     return {};
 }
 
-constexpr std::string_view k_of_chains[] = {"link",      "checkpoint", "resume-args",
-                                            "valid",     "notice",     "restart-from-scratch",
-                                            "max-links", "gpu-hours",  "until"};
+constexpr std::string_view k_of_chains[] = {
+    "credentials",          "link",      "checkpoint", "resume-args", "valid", "notice",
+    "restart-from-scratch", "max-links", "gpu-hours",  "until"};
 
 /// A rehearsal has links and limits of its own, and is not left alone.
 constexpr std::string_view k_not_rehearsed[] = {"after", "detach", "max-wait",  "dry-run",
@@ -361,6 +372,9 @@ Result<RunOptions> run_options(const Options& options, const std::vector<std::st
     TRY(take_progress(options, result.asked));
     TRY(take_modules(options, result.asked));
     TRY(take_chain(options, result.asked));
+    TRY_ASSIGN(const auto when_short,
+               through(options, "credentials", "--credentials", parse_when_short));
+    result.credentials = when_short.value_or(WhenShort::hold);
     TRY_ASSIGN(result.after, through(options, "after", "--after", parse_word));
     TRY_ASSIGN(result.max_wait, through(options, "max-wait", "--max-wait", parse_duration));
     result.detach = options.has("detach");

@@ -4,6 +4,7 @@
 #include "cli/options.h"
 #include "core/result.h"
 #include "runs/asked_for.h"
+#include "runs/credentials.h"
 
 #include <chrono>
 #include <optional>
@@ -27,6 +28,7 @@ struct RunOptions {
     bool detach = false;
     bool dry_run = false;
     bool pty = false;
+    WhenShort credentials = WhenShort::hold;      ///< when its ticket does not last
     std::optional<std::chrono::seconds> max_wait; ///< of the client, not of the run
 };
 

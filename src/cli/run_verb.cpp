@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/run_verb.h"
 
+#include "cli/credentials_text.h"
 #include "cli/follow.h"
 #include "cli/policy_in_force.h"
 #include "cli/run_options.h"
 #include "cli/say.h"
 #include "cli/signals.h"
 #include "cli/surroundings.h"
+#include "cli/tickets.h"
 #include "cli/waiting.h"
 #include "core/layout.h"
 #include "report/json.h"
@@ -133,6 +135,10 @@ private:
         m_started = {0, run, submitted->job};
         keep_queues(*m_store, run.cluster, queues, m_doors.clock().now());
         tell(fmt::format("run {} ({}): {}", submitted->job.value, run.request.name, plan.summary));
+        if (m_ticket.ticket) {
+            tell_if(forecast_text(*m_ticket.ticket, need_of(run.request, m_doors.clock().now()),
+                                  m_doors.clock().now()));
+        }
         if (m_options.detach) {
             return detached(run, submitted->job);
         }
@@ -213,8 +219,32 @@ private:
         if (!m_idle_rules.empty() && run.request.gpus.count > 0) {
             submission.idle_rules = to_json(m_idle_rules);
         }
+        take_ticket(run, submission);
         submission.try_now = !m_options.detach && !run.request.after && !run.request.slurm_options;
         return submit_run(*m_store, *m_cluster, m_doors.clock(), submission, patience());
+    }
+
+    /// The login's ticket goes with the run: the login's own cache ends with it.
+    void take_ticket(const Run& run, Submission& submission)
+    {
+        m_ticket = login_ticket(m_doors, run.key);
+        if (!m_ticket.problem.empty()) {
+            tell(m_ticket.problem);
+        }
+        if (!m_ticket.plan) {
+            return;
+        }
+        m_ticket.plan->when_short = m_options.credentials;
+        submission.credentials = to_json(*m_ticket.plan);
+        submission.store_ticket = [this] {
+            SecretFiles& files = m_doors.secret_files();
+            const std::string& folder = m_ticket.plan->folder;
+            auto stored = files.make_folder(folder);
+            stored = stored ? files.write(folder, k_delivered, m_ticket.cache) : stored;
+            if (!stored) {
+                tell("the run gets no Kerberos ticket: " + stored.error().text);
+            }
+        };
     }
 
     /// With a Slurm that does not answer. A signal ends it.
@@ -236,6 +266,9 @@ private:
     Result<int> give_up(const Run& run, const Error& error)
     {
         if (error.kind != Error::Kind::unreachable) {
+            if (m_ticket.plan) {
+                (void)m_doors.secret_files().remove_folder(m_ticket.plan->folder);
+            }
             forget_run(*m_store, run.key);
             return error.kind == Error::Kind::denied ? with_what_there_is(run, error) : error;
         }
@@ -293,6 +326,13 @@ private:
         return follow_run(m_doors, m_signals, run, submitted.job, options, submitted.process);
     }
 
+    void tell_if(const std::string& text) const
+    {
+        if (!text.empty()) {
+            tell(text);
+        }
+    }
+
     void tell(const std::string& text) const
     {
         if (!m_globals.quiet) {
@@ -313,6 +353,7 @@ private:
     bool m_for_gpuq = false;
     StartedRun m_started;
     IdleRules m_idle_rules;
+    LoginTicket m_ticket;
     DetachKey m_detach_key;
 };
 

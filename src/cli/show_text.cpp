@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/show_text.h"
 
+#include "cli/credentials_text.h"
 #include "cli/run_table.h"
 #include "cli/sample_text.h"
 #include "core/pending_reason.h"
@@ -394,6 +395,11 @@ std::vector<std::string> show_lines(const WholeRun& whole, Time now)
     }
     add_samples(lines, whole, now);
     add_idle(lines, whole.idle);
+    if (whole.credentials) {
+        for (const auto& [name, text] : credential_fields(*whole.credentials, status, now)) {
+            field(lines, name, text);
+        }
+    }
     if (status.run) {
         add_request(lines, status, now);
     }
@@ -431,6 +437,7 @@ Json::Members show_document(const WholeRun& whole, Time now)
             {"samples", samples_json(whole.samples)},
             {"gpu_time", gpu_time_json(whole.gpu_time)},
             {"idle", idle_json(whole.idle)},
+            {"credentials", credentials_json(whole.credentials, whole.status, now)},
             {"journal", Json::array(std::move(journal))},
             {"warnings", Json::array(std::move(warnings))}};
 }

@@ -3,6 +3,7 @@
 
 #include "cli/training_text.h"
 #include "report/json.h"
+#include "runs/credentials.h"
 #include "runs/idle.h"
 #include "runs/journal.h"
 #include "runs/samples.h"
@@ -28,6 +29,7 @@ struct WholeRun {
     std::vector<NodeSample> samples = {}; ///< of its newest link
     GpuTime gpu_time = {};                ///< so far, over all links
     IdleRecords idle = {};                ///< of its newest link
+    std::optional<CredentialRecords> credentials = {};
 };
 
 /// What happened, for a person: `got SIGTERM`, `asked to stop by ada@login1`. Not sanitised.

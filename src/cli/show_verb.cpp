@@ -33,6 +33,8 @@ WholeRun find_out(Doors& doors, Store& store, const RunKey& key)
     whole.err_bytes = size_of(store, layout::log(key, whole.status.link, Stream::err));
     whole.samples = newest_samples(store, key, whole.status.link);
     whole.idle = idle_records(store, key, whole.status.link);
+    whole.credentials = credential_records(store, doors.secret_files(), key, whole.status.link,
+                                           doors.clock().now());
     whole.gpu_time = gpu_time_so_far(store, whole.status, doors.clock().now());
     whole.training = find_training(doors, store, whole.status, Apart::yes);
     if (!looked.slurm_silent.empty()) {

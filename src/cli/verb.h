@@ -8,6 +8,7 @@
 #include "ports/admin.h"
 #include "ports/clock.h"
 #include "ports/cluster.h"
+#include "ports/credentials.h"
 #include "ports/files.h"
 #include "ports/host.h"
 #include "ports/store.h"
@@ -50,6 +51,9 @@ public:
     virtual Result<std::string> state_dir() = 0;
     virtual Host& host() = 0;
     virtual Files& program_files() = 0;
+    virtual SecretFiles& secret_files() = 0;
+    /// Of whoever calls gpuq.
+    virtual LoginTickets& login_tickets() = 0;
     virtual Clock& clock() = 0;
     /// Randomness, for a new key.
     virtual std::array<unsigned char, 8> random() = 0;

@@ -11,6 +11,7 @@
 #include "cli/extend_verb.h"
 #include "cli/free_verb.h"
 #include "cli/help_verb.h"
+#include "cli/keepalive_verb.h"
 #include "cli/logs_verb.h"
 #include "cli/ls_verb.h"
 #include "cli/policy_verb.h"
@@ -37,11 +38,12 @@ namespace gpuq::cli {
 namespace {
 
 constexpr std::array k_verbs = {
-    &k_run_verb,    &k_shell_verb,  &k_attach_verb,  &k_logs_verb,       &k_ls_verb,
-    &k_top_verb,    &k_free_verb,   &k_why_verb,     &k_show_verb,       &k_profile_verb,
-    &k_usage_verb,  &k_stop_verb,   &k_resume_verb,  &k_rehearse_verb,   &k_extend_verb,
-    &k_save_verb,   &k_exempt_verb, &k_clean_verb,   &k_connect_verb,    &k_doctor_verb,
-    &k_report_verb, &k_policy_verb, &k_cluster_verb, &k_completion_verb, &k_help_verb,
+    &k_run_verb,    &k_shell_verb,  &k_attach_verb,    &k_logs_verb,     &k_ls_verb,
+    &k_top_verb,    &k_free_verb,   &k_why_verb,       &k_show_verb,     &k_profile_verb,
+    &k_usage_verb,  &k_stop_verb,   &k_resume_verb,    &k_rehearse_verb, &k_extend_verb,
+    &k_save_verb,   &k_exempt_verb, &k_keepalive_verb, &k_clean_verb,    &k_connect_verb,
+    &k_doctor_verb, &k_report_verb, &k_policy_verb,    &k_cluster_verb,  &k_completion_verb,
+    &k_help_verb,
 };
 
 constexpr std::array k_global_options = {
@@ -55,8 +57,8 @@ constexpr std::array k_global_options = {
     Option{'h', "help", "", "say what the verb does, and leave"},
 };
 
-constexpr std::array<std::string_view, 5> k_reserved_verbs = {"keepalive", "serve", "notebook",
-                                                              "reserve", "data"};
+constexpr std::array<std::string_view, 4> k_reserved_verbs = {"serve", "notebook", "reserve",
+                                                              "data"};
 
 } // namespace
 

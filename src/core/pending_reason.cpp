@@ -18,6 +18,8 @@ constexpr PendingReason k_reasons[] = {
     {"Dependency", "another run has to end first", Kind::after_another},
     {"DependencyNeverSatisfied", "the run it was to follow did not end well", Kind::never},
     {"NextLink", "its next link has no job yet, and is given one now", Kind::soon},
+    {"Ticket", "its Kerberos ticket ends: log in (kinit), then any gpuq command lets it go on",
+     Kind::later},
     {"BeginTime", "its start time has not come", Kind::later},
     {"JobHeldUser", "held by you (scontrol release)", Kind::held_by_owner},
     {"JobHeldAdmin", "held by an operator", Kind::held_by_others},

@@ -4,6 +4,7 @@
 #include "core/comment.h"
 #include "core/layout.h"
 #include "runs/connect_keys.h"
+#include "runs/credentials.h"
 #include "runs/evidence.h"
 #include "runs/next_link.h"
 
@@ -19,6 +20,8 @@ namespace {
 
 /// Whoever has just left a stop request cancels the job himself.
 constexpr std::chrono::seconds k_stopper_at_work{5};
+
+constexpr const char* k_begin_time = "BeginTime"; ///< Slurm's word
 
 /// What Slurm said about all jobs of this user.
 struct Queue {
@@ -338,6 +341,11 @@ private:
             std::binary_search(m_active.begin(), m_active.end(), status.key, std::greater<>());
         if (is_active && status.state == RunState::ended && status.ending) {
             forget_active(m_doors.store, status.key);
+        }
+        if (status.state == RunState::waiting && status.reason == k_begin_time &&
+            m_doors.store.size(held_json(status.key))) {
+            status.reason = k_no_ticket;
+            status.expected_start.reset();
         }
         return status;
     }

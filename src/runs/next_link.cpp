@@ -4,6 +4,8 @@
 #include "core/comment.h"
 #include "core/exit_status.h"
 #include "core/layout.h"
+#include "runs/credentials.h"
+#include "runs/evidence.h"
 #include "runs/heartbeat.h"
 #include "runs/plan.h"
 #include "runs/queues.h"
@@ -206,6 +208,38 @@ Result<JobId> replace_link(Store& store, Cluster& cluster, Clock& clock, const R
     (void)store.write(layout::job_index(run.cluster, job), run.key.text() + "\n");
     (void)cluster.cancel(old); // should this fail: only one of them can claim the link
     return job;
+}
+
+Result<JobId> hold_link(Store& store, Cluster& cluster, Clock& clock, const Run& run, NextLink next)
+{
+    next.pause = k_held_for;
+    next.after.reset();
+    TRY(store.write(held_json(run.key), to_json(Held{next.link, clock.now()})));
+    TRY_ASSIGN(const JobId job, submit(store, cluster, run, next));
+    TRY(store.write(layout::job_json(run.key, next.link),
+                    to_json(link_job(run, next, job, clock.now()))));
+    (void)store.write(layout::job_index(run.cluster, job), run.key.text() + "\n");
+    return job;
+}
+
+Result<void> release_link(Store& store, Cluster& cluster, Clock& clock, const RunKey& key)
+{
+    const auto text = store.read(held_json(key));
+    if (!text) {
+        return {};
+    }
+    TRY_ASSIGN(const Held held, held_from_json(*text));
+    if (!store.size(layout::claim(key, held.link))) {
+        TRY_ASSIGN(const Run run, read_run(store, key));
+        TRY_ASSIGN(const LinkJob old, recorded_job(store, key, held.link));
+        NextLink next;
+        next.link = held.link;
+        next.resumed = old.resumed;
+        next.length = next_length(
+            run.request, read_links(store, key, LinkNumber{held.link.value - 1}), clock.now());
+        TRY(replace_link(store, cluster, clock, run, next, old.job));
+    }
+    return store.remove(held_json(key));
 }
 
 Result<void> withdraw_link(Store& store, Cluster& cluster, const Run& run, LinkNumber link)

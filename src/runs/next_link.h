@@ -51,6 +51,16 @@ Result<JobId> submit_link(Store& store, Cluster& cluster, Clock& clock, const Ru
 Result<JobId> replace_link(Store& store, Cluster& cluster, Clock& clock, const Run& run,
                            const NextLink& next, JobId old);
 
+/// Gives the link another job that does not begin for a long time, and is its job from now on; the
+/// one that calls this, which has its GPUs, is to leave. held.json says why (runs/credentials.h).
+Result<JobId> hold_link(Store& store, Cluster& cluster, Clock& clock, const Run& run,
+                        NextLink next);
+/// A link that is held may begin: a job without a pause takes the place of its job. Success also
+/// when none is held.
+Result<void> release_link(Store& store, Cluster& cluster, Clock& clock, const RunKey& key);
+/// By then somebody has logged in, or looks after it.
+constexpr std::chrono::seconds k_held_for = std::chrono::hours(24 * 30);
+
 /// Two message time-outs of Slurm (slurm.conf(5), MessageTimeout): what was asked is by then either
 /// a job or nothing.
 constexpr std::chrono::seconds k_settled{20};

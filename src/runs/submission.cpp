@@ -3,6 +3,7 @@
 
 #include "core/comment.h"
 #include "core/layout.h"
+#include "runs/credentials.h"
 #include "runs/idle.h"
 #include "runs/record.h"
 
@@ -46,7 +47,13 @@ Result<void> record_run(Store& store, const Submission& submission)
     if (!submission.idle_rules.empty()) {
         files.push_back({idle_rules_json(run.key), submission.idle_rules, false});
     }
+    if (!submission.credentials.empty()) {
+        files.push_back({credential_plan_json(run.key), submission.credentials, false});
+    }
     TRY(store.write_together(files));
+    if (submission.store_ticket) {
+        submission.store_ticket();
+    }
     TRY(store.make_dir(layout::inbox(run.key)));
     return store.make_dir(layout::link_dir(run.key, k_first));
 }
@@ -174,9 +181,10 @@ void leave_a_stop_request(Store& store, const Run& run, Time now)
 
 void forget_run(Store& store, const RunKey& key)
 {
-    for (const std::string& path : {layout::active(key), layout::run_json(key), layout::inbox(key),
-                                    layout::job_json(key, k_first), idle_rules_json(key),
-                                    layout::link_dir(key, k_first), layout::run_dir(key)}) {
+    for (const std::string& path :
+         {layout::active(key), layout::run_json(key), layout::inbox(key),
+          layout::job_json(key, k_first), idle_rules_json(key), credential_plan_json(key),
+          layout::link_dir(key, k_first), layout::run_dir(key)}) {
         (void)store.remove(path); // a rest is harmless: it is a run without a request
     }
 }

@@ -7,6 +7,7 @@
 #include "ports/store.h"
 #include "runs/patience.h"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,9 @@ struct Submission {
     std::string script;            ///< the batch script that executes the supervisor
     bool try_now = true;           ///< false: --detach, --after and everything else that can wait
     std::string idle_rules = {};   ///< the text of idle.json (runs/idle.h); empty: there is none
+    std::string credentials = {};  ///< the same of credentials.json (runs/credentials.h)
+    /// Called when the run is on disk, before Slurm is asked: puts its ticket beside it.
+    std::function<void()> store_ticket = {};
 };
 
 /// What came of it. `process` is set when the supervisor runs as a step whose streams we hold.

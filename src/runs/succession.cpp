@@ -204,7 +204,8 @@ void end_for(Verdict& verdict, const std::string& why, Time at)
 
 Succession succeed(Store& store, Cluster* cluster, const Run& run, LinkNumber link,
                    std::optional<JobId> self, Time now,
-                   const std::function<void(LinkPast&)>& take_saved)
+                   const std::function<void(LinkPast&)>& take_saved,
+                   const std::function<bool()>& lacks)
 {
     Succession found;
     const LinkNumber before{link.value - 1};
@@ -250,6 +251,10 @@ Succession succeed(Store& store, Cluster* cluster, const Run& run, LinkNumber li
     if (found.verdict.go == Verdict::Go::over) {
         const Ending ending = *found.verdict.ending;
         return ended(store, run.key, std::move(found), ending);
+    }
+    if (!resumed && lacks && lacks()) {
+        found.is = Succession::Is::hold;
+        return found;
     }
     if (self && !claims(store, run.key, link, *self)) {
         return leaving(std::move(found));

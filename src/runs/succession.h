@@ -23,6 +23,7 @@ struct Succession {
         turn,  ///< its program may run, and this job is the one that runs it: the claim is taken
         leave, ///< nothing to do: the run is over, which is on disk, or another job runs the link
         wait,  ///< nobody can say yet how the link before it ended
+        hold,  ///< its program may run, but for what `lacks` said; nothing is claimed
     };
     Is is = Is::wait;
     Verdict verdict;
@@ -32,10 +33,12 @@ struct Succession {
 };
 
 /// Judges the link before `link`, for its job `self`. `cluster` may be null: nobody could be asked.
-/// `take_saved` completes what a link has saved that left no word.
+/// `take_saved` completes what a link has saved that left no word. `lacks`, asked last, says that
+/// something is missing without which the link is not to begin.
 Succession succeed(Store& store, Cluster* cluster, const Run& run, LinkNumber link,
                    std::optional<JobId> self, Time now,
-                   const std::function<void(LinkPast&)>& take_saved);
+                   const std::function<void(LinkPast&)>& take_saved,
+                   const std::function<bool()>& lacks = {});
 
 /// A link has ended, and `verdict` is on: makes sure that the next link has its job, once, with the
 /// pause that the verdict demands. A job that somebody has cancelled while it waited ends the run:

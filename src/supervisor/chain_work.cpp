@@ -6,6 +6,7 @@
 #include "checkpoint/look.h"
 #include "core/exit_status.h"
 #include "core/layout.h"
+#include "runs/credentials.h"
 #include "runs/evidence.h"
 #include "runs/next_link.h"
 #include "runs/record.h"
@@ -192,6 +193,43 @@ NextLink next_of(const Options& options, seconds length)
     return next;
 }
 
+Ending ended_for_its_ticket(Time now)
+{
+    return {static_cast<int>(ExitStatus::stopped), Cause::not_started,
+            "its Kerberos ticket has ended, and --credentials=fail has it end then", now};
+}
+
+std::optional<WhenShort> short_of(Doors& doors, Store& store, const Run& run, LinkNumber link)
+{
+    return doors.secrets == nullptr
+               ? std::nullopt
+               : short_of_ticket(store, *doors.secrets, run.key,
+                                 length_of(*run.request.chain, link), doors.clock.now());
+}
+
+/// This link is not to begin without a ticket: it waits in another job, which has no GPUs, or the
+/// run ends.
+Judged held(Doors& doors, Store& store, Cluster* cluster, const Run& run, const Succession& found,
+            const Options& options)
+{
+    Judged judged;
+    const Time now = doors.clock.now();
+    if (short_of(doors, store, run, options.link) == WhenShort::fail) {
+        (void)store.write_once(layout::ended_json(run.key), to_json(ended_for_its_ticket(now)));
+        judged.leave = true;
+        return judged;
+    }
+    NextLink next;
+    next.link = options.link;
+    next.length = next_length(run.request, found.links, now);
+    const auto job = cluster == nullptr
+                         ? Result<JobId>(fail(Error::Kind::unreachable, "Slurm does not answer"))
+                         : hold_link(store, *cluster, doors.clock, run, next);
+    judged.leave = job.has_value();
+    judged.wait = job ? "" : job.error().text;
+    return judged;
+}
+
 } // namespace
 
 bool is_usable(const Seen& seen, const Chain& chain)
@@ -250,11 +288,16 @@ Judged judge_predecessor(Doors& doors, const Options& options)
         ask_check(*sights, *run);
     };
     auto cluster = doors.cluster();
-    const Succession found = succeed(**store, cluster ? cluster->get() : nullptr, *run,
-                                     options.link, options.job, now, [&](LinkPast& last) {
-                                         look_around();
-                                         take_what_it_saved(last, *sights, chain);
-                                     });
+    const Succession found = succeed(
+        **store, cluster ? cluster->get() : nullptr, *run, options.link, options.job, now,
+        [&](LinkPast& last) {
+            look_around();
+            take_what_it_saved(last, *sights, chain);
+        },
+        [&] { return short_of(doors, **store, *run, options.link).has_value(); });
+    if (found.is == Succession::Is::hold) {
+        return held(doors, **store, cluster ? cluster->get() : nullptr, *run, found, options);
+    }
     judged.leave = found.is == Succession::Is::leave;
     judged.wait = found.why;
     if (found.is != Succession::Is::turn) {
@@ -350,6 +393,17 @@ Settled settle(Doors& doors, const Options& options, LinkPast self, const Sights
     links.back() = std::move(self);
     const Time now = doors.clock.now();
     settled.verdict = judge(run->request, links, now);
+    const LinkNumber next_link{options.link.value + 1};
+    const auto without = settled.verdict.go == Verdict::Go::on
+                             ? short_of(doors, **store, *run, next_link)
+                             : std::nullopt;
+    if (without == WhenShort::fail) {
+        settled.verdict.go = Verdict::Go::over;
+        settled.verdict.ending = ended_for_its_ticket(now);
+    } else if (without == WhenShort::hold &&
+               (*store)->write(held_json(run->key), to_json(Held{next_link, now}))) {
+        settled.verdict.pause = k_held_for;
+    }
     if (settled.verdict.go == Verdict::Go::on) {
         auto cluster = doors.cluster();
         settled.next =

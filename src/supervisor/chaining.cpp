@@ -82,8 +82,8 @@ void Supervisor::describe_turn(Environment& variables) const
 std::vector<pid_t> Supervisor::own_helpers() const
 {
     std::vector<pid_t> pids = m_chain ? m_chain->pids() : std::vector<pid_t>{};
-    for (const auto helper :
-         {m_slurm.pid(), m_elsewhere.pid(), m_sampler.pid(), m_use_note.pid()}) {
+    for (const auto helper : {m_slurm.pid(), m_elsewhere.pid(), m_sampler.pid(),
+                              m_credentials.pid(), m_use_note.pid()}) {
         if (helper) {
             pids.push_back(*helper);
         }

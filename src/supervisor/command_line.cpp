@@ -11,14 +11,12 @@ namespace gpuq::supervisor {
 namespace {
 
 constexpr const char* k_usage =
-    "usage: gpuq-supervisor run|relay|guard|connect STATE_DIR KEY LINK [--first], or "
+    "usage: gpuq-supervisor run|relay|guard|connect|keep STATE_DIR KEY LINK [--first], or "
     "gpuq-supervisor notice STATE_DIR KEY LINK auto|USR1|USR2|TERM";
 
-constexpr std::pair<std::string_view, Task> k_tasks[] = {{"run", Task::run},
-                                                         {"relay", Task::relay},
-                                                         {"guard", Task::guard},
-                                                         {"connect", Task::connect},
-                                                         {"notice", Task::notice}};
+constexpr std::pair<std::string_view, Task> k_tasks[] = {
+    {"run", Task::run},         {"relay", Task::relay},   {"guard", Task::guard},
+    {"connect", Task::connect}, {"notice", Task::notice}, {"keep", Task::keep}};
 
 std::optional<Task> task_of(std::string_view word)
 {

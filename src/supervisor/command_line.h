@@ -12,7 +12,7 @@
 namespace gpuq::supervisor {
 
 /// What gpuq-supervisor was started for.
-enum class Task { run, relay, guard, connect, notice };
+enum class Task { run, relay, guard, connect, notice, keep };
 
 struct CommandLine {
     Task task = Task::run;
@@ -23,7 +23,7 @@ struct CommandLine {
 /// A variable of the environment, or nothing.
 using Variables = std::function<std::optional<std::string>(const char* name)>;
 
-/// `run|relay|guard|connect STATE_DIR KEY LINK [--first]` or
+/// `run|relay|guard|connect|keep STATE_DIR KEY LINK [--first]` or
 /// `notice STATE_DIR KEY LINK auto|USR1|USR2|TERM`; job and node are in Slurm's variables.
 /// `usage` for anything else.
 Result<CommandLine> parse_command_line(const std::vector<std::string>& words,

@@ -3,6 +3,7 @@
 #include "core/layout.h"
 #include "supervisor/chain_work.h"
 #include "supervisor/helper.h"
+#include "supervisor/link_credentials.h"
 #include "supervisor/link_files.h"
 #include "supervisor/process_tree.h"
 #include "supervisor/supervise.h"
@@ -29,6 +30,7 @@ constexpr auto k_exit_patience = 1s;
 constexpr std::chrono::milliseconds k_judge_patience = 700s;
 constexpr auto k_judge_pause = 15s;
 constexpr std::chrono::milliseconds k_settle_patience = 60s;
+constexpr std::chrono::milliseconds k_wipe_patience = 2s;
 
 /// Whoever opens a file must not get the number of a standard stream.
 void open_standard_streams()
@@ -168,6 +170,31 @@ int clean_up_after_a_killed_supervisor(Doors& doors, const Options& options)
     return *ended.status;
 }
 
+/// As the journal has it, after whatever happened to the supervisor.
+bool run_is_over(const Options& options)
+{
+    const auto run = RunFolder::open(options.state_dir, options.key);
+    const auto link = run ? run->link(options.link) : Result<Descriptor>(run.error());
+    const auto ended = link ? journaled_end(link->get()) : std::nullopt;
+    return ended && !ended->continues;
+}
+
+/// The link has ended, however it did: its tickets go, and those that wait for a next link where
+/// there is none.
+void wipe_tickets(Doors& doors, const Options& options)
+{
+    if (doors.secrets == nullptr || !has_node_credentials(options)) {
+        return;
+    }
+    // The run's store may be on a disk that hangs.
+    if (auto helper = Helper::start([&]() -> std::string {
+            wipe_credentials(*doors.secrets, options, run_is_over(options));
+            return "done";
+        })) {
+        (void)answer_of(*helper, k_wipe_patience);
+    }
+}
+
 /// A later link begins when it is known how the one before it has ended. Nothing: it has nothing to
 /// do, or was told to end while it waited.
 std::optional<Turn> wait_for_turn(Doors& doors, const Options& options)
@@ -243,6 +270,7 @@ int supervise(Doors& doors, const Options& options)
         leave_standard_streams();
         const auto left_with = goodbye_of(supervisor, goodbye->read.get());
         status = left_with ? *left_with : clean_up_after_a_killed_supervisor(doors, options);
+        wipe_tickets(doors, options);
     } else {
         write_all(STDERR_FILENO, "gpuq: no process for the supervisor on this node\n");
     }

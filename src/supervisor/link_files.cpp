@@ -3,6 +3,7 @@
 
 #include "core/layout.h"
 #include "core/timestamp.h"
+#include "runs/credentials.h"
 #include "runs/idle.h"
 #include "runs/record.h"
 
@@ -144,6 +145,12 @@ std::optional<std::string> RunFolder::exemption() const
 std::optional<std::string> RunFolder::idle_rules() const
 {
     auto text = read_file(m_folder.get(), k_idle_rules);
+    return text ? std::optional(*std::move(text)) : std::nullopt;
+}
+
+std::optional<std::string> RunFolder::credential_plan() const
+{
+    auto text = read_file(m_folder.get(), k_credential_plan);
     return text ? std::optional(*std::move(text)) : std::nullopt;
 }
 

@@ -33,6 +33,8 @@ public:
     /// Of inbox/exempt.json, and of idle.json (runs/idle.h).
     std::optional<std::string> exemption() const;
     std::optional<std::string> idle_rules() const;
+    /// Of credentials.json (runs/credentials.h).
+    std::optional<std::string> credential_plan() const;
     /// Takes one of the `most` places for releases of idle GPUs that the owner of this state folder
     /// has in an hour: index/released/NAME. False when they are taken, or nobody can tell; of two
     /// that take the last place at once, perhaps neither gets it.

@@ -90,6 +90,7 @@ void Supervisor::clear_leftovers()
 void Supervisor::settle_or_record()
 {
     m_sampler.stop();
+    m_credentials.stop();
     m_sampled_until = m_now;
     m_to_be_noted = is_worth_a_note();
     m_observed.out_of_memory = killed_between(m_memory_before, memory_events());

@@ -67,6 +67,9 @@ void Supervisor::open_records()
             setup.files = {};
             not_started({static_cast<int>(ExitStatus::lost),
                          "this job has run before, perhaps it was requeued; gpuq runs none twice"});
+        } else if (m_doors.secrets != nullptr) {
+            m_credentials.fetch(*m_doors.secrets, *setup.folder, *m_run, m_options,
+                                m_doors.clock.now());
         }
     } else if (run.error().kind == Error::Kind::missing) {
         not_started({static_cast<int>(ExitStatus::internal),
@@ -96,6 +99,9 @@ void Supervisor::start()
                           [this](TerminalSize size, bool anew) { resize(size, anew); },
                           [this](TerminalSize size) { return screen(size); }},
         m_run && m_run->request.pty ? Clients::Typing::terminals : Clients::Typing::one_owner);
+    if (!m_credentials.problem().empty()) {
+        m_clients->note(m_credentials.problem());
+    }
     if (m_options.first) {
         m_clients->add_first(taken_stream(STDIN_FILENO), taken_stream(STDOUT_FILENO), m_now);
     }
@@ -182,6 +188,9 @@ std::vector<std::string> Supervisor::environment(const Run& run)
         variables.set_default("TERM", k_terminal_type);
         variables.unset("COLUMNS"); // of the terminal that the client was started in
         variables.unset("LINES");
+    }
+    if (m_credentials.cache()) {
+        variables.set("KRB5CCNAME", *m_credentials.cache());
     }
     describe_run(variables, run, m_options.link, m_options.state_dir);
     describe_turn(variables);

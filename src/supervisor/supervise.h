@@ -6,6 +6,7 @@
 #include "core/run.h"
 #include "ports/clock.h"
 #include "ports/cluster.h"
+#include "ports/credentials.h"
 #include "ports/store.h"
 
 #include <chrono>
@@ -37,6 +38,7 @@ struct Doors {
     std::function<Result<std::unique_ptr<Store>>(const std::string& state_dir)> store = {};
     /// Gives a job another comment, for the same child processes; empty: nothing is noted.
     std::function<Result<void>(JobId job, const std::string& comment, JobEnd end)> note = {};
+    SecretFiles* secrets = nullptr; ///< null: runs have no tickets
 };
 
 /// How long things are waited for. Tests shorten them.

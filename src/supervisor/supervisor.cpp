@@ -209,6 +209,8 @@ void Supervisor::reap()
         const std::vector<pid_t> helpers = own_helpers();
         if (m_sampler.pid() == child.si_pid) {
             m_sampler.reaped();
+        } else if (m_credentials.pid() == child.si_pid) {
+            m_credentials.reaped();
         } else if (std::find(helpers.begin(), helpers.end(), child.si_pid) != helpers.end()) {
             return;
         }
@@ -289,6 +291,7 @@ void Supervisor::sample_when_due()
         return;
     }
     m_sample_at.reset();
+    m_credentials.start(m_options, m_link_folder.get());
     m_sampler.start({m_options.sampler, m_options.node,
                      m_options.first ? k_gpus_of_step : k_gpus_of_job, m_run->request.gpus.count,
                      std::exchange(m_link_folder, {}).get(), m_idle.has_value()});

@@ -10,6 +10,7 @@
 #include "supervisor/ending.h"
 #include "supervisor/idle_keeper.h"
 #include "supervisor/input.h"
+#include "supervisor/link_credentials.h"
 #include "supervisor/link_files.h"
 #include "supervisor/log_writer.h"
 #include "supervisor/memory_events.h"
@@ -177,10 +178,11 @@ private:
     telemetry::IdleVerdict m_idle_verdict;
     std::optional<IdleFinding::State> m_idle_told;
     bool m_release_asked = false, m_may_release = false;
+    LinkCredentials m_credentials;
     Sampler m_sampler;
     UseNote m_use_note;
     bool m_to_be_noted = false;
-    Descriptor m_link_folder; ///< for the sampler
+    Descriptor m_link_folder; ///< for the sampler, and the keeper of tickets
     std::optional<Clock::time_point> m_sample_at;
     Tail m_tail;
     MemoryEvents m_memory_before;

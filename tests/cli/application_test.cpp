@@ -2,6 +2,7 @@
 #include "cli/application.h"
 
 #include "cli/verbs.h"
+#include "fakes/fake_credentials.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,6 +27,9 @@ public:
     Result<std::string> state_dir() override { std::abort(); }
     Host& host() override { std::abort(); }
     Files& program_files() override { std::abort(); }
+    SecretFiles& secret_files() override { std::abort(); }
+    LoginTickets& login_tickets() override { return no_tickets; }
+    fakes::FakeLoginTickets no_tickets;
     Clock& clock() override { std::abort(); }
     std::array<unsigned char, 8> random() override { std::abort(); }
     Result<Settings> settings() override { std::abort(); }

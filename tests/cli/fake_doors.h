@@ -5,6 +5,7 @@
 #include "fakes/fake_admin.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_cluster.h"
+#include "fakes/fake_credentials.h"
 #include "fakes/fake_files.h"
 #include "fakes/fake_host.h"
 #include "fakes/memory_store.h"
@@ -52,6 +53,10 @@ public:
     Result<std::string> state_dir() override { return folder->root(); }
     Host& host() override { return machine; }
     Files& program_files() override { return on_disk; }
+    fakes::FakeSecretFiles secrets;
+    fakes::FakeLoginTickets login;
+    SecretFiles& secret_files() override { return secrets; }
+    LoginTickets& login_tickets() override { return login; }
     Clock& clock() override { return time; }
     std::optional<std::string> variable(const std::string& name) override
     {

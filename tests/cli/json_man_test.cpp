@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/credentials_text.h"
 #include "cli/free_table.h"
 #include "cli/grants_text.h"
 #include "cli/policy_apply.h"
@@ -114,7 +115,11 @@ TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
     whole.samples = {{{Time(), "n", {GpuName{}}}, Sample{}}};
     whole.samples[0].newest->gpus.resize(1);
     whole.idle = {Exemption{}, IdleFinding{}};
+    whole.credentials = CredentialRecords{};
     EXPECT_EQ(told_of("gpuq show"), members_of(show_document(whole, Time()), {"run"}));
+
+    EXPECT_EQ(told_of("gpuq keepalive"),
+              members_of(keepalive_document({{some_status(), {}}}, Time())));
 
     const GpuUse use{Time(),
                      Time(),

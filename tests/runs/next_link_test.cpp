@@ -3,6 +3,7 @@
 
 #include "fakes/fake_clock.h"
 #include "fakes/fake_cluster.h"
+#include "runs/credentials.h"
 #include "runs/run_on_disk.h"
 #include "runs/succession.h"
 
@@ -199,6 +200,60 @@ TEST_F(NextLinkOf, IsReplacedWithoutAMomentWithoutAJob)
     EXPECT_FALSE(replace_link(m_store, m_cluster, m_clock, m_run, m_next, JobId{102}));
     EXPECT_EQ(recorded(), JobId{102});
     EXPECT_EQ(state_of(102), JobState::pending);
+}
+
+TEST_F(NextLinkOf, IsHeldInAnotherJobAndReleasedInAThird)
+{
+    say(k_one, Event::Kind::program_started);
+    say(k_one, Event::Kind::ended, Cause::time_limit, 85, /*continues=*/true);
+    ASSERT_EQ(submit().value(), JobId{101});
+    EXPECT_EQ(hold_link(m_store, m_cluster, m_clock, m_run, m_next).value(), JobId{102});
+    EXPECT_EQ(recorded(), JobId{102});
+    EXPECT_EQ(m_cluster.specs.back().pause, k_held_for);
+    EXPECT_EQ(state_of(101), JobState::pending) << "who holds itself leaves by itself";
+    EXPECT_EQ(held_from_json(m_store.files[held_json(m_run.key)])->link, k_two);
+
+    EXPECT_TRUE(release_link(m_store, m_cluster, m_clock, m_run.key));
+    EXPECT_EQ(recorded(), JobId{103});
+    EXPECT_EQ(m_cluster.specs.back().pause, 0s);
+    EXPECT_EQ(state_of(102), JobState::cancelled);
+    EXPECT_EQ(m_store.files.count(held_json(m_run.key)), 0U);
+    EXPECT_TRUE(release_link(m_store, m_cluster, m_clock, m_run.key)) << "when none is held";
+    EXPECT_EQ(recorded(), JobId{103});
+}
+
+TEST_F(NextLinkOf, IsNotReleasedWhenItHasBegun)
+{
+    ASSERT_EQ(submit().value(), JobId{101});
+    ASSERT_TRUE(hold_link(m_store, m_cluster, m_clock, m_run, m_next));
+    claimed(k_two, 102);
+    EXPECT_TRUE(release_link(m_store, m_cluster, m_clock, m_run.key));
+    EXPECT_EQ(recorded(), JobId{102});
+}
+
+TEST_F(NextLinkOf, StaysHeldWhileSlurmDoesNotAnswer)
+{
+    ASSERT_EQ(submit().value(), JobId{101});
+    ASSERT_TRUE(hold_link(m_store, m_cluster, m_clock, m_run, m_next));
+    m_cluster.lost_answers = 1;
+    EXPECT_FALSE(release_link(m_store, m_cluster, m_clock, m_run.key));
+    EXPECT_EQ(m_store.files.count(held_json(m_run.key)), 1U);
+}
+
+TEST_F(NextLinkOf, ClaimsNothingWhenItLacksSomething)
+{
+    m_run.request.chain->from_scratch = true;
+    say(k_one, Event::Kind::ended, Cause::time_limit, 124, /*continues=*/true);
+    const auto judged = [&](bool lacks) {
+        return succeed(
+                   m_store, &m_cluster, m_run, k_two, JobId{101}, m_clock.now(), [](LinkPast&) {},
+                   [lacks] { return lacks; })
+            .is;
+    };
+    EXPECT_EQ(judged(true), Succession::Is::hold);
+    EXPECT_EQ(m_store.files.count(layout::claim(m_run.key, k_two)), 0U);
+    EXPECT_EQ(judged(false), Succession::Is::turn);
+    EXPECT_EQ(m_store.files.count(layout::claim(m_run.key, k_two)), 1U);
 }
 
 TEST_F(NextLinkOf, IsWithdrawn)

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/keepalive_verb.h"
+
+#include "cli/credentials_text.h"
+#include "cli/look_doors.h"
+#include "cli/run_table.h"
+#include "cli/say.h"
+#include "cli/table_output.h"
+#include "runs/evidence.h"
+#include "runs/find.h"
+
+#include <fmt/format.h>
+
+namespace gpuq::cli {
+namespace {
+
+std::vector<RunCredentials> with_credentials(Doors& doors, Store& store, const Looked& looked)
+{
+    const Time now = doors.clock().now();
+    std::vector<RunCredentials> found;
+    for (const RunStatus& status : looked.runs) {
+        if (auto records =
+                credential_records(store, doors.secret_files(), status.key, status.link, now)) {
+            found.push_back({status, *std::move(records)});
+        }
+    }
+    return found;
+}
+
+Result<int> keepalive(Invocation& invocation)
+{
+    if (invocation.words.size() > 1) {
+        return fail(Error::Kind::usage, "keepalive takes one run, or none for all: gpuq keepalive");
+    }
+    Doors& doors = invocation.doors;
+    TRY_ASSIGN(Store* const store, doors.store());
+    std::vector<RunKey> keys;
+    if (invocation.words.empty()) {
+        TRY_ASSIGN(keys, active_runs(*store));
+    } else {
+        TRY_ASSIGN(const RunKey key, find_run(*store, invocation.words.front()));
+        keys.push_back(key);
+    }
+    const Looked looked = look(look_doors(doors, *store), keys);
+    const auto runs = with_credentials(doors, *store, looked);
+    const Time now = doors.clock().now();
+    if (!looked.slurm_silent.empty()) {
+        say(fmt::format("{}; this is what the disk knows", looked.slurm_silent));
+    }
+    if (invocation.globals.json) {
+        TRY(print_text(report::json_document(keepalive_document(runs, now))));
+        return 0;
+    }
+    const report::Table table = credentials_table(runs, now);
+    TRY_ASSIGN([[maybe_unused]] const auto checked,
+               report::only(table, invocation.globals.columns));
+    if (runs.empty() && !invocation.globals.quiet) {
+        say(invocation.words.empty()
+                ? "no active run has a Kerberos ticket; klist says whether your login has one"
+                : fmt::format("run {} has no Kerberos ticket: the login that started it had none",
+                              run_title(looked.runs.front())));
+    }
+    if (runs.empty()) {
+        return 0;
+    }
+    TRY(print_table(table, invocation.globals, doors));
+    for (const RunCredentials& one : runs) {
+        const auto ticket = one.records.ticket(now);
+        const auto need = need_of(one.status, now);
+        const std::string missing = ticket && need ? forecast_text(*ticket, *need, now) : "";
+        if (!missing.empty() && !invocation.globals.quiet) {
+            say(fmt::format("run {}: {}", run_title(one.status), missing));
+        }
+    }
+    return 0;
+}
+
+} // namespace
+
+const Verb k_keepalive_verb{"keepalive", "gpuq keepalive [RUN]",
+                            "the Kerberos tickets of runs, and what becomes of them", keepalive};
+
+} // namespace gpuq::cli

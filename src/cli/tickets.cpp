@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/tickets.h"
+
+#include "cli/surroundings.h"
+#include "core/timestamp.h"
+#include "credentials/keeping.h"
+#include "runs/chain.h"
+#include "runs/evidence.h"
+#include "runs/next_link.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace gpuq::cli {
+namespace {
+
+/// `run`, `shell` and `rehearse` are not among them: a run's start waits for nothing.
+constexpr std::string_view k_refreshing[] = {"attach", "logs",  "ls",     "top",     "why",
+                                             "show",   "stop",  "extend", "save",    "clean",
+                                             "resume", "usage", "exempt", "profile", "keepalive"};
+
+std::string with_user(std::string folder)
+{
+    const std::string user = user_name();
+    for (auto at = folder.find("%u"); at != std::string::npos; at = folder.find("%u", at)) {
+        folder.replace(at, 2, user);
+        at += user.size();
+    }
+    return folder;
+}
+
+Result<std::string> folder_of(Doors& doors, const Settings& settings, const RunKey& key)
+{
+    if (settings.credentials_dir) {
+        const std::string folder = with_user(*settings.credentials_dir);
+        if (!folder.starts_with('/')) {
+            return fail(Error::Kind::usage, "credentials_dir is no absolute path");
+        }
+        return fmt::format("{}/{}", folder, key.text());
+    }
+    TRY_ASSIGN(Store* const store, doors.store());
+    return usual_credential_folder(store->root(), key);
+}
+
+/// A link that was held for its ticket, and has one now.
+void let_go_on(Doors& doors, Store& store, const RunKey& key)
+{
+    const auto text = store.read(held_json(key));
+    const auto held = text ? held_from_json(*text) : Result<Held>(text.error());
+    const auto run = held ? read_run(store, key) : Result<Run>(held.error());
+    if (!run || !run->request.chain) {
+        return;
+    }
+    const auto length = length_of(*run->request.chain, held->link);
+    if (short_of_ticket(store, doors.secret_files(), key, length, doors.clock().now())) {
+        return;
+    }
+    if (const auto cluster = doors.cluster()) {
+        (void)release_link(store, **cluster, doors.clock(), key); // the next command tries again
+    }
+}
+
+/// The store of a run that waits, and whose ticket has lived half of its life: nobody else renews
+/// it. Nothing: there is nothing to do.
+std::optional<CredentialPlan> due_while_it_waits(Doors& doors, Store& store, const RunKey& key,
+                                                 Time now)
+{
+    const auto text = store.read(credential_plan_json(key));
+    const auto plan =
+        text ? credential_plan_from_json(*text) : Result<CredentialPlan>(text.error());
+    if (!plan || is_kept_alive(store, key)) {
+        return std::nullopt;
+    }
+    const auto stored = stored_ticket(doors.secret_files(), plan->folder, now);
+    const bool is_due = stored && stored->ticket.end > now &&
+                        now >= credentials::renewed_first(stored->ticket, 1) &&
+                        credentials::good_until(stored->ticket) > stored->ticket.end;
+    return is_due ? std::optional(*plan) : std::nullopt;
+}
+
+/// Renews the ticket in a copy, which takes the place of the old one when it is better.
+void renew_in_store(Doors& doors, const std::string& kinit, const CredentialPlan& plan, Time now)
+{
+    constexpr const char* k_copy = "renewing";
+    SecretFiles& files = doors.secret_files();
+    const auto stored = stored_ticket(files, plan.folder, now);
+    if (!stored || !files.write(plan.folder, k_copy, stored->cache)) {
+        return;
+    }
+    const auto ended =
+        doors.host().run({kinit, "-R", "-c", fmt::format("FILE:{}/{}", plan.folder, k_copy)});
+    const auto copy = files.read(plan.folder, k_copy);
+    const auto renewed =
+        copy ? credentials::ticket_in(*copy) : Result<credentials::Ticket>(copy.error());
+    if (ended && ended->status == 0 && renewed && renewed->principal == stored->ticket.principal &&
+        renewed->end > stored->ticket.end) {
+        (void)files.move(plan.folder, k_copy, k_renewed);
+    }
+    (void)files.remove(plan.folder, k_copy);
+}
+
+/// A KDC that does not answer holds a command up so long, once in a minute.
+constexpr std::chrono::milliseconds k_renewing{2000};
+constexpr std::chrono::seconds k_between_renewals{60};
+constexpr const char* k_last_renewals = "cache/tickets";
+
+bool was_tried_lately(Store& store, Time now)
+{
+    const auto text = store.read(k_last_renewals);
+    const auto at = text ? time_from_iso8601(*text) : std::nullopt;
+    return at && *at <= now && now - *at < k_between_renewals;
+}
+
+void renew_waiting(Doors& doors, Store& store, const std::vector<RunKey>& active)
+{
+    const Time now = doors.clock().now();
+    std::vector<std::function<std::string()>> work;
+    for (const RunKey& key : active) {
+        if (const auto plan = due_while_it_waits(doors, store, key, now)) {
+            work.emplace_back([&doors, plan, now]() -> std::string {
+                if (const auto kinit = doors.host().program("kinit")) {
+                    renew_in_store(doors, *kinit, *plan, now);
+                }
+                return "";
+            });
+        }
+    }
+    if (!work.empty() && !was_tried_lately(store, now)) {
+        (void)store.write(k_last_renewals, to_iso8601(now));
+        (void)doors.host().apart(work, k_renewing);
+    }
+}
+
+} // namespace
+
+LoginTicket login_ticket(Doors& doors, const RunKey& key)
+{
+    LoginTicket found;
+    auto cache = doors.login_tickets().cache();
+    if (!cache) {
+        if (cache.error().kind != Error::Kind::missing) {
+            found.problem = "the run gets no Kerberos ticket: " + cache.error().text;
+        }
+        return found;
+    }
+    const auto ticket = credentials::ticket_in(*cache);
+    const auto settings = doors.settings();
+    const auto folder =
+        settings ? folder_of(doors, *settings, key) : Result<std::string>(settings.error());
+    if (!ticket || ticket->end <= doors.clock().now()) {
+        return found; // none, or one of yesterday: as if there were no Kerberos here
+    }
+    if (!folder) {
+        found.problem = "the run gets no Kerberos ticket: " + folder.error().text;
+        return found;
+    }
+    found.plan = CredentialPlan{ticket->principal, *folder, WhenShort::hold,
+                                settings->aklog.value_or(""), ""};
+    found.ticket = *ticket;
+    found.cache = *std::move(cache);
+    return found;
+}
+
+bool refreshes_tickets(std::string_view verb)
+{
+    return std::find(std::begin(k_refreshing), std::end(k_refreshing), verb) !=
+           std::end(k_refreshing);
+}
+
+void refresh_tickets(Doors& doors)
+{
+    const auto cache = doors.login_tickets().cache();
+    const auto store = doors.store();
+    const auto active = store ? active_runs(**store) : Result<std::vector<RunKey>>(store.error());
+    if (!active || active->empty()) {
+        return;
+    }
+    if (cache) {
+        (void)deliver(**store, doors.secret_files(), *cache, *active, doors.clock().now());
+        for (const RunKey& key : *active) {
+            let_go_on(doors, **store, key);
+        }
+    }
+    renew_waiting(doors, **store, *active);
+}
+
+} // namespace gpuq::cli

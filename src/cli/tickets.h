@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "cli/verb.h"
+#include "runs/credentials.h"
+
+#include <optional>
+#include <string>
+
+namespace gpuq::cli {
+
+/// The ticket that a run takes along: nothing of it where the login has none.
+struct LoginTicket {
+    std::optional<CredentialPlan> plan;
+    std::optional<credentials::Ticket> ticket;
+    std::string cache;   ///< secret
+    std::string problem; ///< for people: there is one, and the run can't have it
+};
+LoginTicket login_ticket(Doors& doors, const RunKey& key);
+
+/// Gives active runs the login's ticket where it is better than theirs, lets links go on that were
+/// held for one, and renews those of runs that wait: every verb that looks at runs does that first.
+/// Says nothing and fails nothing.
+void refresh_tickets(Doors& doors);
+/// Whether a verb of this name does.
+bool refreshes_tickets(std::string_view verb);
+
+} // namespace gpuq::cli

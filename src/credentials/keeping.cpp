@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "credentials/keeping.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace gpuq::credentials {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::microseconds;
+
+constexpr double k_earliest = 0.4;
+constexpr double k_latest = 0.5;
+constexpr microseconds k_shortest_retry = 1s;
+constexpr microseconds k_longest_retry = 60s;
+/// KDCs count in whole seconds: what ends within one of the limit has reached it.
+constexpr microseconds k_at_limit = 1s;
+
+constexpr std::pair<Trouble, std::string_view> k_words[] = {
+    {Trouble::none, "none"},
+    {Trouble::unreachable, "unreachable"},
+    {Trouble::not_renewable, "not_renewable"},
+    {Trouble::at_limit, "at_limit"},
+    {Trouble::refused, "refused"},
+    {Trouble::expired, "expired"},
+    {Trouble::gone, "gone"}};
+
+/// MIT's and Heimdal's. What is not here is tried again: the next answer may be another.
+constexpr std::pair<std::string_view, Trouble> k_meanings[] = {
+    {"requested option", Trouble::not_renewable},
+    {"non-renewable", Trouble::not_renewable},
+    {"icket expired", Trouble::expired},
+    {"revoked", Trouble::refused},
+    {"locked", Trouble::refused},
+    {"not found in Kerberos database", Trouble::refused},
+    {"I/O operation failed", Trouble::unreachable}, // a full disk
+    {"Credentials cache", Trouble::gone},
+    {"credentials cache", Trouble::gone},
+    {"Matching credential not found", Trouble::gone}};
+
+microseconds retry_pause(microseconds left)
+{
+    return std::clamp<microseconds>(left / 8, k_shortest_retry, k_longest_retry);
+}
+
+/// That a renewal now would end no later.
+bool has_reached_its_limit(const Ticket& ticket)
+{
+    return ticket.renew_till && ticket.end + k_at_limit > *ticket.renew_till;
+}
+
+void fail_with(Keeping& keeping, Trouble trouble, const std::string& words)
+{
+    keeping.trouble = trouble;
+    keeping.words = words;
+}
+
+/// A plan for a ticket that was not seen before.
+Keeping planned_for(Keeping keeping, const Ticket& ticket, double jitter)
+{
+    keeping.ticket = ticket;
+    keeping.next = renewed_first(ticket, jitter);
+    keeping.failures = 0;
+    fail_with(keeping, Trouble::none, "");
+    if (!ticket.renew_till) {
+        fail_with(keeping, Trouble::not_renewable, "");
+    } else if (has_reached_its_limit(ticket)) {
+        fail_with(keeping, Trouble::at_limit, "");
+    }
+    return keeping;
+}
+
+void take_attempt(Keeping& keeping, const Attempt& attempt, Time now)
+{
+    if (attempt.trouble == Trouble::none) {
+        // The cache is as it was: nothing was gained, which may be another the next time.
+        fail_with(keeping, Trouble::unreachable, "the renewed ticket is no better");
+    } else {
+        fail_with(keeping, attempt.trouble, attempt.words);
+    }
+    ++keeping.failures;
+    keeping.next = now + retry_pause(keeping.ticket->end - now);
+}
+
+} // namespace
+
+bool is_permanent(Trouble trouble)
+{
+    return trouble != Trouble::none && trouble != Trouble::unreachable;
+}
+
+std::string_view word(Trouble trouble)
+{
+    const auto* const found = std::find_if(std::begin(k_words), std::end(k_words),
+                                           [&](const auto& row) { return row.first == trouble; });
+    return found->second;
+}
+
+Trouble trouble_in(std::string_view words)
+{
+    for (const auto& [part, meaning] : k_meanings) {
+        if (words.find(part) != std::string_view::npos) {
+            return meaning;
+        }
+    }
+    return Trouble::unreachable;
+}
+
+Time renewed_first(const Ticket& ticket, double jitter)
+{
+    const double part = k_earliest + (k_latest - k_earliest) * std::clamp(jitter, 0.0, 1.0);
+    const auto life = std::chrono::duration_cast<microseconds>(ticket.end - ticket.start);
+    return ticket.start +
+           microseconds(static_cast<std::int64_t>(part * static_cast<double>(life.count())));
+}
+
+double jitter_of(std::string_view key)
+{
+    std::uint64_t hash = 0xcbf29ce484222325U; // FNV-1a
+    for (const char byte : key) {
+        hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3U;
+    }
+    return static_cast<double>(hash >> 11U) / static_cast<double>(1ULL << 53U);
+}
+
+std::chrono::milliseconds attempt_limit(const Ticket& ticket, Time now)
+{
+    constexpr std::chrono::milliseconds k_shortest = 2s; // a busy node needs one to start kinit
+    constexpr std::chrono::milliseconds k_longest = 5s;
+    const auto left = std::chrono::floor<std::chrono::milliseconds>(ticket.end - now);
+    return std::clamp(left / 8, k_shortest, k_longest);
+}
+
+Step step(Keeping keeping, const Seen& seen, Time now, double jitter)
+{
+    if (!seen.ticket) {
+        keeping.ticket.reset();
+        fail_with(keeping, Trouble::gone, "");
+        return {std::move(keeping), false};
+    }
+    if (keeping.ticket != seen.ticket) {
+        const bool renewed = seen.attempt && seen.attempt->trouble == Trouble::none;
+        keeping = planned_for(std::move(keeping), *seen.ticket, jitter);
+        keeping.renewals += renewed ? 1 : 0;
+    } else if (seen.attempt) {
+        take_attempt(keeping, *seen.attempt, now);
+    }
+    if (seen.ticket->end <= now) {
+        // Only a clock that was set shows a ticket of the future as expired: then it is tried.
+        fail_with(keeping, Trouble::expired, keeping.words);
+        return {std::move(keeping), false};
+    }
+    if (keeping.trouble == Trouble::expired) {
+        keeping.trouble = Trouble::unreachable; // the clock was set back
+    }
+    if (is_permanent(keeping.trouble)) {
+        return {std::move(keeping), false};
+    }
+    if (keeping.trouble == Trouble::unreachable) {
+        keeping.next = std::min(keeping.next, now + retry_pause(seen.ticket->end - now));
+    }
+    const bool due = !seen.busy && now >= keeping.next;
+    return {std::move(keeping), due};
+}
+
+} // namespace gpuq::credentials

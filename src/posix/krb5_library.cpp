@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "posix/krb5_library.h"
+
+#include "posix/secret_files.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <memory>
+#include <string>
+#include <unistd.h>
+
+namespace gpuq {
+namespace {
+
+/// MIT's ABI, as far as it is needed: every type is a pointer to something that is never looked at.
+using Code = std::int32_t;
+using Opaque = void*;
+
+/// KRB5_FCC_NOFILE and KRB5_CC_NOTFOUND of krb5.h: a cache without tickets.
+constexpr Code k_no_file = -1765328189;
+constexpr Code k_not_found = -1765328243;
+
+struct Library {
+    Code (*init_context)(Opaque*) = nullptr;
+    void (*free_context)(Opaque) = nullptr;
+    Code (*resolve)(Opaque, const char*, Opaque*) = nullptr;
+    Code (*close)(Opaque, Opaque) = nullptr;
+    Code (*principal)(Opaque, Opaque, Opaque*) = nullptr;
+    void (*free_principal)(Opaque, Opaque) = nullptr;
+    Code (*initialize)(Opaque, Opaque, Opaque) = nullptr;
+    Code (*copy)(Opaque, Opaque, Opaque) = nullptr;
+};
+
+template <typename Function>
+bool take(void* library, const char* name, Function& function)
+{
+    function = reinterpret_cast<Function>(::dlsym(library, name));
+    return function != nullptr;
+}
+
+/// Never closed: it may have started threads.
+bool load(Library& found)
+{
+    void* library = ::dlopen("libkrb5.so.3", RTLD_NOW | RTLD_LOCAL);
+    return library != nullptr && take(library, "krb5_init_context", found.init_context) &&
+           take(library, "krb5_free_context", found.free_context) &&
+           take(library, "krb5_cc_resolve", found.resolve) &&
+           take(library, "krb5_cc_close", found.close) &&
+           take(library, "krb5_cc_get_principal", found.principal) &&
+           take(library, "krb5_free_principal", found.free_principal) &&
+           take(library, "krb5_cc_initialize", found.initialize) &&
+           take(library, "krb5_cc_copy_creds", found.copy);
+}
+
+Error failed(const std::string& name, Code code)
+{
+    return fail(Error::Kind::io, fmt::format("{} can't be read (krb5 error {})", name, code));
+}
+
+Result<void> copy_cache(const Library& krb5, const std::string& from, const std::string& to)
+{
+    Opaque context = nullptr;
+    if (const Code code = krb5.init_context(&context)) {
+        return failed(from, code);
+    }
+    Opaque source = nullptr, target = nullptr, principal = nullptr;
+    Code code = krb5.resolve(context, from.c_str(), &source);
+    code = code != 0 ? code : krb5.principal(context, source, &principal);
+    const bool empty = code == k_no_file || code == k_not_found;
+    code = code != 0 ? code : krb5.resolve(context, to.c_str(), &target);
+    code = code != 0 ? code : krb5.initialize(context, target, principal);
+    code = code != 0 ? code : krb5.copy(context, source, target);
+    if (principal != nullptr) {
+        krb5.free_principal(context, principal);
+    }
+    for (Opaque cache : {source, target}) {
+        if (cache != nullptr) {
+            krb5.close(context, cache);
+        }
+    }
+    krb5.free_context(context);
+    if (empty) {
+        return fail(Error::Kind::missing, fmt::format("{} has no tickets", from));
+    }
+    return code == 0 ? Result<void>() : failed(from, code);
+}
+
+} // namespace
+
+Result<std::string> cache_by_krb5(const std::string& name)
+{
+    Library krb5;
+    if (!load(krb5)) {
+        return fail(Error::Kind::io,
+                    fmt::format("{} can't be read without libkrb5.so.3, which is not here", name));
+    }
+    std::string folder = "/tmp/gpuq-krb5-read-XXXXXX";
+    if (::mkdtemp(folder.data()) == nullptr) {
+        return fail(Error::Kind::io, "no folder in /tmp to read the tickets into");
+    }
+    PosixSecretFiles files;
+    const auto copied = copy_cache(krb5, name, fmt::format("FILE:{}/cache", folder));
+    auto bytes = copied ? files.read(folder, "cache") : Result<std::string>(copied.error());
+    (void)files.remove_folder(folder);
+    return bytes;
+}
+
+} // namespace gpuq

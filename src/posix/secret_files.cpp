@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "posix/secret_files.h"
+
+#include "core/descriptor.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <dirent.h>
+#include <fcntl.h>
+#include <memory>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace gpuq {
+namespace {
+
+constexpr std::size_t k_largest = 1 << 20;
+constexpr mode_t k_others = 077;
+
+Error problem(const std::string& path)
+{
+    const int error = errno;
+    const auto kind = error == ENOENT || error == ENOTDIR                   ? Error::Kind::missing
+                      : error == EACCES || error == EPERM || error == ELOOP ? Error::Kind::denied
+                                                                            : Error::Kind::io;
+    return fail(kind, fmt::format("{}: {}", path, std::strerror(error)));
+}
+
+/// Whose it is and who may read it: the caller's alone.
+Result<void> check(int fd, const std::string& path, mode_t type)
+{
+    struct stat facts {};
+    if (::fstat(fd, &facts) != 0) {
+        return problem(path);
+    }
+    if ((facts.st_mode & S_IFMT) != type) {
+        return fail(Error::Kind::denied, fmt::format("{} is not what it should be", path));
+    }
+    if (facts.st_uid != ::geteuid()) {
+        return fail(Error::Kind::denied, fmt::format("{} belongs to user {}", path, facts.st_uid));
+    }
+    if ((facts.st_mode & k_others) != 0) {
+        return fail(Error::Kind::denied,
+                    fmt::format("{} is open to others (mode {:o}): chmod go= makes it yours alone",
+                                path, facts.st_mode & 07777U));
+    }
+    return {};
+}
+
+Result<Descriptor> open_folder(const std::string& folder)
+{
+    Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!opened) {
+        return problem(folder);
+    }
+    TRY(check(opened.get(), folder, S_IFDIR));
+    return opened;
+}
+
+bool write_whole(int fd, std::string_view bytes)
+{
+    while (!bytes.empty()) {
+        const ssize_t size = ::write(fd, bytes.data(), bytes.size());
+        if (size < 0 && errno == EINTR) {
+            continue;
+        }
+        if (size <= 0) {
+            return false;
+        }
+        bytes.remove_prefix(static_cast<std::size_t>(size));
+    }
+    return true;
+}
+
+} // namespace
+
+Result<void> PosixSecretFiles::make_folder(const std::string& folder)
+{
+    for (std::size_t end = folder.find('/', 1); end != std::string::npos;
+         end = folder.find('/', end + 1)) {
+        (void)::mkdir(folder.substr(0, end).c_str(), 0700); // the last one tells
+    }
+    if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
+        return problem(folder);
+    }
+    TRY(open_folder(folder));
+    return {};
+}
+
+Result<std::string> PosixSecretFiles::read(const std::string& folder, const std::string& name)
+{
+    const std::string path = folder + "/" + name;
+    TRY_ASSIGN(const Descriptor place, open_folder(folder));
+    const Descriptor file(
+        ::openat(place.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+    if (!file) {
+        return problem(path);
+    }
+    TRY(check(file.get(), path, S_IFREG));
+    std::string bytes;
+    char piece[8192];
+    while (true) {
+        const ssize_t size = ::read(file.get(), piece, sizeof piece);
+        if (size < 0 && errno == EINTR) {
+            continue;
+        }
+        if (size < 0) {
+            return problem(path);
+        }
+        if (size == 0) {
+            break;
+        }
+        bytes.append(piece, static_cast<std::size_t>(size));
+        if (bytes.size() > k_largest) {
+            return fail(Error::Kind::io, path + ": too large for credentials");
+        }
+    }
+    ::explicit_bzero(piece, sizeof piece);
+    return bytes;
+}
+
+Result<void> PosixSecretFiles::write(const std::string& folder, const std::string& name,
+                                     std::string_view bytes)
+{
+    static std::atomic<unsigned> count{0};
+    TRY_ASSIGN(const Descriptor place, open_folder(folder));
+    const std::string part = fmt::format(".{}-{}-{}", name, ::getpid(), count++);
+    ::unlinkat(place.get(), part.c_str(), 0); // of a process of this number that was killed
+    const Descriptor file(::openat(place.get(), part.c_str(),
+                                   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!file) {
+        return problem(folder + "/" + part);
+    }
+    if (!write_whole(file.get(), bytes) ||
+        ::renameat(place.get(), part.c_str(), place.get(), name.c_str()) != 0) {
+        Error why = problem(folder + "/" + name);
+        ::unlinkat(place.get(), part.c_str(), 0);
+        return why;
+    }
+    return {};
+}
+
+Result<void> PosixSecretFiles::move(const std::string& folder, const std::string& from,
+                                    const std::string& to)
+{
+    TRY_ASSIGN(const Descriptor place, open_folder(folder));
+    if (::renameat(place.get(), from.c_str(), place.get(), to.c_str()) != 0) {
+        return problem(folder + "/" + to);
+    }
+    return {};
+}
+
+Result<void> PosixSecretFiles::remove(const std::string& folder, const std::string& name)
+{
+    const auto place = open_folder(folder);
+    if (!place) {
+        return place.error().kind == Error::Kind::missing ? Result<void>() : place.error();
+    }
+    if (::unlinkat(place->get(), name.c_str(), 0) != 0 && errno != ENOENT) {
+        return problem(folder + "/" + name);
+    }
+    return {};
+}
+
+Result<void> PosixSecretFiles::remove_folder(const std::string& folder)
+{
+    auto place = open_folder(folder);
+    if (!place) {
+        return place.error().kind == Error::Kind::missing ? Result<void>() : place.error();
+    }
+    const std::unique_ptr<DIR, int (*)(DIR*)> list(::fdopendir(place->release()), ::closedir);
+    while (const dirent* entry = list ? ::readdir(list.get()) : nullptr) {
+        const std::string_view name = entry->d_name;
+        if (name != "." && name != "..") {
+            ::unlinkat(::dirfd(list.get()), entry->d_name, 0);
+        }
+    }
+    if (::rmdir(folder.c_str()) != 0 && errno != ENOENT) {
+        return problem(folder);
+    }
+    return {};
+}
+
+} // namespace gpuq

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "ports/credentials.h"
+
+namespace gpuq {
+
+/// The doors to credentials on this machine. May be used by several threads.
+class PosixSecretFiles : public SecretFiles {
+public:
+    Result<void> make_folder(const std::string& folder) override;
+    Result<std::string> read(const std::string& folder, const std::string& name) override;
+    Result<void> write(const std::string& folder, const std::string& name,
+                       std::string_view bytes) override;
+    Result<void> move(const std::string& folder, const std::string& from,
+                      const std::string& to) override;
+    Result<void> remove(const std::string& folder, const std::string& name) override;
+    Result<void> remove_folder(const std::string& folder) override;
+};
+
+} // namespace gpuq

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/credentials.h"
+
+#include "core/layout.h"
+#include "core/timestamp.h"
+#include "credentials/forecast.h"
+#include "runs/evidence.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace gpuq {
+namespace {
+
+using credentials::Ticket;
+using credentials::Trouble;
+using nlohmann::json;
+
+constexpr int k_schema = 1;
+
+constexpr std::pair<WhenShort, std::string_view> k_when_short[] = {
+    {WhenShort::hold, "hold"}, {WhenShort::run, "run"}, {WhenShort::fail, "fail"}};
+
+constexpr Trouble k_troubles[] = {Trouble::none,     Trouble::unreachable, Trouble::not_renewable,
+                                  Trouble::at_limit, Trouble::refused,     Trouble::expired,
+                                  Trouble::gone};
+
+std::string dumped(const json& document)
+{
+    return document.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+Result<json> parsed(std::string_view text, const char* file)
+{
+    json document = json::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (!document.is_object() || document.value("schema", json()) != k_schema) {
+        return fail(Error::Kind::usage,
+                    fmt::format("{} is no record that this version reads", file));
+    }
+    return document;
+}
+
+std::string text(const json& object, const char* name)
+{
+    const auto field = object.find(name);
+    return field != object.end() && field->is_string() ? field->get<std::string>() : "";
+}
+
+bool flag(const json& object, const char* name)
+{
+    const auto field = object.find(name);
+    return field != object.end() && field->is_boolean() && field->get<bool>();
+}
+
+json json_of(const std::optional<Time>& time)
+{
+    return time ? json(to_iso8601(*time)) : json();
+}
+
+json json_of(const std::optional<Ticket>& ticket)
+{
+    if (!ticket) {
+        return {};
+    }
+    return {{"principal", ticket->principal},     {"start", to_iso8601(ticket->start)},
+            {"end", to_iso8601(ticket->end)},     {"renew_till", json_of(ticket->renew_till)},
+            {"forwardable", ticket->forwardable}, {"login", to_iso8601(ticket->login)}};
+}
+
+std::optional<Ticket> ticket_of(const json& object, const char* name)
+{
+    const auto field = object.find(name);
+    if (field == object.end() || !field->is_object()) {
+        return std::nullopt;
+    }
+    const auto start = time_from_iso8601(text(*field, "start"));
+    const auto end = time_from_iso8601(text(*field, "end"));
+    if (!start || !end) {
+        return std::nullopt;
+    }
+    return Ticket{text(*field, "principal"),
+                  *start,
+                  *end,
+                  time_from_iso8601(text(*field, "renew_till")),
+                  flag(*field, "forwardable"),
+                  time_from_iso8601(text(*field, "login")).value_or(*start)};
+}
+
+Trouble trouble_of(const std::string& text)
+{
+    const auto* const found = std::find_if(std::begin(k_troubles), std::end(k_troubles),
+                                           [&](Trouble one) { return word(one) == text; });
+    return found == std::end(k_troubles) ? Trouble::unreachable : *found;
+}
+
+std::optional<CredentialPlan> plan_of(Store& store, const RunKey& key)
+{
+    const auto text = store.read(credential_plan_json(key));
+    auto plan = text ? credential_plan_from_json(*text) : Result<CredentialPlan>(text.error());
+    return plan ? std::optional(*std::move(plan)) : std::nullopt;
+}
+
+/// Of the newest link that has one.
+std::optional<CredentialState> newest_state(Store& store, const RunKey& key)
+{
+    std::optional<CredentialState> newest;
+    for (LinkNumber link; store.size(layout::job_json(key, link)); ++link.value) {
+        const auto text = store.read(credential_state_json(key, link));
+        if (const auto state =
+                text ? credential_state_from_json(*text) : Result<CredentialState>(text.error())) {
+            newest = *state;
+        }
+    }
+    return newest;
+}
+
+} // namespace
+
+std::string_view word(WhenShort what)
+{
+    return k_when_short[static_cast<std::size_t>(what)].second;
+}
+
+std::optional<WhenShort> when_short_from_word(std::string_view text)
+{
+    for (const auto& [what, name] : k_when_short) {
+        if (name == text) {
+            return what;
+        }
+    }
+    return std::nullopt;
+}
+
+std::string credential_plan_json(const RunKey& key)
+{
+    return fmt::format("{}/{}", layout::run_dir(key), k_credential_plan);
+}
+
+std::string to_json(const CredentialPlan& plan)
+{
+    return dumped({{"schema", k_schema},
+                   {"principal", plan.principal},
+                   {"folder", plan.folder},
+                   {"when_short", word(plan.when_short)},
+                   {"aklog", plan.aklog},
+                   {"keytab", plan.keytab}});
+}
+
+Result<CredentialPlan> credential_plan_from_json(std::string_view text)
+{
+    TRY_ASSIGN(const json document, parsed(text, k_credential_plan));
+    CredentialPlan plan{gpuq::text(document, "principal"), gpuq::text(document, "folder"),
+                        WhenShort::hold, gpuq::text(document, "aklog"),
+                        gpuq::text(document, "keytab")};
+    plan.when_short =
+        when_short_from_word(gpuq::text(document, "when_short")).value_or(WhenShort::hold);
+    if (plan.principal.empty() || !plan.folder.starts_with('/')) {
+        return fail(Error::Kind::usage, fmt::format("{} names no folder", k_credential_plan));
+    }
+    return plan;
+}
+
+bool is_of(const CredentialPlan& plan, const RunKey& key)
+{
+    return plan.folder.find(key.text()) != std::string::npos;
+}
+
+std::string usual_credential_folder(const std::string& state_dir, const RunKey& key)
+{
+    return fmt::format("{}/{}/credentials", state_dir, layout::run_dir(key));
+}
+
+std::string credential_state_json(const RunKey& key, LinkNumber link)
+{
+    return fmt::format("{}/{}", layout::link_dir(key, link), k_credential_plan);
+}
+
+std::string to_json(const CredentialState& state)
+{
+    return dumped({{"schema", k_schema},
+                   {"at", to_iso8601(state.at)},
+                   {"ticket", json_of(state.ticket)},
+                   {"next", json_of(state.next)},
+                   {"trouble", word(state.trouble)},
+                   {"words", state.words},
+                   {"renewals", state.renewals},
+                   {"afs", state.has_afs}});
+}
+
+Result<CredentialState> credential_state_from_json(std::string_view text)
+{
+    TRY_ASSIGN(const json document, parsed(text, k_credential_plan));
+    CredentialState state;
+    const auto at = time_from_iso8601(gpuq::text(document, "at"));
+    if (!at) {
+        return fail(Error::Kind::usage, fmt::format("{} tells no time", k_credential_plan));
+    }
+    state.at = *at;
+    state.ticket = ticket_of(document, "ticket");
+    state.next = time_from_iso8601(gpuq::text(document, "next"));
+    state.trouble = trouble_of(gpuq::text(document, "trouble"));
+    state.words = gpuq::text(document, "words");
+    const auto renewals = document.find("renewals");
+    if (renewals != document.end() && renewals->is_number_unsigned()) {
+        state.renewals = static_cast<int>(
+            std::min<std::uint64_t>(renewals->get<std::uint64_t>(), 1'000'000'000));
+    }
+    state.has_afs = flag(document, "afs");
+    return state;
+}
+
+Result<StoredTicket> stored_ticket(SecretFiles& files, const std::string& folder, Time now)
+{
+    std::optional<StoredTicket> best;
+    for (const char* name : {k_delivered, k_renewed}) {
+        auto cache = files.read(folder, name);
+        const auto ticket = cache ? credentials::ticket_in(*cache) : Result<Ticket>(cache.error());
+        if (!ticket) {
+            if (ticket.error().kind != Error::Kind::missing && !best &&
+                ticket.error().kind != Error::Kind::usage) {
+                return ticket.error();
+            }
+            continue;
+        }
+        if (!best || is_better(*ticket, best->ticket, now)) {
+            best = StoredTicket{*std::move(cache), *ticket};
+        } else {
+            ::explicit_bzero(cache->data(), cache->size());
+        }
+    }
+    if (!best) {
+        return fail(Error::Kind::missing, "no ticket in the run's store");
+    }
+    return *std::move(best);
+}
+
+std::string held_json(const RunKey& key)
+{
+    return layout::run_dir(key) + "/held.json";
+}
+
+std::string to_json(const Held& held)
+{
+    return dumped({{"schema", k_schema}, {"link", held.link.value}, {"at", to_iso8601(held.at)}});
+}
+
+Result<Held> held_from_json(std::string_view text)
+{
+    TRY_ASSIGN(const json document, parsed(text, "held.json"));
+    const auto link = document.find("link");
+    const auto at = time_from_iso8601(gpuq::text(document, "at"));
+    if (link == document.end() || !link->is_number_unsigned() ||
+        !std::in_range<int>(link->get<std::uint64_t>()) || !at) {
+        return fail(Error::Kind::usage, "held.json names no link");
+    }
+    return Held{LinkNumber{link->get<int>()}, *at};
+}
+
+std::optional<WhenShort> short_of_ticket(Store& store, SecretFiles& files, const RunKey& key,
+                                         std::chrono::seconds length, Time now)
+{
+    const auto plan = plan_of(store, key);
+    if (!plan || plan->when_short == WhenShort::run) {
+        return std::nullopt;
+    }
+    const auto stored = stored_ticket(files, plan->folder, now);
+    const bool enough = stored && credentials::may_begin(stored->ticket, length, now);
+    return enough ? std::nullopt : std::optional(plan->when_short);
+}
+
+bool is_kept_alive(Store& store, const RunKey& key)
+{
+    return newest_state(store, key).has_value();
+}
+
+std::vector<RunKey> deliver(Store& store, SecretFiles& files, const std::string& login_cache,
+                            const std::vector<RunKey>& active, Time now)
+{
+    std::vector<RunKey> served;
+    const auto login = credentials::ticket_in(login_cache);
+    if (!login || login->end <= now) {
+        return served;
+    }
+    for (const RunKey& key : active) {
+        const auto plan = plan_of(store, key);
+        if (!plan || plan->principal != login->principal || read_ending(store, key)) {
+            continue; // what has been wiped at its end stays so
+        }
+        const auto state = newest_state(store, key);
+        const auto waiting = stored_ticket(files, plan->folder, now);
+        const bool has_as_good =
+            (state && state->ticket && !is_better(*login, *state->ticket, now)) ||
+            (waiting && !is_better(*login, waiting->ticket, now));
+        if (!has_as_good && files.make_folder(plan->folder) &&
+            files.write(plan->folder, k_delivered, login_cache)) {
+            served.push_back(key);
+        }
+    }
+    return served;
+}
+
+void forget_credentials(Store& store, SecretFiles& files, const RunKey& key)
+{
+    const auto plan = plan_of(store, key);
+    if (plan && is_of(*plan, key)) {
+        (void)files.remove_folder(plan->folder); // `gpuq clean` tries again
+    }
+}
+
+std::optional<Ticket> CredentialRecords::ticket(Time now) const
+{
+    if (state && state->ticket && waiting) {
+        return is_better(*waiting, *state->ticket, now) ? waiting : state->ticket;
+    }
+    return waiting ? waiting : state ? state->ticket : std::nullopt;
+}
+
+std::optional<CredentialRecords> credential_records(Store& store, SecretFiles& files,
+                                                    const RunKey& key, LinkNumber link, Time now)
+{
+    auto plan = plan_of(store, key);
+    if (!plan) {
+        return std::nullopt;
+    }
+    CredentialRecords records{*std::move(plan), {}, {}};
+    const auto text = store.read(credential_state_json(key, link));
+    if (const auto state =
+            text ? credential_state_from_json(*text) : Result<CredentialState>(text.error())) {
+        records.state = *state;
+    }
+    if (const auto waiting = stored_ticket(files, records.plan.folder, now)) {
+        records.waiting = waiting->ticket;
+    }
+    return records;
+}
+
+} // namespace gpuq

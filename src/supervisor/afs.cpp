@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/afs.h"
+
+#include "supervisor/external.h"
+
+#include <cstdlib>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+namespace gpuq::supervisor {
+namespace {
+
+constexpr const char* k_openafs = "/proc/fs/openafs/afs_ioctl";
+constexpr long k_afs_magic = 0x5346414F;
+constexpr long k_kafs_magic = 0x6B414653;
+
+/// OpenAFS's system calls go through an ioctl (its src/config/afs_args.h).
+struct AfsCall {
+    long fourth = 0, third = 0, second = 0, first = 0;
+    long number = 0;
+};
+constexpr unsigned long k_afs_call = _IOW('C', 1, void*);
+constexpr long k_setpag = 21;
+constexpr int k_join_session_keyring = 1; // KEYCTL_JOIN_SESSION_KEYRING
+
+bool has_afs()
+{
+    struct statfs facts {};
+    return ::access(k_openafs, F_OK) == 0 ||
+           (::statfs("/afs", &facts) == 0 &&
+            (facts.f_type == k_afs_magic || facts.f_type == k_kafs_magic));
+}
+
+} // namespace
+
+std::string aklog_of(const CredentialPlan& plan)
+{
+    if (plan.aklog.starts_with('/')) {
+        return plan.aklog;
+    }
+    if (!has_afs()) {
+        return "";
+    }
+    const char* const path = std::getenv("PATH");
+    return found_in_path(std::string(path == nullptr ? "" : path) + ":/usr/bin:/bin", "aklog");
+}
+
+void make_pag()
+{
+    const Descriptor afs(::open(k_openafs, O_RDWR | O_CLOEXEC));
+    AfsCall call;
+    call.number = k_setpag;
+    if (!afs || ::ioctl(afs.get(), k_afs_call, &call) != 0) {
+        ::syscall(SYS_keyctl, k_join_session_keyring, nullptr);
+    }
+}
+
+std::string make_tokens(const std::string& aklog, const std::string& cache)
+{
+    auto running = External::start({{aklog}, in_english(cache), std::chrono::seconds(5)});
+    while (running) {
+        if (auto ended = running->look()) {
+            return ended->status == 0 ? "" : "aklog: " + one_line(ended->words);
+        }
+        pollfd wait{running->fd(), POLLIN, 0};
+        ::poll(&wait, 1, 10);
+        ::poll(nullptr, 0, 2); // its pipe may have ended before it
+    }
+    return "aklog: no process to be had";
+}
+
+} // namespace gpuq::supervisor

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/keeping.h"
+
+#include "credentials/keeping.h"
+#include "runs/credentials.h"
+#include "supervisor/afs.h"
+#include "supervisor/descriptor.h"
+#include "supervisor/external.h"
+#include "supervisor/link_credentials.h"
+#include "supervisor/link_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <fcntl.h>
+#include <malloc.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+namespace gpuq::supervisor {
+namespace {
+
+using namespace std::chrono_literals;
+using credentials::Attempt;
+using credentials::Keeping;
+using credentials::Ticket;
+using credentials::Trouble;
+
+constexpr const char* k_renewing = "renewing";
+constexpr const char* k_usual_path = "/usr/bin:/bin:/usr/sbin:/sbin";
+/// A login's new ticket is in the run within ten seconds: this, and what a disk takes.
+constexpr auto k_between_looks = 3s;
+/// After one that failed.
+constexpr auto k_between_tokens = 30s;
+constexpr auto k_longest_wait = 1s;
+/// While a program is at work whose pipe may have ended before it.
+constexpr auto k_short_wait = 20ms;
+
+/// Signals to all processes of the job are for the program.
+void heed_no_signals()
+{
+    for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGPIPE, SIGTSTP,
+                             SIGTTIN, SIGTTOU, SIGXCPU}) {
+        ::signal(number, SIG_IGN);
+    }
+}
+
+std::string variable(const char* name)
+{
+    const char* const value = std::getenv(name);
+    return value == nullptr ? "" : value;
+}
+
+class Keeper {
+public:
+    Keeper(SecretFiles& files, Clock& clock, const Options& options, CredentialPlan plan,
+           const Run& run)
+        : m_files(files)
+        , m_clock(clock)
+        , m_plan(std::move(plan))
+        , m_place(cache_place(m_plan, run, options))
+        , m_next_link(run.request.chain.has_value())
+        , m_jitter(credentials::jitter_of(options.key.text()))
+        , m_aklog(aklog_of(m_plan))
+        , m_kinit(found_in_path(variable("PATH") + ":" + k_usual_path, "kinit"))
+    {
+    }
+
+    void run()
+    {
+        while (!wait()) {
+            round();
+        }
+        m_renewal.reset(); // killed, with what it writes
+        (void)m_files.remove(m_place.folder, k_renewing);
+    }
+
+private:
+    using Steady = std::chrono::steady_clock;
+
+    /// True when the run has ended.
+    bool wait()
+    {
+        pollfd wait[] = {{k_keep_lifeline, POLLIN, 0},
+                         {m_renewal ? m_renewal->fd() : -1, POLLIN, 0}};
+        const auto time =
+            std::chrono::milliseconds(m_renewal || m_tokens ? k_short_wait : until_due());
+        const int ready = ::poll(wait, 2, static_cast<int>(time.count()));
+        return ready > 0 && wait[0].revents != 0;
+    }
+
+    std::chrono::milliseconds until_due()
+    {
+        if (is_permanent(m_keeping.trouble) || !m_keeping.ticket) {
+            return k_longest_wait;
+        }
+        const auto left =
+            std::chrono::ceil<std::chrono::milliseconds>(m_keeping.next - m_clock.now());
+        return std::clamp<std::chrono::milliseconds>(left, 1ms, k_longest_wait);
+    }
+
+    void round()
+    {
+        credentials::Seen seen;
+        if (m_renewal) {
+            if (auto ended = m_renewal->look()) {
+                m_renewal.reset();
+                seen.attempt = conclude(*ended);
+            }
+        }
+        if (Steady::now() >= m_look_at && !m_renewal) {
+            m_look_at = Steady::now() + k_between_looks;
+            take_delivered();
+        }
+        seen.ticket = in_cache();
+        seen.busy = m_renewal.has_value();
+        auto [keeping, renew] =
+            credentials::step(std::move(m_keeping), seen, m_clock.now(), m_jitter);
+        m_keeping = std::move(keeping);
+        if (renew) {
+            begin();
+        }
+        look_after_tokens();
+        tell();
+    }
+
+    /// AFS's tokens follow the ticket.
+    void look_after_tokens()
+    {
+        if (m_tokens) {
+            if (auto ended = m_tokens->look()) {
+                m_tokens.reset();
+                m_tokens_trouble = ended->status == 0 ? "" : "aklog: " + one_line(ended->words);
+                m_tokens_at = ended->status == 0 ? Steady::time_point::max()
+                                                 : Steady::now() + k_between_tokens;
+            }
+        } else if (!m_aklog.empty() && Steady::now() >= m_tokens_at) {
+            m_tokens = External::start(
+                {{m_aklog}, in_english(fmt::format("FILE:{}/{}", m_place.folder, m_place.name))});
+        }
+    }
+
+    /// The cache is read when it may have changed: a program may have logged in by itself.
+    std::optional<Ticket> in_cache()
+    {
+        auto cache = m_files.read(m_place.folder, m_place.name);
+        const auto ticket = cache ? credentials::ticket_in(*cache) : Result<Ticket>(cache.error());
+        if (cache) {
+            ::explicit_bzero(cache->data(), cache->size());
+        }
+        return ticket ? std::optional(*ticket) : std::nullopt;
+    }
+
+    void begin()
+    {
+        auto cache = m_files.read(m_place.folder, m_place.name);
+        const auto written =
+            cache ? m_files.write(m_place.folder, k_renewing, *cache) : Result<void>(cache.error());
+        if (cache) {
+            ::explicit_bzero(cache->data(), cache->size());
+        }
+        if (!written || m_kinit.empty()) {
+            m_failed_to_begin =
+                Attempt{Trouble::unreachable,
+                        written ? "there is no kinit on this node" : written.error().text};
+            m_keeping = credentials::step(std::move(m_keeping),
+                                          {m_keeping.ticket, m_failed_to_begin, false},
+                                          m_clock.now(), m_jitter)
+                            .keeping;
+            return;
+        }
+        const std::string copy = fmt::format("FILE:{}/{}", m_place.folder, k_renewing);
+        m_renewal = External::start({{m_kinit, "-R", "-c", copy},
+                                     in_english(copy),
+                                     credentials::attempt_limit(*m_keeping.ticket, m_clock.now())});
+    }
+
+    Attempt conclude(const External::Ended& ended)
+    {
+        Attempt attempt;
+        if (!ended.in_time) {
+            attempt = {Trouble::unreachable, "the KDC has not answered in time"};
+        } else if (ended.status != 0) {
+            attempt = {credentials::trouble_in(ended.words), one_line(ended.words)};
+        } else if (const auto moved = take_renewed(); !moved) {
+            attempt = {Trouble::unreachable, moved.error().text};
+        }
+        (void)m_files.remove(m_place.folder, k_renewing);
+        return attempt;
+    }
+
+    /// Nothing takes the place of a ticket but a better one.
+    Result<void> take_renewed()
+    {
+        TRY_ASSIGN(std::string bytes, m_files.read(m_place.folder, k_renewing));
+        TRY_ASSIGN(const Ticket renewed, credentials::ticket_in(bytes));
+        const auto current = in_cache();
+        if (!current || renewed.principal != current->principal || renewed.end <= current->end) {
+            return {};
+        }
+        TRY(m_files.move(m_place.folder, k_renewing, m_place.name));
+        m_tokens_at = Steady::now();
+        keep_for_next_link(bytes);
+        ::explicit_bzero(bytes.data(), bytes.size());
+        return {};
+    }
+
+    void keep_for_next_link(const std::string& bytes)
+    {
+        if (m_next_link) {
+            (void)m_files.write(m_plan.folder, k_renewed, bytes); // the next renewal tries again
+        }
+    }
+
+    /// A login's ticket that is better than ours.
+    void take_delivered()
+    {
+        auto bytes = m_files.read(m_plan.folder, k_delivered);
+        const auto ticket = bytes ? credentials::ticket_in(*bytes) : Result<Ticket>(bytes.error());
+        if (!ticket) {
+            return;
+        }
+        const auto current = in_cache();
+        const bool better = ticket->principal == m_plan.principal && ticket->end > m_clock.now() &&
+                            (!current || is_better(*ticket, *current, m_clock.now()));
+        const bool taken = better && m_files.write(m_place.folder, m_place.name, *bytes);
+        ::explicit_bzero(bytes->data(), bytes->size());
+        m_tokens_at = taken ? Steady::now() : m_tokens_at;
+        if (!m_next_link && (taken || !better)) {
+            (void)m_files.remove(m_plan.folder, k_delivered);
+        }
+    }
+
+    void tell()
+    {
+        CredentialState state;
+        state.ticket = m_keeping.ticket;
+        state.trouble = m_keeping.trouble;
+        state.words = m_keeping.words.empty() ? m_tokens_trouble : m_keeping.words;
+        state.has_afs = !m_aklog.empty();
+        state.renewals = m_keeping.renewals;
+        if (state.ticket && !is_permanent(state.trouble)) {
+            state.next = m_keeping.next;
+        }
+        if (m_told == state) {
+            return;
+        }
+        m_told = state;
+        state.at = m_clock.now();
+        const std::string part = fmt::format(".{}-part", k_credential_plan);
+        const Descriptor file(::openat(k_keep_folder, part.c_str(),
+                                       O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+                                       0600));
+        if (file && write_all(file.get(), to_json(state))) {
+            ::renameat(k_keep_folder, part.c_str(), k_keep_folder, k_credential_plan);
+        }
+    }
+
+    SecretFiles& m_files;
+    Clock& m_clock;
+    CredentialPlan m_plan;
+    CachePlace m_place;
+    bool m_next_link;
+    double m_jitter;
+    std::string m_aklog;
+    std::string m_kinit;
+    std::optional<External> m_tokens;
+    Steady::time_point m_tokens_at = Steady::time_point::max();
+    std::string m_tokens_trouble;
+    Keeping m_keeping;
+    std::optional<Attempt> m_failed_to_begin;
+    std::optional<External> m_renewal;
+    Steady::time_point m_look_at;
+    std::optional<CredentialState> m_told;
+};
+
+} // namespace
+
+void keep_tickets(SecretFiles& files, Clock& clock, const Options& options)
+{
+    heed_no_signals();
+    ::prctl(PR_SET_NAME, "gpuq-keep");
+    ::prctl(PR_SET_DUMPABLE, 0);
+    ::mallopt(M_ARENA_MAX, 1);
+    const auto folder = RunFolder::open(options.state_dir, options.key);
+    const auto run = folder ? folder->read_run() : Result<Run>(folder.error());
+    const auto text = folder ? folder->credential_plan() : std::nullopt;
+    const auto plan = text ? credential_plan_from_json(*text)
+                           : Result<CredentialPlan>(fail(Error::Kind::missing, ""));
+    if (run && plan) {
+        Keeper(files, clock, options, *plan, *run).run();
+    }
+    ::_exit(0);
+}
+
+} // namespace gpuq::supervisor

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/link_credentials.h"
+
+#include "core/descriptor.h"
+#include "supervisor/afs.h"
+#include "supervisor/keeping.h"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <dirent.h>
+#include <fcntl.h>
+#include <memory>
+#include <string_view>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <thread>
+#include <unistd.h>
+
+namespace gpuq::supervisor {
+namespace {
+
+constexpr const char* k_node_folders = "/tmp";
+constexpr int k_nice = 10;
+constexpr std::chrono::seconds k_newborn{60};
+constexpr int k_wipe_tries = 20;
+constexpr std::chrono::milliseconds k_wipe_pause{20};
+
+std::string node_prefix(unsigned uid)
+{
+    return fmt::format("gpuq-krb5-{}-", uid);
+}
+
+/// Nothing of this process is in a core file, or readable by a debugger, while this exists.
+class Secretive {
+public:
+    Secretive()
+        : m_before(::prctl(PR_GET_DUMPABLE))
+    {
+        ::prctl(PR_SET_DUMPABLE, 0);
+    }
+    Secretive(const Secretive&) = delete;
+    Secretive& operator=(const Secretive&) = delete;
+    ~Secretive() { ::prctl(PR_SET_DUMPABLE, m_before); }
+
+private:
+    int m_before;
+};
+
+[[noreturn]] void become(const char* executable, char* const* argv, int folder, int lifeline)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    ::setpriority(PRIO_PROCESS, 0, k_nice);
+    const int high_folder = ::fcntl(folder, F_DUPFD, 16);
+    const int high_lifeline = ::fcntl(lifeline, F_DUPFD, 16);
+    ::dup2(high_folder, k_keep_folder);
+    ::dup2(high_lifeline, k_keep_lifeline);
+    const int null = ::open("/dev/null", O_RDWR);
+    for (int fd = 0; fd < 3; ++fd) {
+        ::dup2(null, fd);
+    }
+    close_from(k_keep_lifeline + 1);
+    ::execv(executable, argv);
+    ::_exit(1);
+}
+
+Descriptor locked(const std::string& folder)
+{
+    Descriptor mark(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (mark && ::flock(mark.get(), LOCK_EX | LOCK_NB) != 0) {
+        mark.reset();
+    }
+    return mark;
+}
+
+bool is_newborn(int folder)
+{
+    struct stat facts {};
+    return ::fstat(folder, &facts) != 0 || ::time(nullptr) - facts.st_mtime < k_newborn.count();
+}
+
+} // namespace
+
+std::string node_credential_folder(unsigned uid, const RunKey& key, LinkNumber link)
+{
+    return fmt::format("{}/{}{}.{}", k_node_folders, node_prefix(uid), key.text(), link.value);
+}
+
+CachePlace cache_place(const CredentialPlan& plan, const Run& run, const Options& options)
+{
+    if (run.request.nodes > 1) {
+        return {plan.folder, k_shared};
+    }
+    return {node_credential_folder(::geteuid(), options.key, options.link), k_node_cache};
+}
+
+std::optional<std::string> cache_of(const Run& run, const Options& options)
+{
+    const auto folder = has_node_credentials(options)
+                            ? RunFolder::open(options.state_dir, options.key)
+                            : Result<RunFolder>(fail(Error::Kind::missing, ""));
+    const auto text = folder ? folder->credential_plan() : std::nullopt;
+    const auto plan = text ? credential_plan_from_json(*text)
+                           : Result<CredentialPlan>(fail(Error::Kind::missing, ""));
+    if (!plan) {
+        return std::nullopt;
+    }
+    const CachePlace place = cache_place(*plan, run, options);
+    return fmt::format("FILE:{}/{}", place.folder, place.name);
+}
+
+void LinkCredentials::fetch(SecretFiles& files, const RunFolder& folder, const Run& run,
+                            const Options& options, Time now)
+{
+    const auto text = folder.credential_plan();
+    const auto plan = text ? credential_plan_from_json(*text)
+                           : Result<CredentialPlan>(fail(Error::Kind::missing, ""));
+    if (!plan) {
+        return;
+    }
+    const Secretive secretive;
+    sweep_node(files, ::geteuid());
+    const std::string own = node_credential_folder(::geteuid(), options.key, options.link);
+    if (const auto made = files.make_folder(own); !made) {
+        m_problem = "no place for its Kerberos ticket on this node: " + made.error().text;
+        return;
+    }
+    m_mark = locked(own);
+    const CachePlace place = cache_place(*plan, run, options);
+    m_cache = fmt::format("FILE:{}/{}", place.folder, place.name);
+    auto stored = stored_ticket(files, plan->folder, now);
+    if (!stored) {
+        m_problem = "its Kerberos ticket did not reach this node: " + stored.error().text;
+        return;
+    }
+    if (const auto written = files.write(place.folder, place.name, stored->cache); !written) {
+        m_problem = "its Kerberos ticket has no place: " + written.error().text;
+    } else if (!run.request.chain) {
+        // Nobody else needs it: what lies on a shared disk is the weakest place.
+        (void)files.remove(plan->folder, k_delivered);
+        (void)files.remove(plan->folder, k_renewed);
+    }
+    ::explicit_bzero(stored->cache.data(), stored->cache.size());
+    if (const std::string aklog = aklog_of(*plan); !aklog.empty()) {
+        make_pag(); // of the program, and of the keeper, which renews its tokens
+        m_problem = m_problem.empty() ? make_tokens(aklog, *m_cache) : m_problem;
+    }
+}
+
+void LinkCredentials::start(const Options& options, int link_folder)
+{
+    auto lifeline = make_pipe();
+    if (!m_cache || options.sampler.empty() || link_folder < 0 || !lifeline) {
+        return;
+    }
+    std::string name = "gpuq-supervisor", verb = "keep", state_dir = options.state_dir,
+                key = options.key.text(), link = std::to_string(options.link.value);
+    char* const argv[] = {name.data(), verb.data(), state_dir.data(),
+                          key.data(),  link.data(), nullptr};
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+        become(options.sampler.c_str(), argv, link_folder, lifeline->read.get());
+    }
+    if (pid > 0) {
+        m_pid = pid;
+        m_lifeline = std::move(lifeline->write);
+    }
+}
+
+void sweep_node(SecretFiles& files, unsigned uid)
+{
+    const std::string prefix = node_prefix(uid);
+    const std::unique_ptr<DIR, int (*)(DIR*)> list(::opendir(k_node_folders), ::closedir);
+    while (const dirent* entry = list ? ::readdir(list.get()) : nullptr) {
+        const std::string_view name = entry->d_name;
+        if (!name.starts_with(prefix)) {
+            continue;
+        }
+        const std::string folder = fmt::format("{}/{}", k_node_folders, name);
+        const Descriptor mark = locked(folder);
+        if (mark && !is_newborn(mark.get())) {
+            (void)files.remove_folder(folder);
+        }
+    }
+}
+
+bool has_node_credentials(const Options& options)
+{
+    const std::string own = node_credential_folder(::geteuid(), options.key, options.link);
+    return ::access(own.c_str(), F_OK) == 0;
+}
+
+void wipe_credentials(SecretFiles& files, const Options& options, bool run_is_over)
+{
+    const std::string own = node_credential_folder(::geteuid(), options.key, options.link);
+    // A keeper that is just being ended may put a last file there.
+    for (int tries = 0; !files.remove_folder(own) && tries < k_wipe_tries; ++tries) {
+        std::this_thread::sleep_for(k_wipe_pause);
+    }
+    const auto folder = RunFolder::open(options.state_dir, options.key);
+    if (const auto link =
+            folder ? folder->link(options.link) : Result<Descriptor>(folder.error())) {
+        ::unlinkat(link->get(), k_credential_plan, 0); // it tells of what is
+    }
+    const auto text = folder ? folder->credential_plan() : std::nullopt;
+    const auto plan = text ? credential_plan_from_json(*text)
+                           : Result<CredentialPlan>(fail(Error::Kind::missing, ""));
+    if (plan && run_is_over && is_of(*plan, options.key)) {
+        (void)files.remove_folder(plan->folder);
+    }
+}
+
+} // namespace gpuq::supervisor

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/run.h"
+#include "runs/credentials.h"
+#include "supervisor/descriptor.h"
+#include "supervisor/link_files.h"
+#include "supervisor/supervise.h"
+
+#include <optional>
+#include <string>
+#include <sys/types.h>
+
+namespace gpuq::supervisor {
+
+/// Where a link keeps its tickets on the node: a folder that is its user's alone, and one name.
+std::string node_credential_folder(unsigned uid, const RunKey& key, LinkNumber link);
+constexpr const char* k_node_cache = "krb5cc";
+
+/// Where a link's cache lies: on the node, or of a job of several nodes, whose other nodes have no
+/// supervisor, in the run's store.
+struct CachePlace {
+    std::string folder, name;
+};
+CachePlace cache_place(const CredentialPlan& plan, const Run& run, const Options& options);
+
+/// The same for KRB5CCNAME of who comes to a link that runs here; nothing: it has no tickets.
+std::optional<std::string> cache_of(const Run& run, const Options& options);
+
+/// The tickets of one link: fetched before its program is started, then kept alive by a child
+/// (keeping.h) that is of the same executable and ends with the lifeline.
+class LinkCredentials {
+public:
+    /// Does nothing for a run that has no plan. Blocking, as reading the run's record is. Whatever
+    /// goes wrong, the program is started: `problem` says what, empty for nothing.
+    void fetch(SecretFiles& files, const RunFolder& folder, const Run& run, const Options& options,
+               Time now);
+    const std::string& problem() const { return m_problem; }
+    /// For KRB5CCNAME; nothing: the run has no tickets.
+    const std::optional<std::string>& cache() const { return m_cache; }
+
+    /// Begins to keep them alive. `link_folder`: a descriptor.
+    void start(const Options& options, int link_folder);
+    void stop() { m_lifeline.reset(); }
+    std::optional<pid_t> pid() const { return m_pid; }
+    void reaped() { m_pid.reset(); }
+
+private:
+    std::string m_problem;
+    std::optional<std::string> m_cache;
+    std::optional<pid_t> m_pid;
+    Descriptor m_lifeline;
+    Descriptor m_mark; ///< locked: this link is alive (sweep_node)
+};
+
+/// What is left of this user's links on this node that are no more, killed with all around them.
+void sweep_node(SecretFiles& files, unsigned uid);
+
+/// This link has had tickets, or has some still.
+bool has_node_credentials(const Options& options);
+/// The link has ended: its cache on the node goes, and the run's store where the run is over too.
+/// May hang as long as the disk of the store does.
+void wipe_credentials(SecretFiles& files, const Options& options, bool run_is_over);
+
+} // namespace gpuq::supervisor

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "credentials/keeping.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace gpuq::credentials {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+constexpr Time k_start{1'700'000'000s};
+
+Ticket ticket(std::chrono::seconds life, std::chrono::seconds renewable)
+{
+    return {"ada@EXAMPLE.ORG", k_start, k_start + life, k_start + renewable, true};
+}
+
+/// A KDC, a cache and the keeper of it, in steps of 10 ms.
+struct Simulation {
+    Ticket cache;
+    std::chrono::seconds life;
+    std::function<bool(Time)> up = [](Time) { return true; };
+    std::function<Time(Time)> clock = [](Time true_time) { return true_time; };
+    Trouble answer = Trouble::none; ///< what an attempt that is answered meets
+
+    double expired = 0, least_left = 1; ///< seconds; a part of the life
+    int attempts = 0, renewals = 0;
+    Keeping keeping = {};
+
+    void run(std::chrono::seconds length, double jitter)
+    {
+        std::optional<Time> ends; // of the attempt that is being made
+        bool well = false;
+        for (Time now = k_start; now < k_start + length; now += 10ms) {
+            const Time shown = clock(now);
+            Seen seen{cache, std::nullopt, ends.has_value()};
+            if (ends && now >= *ends) {
+                ends.reset();
+                seen.busy = false;
+                seen.attempt = Attempt{well ? answer : Trouble::unreachable, "words"};
+                if (well && answer == Trouble::none) {
+                    cache.start = shown;
+                    cache.end = std::min(shown + life, *cache.renew_till);
+                    ++renewals;
+                    seen.ticket = cache;
+                }
+            }
+            const Step next = step(keeping, seen, shown, jitter);
+            keeping = next.keeping;
+            if (next.renew) {
+                ++attempts;
+                well = up(now);
+                ends = now + (well ? 20ms : attempt_limit(cache, shown));
+            }
+            expired += cache.end <= shown ? 0.01 : 0;
+            least_left = std::min(least_left, std::chrono::duration<double>(cache.end - shown) /
+                                                  std::chrono::duration<double>(life));
+        }
+    }
+};
+
+TEST(Keeping, RenewsBetween40And50PercentOfTheLife)
+{
+    for (const double jitter : {0.0, 0.3, 1.0}) {
+        const Ticket one = ticket(100s, 1000s);
+        const Time first = renewed_first(one, jitter);
+        EXPECT_GE(first, k_start + 40s);
+        EXPECT_LE(first, k_start + 50s);
+        EXPECT_FALSE(step({}, {one, {}, false}, first - 1ms, jitter).renew);
+        EXPECT_TRUE(step({}, {one, {}, false}, first, jitter).renew);
+        EXPECT_FALSE(step({}, {one, {}, true}, first, jitter).renew); // one is being made
+    }
+}
+
+TEST(Keeping, ScattersRunsOverTheJitter)
+{
+    EXPECT_EQ(jitter_of("a"), jitter_of("a"));
+    EXPECT_NE(jitter_of("20261120T131158.042Z-0f3a9c1e5b7d2468"),
+              jitter_of("20261120T131158.042Z-0f3a9c1e5b7d2469"));
+    for (const char* key : {"", "a", "run"}) {
+        EXPECT_GE(jitter_of(key), 0.0);
+        EXPECT_LT(jitter_of(key), 1.0);
+    }
+}
+
+TEST(Keeping, HasAlwaysFortyPercentLeftOverTenLives)
+{
+    Simulation world{ticket(60s, 1200s), 60s};
+    world.run(600s, 1.0);
+    EXPECT_EQ(world.expired, 0);
+    EXPECT_GE(world.least_left, 0.4);
+    EXPECT_EQ(world.attempts, world.renewals);
+}
+
+TEST(Keeping, OutlivesAKdcThatIsAwayForTwoFifthsOfALifeWhenever)
+{
+    for (int from = 0; from < 60; from += 3) {
+        for (const double jitter : {0.0, 0.5, 1.0}) {
+            Simulation world{ticket(60s, 1200s), 60s};
+            const Time away = k_start + 60s + std::chrono::seconds(from);
+            world.up = [away](Time now) { return now < away || now >= away + 24s; };
+            world.run(300s, jitter);
+            EXPECT_EQ(world.expired, 0) << from << " " << jitter;
+        }
+    }
+}
+
+TEST(Keeping, TriesAgainInAnEighthOfWhatIsLeft)
+{
+    const Ticket day = ticket(24h, 24h * 7);
+    Keeping keeping = step({}, {day, {}, false}, k_start, 0).keeping;
+    const Attempt silence{Trouble::unreachable, "no answer"};
+    auto next = step(keeping, {day, silence, false}, k_start + 10h, 0);
+    EXPECT_EQ(next.keeping.next, k_start + 10h + 60s);
+    EXPECT_EQ(next.keeping.words, "no answer");
+    next = step(keeping, {day, silence, false}, day.end - 80s, 0);
+    EXPECT_EQ(next.keeping.next, day.end - 70s);
+    next = step(keeping, {day, silence, false}, day.end - 2s, 0);
+    EXPECT_EQ(next.keeping.next, day.end - 1s);
+}
+
+TEST(Keeping, AsksNoMoreWhereOnlyALoginHelps)
+{
+    for (const Trouble trouble : {Trouble::not_renewable, Trouble::refused, Trouble::gone}) {
+        Simulation world{ticket(60s, 1200s), 60s};
+        world.answer = trouble;
+        world.run(50s, 0);
+        EXPECT_EQ(world.attempts, 1) << word(trouble);
+        EXPECT_EQ(world.keeping.trouble, trouble);
+        const Ticket fresh = ticket(60s, 2400s);
+        EXPECT_EQ(step(world.keeping, {fresh, {}, false}, k_start, 0).keeping.trouble,
+                  Trouble::none);
+    }
+}
+
+TEST(Keeping, KnowsATicketThatCanNotBeRenewedBeforeItAsks)
+{
+    Ticket one = ticket(60s, 1200s);
+    one.renew_till.reset();
+    const Step next = step({}, {one, {}, false}, k_start + 30s, 0);
+    EXPECT_FALSE(next.renew);
+    EXPECT_EQ(next.keeping.trouble, Trouble::not_renewable);
+}
+
+TEST(Keeping, StopsAtTheEndOfTheRenewableLife)
+{
+    Simulation world{ticket(60s, 150s), 60s};
+    world.run(149s, 0.5);
+    EXPECT_EQ(world.cache.end, k_start + 150s);
+    EXPECT_EQ(world.keeping.trouble, Trouble::at_limit);
+    EXPECT_EQ(world.expired, 0);
+    EXPECT_LE(world.attempts, 4);
+    world.run(151s, 0.5);
+    EXPECT_EQ(world.keeping.trouble, Trouble::expired);
+}
+
+TEST(Keeping, SaysThatTheCacheIsGone)
+{
+    const Step next = step({}, {std::nullopt, {}, false}, k_start, 0);
+    EXPECT_FALSE(next.renew);
+    EXPECT_EQ(next.keeping.trouble, Trouble::gone);
+    EXPECT_FALSE(next.keeping.ticket);
+}
+
+TEST(Keeping, SurvivesAClockThatIsSetForward)
+{
+    Simulation world{ticket(60s, 12000s), 60s};
+    world.clock = [](Time now) { return now < k_start + 70s ? now : now + 25s; };
+    world.run(300s, 0.5);
+    EXPECT_EQ(world.expired, 0);
+    EXPECT_EQ(world.keeping.trouble, Trouble::none);
+}
+
+TEST(Keeping, SurvivesAClockThatIsSetBack)
+{
+    const Ticket day = ticket(24h, 24h * 7);
+    Keeping keeping = step({}, {day, {}, false}, k_start, 0).keeping;
+    keeping =
+        step(keeping, {day, Attempt{Trouble::unreachable, ""}, false}, k_start + 12h, 0).keeping;
+    // An hour back: the next try is not an hour away.
+    keeping = step(keeping, {day, {}, false}, k_start + 11h, 0).keeping;
+    EXPECT_LE(keeping.next, k_start + 11h + 60s);
+    // It seemed to have expired, and has not.
+    keeping = step(keeping, {day, {}, false}, day.end + 1s, 0).keeping;
+    EXPECT_EQ(keeping.trouble, Trouble::expired);
+    const Step again = step(keeping, {day, {}, false}, k_start + 12h, 0);
+    EXPECT_NE(again.keeping.trouble, Trouble::expired);
+}
+
+TEST(Keeping, GivesAnAttemptFiveSecondsAtMost)
+{
+    const Ticket day = ticket(24h, 24h * 7);
+    EXPECT_EQ(attempt_limit(day, k_start), 5s);
+    EXPECT_EQ(attempt_limit(day, day.end - 24s), 3s);
+    EXPECT_EQ(attempt_limit(day, day.end + 16s), 2s);
+}
+
+TEST(Keeping, UnderstandsKinit)
+{
+    const std::pair<const char*, Trouble> cases[] = {
+        {"kinit: KDC can't fulfill requested option while renewing credentials",
+         Trouble::not_renewable},
+        {"kinit: Ticket expired while renewing credentials", Trouble::expired},
+        {"kinit: Server krbtgt/X@X not found in Kerberos database while renewing credentials",
+         Trouble::refused},
+        {"kinit: Client's credentials have been revoked while renewing credentials",
+         Trouble::refused},
+        {"kinit: No credentials cache found (filename: /x) while renewing credentials",
+         Trouble::gone},
+        {"kinit: Cannot contact any KDC for realm 'X' while renewing credentials",
+         Trouble::unreachable},
+        {"kinit: Credentials cache I/O operation failed XXX (filename: /x)", Trouble::unreachable},
+        {"kinit: something that nobody has met", Trouble::unreachable}};
+    for (const auto& [words, trouble] : cases) {
+        EXPECT_EQ(trouble_in(words), trouble) << words;
+    }
+}
+
+} // namespace
+} // namespace gpuq::credentials

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "ports/credentials.h"
+
+#include <map>
+#include <optional>
+#include <string>
+
+namespace gpuq::fakes {
+
+/// Folders and the files in them.
+class FakeSecretFiles : public SecretFiles {
+public:
+    std::map<std::string, std::map<std::string, std::string>> folders;
+    std::optional<Error> refusal; ///< of every write
+
+    Result<void> make_folder(const std::string& folder) override
+    {
+        if (refusal) {
+            return *refusal;
+        }
+        folders[folder];
+        return {};
+    }
+    Result<std::string> read(const std::string& folder, const std::string& name) override
+    {
+        const auto place = folders.find(folder);
+        if (place == folders.end() || place->second.count(name) == 0) {
+            return fail(Error::Kind::missing, folder + "/" + name + ": none");
+        }
+        return place->second[name];
+    }
+    Result<void> write(const std::string& folder, const std::string& name,
+                       std::string_view bytes) override
+    {
+        if (refusal) {
+            return *refusal;
+        }
+        if (folders.count(folder) == 0) {
+            return fail(Error::Kind::missing, folder + ": none");
+        }
+        folders[folder][name] = bytes;
+        return {};
+    }
+    Result<void> move(const std::string& folder, const std::string& from,
+                      const std::string& to) override
+    {
+        TRY_ASSIGN(const std::string bytes, read(folder, from));
+        folders[folder].erase(from);
+        return write(folder, to, bytes);
+    }
+    Result<void> remove(const std::string& folder, const std::string& name) override
+    {
+        if (const auto place = folders.find(folder); place != folders.end()) {
+            place->second.erase(name);
+        }
+        return {};
+    }
+    Result<void> remove_folder(const std::string& folder) override
+    {
+        folders.erase(folder);
+        return {};
+    }
+};
+
+class FakeLoginTickets : public LoginTickets {
+public:
+    Result<std::string> answer = fail(Error::Kind::missing, "no ticket");
+    Result<std::string> cache() override { return answer; }
+};
+
+} // namespace gpuq::fakes
