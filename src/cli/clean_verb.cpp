@@ -8,6 +8,7 @@
 #include "core/size.h"
 #include "report/words.h"
 #include "runs/cleaning.h"
+#include "runs/credentials.h"
 #include "runs/evidence.h"
 
 #include <fmt/format.h>
@@ -97,6 +98,9 @@ public:
         if (!looked.slurm_silent.empty()) {
             say(looked.slurm_silent + "; runs that may be active stay");
         }
+        if (!m_dry) {
+            forget_tickets(looked);
+        }
         const auto doomed = choose(looked, retention);
         TRY(show(doomed));
         if (m_dry || doomed.empty()) {
@@ -117,6 +121,16 @@ private:
         }
         TRY_ASSIGN(const Settings settings, m_invocation.doors.settings());
         return settings.keep.value_or(k_usual);
+    }
+
+    /// Of runs that ended when nobody could do it, whatever stays of them.
+    void forget_tickets(const Looked& looked)
+    {
+        for (const RunStatus& status : looked.runs) {
+            if (status.state == RunState::ended) {
+                forget_credentials(m_store, m_invocation.doors.secret_files(), status.key);
+            }
+        }
     }
 
     std::vector<Doomed> choose(const Looked& looked, const Retention& retention)

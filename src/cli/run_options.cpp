@@ -258,9 +258,9 @@ Result<void> take_names(const Options& options, AskedFor& asked)
     return {};
 }
 
-constexpr std::string_view k_of_chains[] = {"link",      "checkpoint", "resume-args",
-                                            "valid",     "notice",     "restart-from-scratch",
-                                            "max-links", "gpu-hours",  "until"};
+constexpr std::string_view k_of_chains[] = {
+    "credentials",          "link",      "checkpoint", "resume-args", "valid", "notice",
+    "restart-from-scratch", "max-links", "gpu-hours",  "until"};
 
 /// A rehearsal has links and limits of its own, and is not left alone.
 constexpr std::string_view k_not_rehearsed[] = {"after", "detach", "max-wait",  "dry-run",

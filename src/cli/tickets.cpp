@@ -2,6 +2,8 @@
 #include "cli/tickets.h"
 
 #include "cli/surroundings.h"
+#include "core/timestamp.h"
+#include "credentials/keeping.h"
 #include "runs/chain.h"
 #include "runs/evidence.h"
 #include "runs/next_link.h"
@@ -59,6 +61,77 @@ void let_go_on(Doors& doors, Store& store, const RunKey& key)
     }
 }
 
+/// The store of a run that waits, and whose ticket has lived half of its life: nobody else renews
+/// it. Nothing: there is nothing to do.
+std::optional<CredentialPlan> due_while_it_waits(Doors& doors, Store& store, const RunKey& key,
+                                                 Time now)
+{
+    const auto text = store.read(credential_plan_json(key));
+    const auto plan =
+        text ? credential_plan_from_json(*text) : Result<CredentialPlan>(text.error());
+    if (!plan || is_kept_alive(store, key)) {
+        return std::nullopt;
+    }
+    const auto stored = stored_ticket(doors.secret_files(), plan->folder, now);
+    const bool is_due = stored && stored->ticket.end > now &&
+                        now >= credentials::renewed_first(stored->ticket, 1) &&
+                        credentials::good_until(stored->ticket) > stored->ticket.end;
+    return is_due ? std::optional(*plan) : std::nullopt;
+}
+
+/// Renews the ticket in a copy, which takes the place of the old one when it is better.
+void renew_in_store(Doors& doors, const std::string& kinit, const CredentialPlan& plan, Time now)
+{
+    constexpr const char* k_copy = "renewing";
+    SecretFiles& files = doors.secret_files();
+    const auto stored = stored_ticket(files, plan.folder, now);
+    if (!stored || !files.write(plan.folder, k_copy, stored->cache)) {
+        return;
+    }
+    const auto ended =
+        doors.host().run({kinit, "-R", "-c", fmt::format("FILE:{}/{}", plan.folder, k_copy)});
+    const auto copy = files.read(plan.folder, k_copy);
+    const auto renewed =
+        copy ? credentials::ticket_in(*copy) : Result<credentials::Ticket>(copy.error());
+    if (ended && ended->status == 0 && renewed && renewed->principal == stored->ticket.principal &&
+        renewed->end > stored->ticket.end) {
+        (void)files.move(plan.folder, k_copy, k_renewed);
+    }
+    (void)files.remove(plan.folder, k_copy);
+}
+
+/// A KDC that does not answer holds a command up so long, once in a minute.
+constexpr std::chrono::milliseconds k_renewing{2000};
+constexpr std::chrono::seconds k_between_renewals{60};
+constexpr const char* k_last_renewals = "cache/tickets";
+
+bool was_tried_lately(Store& store, Time now)
+{
+    const auto text = store.read(k_last_renewals);
+    const auto at = text ? time_from_iso8601(*text) : std::nullopt;
+    return at && *at <= now && now - *at < k_between_renewals;
+}
+
+void renew_waiting(Doors& doors, Store& store, const std::vector<RunKey>& active)
+{
+    const Time now = doors.clock().now();
+    std::vector<std::function<std::string()>> work;
+    for (const RunKey& key : active) {
+        if (const auto plan = due_while_it_waits(doors, store, key, now)) {
+            work.emplace_back([&doors, plan, now]() -> std::string {
+                if (const auto kinit = doors.host().program("kinit")) {
+                    renew_in_store(doors, *kinit, *plan, now);
+                }
+                return "";
+            });
+        }
+    }
+    if (!work.empty() && !was_tried_lately(store, now)) {
+        (void)store.write(k_last_renewals, to_iso8601(now));
+        (void)doors.host().apart(work, k_renewing);
+    }
+}
+
 } // namespace
 
 LoginTicket login_ticket(Doors& doors, const RunKey& key)
@@ -97,16 +170,19 @@ bool refreshes_tickets(std::string_view verb)
 
 void refresh_tickets(Doors& doors)
 {
-    // The login's ticket first: most have none, and then the state folder is left alone.
     const auto cache = doors.login_tickets().cache();
-    const auto store = cache ? doors.store() : Result<Store*>(cache.error());
+    const auto store = doors.store();
     const auto active = store ? active_runs(**store) : Result<std::vector<RunKey>>(store.error());
-    if (active) {
+    if (!active || active->empty()) {
+        return;
+    }
+    if (cache) {
         (void)deliver(**store, doors.secret_files(), *cache, *active, doors.clock().now());
         for (const RunKey& key : *active) {
             let_go_on(doors, **store, key);
         }
     }
+    renew_waiting(doors, **store, *active);
 }
 
 } // namespace gpuq::cli

@@ -18,8 +18,9 @@ struct LoginTicket {
 };
 LoginTicket login_ticket(Doors& doors, const RunKey& key);
 
-/// Gives active runs the login's ticket where it is better than theirs: every verb that looks at
-/// runs does that first. Says nothing and fails nothing.
+/// Gives active runs the login's ticket where it is better than theirs, lets links go on that were
+/// held for one, and renews those of runs that wait: every verb that looks at runs does that first.
+/// Says nothing and fails nothing.
 void refresh_tickets(Doors& doors);
 /// Whether a verb of this name does.
 bool refreshes_tickets(std::string_view verb);

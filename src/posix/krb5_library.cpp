@@ -19,6 +19,10 @@ namespace {
 using Code = std::int32_t;
 using Opaque = void*;
 
+/// KRB5_FCC_NOFILE and KRB5_CC_NOTFOUND of krb5.h: a cache without tickets.
+constexpr Code k_no_file = -1765328189;
+constexpr Code k_not_found = -1765328243;
+
 struct Library {
     Code (*init_context)(Opaque*) = nullptr;
     void (*free_context)(Opaque) = nullptr;
@@ -65,7 +69,7 @@ Result<void> copy_cache(const Library& krb5, const std::string& from, const std:
     Opaque source = nullptr, target = nullptr, principal = nullptr;
     Code code = krb5.resolve(context, from.c_str(), &source);
     code = code != 0 ? code : krb5.principal(context, source, &principal);
-    const bool empty = code != 0;
+    const bool empty = code == k_no_file || code == k_not_found;
     code = code != 0 ? code : krb5.resolve(context, to.c_str(), &target);
     code = code != 0 ? code : krb5.initialize(context, target, principal);
     code = code != 0 ? code : krb5.copy(context, source, target);

@@ -123,7 +123,7 @@ void forget_connect_keys(Store& store, const RunKey& key)
 
 void forget_active(Store& store, const RunKey& key)
 {
-    // Where its tickets are elsewhere, gpuq clean and gpuq keepalive look.
+    // Where its tickets are elsewhere, gpuq clean looks.
     (void)store.remove_tree(layout::run_dir(key) + "/credentials");
     forget_connect_keys(store, key);
     (void)store.remove(layout::active(key));

@@ -216,8 +216,7 @@ Result<StoredTicket> stored_ticket(SecretFiles& files, const std::string& folder
     std::optional<StoredTicket> best;
     for (const char* name : {k_delivered, k_renewed}) {
         auto cache = files.read(folder, name);
-        const auto ticket =
-            cache ? credentials::ticket_in(*cache) : Result<Ticket>(std::move(cache).error());
+        const auto ticket = cache ? credentials::ticket_in(*cache) : Result<Ticket>(cache.error());
         if (!ticket) {
             if (ticket.error().kind != Error::Kind::missing && !best &&
                 ticket.error().kind != Error::Kind::usage) {
@@ -267,6 +266,11 @@ std::optional<WhenShort> short_of_ticket(Store& store, SecretFiles& files, const
     const auto stored = stored_ticket(files, plan->folder, now);
     const bool enough = stored && credentials::may_begin(stored->ticket, length, now);
     return enough ? std::nullopt : std::optional(plan->when_short);
+}
+
+bool is_kept_alive(Store& store, const RunKey& key)
+{
+    return newest_state(store, key).has_value();
 }
 
 std::vector<RunKey> deliver(Store& store, SecretFiles& files, const std::string& login_cache,

@@ -91,6 +91,9 @@ Result<Held> held_from_json(std::string_view text);
 std::optional<WhenShort> short_of_ticket(Store& store, SecretFiles& files, const RunKey& key,
                                          std::chrono::seconds length, Time now);
 
+/// That a link of the run is there whose supervisor renews its ticket.
+bool is_kept_alive(Store& store, const RunKey& key);
+
 /// Gives every one of these runs that has credentials the login's ticket where that is better than
 /// what the run has. Gives the runs that got it; one that can't be given it is left out.
 std::vector<RunKey> deliver(Store& store, SecretFiles& files, const std::string& login_cache,

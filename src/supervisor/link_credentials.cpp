@@ -98,6 +98,21 @@ CachePlace cache_place(const CredentialPlan& plan, const Run& run, const Options
     return {node_credential_folder(::geteuid(), options.key, options.link), k_node_cache};
 }
 
+std::optional<std::string> cache_of(const Run& run, const Options& options)
+{
+    const auto folder = has_node_credentials(options)
+                            ? RunFolder::open(options.state_dir, options.key)
+                            : Result<RunFolder>(fail(Error::Kind::missing, ""));
+    const auto text = folder ? folder->credential_plan() : std::nullopt;
+    const auto plan = text ? credential_plan_from_json(*text)
+                           : Result<CredentialPlan>(fail(Error::Kind::missing, ""));
+    if (!plan) {
+        return std::nullopt;
+    }
+    const CachePlace place = cache_place(*plan, run, options);
+    return fmt::format("FILE:{}/{}", place.folder, place.name);
+}
+
 void LinkCredentials::fetch(SecretFiles& files, const RunFolder& folder, const Run& run,
                             const Options& options, Time now)
 {

@@ -24,6 +24,9 @@ struct CachePlace {
 };
 CachePlace cache_place(const CredentialPlan& plan, const Run& run, const Options& options);
 
+/// The same for KRB5CCNAME of who comes to a link that runs here; nothing: it has no tickets.
+std::optional<std::string> cache_of(const Run& run, const Options& options);
+
 /// The tickets of one link: fetched before its program is started, then kept alive by a child
 /// (keeping.h) that is of the same executable and ends with the lifeline.
 class LinkCredentials {

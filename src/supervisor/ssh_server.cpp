@@ -5,6 +5,7 @@
 #include "core/layout.h"
 #include "supervisor/descriptor.h"
 #include "supervisor/job_environment.h"
+#include "supervisor/link_credentials.h"
 #include "supervisor/link_files.h"
 #include "supervisor/process_tree.h"
 #include "supervisor/sshd_config.h"
@@ -89,6 +90,9 @@ std::vector<std::string> environment_for(const Run& run, const Options& options)
 {
     Environment variables(own_environment());
     describe_job(variables, run);
+    if (const auto tickets = cache_of(run, options)) {
+        variables.set("KRB5CCNAME", *tickets);
+    }
     describe_run(variables, run, options.link, options.state_dir);
     return session_environment(variables.texts(), run.request.env);
 }

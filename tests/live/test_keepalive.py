@@ -13,7 +13,7 @@ import pytest
 
 from clusters import command_of, processes, wait_for
 from kdc import Ticket, is_installed, running_kdc
-from runs import nothing_left, processes_of, records
+from runs import all_gpus_taken, nothing_left, processes_of, records
 
 CLUSTER = {"nodes": 1}
 pytestmark = pytest.mark.skipif(not is_installed(), reason="no krb5-kdc")
@@ -340,5 +340,22 @@ def test_what_nobody_lived_to_wipe_is_swept(login, cluster):
         os.utime(kept.cache.parent, (0, time.time() - 100))
     login.start().end()
     assert not kept.cache.parent.exists()
-    login.gpuq("ls")
-    assert not kept.store.exists()
+    assert not list(kept.store.glob("*"))
+    wait_for(lambda: login.gpuq("ls").returncode == 0 and not kept.store.exists(), 30, "no store of it")
+
+
+def test_the_ticket_of_a_run_that_waits(login, person, cluster):
+    with all_gpus_taken(cluster, nodes=1):
+        done = login.gpuq("run", "-t", "5", "--detach", "--", *PRINTS)
+        assert done.returncode == 0, done.stderr
+        record = records(person)[0]
+        store = record.dir / "credentials"
+        assert (store / "delivered").stat().st_mode & 0o777 == 0o600 and store.stat().st_mode & 0o777 == 0o700
+        login.cache.unlink()
+        time.sleep(0.55 * LIFE)
+        assert login.keepalive("last")[record.key]["next_action"] == "start"
+        assert Ticket((store / "renewed").read_bytes()).left() > 0.6 * LIFE
+    wait_for(record.log, 20, "the name of the cache")
+    kept = Kept(login, record)
+    assert kept.ticket().left() > 0
+    kept.end()

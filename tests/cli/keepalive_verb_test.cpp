@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/keepalive_verb.h"
+
+#include "cli/fake_doors.h"
+#include "cli/show_verb.h"
+#include "cli/tickets.h"
+#include "core/layout.h"
+#include "credentials/cache_bytes.h"
+#include "runs/credentials.h"
+#include "runs/run_on_disk.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace gpuq::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using fakes::RunOnDisk;
+using testing::HasSubstr;
+
+/// A run `train` that waits as job 7, with a ticket in its store.
+class Keepalive : public testing::Test {
+protected:
+    Keepalive()
+        : m_run(m_doors.memory, fakes::some_run(m_doors.time.now() - 10min, "train", 1))
+        , m_folder("/secret/" + m_run.key().text())
+    {
+        m_run.submitted(JobId{7});
+        Job job;
+        job.id = JobId{7};
+        job.comment = job_comment(m_run.key());
+        job.state = JobState::pending;
+        job.batch = true;
+        m_doors.slurm.jobs.push_back(job);
+        m_doors.memory.files[credential_plan_json(m_run.key())] =
+            to_json(CredentialPlan{"ada@EXAMPLE.ORG", m_folder, WhenShort::hold, "", ""});
+        m_doors.secrets.folders[m_folder][k_delivered] = cache(10min, 20min);
+    }
+    std::string cache(std::chrono::seconds end, std::chrono::seconds renew_till)
+    {
+        credentials::CacheBytes bytes;
+        const auto now = std::chrono::floor<std::chrono::seconds>(m_doors.time.now());
+        const auto stamp = static_cast<std::uint32_t>(now.time_since_epoch().count());
+        bytes.authenticated = bytes.start = stamp;
+        bytes.end = stamp + static_cast<std::uint32_t>(end.count());
+        bytes.renew_till = stamp + static_cast<std::uint32_t>(renew_till.count());
+        return cache_of(bytes);
+    }
+    Use keepalive(const std::vector<std::string>& words = {}, const Globals& globals = {})
+    {
+        return use(k_keepalive_verb, m_doors, words, globals);
+    }
+
+    FakeDoors m_doors;
+    RunOnDisk m_run;
+    std::string m_folder;
+};
+
+TEST_F(Keepalive, TellsOfTheTicketsOfActiveRuns)
+{
+    const Use result = keepalive();
+    EXPECT_EQ(result.status, 0);
+    EXPECT_THAT(result.out, HasSubstr("ada@EXAMPLE.ORG"));
+    EXPECT_THAT(result.out, HasSubstr("fetched when it starts"));
+    EXPECT_THAT(result.err, HasSubstr("run 7 (train): the ticket is renewable until"));
+    EXPECT_THAT(use(k_show_verb, m_doors, {"train"}, {}).out, HasSubstr("log in once before"));
+}
+
+TEST_F(Keepalive, SaysInJsonWhatIsNext)
+{
+    Globals globals;
+    globals.json = true;
+    const Use result = keepalive({"7"}, globals);
+    EXPECT_THAT(result.out, HasSubstr("\"next_action\": \"start\""));
+    EXPECT_THAT(result.out, HasSubstr("\"when_short\": \"hold\""));
+}
+
+TEST_F(Keepalive, SaysWhereThereIsNone)
+{
+    m_doors.memory.files.erase(credential_plan_json(m_run.key()));
+    EXPECT_THAT(keepalive().err, HasSubstr("no active run has a Kerberos ticket"));
+    EXPECT_THAT(keepalive({"train"}).err, HasSubstr("run 7 (train) has no Kerberos ticket"));
+    EXPECT_EQ(keepalive({"a", "b"}).status, 2);
+}
+
+TEST_F(Keepalive, RefreshGivesTheLoginsTicketToActiveRuns)
+{
+    m_doors.login.answer = cache(10min, 600min);
+    refresh_tickets(m_doors);
+    EXPECT_EQ(m_doors.secrets.folders[m_folder][k_delivered], *m_doors.login.answer);
+}
+
+TEST_F(Keepalive, RefreshRenewsNothingBeforeItIsDue)
+{
+    const auto before = m_doors.secrets.folders;
+    refresh_tickets(m_doors);
+    EXPECT_EQ(m_doors.secrets.folders, before);
+    EXPECT_EQ(m_doors.memory.files.count("cache/tickets"), 0U);
+    m_doors.time.advance(6min); // of ten
+    refresh_tickets(m_doors);
+    EXPECT_EQ(m_doors.memory.files.count("cache/tickets"), 1U);
+}
+
+TEST_F(Keepalive, ARunTakesTheLoginsTicketToItsOwnStore)
+{
+    EXPECT_FALSE(login_ticket(m_doors, m_run.key()).plan);
+    m_doors.login.answer = cache(10min, 600min);
+    m_doors.set.credentials_dir = "/scratch/tickets";
+    const LoginTicket found = login_ticket(m_doors, m_run.key());
+    ASSERT_TRUE(found.plan);
+    EXPECT_EQ(found.plan->folder, "/scratch/tickets/" + m_run.key().text());
+    EXPECT_EQ(found.plan->principal, "ada@EXAMPLE.ORG");
+    EXPECT_EQ(found.problem, "");
+
+    m_doors.login.answer = fail(Error::Kind::io, "KCM: does not answer");
+    EXPECT_EQ(login_ticket(m_doors, m_run.key()).problem,
+              "the run gets no Kerberos ticket: KCM: does not answer");
+}
+
+} // namespace
+} // namespace gpuq::cli
