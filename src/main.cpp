@@ -184,6 +184,8 @@ public:
         return variable_of_process(name);
     }
 
+    void forget_variable(const std::string& name) override { ::unsetenv(name.c_str()); }
+
     std::vector<std::string> environment() override
     {
         std::vector<std::string> variables;

@@ -9,8 +9,9 @@
 namespace gpuq::cli {
 namespace {
 
-const std::vector<std::string> k_names = {"state_dir",  "cluster",         "container", "keep",
-                                          "detach_key", "credentials_dir", "aklog"};
+const std::vector<std::string> k_names = {"state_dir", "cluster",      "container",
+                                          "keep",      "detach_key",   "credentials_dir",
+                                          "aklog",     "token_command"};
 
 Result<std::optional<std::string>> text_in(const yaml::Node& root, const std::string& name)
 {
@@ -70,6 +71,22 @@ std::optional<std::string> variable(const SettingSources& sources, const std::st
     return value && !value->empty() ? value : std::nullopt;
 }
 
+Result<std::optional<std::vector<std::string>>> words_of_variable(const SettingSources& sources,
+                                                                  const std::string& name)
+{
+    const auto line = variable(sources, name);
+    if (!line) {
+        return std::optional<std::vector<std::string>>{};
+    }
+    auto words = split_words(*line);
+    if (!words || words->empty()) {
+        return fail(
+            Error::Kind::usage,
+            fmt::format("{}: {}", name, words ? "there are no words in it" : words.error().text));
+    }
+    return std::optional(*std::move(words));
+}
+
 Result<Settings> settings_of_variables(const SettingSources& sources)
 {
     Settings settings;
@@ -77,15 +94,8 @@ Result<Settings> settings_of_variables(const SettingSources& sources)
     settings.cluster = variable(sources, "GPUQ_CLUSTER");
     settings.credentials_dir = variable(sources, "GPUQ_CREDENTIALS_DIR");
     settings.aklog = variable(sources, "GPUQ_AKLOG");
-    if (const auto line = variable(sources, "GPUQ_CONTAINER")) {
-        auto words = split_words(*line);
-        if (!words || words->empty()) {
-            return fail(Error::Kind::usage,
-                        fmt::format("GPUQ_CONTAINER: {}",
-                                    words ? "there are no words in it" : words.error().text));
-        }
-        settings.container = *std::move(words);
-    }
+    TRY_ASSIGN(settings.container, words_of_variable(sources, "GPUQ_CONTAINER"));
+    TRY_ASSIGN(settings.token_command, words_of_variable(sources, "GPUQ_TOKEN_COMMAND"));
     if (const auto text = variable(sources, "GPUQ_KEEP")) {
         auto retention = parse_retention(*text);
         if (!retention) {
@@ -132,6 +142,7 @@ Settings over(Settings upper, const Settings& lower)
     upper.detach_key = upper.detach_key ? upper.detach_key : lower.detach_key;
     upper.credentials_dir = upper.credentials_dir ? upper.credentials_dir : lower.credentials_dir;
     upper.aklog = upper.aklog ? upper.aklog : lower.aklog;
+    upper.token_command = upper.token_command ? upper.token_command : lower.token_command;
     return upper;
 }
 
@@ -149,6 +160,7 @@ Result<Settings> settings_in(std::string_view text, const std::string& file)
     TRY_ASSIGN(settings.detach_key, detach_key_in(root));
     TRY_ASSIGN(settings.credentials_dir, text_in(root, "credentials_dir"));
     TRY_ASSIGN(settings.aklog, text_in(root, "aklog"));
+    TRY_ASSIGN(settings.token_command, words_in(root, "token_command"));
     return settings;
 }
 

@@ -23,6 +23,7 @@ struct Settings {
     std::optional<DetachKey> detach_key;
     std::optional<std::string> credentials_dir; ///< of runs' tickets, as state_dir; else in the run
     std::optional<std::string> aklog;           ///< executed after each renewal of a ticket
+    std::optional<std::vector<std::string>> token_command; ///< prints a fresh bearer token
 
     bool operator==(const Settings&) const = default;
 };
@@ -38,7 +39,7 @@ struct SettingSources {
 };
 
 /// GPUQ_STATE_DIR, GPUQ_CLUSTER, GPUQ_CONTAINER, GPUQ_KEEP, GPUQ_DETACH_KEY,
-/// GPUQ_CREDENTIALS_DIR, GPUQ_AKLOG, then
+/// GPUQ_CREDENTIALS_DIR, GPUQ_AKLOG, GPUQ_TOKEN_COMMAND, then
 /// $XDG_CONFIG_HOME/gpuq/config.yaml (or
 /// ~/.config/...), then /etc/gpuq/config.yaml: for each setting the first that has it. Empty
 /// variables do not count. Every file that exists has to be right.

@@ -152,10 +152,18 @@ std::string trouble_text(const CredentialRecords& records)
 std::vector<std::pair<std::string, std::string>>
 credential_fields(const CredentialRecords& records, const RunStatus& status, Time now)
 {
+    std::vector<std::pair<std::string, std::string>> fields;
+    if (records.plan.token) {
+        fields.emplace_back("token", token_text(records, status, now));
+    }
+    if (records.plan.principal.empty()) {
+        return fields;
+    }
     const auto ticket = records.ticket(now);
     std::string text = records.plan.principal;
     if (status.state == RunState::ended) {
-        return {{"ticket", text + ", wiped at its end"}};
+        fields.emplace_back("ticket", text + ", wiped at its end");
+        return fields;
     }
     if (ticket) {
         text += fmt::format(", {} {}", ticket->end <= now ? "expired" : "good until",
@@ -168,7 +176,7 @@ credential_fields(const CredentialRecords& records, const RunStatus& status, Tim
     if (const std::string trouble = trouble_text(records); !trouble.empty()) {
         text += fmt::format(" ({})", trouble);
     }
-    std::vector<std::pair<std::string, std::string>> fields = {{"ticket", text}};
+    fields.insert(fields.begin(), {"ticket", text});
     const auto need = need_of(status, now);
     if (ticket && need) {
         if (const std::string missing = forecast_text(*ticket, *need, now); !missing.empty()) {
@@ -176,6 +184,23 @@ credential_fields(const CredentialRecords& records, const RunStatus& status, Tim
         }
     }
     return fields;
+}
+
+std::string token_text(const CredentialRecords& records, const RunStatus& status, Time now)
+{
+    if (!records.plan.token) {
+        return "-";
+    }
+    if (status.state == RunState::ended) {
+        return "wiped at its end";
+    }
+    if (!records.token) {
+        return "none";
+    }
+    const auto& expires = records.token->expires;
+    return !expires          ? "there"
+           : *expires <= now ? "expired " + clock_text(*expires, now)
+                             : "good until " + clock_text(*expires, now);
 }
 
 report::Table credentials_table(const std::vector<RunCredentials>& runs, Time now)
@@ -186,16 +211,20 @@ report::Table credentials_table(const std::vector<RunCredentials>& runs, Time no
                      {"principal", "PRINCIPAL"},
                      {"ends", "ENDS"},
                      {"until", "RENEWABLE UNTIL"},
+                     {"token", "TOKEN"},
                      {"next", "NEXT"},
                      {"trouble", "TROUBLE", Column::Align::left, Column::Shrink::yes}};
     for (const RunCredentials& one : runs) {
         const auto ticket = one.records.ticket(now);
+        const bool has_ticket = !one.records.plan.principal.empty();
         table.rows.push_back({run_id(one.status),
                               one.status.run ? one.status.run->request.name : "?",
-                              one.records.plan.principal,
+                              has_ticket ? one.records.plan.principal : "-",
                               time_text(ticket ? std::optional(ticket->end) : std::nullopt, now),
                               time_text(ticket ? ticket->renew_till : std::nullopt, now),
-                              next_text(one.records, one.status, now), trouble_text(one.records)});
+                              token_text(one.records, one.status, now),
+                              has_ticket ? next_text(one.records, one.status, now) : "-",
+                              trouble_text(one.records)});
     }
     return table;
 }
@@ -212,7 +241,9 @@ Json credentials_json(const std::optional<CredentialRecords>& records, const Run
     const auto missing = forecast_of(ticket, need);
     const auto& state = records->state;
     return Json::object(
-        {{"principal", records->plan.principal},
+        {{"principal", records->plan.principal.empty() ? Json() : Json(records->plan.principal)},
+         {"token", records->plan.token},
+         {"token_expires", records->token ? Json(records->token->expires) : Json()},
          {"ticket_end", ticket ? Json(ticket->end) : Json()},
          {"renewable_until", ticket ? Json(ticket->renew_till) : Json()},
          {"forwardable", ticket ? Json(ticket->forwardable) : Json()},

@@ -37,6 +37,8 @@ std::vector<std::pair<std::string, std::string>>
 credential_fields(const CredentialRecords& records, const RunStatus& status, Time now);
 
 /// Columns id, name, principal, ends, until, next, trouble; on request also key, renewals, state.
+/// When its bearer token ends, or that it has none.
+std::string token_text(const CredentialRecords& records, const RunStatus& status, Time now);
 report::Table credentials_table(const std::vector<RunCredentials>& runs, Time now);
 
 /// Of one run, in every document that tells of it; null where it has none.

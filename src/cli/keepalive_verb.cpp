@@ -6,13 +6,19 @@
 #include "cli/run_table.h"
 #include "cli/say.h"
 #include "cli/table_output.h"
+#include "cli/tickets.h"
 #include "runs/evidence.h"
 #include "runs/find.h"
 
 #include <fmt/format.h>
 
+#include <array>
+
 namespace gpuq::cli {
 namespace {
+
+constexpr std::array k_options = {Option{
+    0, "stay", "", "refresh them on this machine while there are active runs that have some"}};
 
 std::vector<RunCredentials> with_credentials(Doors& doors, Store& store, const Looked& looked)
 {
@@ -33,6 +39,10 @@ Result<int> keepalive(Invocation& invocation)
         return fail(Error::Kind::usage, "keepalive takes one run, or none for all: gpuq keepalive");
     }
     Doors& doors = invocation.doors;
+    if (invocation.options.has("stay")) {
+        keep_refreshing(doors);
+        return 0;
+    }
     TRY_ASSIGN(Store* const store, doors.store());
     std::vector<RunKey> keys;
     if (invocation.words.empty()) {
@@ -77,7 +87,8 @@ Result<int> keepalive(Invocation& invocation)
 
 } // namespace
 
-const Verb k_keepalive_verb{"keepalive", "gpuq keepalive [RUN]",
-                            "the Kerberos tickets of runs, and what becomes of them", keepalive};
+const Verb k_keepalive_verb{"keepalive", "gpuq keepalive [--stay] [RUN]",
+                            "the tickets and tokens of runs, and what becomes of them", keepalive,
+                            k_options};
 
 } // namespace gpuq::cli

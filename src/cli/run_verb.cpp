@@ -126,12 +126,17 @@ private:
     Result<int> run_in(const Queues& queues)
     {
         TRY_ASSIGN(const Plan plan, make_plan(queues));
-        TRY_ASSIGN(const Run run, new_run(plan));
+        TRY_ASSIGN(Run run, new_run(plan));
+        take_ticket(run);
         auto submitted = submit(run, plan);
         if (!submitted) {
             return give_up(run, submitted.error());
         }
         m_submitted = true;
+        // A ticket waits with a queued run, and a token is asked for here, not on the node.
+        if (m_ticket.plan && (submitted->batch || !m_ticket.token.empty())) {
+            leave_keeper(m_doors);
+        }
         m_started = {0, run, submitted->job};
         keep_queues(*m_store, run.cluster, queues, m_doors.clock().now());
         tell(fmt::format("run {} ({}): {}", submitted->job.value, run.request.name, plan.summary));
@@ -219,13 +224,14 @@ private:
         if (!m_idle_rules.empty() && run.request.gpus.count > 0) {
             submission.idle_rules = to_json(m_idle_rules);
         }
-        take_ticket(run, submission);
+        give_ticket(submission);
         submission.try_now = !m_options.detach && !run.request.after && !run.request.slurm_options;
         return submit_run(*m_store, *m_cluster, m_doors.clock(), submission, patience());
     }
 
-    /// The login's ticket goes with the run: the login's own cache ends with it.
-    void take_ticket(const Run& run, Submission& submission)
+    /// The login's ticket goes with the run: the login's own cache ends with it. A bearer token is
+    /// in no record of the environment.
+    void take_ticket(Run& run)
     {
         m_ticket = login_ticket(m_doors, run.key);
         if (!m_ticket.problem.empty()) {
@@ -235,14 +241,20 @@ private:
             return;
         }
         m_ticket.plan->when_short = m_options.credentials;
+        std::erase_if(run.environment, [](const std::string& variable) {
+            return variable.starts_with("BEARER_TOKEN=");
+        });
+    }
+
+    void give_ticket(Submission& submission)
+    {
+        if (!m_ticket.plan) {
+            return;
+        }
         submission.credentials = to_json(*m_ticket.plan);
         submission.store_ticket = [this] {
-            SecretFiles& files = m_doors.secret_files();
-            const std::string& folder = m_ticket.plan->folder;
-            auto stored = files.make_folder(folder);
-            stored = stored ? files.write(folder, k_delivered, m_ticket.cache) : stored;
-            if (!stored) {
-                tell("the run gets no Kerberos ticket: " + stored.error().text);
+            if (const auto stored = store_ticket(m_doors.secret_files(), m_ticket); !stored) {
+                tell("the run gets no credentials: " + stored.error().text);
             }
         };
     }

@@ -11,9 +11,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <poll.h>
 
 namespace gpuq::cli {
 namespace {
+
+/// A keeper leaves soon after the last run; it refreshes every so many rounds.
+constexpr std::chrono::milliseconds k_round{5000};
+constexpr int k_rounds = 2;
 
 /// `run`, `shell` and `rehearse` are not among them: a run's start waits for nothing.
 constexpr std::string_view k_refreshing[] = {"attach", "logs",  "ls",     "top",     "why",
@@ -105,11 +110,11 @@ constexpr std::chrono::milliseconds k_renewing{2000};
 constexpr std::chrono::seconds k_between_renewals{60};
 constexpr const char* k_last_renewals = "cache/tickets";
 
-bool was_tried_lately(Store& store, Time now)
+bool was_tried_lately(Store& store, const char* file, std::chrono::seconds lately, Time now)
 {
-    const auto text = store.read(k_last_renewals);
+    const auto text = store.read(file);
     const auto at = text ? time_from_iso8601(*text) : std::nullopt;
-    return at && *at <= now && now - *at < k_between_renewals;
+    return at && *at <= now && now - *at < lately;
 }
 
 void renew_waiting(Doors& doors, Store& store, const std::vector<RunKey>& active)
@@ -126,15 +131,13 @@ void renew_waiting(Doors& doors, Store& store, const std::vector<RunKey>& active
             });
         }
     }
-    if (!work.empty() && !was_tried_lately(store, now)) {
+    if (!work.empty() && !was_tried_lately(store, k_last_renewals, k_between_renewals, now)) {
         (void)store.write(k_last_renewals, to_iso8601(now));
         (void)doors.host().apart(work, k_renewing);
     }
 }
 
-} // namespace
-
-LoginTicket login_ticket(Doors& doors, const RunKey& key)
+LoginTicket ticket_of_login(Doors& doors, const RunKey& key)
 {
     LoginTicket found;
     auto cache = doors.login_tickets().cache();
@@ -162,6 +165,147 @@ LoginTicket login_ticket(Doors& doors, const RunKey& key)
     return found;
 }
 
+/// A command that asks a server for a token, and may hang.
+constexpr std::chrono::milliseconds k_token_patience{10'000};
+constexpr std::chrono::seconds k_between_tokens{5};
+constexpr const char* k_last_tokens = "cache/tokens";
+constexpr char k_well = '+'; ///< the first byte of an answer from a process apart
+
+/// What the site's or the person's command prints; its words when it fails.
+Result<std::string> token_by_command(Doors& doors, const std::vector<std::string>& command)
+{
+    const auto answers =
+        doors.host().apart({[&]() -> std::string {
+                               const auto ended = doors.host().run(command, Host::Heard::output);
+                               if (!ended) {
+                                   return ended.error().text;
+                               }
+                               return ended->status == 0
+                                          ? k_well + ended->words
+                                          : fmt::format("{} exits with {}; by hand it says why",
+                                                        command.front(), ended->status);
+                           }},
+                           k_token_patience);
+    const Host::Answer& answer = answers.front();
+    if (answer.kind == Host::Answer::Kind::done && answer.text.starts_with(k_well)) {
+        return answer.text.substr(1);
+    }
+    const bool late = answer.kind == Host::Answer::Kind::late;
+    const std::string words = late ? "no answer in 10 s" : answer.text;
+    return fail(Error::Kind::io,
+                fmt::format("token_command: {}", words.substr(0, words.find('\n'))));
+}
+
+struct LoginToken {
+    std::string text; ///< secret; empty: none
+    std::string problem;
+};
+
+/// The login's token, or a fresh one by the command where there is one and it is `wanted`.
+LoginToken login_token(Doors& doors, const Settings& settings, bool wanted)
+{
+    auto found = settings.token_command && wanted ? token_by_command(doors, *settings.token_command)
+                                                  : doors.login_tickets().token();
+    auto text = found ? credentials::token_text(*found) : found;
+    if (!text) {
+        const bool none = text.error().kind == Error::Kind::missing;
+        return {"", none ? "" : "the run gets no bearer token: " + text.error().text};
+    }
+    const auto expires = credentials::token_facts(*text).expires;
+    if (expires && *expires <= doors.clock().now()) {
+        return {"", "the run gets no bearer token: that of the login has expired"};
+    }
+    return {*std::move(text), ""};
+}
+
+void refresh_tokens(Doors& doors, Store& store, const std::vector<RunKey>& active)
+{
+    const Time now = doors.clock().now();
+    const auto due = token_due(store, doors.secret_files(), active, now);
+    const auto settings = due ? doors.settings() : Result<Settings>(Settings{});
+    if (!due || !settings) {
+        return;
+    }
+    const bool by_command = settings->token_command.has_value();
+    if (by_command &&
+        (*due > now || was_tried_lately(store, k_last_tokens, k_between_tokens, now))) {
+        return;
+    }
+    if (by_command) {
+        (void)store.write(k_last_tokens, to_iso8601(now));
+    }
+    LoginToken token = login_token(doors, *settings, true);
+    if (!token.text.empty()) {
+        (void)deliver_token(store, doors.secret_files(), token.text, active);
+    }
+}
+
+} // namespace
+
+LoginTicket login_ticket(Doors& doors, const RunKey& key)
+{
+    LoginTicket found = ticket_of_login(doors, key);
+    const auto settings = doors.settings();
+    LoginToken token = settings ? login_token(doors, *settings, true) : LoginToken{};
+    if (found.problem.empty()) {
+        found.problem = token.problem;
+    }
+    if (token.text.empty()) {
+        return found;
+    }
+    if (!found.plan) {
+        const auto folder = folder_of(doors, *settings, key);
+        if (!folder) {
+            found.problem = "the run gets no bearer token: " + folder.error().text;
+            return found;
+        }
+        found.plan = CredentialPlan{};
+        found.plan->folder = *folder;
+    }
+    found.plan->token = true;
+    found.token = std::move(token.text);
+    doors.forget_variable("BEARER_TOKEN");
+    return found;
+}
+
+Result<void> store_ticket(SecretFiles& files, const LoginTicket& ticket)
+{
+    TRY(files.make_folder(ticket.plan->folder));
+    if (!ticket.cache.empty()) {
+        TRY(files.write(ticket.plan->folder, k_delivered, ticket.cache));
+    }
+    return ticket.token.empty() ? Result<void>()
+                                : files.write(ticket.plan->folder, k_token, ticket.token);
+}
+
+void leave_keeper(Doors& doors)
+{
+    if (const auto program = doors.program()) {
+        (void)doors.host().leave_running({*program, "keepalive", "--stay"});
+    }
+}
+
+void keep_refreshing(Doors& doors)
+{
+    if (!doors.host().hold("gpuq-keepalive")) {
+        return;
+    }
+    const auto store = doors.store();
+    for (int round = 0; store; ++round) {
+        const auto active = active_runs(**store);
+        const bool some =
+            active && std::any_of(active->begin(), active->end(), [&](const RunKey& key) {
+                return (*store)->size(credential_plan_json(key)).has_value();
+            });
+        if (!some) {
+            return;
+        }
+        if (round % k_rounds == 0) {
+            refresh_tickets(doors);
+        }
+        ::poll(nullptr, 0, static_cast<int>(k_round.count()));
+    }
+}
 bool refreshes_tickets(std::string_view verb)
 {
     return std::find(std::begin(k_refreshing), std::end(k_refreshing), verb) !=
@@ -183,6 +327,7 @@ void refresh_tickets(Doors& doors)
         }
     }
     renew_waiting(doors, **store, *active);
+    refresh_tokens(doors, **store, *active);
 }
 
 } // namespace gpuq::cli

@@ -14,9 +14,19 @@ struct LoginTicket {
     std::optional<CredentialPlan> plan;
     std::optional<credentials::Ticket> ticket;
     std::string cache;   ///< secret
+    std::string token;   ///< bearer token, secret; empty: none
     std::string problem; ///< for people: there is one, and the run can't have it
 };
 LoginTicket login_ticket(Doors& doors, const RunKey& key);
+
+/// Puts them into the run's store, whose folder it makes.
+Result<void> store_ticket(SecretFiles& files, const LoginTicket& ticket);
+
+/// A gpuq of this user that refreshes the credentials of runs on this machine while there are
+/// active ones: by its own process, until then (`gpuq keepalive --stay`).
+void leave_keeper(Doors& doors);
+/// Its work. Comes back when there is nothing more to refresh, or another one does it.
+void keep_refreshing(Doors& doors);
 
 /// Gives active runs the login's ticket where it is better than theirs, lets links go on that were
 /// held for one, and renews those of runs that wait: every verb that looks at runs does that first.

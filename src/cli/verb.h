@@ -59,6 +59,8 @@ public:
     virtual std::array<unsigned char, 8> random() = 0;
     /// Variable of the environment, or nothing.
     virtual std::optional<std::string> variable(const std::string& name) = 0;
+    /// No child and no record gets it from now on.
+    virtual void forget_variable(const std::string& name) = 0;
     /// The whole environment, NAME=VALUE.
     virtual std::vector<std::string> environment() = 0;
     /// Absolute path of gpuq-supervisor, as the nodes see it.

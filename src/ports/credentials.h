@@ -34,13 +34,16 @@ public:
     virtual Result<void> remove_folder(const std::string& folder) = 0;
 };
 
-/// The Kerberos tickets that a program started here would use.
+/// The Kerberos tickets, and the bearer token, that a program started here would use.
 class LoginTickets {
 public:
     virtual ~LoginTickets() = default;
     /// The cache, in the format of a FILE cache: secret. `missing`: there is none, which is no
     /// fault; else why it can't be read.
     virtual Result<std::string> cache() = 0;
+    /// The first that WLCG Bearer Token Discovery finds, as it stands there: secret. `missing`:
+    /// there is none, which is no fault; else why it can't be read.
+    virtual Result<std::string> token() = 0;
 };
 
 } // namespace gpuq

@@ -55,14 +55,19 @@ public:
 
     struct Ended {
         int status = 0;    ///< 128+N for signal N
-        std::string words; ///< what it printed, on either stream: the end of it
+        std::string words; ///< what it printed: the end of it
     };
+    enum class Heard { both, output }; ///< both streams, or standard output alone
     /// Executes a program without input, and waits for its end. `io` when it can't be started.
-    virtual Result<Ended> run(const std::vector<std::string>& words) = 0;
+    virtual Result<Ended> run(const std::vector<std::string>& words, Heard heard) = 0;
+    Result<Ended> run(const std::vector<std::string>& words) { return run(words, Heard::both); }
     /// The same on this process's own streams, or with `pager` (may be empty) reading what it
     /// prints: gives the status of what was on the terminal.
     virtual Result<int> run_here(const std::vector<std::string>& words,
                                  const std::vector<std::string>& pager) = 0;
+
+    /// Starts a program that goes on by itself: without streams, in `/`, a session of its own.
+    virtual Result<void> leave_running(const std::vector<std::string>& words) = 0;
 
     struct Answer {
         enum class Kind {

@@ -14,9 +14,11 @@ public:
     Result<FolderFacts> folder(const std::string& path) override;
     bool hold(const std::string& name) override;
     std::optional<std::string> program(const std::string& name) override;
-    Result<Ended> run(const std::vector<std::string>& words) override;
+    using Host::run;
+    Result<Ended> run(const std::vector<std::string>& words, Heard heard) override;
     Result<int> run_here(const std::vector<std::string>& words,
                          const std::vector<std::string>& pager) override;
+    Result<void> leave_running(const std::vector<std::string>& words) override;
     std::vector<Answer> apart(const std::vector<std::function<std::string()>>& work,
                               std::chrono::milliseconds limit) override;
 

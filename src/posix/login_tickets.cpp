@@ -211,4 +211,30 @@ Result<std::string> PosixLoginTickets::cache()
     return by_library(name);
 }
 
+Result<std::string> PosixLoginTickets::token()
+{
+    const auto is_blank = [](const std::string& text) {
+        return text.find_first_not_of(" \t\n\v\f\r") == std::string::npos;
+    };
+    if (auto value = m_variable("BEARER_TOKEN"); value && !is_blank(*value)) {
+        return *std::move(value);
+    }
+    std::vector<std::string> places;
+    if (auto named = m_variable("BEARER_TOKEN_FILE"); named && !named->empty()) {
+        places.push_back(*std::move(named));
+    }
+    const std::string name = fmt::format("bt_u{}", ::geteuid());
+    if (const auto folder = m_variable("XDG_RUNTIME_DIR"); folder && folder->starts_with('/')) {
+        places.push_back(fmt::format("{}/{}", *folder, name));
+    }
+    places.push_back("/tmp/" + name);
+    for (const std::string& place : places) {
+        auto text = read_own(place);
+        if (text ? !is_blank(*text) : text.error().kind != Error::Kind::missing) {
+            return text;
+        }
+    }
+    return fail(Error::Kind::missing, "no bearer token");
+}
+
 } // namespace gpuq

@@ -24,6 +24,9 @@ public:
     {
     }
     Result<std::string> cache() override;
+    /// BEARER_TOKEN, the file that BEARER_TOKEN_FILE names, bt_uUID in XDG_RUNTIME_DIR, then in
+    /// /tmp; what is empty is passed over.
+    Result<std::string> token() override;
 
 private:
     std::string name() const;

@@ -92,13 +92,17 @@ Result<Pipe> make_pipe()
 
 } // namespace
 
-Result<Host::Ended> PosixHost::run(const std::vector<std::string>& words)
+Result<Host::Ended> PosixHost::run(const std::vector<std::string>& words, Heard heard)
 {
     TRY_ASSIGN(Pipe pipe, make_pipe());
     Spawn spawn;
     spawn.null(STDIN_FILENO);
     spawn.give(pipe.write.get(), STDOUT_FILENO);
-    spawn.give(pipe.write.get(), STDERR_FILENO);
+    if (heard == Heard::both) {
+        spawn.give(pipe.write.get(), STDERR_FILENO);
+    } else {
+        spawn.null(STDERR_FILENO);
+    }
     TRY_ASSIGN(const pid_t child, spawn.start(words));
     pipe.write.reset();
     Ended ended;
@@ -111,6 +115,39 @@ Result<Host::Ended> PosixHost::run(const std::vector<std::string>& words)
     }
     ended.status = status_of(child);
     return ended;
+}
+
+Result<void> PosixHost::leave_running(const std::vector<std::string>& words)
+{
+    std::vector<char*> arguments;
+    std::transform(words.begin(), words.end(), std::back_inserter(arguments),
+                   [](const std::string& word) { return const_cast<char*>(word.c_str()); });
+    arguments.push_back(nullptr);
+    const pid_t between = ::fork();
+    if (between < 0) {
+        return fail(Error::Kind::io, fmt::format("no process: {}", std::strerror(errno)));
+    }
+    if (between > 0) {
+        (void)status_of(between);
+        return {};
+    }
+    ::setsid();
+    if (::fork() != 0 || ::chdir("/") != 0) {
+        ::_exit(0);
+    }
+    const int null = ::open("/dev/null", O_RDWR);
+    for (int fd = 0; fd < 3; ++fd) {
+        ::dup2(null, fd);
+    }
+    ::close_range(3, ~0U, 0);
+    sigset_t none;
+    sigemptyset(&none);
+    for (int number = 1; number < NSIG; ++number) {
+        std::signal(number, SIG_DFL);
+    }
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    ::execv(arguments[0], arguments.data());
+    ::_exit(1);
 }
 
 Result<int> PosixHost::run_here(const std::vector<std::string>& words,

@@ -90,6 +90,22 @@ std::optional<Ticket> ticket_of(const json& object, const char* name)
                   time_from_iso8601(text(*field, "login")).value_or(*start)};
 }
 
+json json_of(const std::optional<credentials::Token>& token)
+{
+    return token ? json{{"issued", json_of(token->issued)}, {"expires", json_of(token->expires)}}
+                 : json();
+}
+
+std::optional<credentials::Token> token_of(const json& object, const char* name)
+{
+    const auto field = object.find(name);
+    if (field == object.end() || !field->is_object()) {
+        return std::nullopt;
+    }
+    return credentials::Token{time_from_iso8601(text(*field, "issued")),
+                              time_from_iso8601(text(*field, "expires"))};
+}
+
 Trouble trouble_of(const std::string& text)
 {
     const auto* const found = std::find_if(std::begin(k_troubles), std::end(k_troubles),
@@ -102,6 +118,18 @@ std::optional<CredentialPlan> plan_of(Store& store, const RunKey& key)
     const auto text = store.read(credential_plan_json(key));
     auto plan = text ? credential_plan_from_json(*text) : Result<CredentialPlan>(text.error());
     return plan ? std::optional(*std::move(plan)) : std::nullopt;
+}
+
+std::optional<credentials::Token> stored_token(SecretFiles& files, const std::string& folder)
+{
+    const auto text = files.read(folder, k_token);
+    return text ? std::optional(credentials::token_facts(*text)) : std::nullopt;
+}
+
+std::optional<credentials::Token> better_of(const std::optional<credentials::Token>& one,
+                                            const std::optional<credentials::Token>& other)
+{
+    return one && other ? (is_better(*one, *other) ? one : other) : one ? one : other;
 }
 
 /// Of the newest link that has one.
@@ -147,18 +175,19 @@ std::string to_json(const CredentialPlan& plan)
                    {"folder", plan.folder},
                    {"when_short", word(plan.when_short)},
                    {"aklog", plan.aklog},
-                   {"keytab", plan.keytab}});
+                   {"keytab", plan.keytab},
+                   {"token", plan.token}});
 }
 
 Result<CredentialPlan> credential_plan_from_json(std::string_view text)
 {
     TRY_ASSIGN(const json document, parsed(text, k_credential_plan));
-    CredentialPlan plan{gpuq::text(document, "principal"), gpuq::text(document, "folder"),
-                        WhenShort::hold, gpuq::text(document, "aklog"),
-                        gpuq::text(document, "keytab")};
+    CredentialPlan plan{
+        gpuq::text(document, "principal"), gpuq::text(document, "folder"), WhenShort::hold,
+        gpuq::text(document, "aklog"),     gpuq::text(document, "keytab"), flag(document, "token")};
     plan.when_short =
         when_short_from_word(gpuq::text(document, "when_short")).value_or(WhenShort::hold);
-    if (plan.principal.empty() || !plan.folder.starts_with('/')) {
+    if ((plan.principal.empty() && !plan.token) || !plan.folder.starts_with('/')) {
         return fail(Error::Kind::usage, fmt::format("{} names no folder", k_credential_plan));
     }
     return plan;
@@ -188,7 +217,8 @@ std::string to_json(const CredentialState& state)
                    {"trouble", word(state.trouble)},
                    {"words", state.words},
                    {"renewals", state.renewals},
-                   {"afs", state.has_afs}});
+                   {"afs", state.has_afs},
+                   {"token", json_of(state.token)}});
 }
 
 Result<CredentialState> credential_state_from_json(std::string_view text)
@@ -210,6 +240,7 @@ Result<CredentialState> credential_state_from_json(std::string_view text)
             std::min<std::uint64_t>(renewals->get<std::uint64_t>(), 1'000'000'000));
     }
     state.has_afs = flag(document, "afs");
+    state.token = token_of(document, "token");
     return state;
 }
 
@@ -264,7 +295,7 @@ std::optional<WhenShort> short_of_ticket(Store& store, SecretFiles& files, const
                                          std::chrono::seconds length, Time now)
 {
     const auto plan = plan_of(store, key);
-    if (!plan || plan->when_short == WhenShort::run) {
+    if (!plan || plan->principal.empty() || plan->when_short == WhenShort::run) {
         return std::nullopt;
     }
     const auto stored = stored_ticket(files, plan->folder, now);
@@ -303,6 +334,47 @@ std::vector<RunKey> deliver(Store& store, SecretFiles& files, const std::string&
     return served;
 }
 
+std::vector<RunKey> deliver_token(Store& store, SecretFiles& files, const std::string& token,
+                                  const std::vector<RunKey>& active)
+{
+    std::vector<RunKey> served;
+    const credentials::Token facts = credentials::token_facts(token);
+    for (const RunKey& key : active) {
+        const auto plan = plan_of(store, key);
+        if (!plan || !plan->token) {
+            continue;
+        }
+        const auto state = newest_state(store, key);
+        const auto known =
+            better_of(state ? state->token : std::nullopt, stored_token(files, plan->folder));
+        const auto text = files.read(plan->folder, k_token);
+        if ((!known || is_better(facts, *known)) && !(text && *text == token) &&
+            files.make_folder(plan->folder) && files.write(plan->folder, k_token, token)) {
+            served.push_back(key);
+        }
+    }
+    return served;
+}
+
+std::optional<Time> token_due(Store& store, SecretFiles& files, const std::vector<RunKey>& active,
+                              Time now)
+{
+    std::optional<Time> first;
+    for (const RunKey& key : active) {
+        const auto plan = plan_of(store, key);
+        if (!plan || !plan->token) {
+            continue;
+        }
+        const auto state = newest_state(store, key);
+        const auto known =
+            better_of(state ? state->token : std::nullopt, stored_token(files, plan->folder));
+        const Time due =
+            known ? refreshed_at(*known, state && state->token == known ? state->at : now) : now;
+        first = std::min(first.value_or(due), due);
+    }
+    return first;
+}
+
 void forget_credentials(Store& store, SecretFiles& files, const RunKey& key)
 {
     const auto plan = plan_of(store, key);
@@ -326,7 +398,7 @@ std::optional<CredentialRecords> credential_records(Store& store, SecretFiles& f
     if (!plan) {
         return std::nullopt;
     }
-    CredentialRecords records{*std::move(plan), {}, {}};
+    CredentialRecords records{*std::move(plan), {}, {}, {}};
     const auto text = store.read(credential_state_json(key, link));
     if (const auto state =
             text ? credential_state_from_json(*text) : Result<CredentialState>(text.error())) {
@@ -335,6 +407,9 @@ std::optional<CredentialRecords> credential_records(Store& store, SecretFiles& f
     if (const auto waiting = stored_ticket(files, records.plan.folder, now)) {
         records.waiting = waiting->ticket;
     }
+    records.token =
+        better_of(records.state ? records.state->token : std::nullopt,
+                  records.plan.token ? stored_token(files, records.plan.folder) : std::nullopt);
     return records;
 }
 

@@ -4,6 +4,7 @@
 #include "core/key.h"
 #include "core/result.h"
 #include "credentials/keeping.h"
+#include "credentials/token.h"
 #include "ports/credentials.h"
 #include "ports/store.h"
 
@@ -27,11 +28,12 @@ std::optional<WhenShort> when_short_from_word(std::string_view text);
 
 /// runs/KEY/credentials.json, written before the run is submitted; no file: a run without tickets.
 struct CredentialPlan {
-    std::string principal;
-    std::string folder; ///< of the run's store: absolute, and the nodes see it
+    std::string principal; ///< of the tickets; empty: it has none
+    std::string folder;    ///< of the run's store: absolute, and the nodes see it
     WhenShort when_short = WhenShort::hold;
     std::string aklog;  ///< executed after each renewal; empty: only where there is AFS
     std::string keytab; ///< of new tickets, when a renewal is not enough; empty: none
+    bool token = false; ///< it has a bearer token too, or that alone
     bool operator==(const CredentialPlan&) const = default;
 };
 constexpr const char* k_credential_plan = "credentials.json";
@@ -48,6 +50,7 @@ std::string usual_credential_folder(const std::string& state_dir, const RunKey& 
 /// Names in it; each has one writer.
 constexpr const char* k_delivered = "delivered"; ///< by gpuq, out of a login
 constexpr const char* k_renewed = "renewed";     ///< by the supervisor, for the next link
+constexpr const char* k_token = "token";         ///< the bearer token, by gpuq
 constexpr const char* k_shared = "cache";        ///< the cache itself, of a job of several nodes
 
 /// runs/KEY/link-N/credentials.json, by the process that keeps the ticket alive.
@@ -58,7 +61,8 @@ struct CredentialState {
     credentials::Trouble trouble = credentials::Trouble::none;
     std::string words; ///< of the last failure
     int renewals = 0;
-    bool has_afs = false; ///< AFS tokens are made as well
+    bool has_afs = false;                    ///< AFS tokens are made as well
+    std::optional<credentials::Token> token; ///< the bearer token; nothing: there is none
     bool operator==(const CredentialState&) const = default;
 };
 std::string credential_state_json(const RunKey& key, LinkNumber link);
@@ -99,6 +103,16 @@ bool is_kept_alive(Store& store, const RunKey& key);
 std::vector<RunKey> deliver(Store& store, SecretFiles& files, const std::string& login_cache,
                             const std::vector<RunKey>& active, Time now);
 
+/// The same with a bearer token, for the runs that have one: where it lasts longer than theirs, or
+/// none of the two says how long it does.
+std::vector<RunKey> deliver_token(Store& store, SecretFiles& files, const std::string& token,
+                                  const std::vector<RunKey>& active);
+
+/// When the first of these runs is to be given another token (credentials/token.h); nothing: none
+/// of them has one.
+std::optional<Time> token_due(Store& store, SecretFiles& files, const std::vector<RunKey>& active,
+                              Time now);
+
 /// The run has ended: nothing of its store stays. To be called where there may be none.
 void forget_credentials(Store& store, SecretFiles& files, const RunKey& key);
 
@@ -107,6 +121,7 @@ struct CredentialRecords {
     CredentialPlan plan;
     std::optional<CredentialState> state;       ///< of the link
     std::optional<credentials::Ticket> waiting; ///< in the store
+    std::optional<credentials::Token> token;    ///< the bearer token: the better of both
     /// The best of both.
     std::optional<credentials::Ticket> ticket(Time now) const;
 };

@@ -62,6 +62,7 @@ public:
         , m_clock(clock)
         , m_plan(std::move(plan))
         , m_place(cache_place(m_plan, run, options))
+        , m_token_place(token_place(m_plan, run, options))
         , m_next_link(run.request.chain.has_value())
         , m_jitter(credentials::jitter_of(options.key.text()))
         , m_aklog(aklog_of(m_plan))
@@ -94,7 +95,7 @@ private:
 
     std::chrono::milliseconds until_due()
     {
-        if (is_permanent(m_keeping.trouble) || !m_keeping.ticket) {
+        if (is_permanent(m_keeping.trouble) || !m_keeping.ticket || m_plan.principal.empty()) {
             return k_longest_wait;
         }
         const auto left =
@@ -103,6 +104,18 @@ private:
     }
 
     void round()
+    {
+        if (m_plan.token && Steady::now() >= m_token_at) {
+            m_token_at = Steady::now() + k_between_looks;
+            take_token();
+        }
+        if (!m_plan.principal.empty()) {
+            look_after_ticket();
+        }
+        tell();
+    }
+
+    void look_after_ticket()
     {
         credentials::Seen seen;
         if (m_renewal) {
@@ -124,7 +137,27 @@ private:
             begin();
         }
         look_after_tokens();
-        tell();
+    }
+
+    /// What is delivered is newer than what we have: whoever delivers has looked.
+    void take_token()
+    {
+        auto stored = m_files.read(m_plan.folder, k_token);
+        const bool elsewhere = m_token_place.folder != m_plan.folder;
+        auto own = elsewhere ? m_files.read(m_token_place.folder, m_token_place.name) : stored;
+        if (elsewhere && stored && (!own || *own != *stored) &&
+            m_files.write(m_token_place.folder, m_token_place.name, *stored)) {
+            own = *stored;
+        }
+        if (elsewhere && stored && own && *own == *stored && !m_next_link) {
+            (void)m_files.remove(m_plan.folder, k_token);
+        }
+        m_token = own ? std::optional(credentials::token_facts(*own)) : std::nullopt;
+        for (auto* bytes : {&stored, &own}) {
+            if (*bytes) {
+                ::explicit_bzero((*bytes)->data(), (*bytes)->size());
+            }
+        }
     }
 
     /// AFS's tokens follow the ticket.
@@ -242,6 +275,7 @@ private:
         state.words = m_keeping.words.empty() ? m_tokens_trouble : m_keeping.words;
         state.has_afs = !m_aklog.empty();
         state.renewals = m_keeping.renewals;
+        state.token = m_token;
         if (state.ticket && !is_permanent(state.trouble)) {
             state.next = m_keeping.next;
         }
@@ -263,6 +297,9 @@ private:
     Clock& m_clock;
     CredentialPlan m_plan;
     CachePlace m_place;
+    CachePlace m_token_place;
+    std::optional<credentials::Token> m_token;
+    Steady::time_point m_token_at;
     bool m_next_link;
     double m_jitter;
     std::string m_aklog;

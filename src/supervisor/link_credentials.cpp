@@ -98,6 +98,12 @@ CachePlace cache_place(const CredentialPlan& plan, const Run& run, const Options
     return {node_credential_folder(::geteuid(), options.key, options.link), k_node_cache};
 }
 
+CachePlace token_place(const CredentialPlan& plan, const Run& run, const Options& options)
+{
+    const CachePlace cache = cache_place(plan, run, options);
+    return {cache.folder, cache.folder == plan.folder ? k_token : k_node_token};
+}
+
 std::optional<std::string> cache_of(const Run& run, const Options& options)
 {
     const auto folder = has_node_credentials(options)
@@ -130,9 +136,20 @@ void LinkCredentials::fetch(SecretFiles& files, const RunFolder& folder, const R
         return;
     }
     m_mark = locked(own);
-    const CachePlace place = cache_place(*plan, run, options);
+    if (!plan->principal.empty()) {
+        fetch_ticket(files, *plan, run, options, now);
+    }
+    if (plan->token) {
+        fetch_token(files, *plan, run, options);
+    }
+}
+
+void LinkCredentials::fetch_ticket(SecretFiles& files, const CredentialPlan& plan, const Run& run,
+                                   const Options& options, Time now)
+{
+    const CachePlace place = cache_place(plan, run, options);
     m_cache = fmt::format("FILE:{}/{}", place.folder, place.name);
-    auto stored = stored_ticket(files, plan->folder, now);
+    auto stored = stored_ticket(files, plan.folder, now);
     if (!stored) {
         m_problem = "its Kerberos ticket did not reach this node: " + stored.error().text;
         return;
@@ -141,20 +158,42 @@ void LinkCredentials::fetch(SecretFiles& files, const RunFolder& folder, const R
         m_problem = "its Kerberos ticket has no place: " + written.error().text;
     } else if (!run.request.chain) {
         // Nobody else needs it: what lies on a shared disk is the weakest place.
-        (void)files.remove(plan->folder, k_delivered);
-        (void)files.remove(plan->folder, k_renewed);
+        (void)files.remove(plan.folder, k_delivered);
+        (void)files.remove(plan.folder, k_renewed);
     }
     ::explicit_bzero(stored->cache.data(), stored->cache.size());
-    if (const std::string aklog = aklog_of(*plan); !aklog.empty()) {
+    if (const std::string aklog = aklog_of(plan); !aklog.empty()) {
         make_pag(); // of the program, and of the keeper, which renews its tokens
         m_problem = m_problem.empty() ? make_tokens(aklog, *m_cache) : m_problem;
+    }
+}
+
+void LinkCredentials::fetch_token(SecretFiles& files, const CredentialPlan& plan, const Run& run,
+                                  const Options& options)
+{
+    const CachePlace place = token_place(plan, run, options);
+    m_token = fmt::format("{}/{}", place.folder, place.name);
+    auto token = files.read(plan.folder, k_token);
+    if (token && place.folder != plan.folder) {
+        const auto written = files.write(place.folder, place.name, *token);
+        if (written && !run.request.chain) {
+            (void)files.remove(plan.folder, k_token);
+        }
+        if (!written) {
+            token = written.error();
+        }
+    }
+    if (!token) {
+        m_problem = "its bearer token did not reach this node: " + token.error().text;
+    } else {
+        ::explicit_bzero(token->data(), token->size());
     }
 }
 
 void LinkCredentials::start(const Options& options, int link_folder)
 {
     auto lifeline = make_pipe();
-    if (!m_cache || options.sampler.empty() || link_folder < 0 || !lifeline) {
+    if ((!m_cache && !m_token) || options.sampler.empty() || link_folder < 0 || !lifeline) {
         return;
     }
     std::string name = "gpuq-supervisor", verb = "keep", state_dir = options.state_dir,

@@ -16,13 +16,15 @@ namespace gpuq::supervisor {
 /// Where a link keeps its tickets on the node: a folder that is its user's alone, and one name.
 std::string node_credential_folder(unsigned uid, const RunKey& key, LinkNumber link);
 constexpr const char* k_node_cache = "krb5cc";
+constexpr const char* k_node_token = "bearer_token";
 
-/// Where a link's cache lies: on the node, or of a job of several nodes, whose other nodes have no
-/// supervisor, in the run's store.
+/// Where a link's cache, and its bearer token, lie: on the node, or of a job of several nodes,
+/// whose other nodes have no supervisor, in the run's store.
 struct CachePlace {
     std::string folder, name;
 };
 CachePlace cache_place(const CredentialPlan& plan, const Run& run, const Options& options);
+CachePlace token_place(const CredentialPlan& plan, const Run& run, const Options& options);
 
 /// The same for KRB5CCNAME of who comes to a link that runs here; nothing: it has no tickets.
 std::optional<std::string> cache_of(const Run& run, const Options& options);
@@ -38,6 +40,8 @@ public:
     const std::string& problem() const { return m_problem; }
     /// For KRB5CCNAME; nothing: the run has no tickets.
     const std::optional<std::string>& cache() const { return m_cache; }
+    /// For BEARER_TOKEN_FILE; nothing: the run has no bearer token.
+    const std::optional<std::string>& token() const { return m_token; }
 
     /// Begins to keep them alive. `link_folder`: a descriptor.
     void start(const Options& options, int link_folder);
@@ -46,8 +50,14 @@ public:
     void reaped() { m_pid.reset(); }
 
 private:
+    void fetch_ticket(SecretFiles& files, const CredentialPlan& plan, const Run& run,
+                      const Options& options, Time now);
+    void fetch_token(SecretFiles& files, const CredentialPlan& plan, const Run& run,
+                     const Options& options);
+
     std::string m_problem;
     std::optional<std::string> m_cache;
+    std::optional<std::string> m_token;
     std::optional<pid_t> m_pid;
     Descriptor m_lifeline;
     Descriptor m_mark; ///< locked: this link is alive (sweep_node)

@@ -192,6 +192,10 @@ std::vector<std::string> Supervisor::environment(const Run& run)
     if (m_credentials.cache()) {
         variables.set("KRB5CCNAME", *m_credentials.cache());
     }
+    if (m_credentials.token()) {
+        variables.set("BEARER_TOKEN_FILE", *m_credentials.token());
+        variables.unset("BEARER_TOKEN"); // it would be found first, and never changes
+    }
     describe_run(variables, run, m_options.link, m_options.state_dir);
     describe_turn(variables);
     return variables.texts();

@@ -34,6 +34,7 @@ public:
     std::array<unsigned char, 8> random() override { std::abort(); }
     Result<Settings> settings() override { std::abort(); }
     std::optional<std::string> variable(const std::string&) override { return std::nullopt; }
+    void forget_variable(const std::string&) override {}
     std::vector<std::string> environment() override { return {}; }
     Result<std::string> supervisor() override { std::abort(); }
     Result<std::string> program() override { std::abort(); }

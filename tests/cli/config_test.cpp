@@ -45,7 +45,8 @@ TEST(Settings, NameTheNearestOneForAMistake)
 {
     EXPECT_EQ(settings_in("state-dir: /x\n", "c.yaml").error().text,
               "c.yaml:1:1: unknown name 'state-dir' (did you mean 'state_dir'?); there are: "
-              "state_dir, cluster, container, keep, detach_key, credentials_dir, aklog");
+              "state_dir, cluster, container, keep, detach_key, credentials_dir, aklog, "
+              "token_command");
     EXPECT_EQ(settings_in("container: apptainer\n", "c.yaml").error().text,
               "c.yaml:1:12: container has to be a list of words: [a, b]");
     EXPECT_EQ(settings_in("state_dir: ''\n", "c.yaml").error().text,

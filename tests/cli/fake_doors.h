@@ -63,6 +63,7 @@ public:
         const auto found = variables.find(name);
         return found == variables.end() ? std::nullopt : std::optional(found->second);
     }
+    void forget_variable(const std::string& name) override { variables.erase(name); }
     std::vector<std::string> environment() override { return {}; }
     Result<std::string> supervisor() override { return std::string("/gpuq-supervisor"); }
     Result<std::string> program() override { return std::string("/usr/bin/gpuq"); }

@@ -102,6 +102,66 @@ TEST_F(Keepalive, RefreshRenewsNothingBeforeItIsDue)
     EXPECT_EQ(m_doors.memory.files.count("cache/tickets"), 1U);
 }
 
+/// Tokens of no life (`opaque`), and the one of 2023 (`exp` 1700003600).
+constexpr const char* k_expired =
+    "eyJhbGciOiJub25lIn0.eyJleHAiOjE3MDAwMDM2MDAsImlhdCI6MTcwMDAwMDAwMH0.x";
+
+TEST_F(Keepalive, ARunTakesTheLoginsTokenAndNobodyFindsItInTheEnvironment)
+{
+    m_doors.variables["BEARER_TOKEN"] = "opaque";
+    m_doors.login.bearer = std::string(" opaque\n");
+    const LoginTicket found = login_ticket(m_doors, m_run.key());
+    ASSERT_TRUE(found.plan);
+    EXPECT_TRUE(found.plan->token);
+    EXPECT_EQ(found.plan->principal, "");
+    EXPECT_EQ(found.token, "opaque");
+    EXPECT_EQ(m_doors.variables.count("BEARER_TOKEN"), 0U);
+    ASSERT_TRUE(store_ticket(m_doors.secrets, found));
+    EXPECT_EQ(m_doors.secrets.folders[found.plan->folder],
+              (std::map<std::string, std::string>{{k_token, "opaque"}}));
+
+    m_doors.login.bearer = std::string("two words");
+    EXPECT_EQ(login_ticket(m_doors, m_run.key()).problem,
+              "the run gets no bearer token: what is there is no bearer token");
+    m_doors.login.bearer = std::string(k_expired);
+    EXPECT_EQ(login_ticket(m_doors, m_run.key()).problem,
+              "the run gets no bearer token: that of the login has expired");
+}
+
+TEST_F(Keepalive, ACommandGivesTokensAsTheyAreDue)
+{
+    CredentialPlan plan{"", m_folder, WhenShort::hold, "", ""};
+    plan.token = true;
+    m_doors.memory.files[credential_plan_json(m_run.key())] = to_json(plan);
+    m_doors.secrets.folders[m_folder] = {{k_token, k_expired}};
+    m_doors.set.token_command = {"ask", "for it"};
+    m_doors.machine.ended = {0, "fresh\n"};
+    refresh_tickets(m_doors);
+    EXPECT_EQ(m_doors.machine.executed, (std::vector<std::vector<std::string>>{{"ask", "for it"}}));
+    EXPECT_EQ(m_doors.secrets.folders[m_folder][k_token], "fresh");
+    EXPECT_THAT(keepalive().out, HasSubstr("there"));
+
+    // Not all the time, and a failure leaves what is there.
+    refresh_tickets(m_doors);
+    EXPECT_EQ(m_doors.machine.executed.size(), 1U);
+    m_doors.time.advance(11min);
+    m_doors.machine.ended = {1, "no"};
+    m_doors.secrets.folders[m_folder][k_token] = k_expired;
+    refresh_tickets(m_doors);
+    EXPECT_EQ(m_doors.machine.executed.size(), 2U);
+    EXPECT_EQ(m_doors.secrets.folders[m_folder][k_token], k_expired);
+}
+
+TEST_F(Keepalive, StaysOnlyWhileARunHasCredentials)
+{
+    m_doors.memory.files.erase(credential_plan_json(m_run.key()));
+    EXPECT_EQ(keepalive({"--stay"}).status, 0);
+    m_doors.memory.files[credential_plan_json(m_run.key())] =
+        to_json(CredentialPlan{"ada@EXAMPLE.ORG", m_folder, WhenShort::hold, "", ""});
+    m_doors.machine.held_by_others.insert("gpuq-keepalive");
+    EXPECT_EQ(keepalive({"--stay"}).status, 0);
+}
+
 TEST_F(Keepalive, ARunTakesTheLoginsTicketToItsOwnStore)
 {
     EXPECT_FALSE(login_ticket(m_doors, m_run.key()).plan);

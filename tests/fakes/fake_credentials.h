@@ -67,7 +67,9 @@ public:
 class FakeLoginTickets : public LoginTickets {
 public:
     Result<std::string> answer = fail(Error::Kind::missing, "no ticket");
+    Result<std::string> bearer = fail(Error::Kind::missing, "no token");
     Result<std::string> cache() override { return answer; }
+    Result<std::string> token() override { return bearer; }
 };
 
 } // namespace gpuq::fakes

@@ -39,7 +39,14 @@ public:
 
     std::vector<std::vector<std::string>> executed;
     Ended ended;
-    Result<Ended> run(const std::vector<std::string>& words) override
+    using Host::run;
+    Result<void> leave_running(const std::vector<std::string>& words) override
+    {
+        left.push_back(words);
+        return {};
+    }
+    std::vector<std::vector<std::string>> left;
+    Result<Ended> run(const std::vector<std::string>& words, Heard) override
     {
         executed.push_back(words);
         return ended;

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Bearer tokens of runs: on the node in a file of their own, refreshed by a command of the login host."""
+import base64
+import json
+import os
+import stat
+import time
+
+from clusters import wait_for
+from runs import PYTHON, nothing_left, processes_of, the_run, words_of
+
+CLUSTER = dict(nodes=1, gpus=2, lines=["KillWait=2"])
+
+#: Prints a token that lasts LIFE seconds, and says something else on stderr, as htgettoken does.
+COMMAND = """#!/usr/bin/python3
+import base64, json, sys, time
+now = time.time()
+def part(value): return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
+print("Storing bearer token", file=sys.stderr)
+print(part({"alg": "none"}) + "." + part({"iat": now, "exp": now + LIFE, "jti": str(now)}) + ".sig")
+"""
+
+#: Looks at the token at 20 Hz for SECONDS: how long it was expired or unreadable, and how many it saw.
+WATCH = """
+import base64, json, os, sys, time
+seen, bad = set(), []
+print("token in the environment" if "BEARER_TOKEN" in os.environ else "no token in the environment", flush=True)
+path = os.environ["BEARER_TOKEN_FILE"]
+end = time.time() + SECONDS
+while time.time() < end:
+    try:
+        text = open(path).read()
+        payload = text.split(".")[1]
+        claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+        seen.add(text)
+        if claims["exp"] <= time.time():
+            bad.append("expired")
+    except Exception as trouble:
+        bad.append(repr(trouble))
+    time.sleep(0.05)
+print(json.dumps({"tokens": len(seen), "bad": bad[:5], "path": path}), flush=True)
+"""
+
+
+def command(person, life):
+    script = person.home / "token-command"
+    script.write_text(COMMAND.replace("LIFE", str(life)))
+    script.chmod(0o755)
+    return {"GPUQ_TOKEN_COMMAND": str(script)}
+
+
+def watch(seconds):
+    return [PYTHON, "-c", WATCH.replace("SECONDS", str(seconds))]
+
+
+def keepers(person):
+    return [pid for pid in processes_of(person) if words_of(pid)[1:] == ["keepalive", "--stay"]]
+
+
+def token(jti, lasts=3600):
+    part = lambda value: base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()  # noqa: E731
+    now = int(time.time())
+    return f"{part({'alg': 'none'})}.{part({'iat': now, 'exp': now + lasts, 'jti': jti})}.sig"
+
+
+def files_with(folder, secret):
+    found = []
+    for root, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(root, name)
+            if os.path.isfile(path) and secret.encode() in open(path, "rb").read():
+                found.append(path)
+    return found
+
+
+def test_a_token_outlives_itself_in_a_run_that_nobody_watches(person):
+    env = command(person, 40)
+    done = person.gpuq("run", "--detach", "--gpus", "1", "-J", "watch", "--", *watch(50), env=env)
+    assert done.returncode == 0, done.stderr
+    record = the_run(person)
+    wait_for(lambda: keepers(person), 10, "who refreshes it")
+    assert record.wait_for_end(90)["status"] == 0
+    lines = record.log("out").decode().splitlines()
+    assert lines[0] == "no token in the environment"
+    told = json.loads(lines[1])
+    assert told["bad"] == [] and told["tokens"] >= 3, told
+    assert not os.path.exists(told["path"]) and not os.path.exists(os.path.dirname(told["path"]))
+    wait_for(lambda: not keepers(person), 15, "its end")
+    nothing_left(person)
+
+
+def test_the_login_s_token_goes_along_and_a_better_one_follows(person):
+    first, second = token("first"), token("second", 7200)
+    run = person.gpuq("run", "--detach", "--gpus", "1", "-J", "along", "--", *watch(12), env={"BEARER_TOKEN": first})
+    assert run.returncode == 0, run.stderr
+    record = the_run(person)
+    record.event("program_started")
+    shown = json.loads(person.gpuq("show", "along", "--json").stdout)["credentials"]
+    assert shown["principal"] is None and shown["token"] and shown["token_expires"]
+    # Neither token is anywhere but in the store, from where the node takes it away.
+    wait_for(lambda: not files_with(person.state, first), 10, "the store without it")
+    held = [path for path in files_with("/tmp", first) if "gpuq-krb5" in path]
+    assert len(held) == 1 and stat.S_IMODE(os.stat(held[0]).st_mode) == 0o600
+    assert stat.S_IMODE(os.stat(os.path.dirname(held[0])).st_mode) == 0o700
+    assert person.gpuq("ls", env={"BEARER_TOKEN": second}).returncode == 0
+    wait_for(lambda: open(held[0]).read() == second, 10, "the new one on the node")
+    assert "good until" in person.gpuq("keepalive").stdout
+    # A worse one changes nothing.
+    assert person.gpuq("ls", env={"BEARER_TOKEN": first}).returncode == 0
+    assert record.wait_for_end(60)["status"] == 0
+    assert json.loads(record.log("out").decode().splitlines()[1])["tokens"] == 2
+    nothing_left(person)
+    assert not files_with(person.state, first) and not files_with(person.state, second)
+
+
+def test_what_is_no_token_is_said_and_the_run_goes_on_without(person):
+    for env, said in (({"BEARER_TOKEN": "two words"}, "no bearer token: what is there is no bearer token"),
+                      ({"BEARER_TOKEN": token("old", -5)}, "that of the login has expired"),
+                      ({"GPUQ_TOKEN_COMMAND": "/bin/false"}, "/bin/false exits with 1")):
+        done = person.gpuq("run", "--gpus", "1", "--", "sh", "-c", "echo ${BEARER_TOKEN_FILE:-none}", env=env)
+        assert done.returncode == 0 and done.stdout == "none\n" and said in done.stderr, done.stderr
+    nothing_left(person)
