@@ -16,7 +16,8 @@ constexpr std::array<Span, 8> k_pauses = {0ms, 250ms, 500ms, 1s, 2s, 4s, 8s, 15s
 /// Anything up to the pause that is due: a thousand laptops do not come back at once (xorshift).
 Span Lifeline::pause()
 {
-    const Span most = k_pauses[std::min<std::size_t>(m_failures, k_pauses.size() - 1)];
+    const Span most = std::min(m_pace.longest_pause,
+                               k_pauses[std::min<std::size_t>(m_failures, k_pauses.size() - 1)]);
     m_random ^= m_random << 13;
     m_random ^= m_random >> 7;
     m_random ^= m_random << 17;
@@ -73,6 +74,7 @@ void Lifeline::connected(Moment now)
 {
     m_state = State::live;
     m_attempting = false;
+    m_useful = false;
     m_live_since = now;
     m_beat_at = now + m_pace.beat;
     m_dead_at = now + m_pace.silence;
@@ -92,7 +94,9 @@ void Lifeline::lost(Moment now)
     if (m_state == State::live) {
         m_state = State::reconnecting;
         m_attempts = 0;
-        m_failures = now - m_live_since >= k_steady ? 0 : m_failures;
+        m_failures = now - m_live_since >= k_steady ? 0
+                     : m_useful                     ? std::min(m_failures, 1)
+                                                    : m_failures;
     }
     m_attempting = false;
     m_attempt_at = now + pause();

@@ -15,6 +15,7 @@ using Span = std::chrono::steady_clock::duration;
 struct Pace {
     Span beat = std::chrono::seconds{5};     ///< how often we let hear of us when nothing else does
     Span silence = std::chrono::seconds{15}; ///< after which nothing heard means dead
+    Span longest_pause = std::chrono::seconds{15}; ///< before an attempt
 };
 /// A person looks at the screen and types.
 constexpr Pace k_pace_in_front{std::chrono::seconds{1}, std::chrono::seconds{3}};
@@ -47,6 +48,8 @@ public:
     void connected(Moment now);
     /// Anything has come from it.
     void heard(Moment now);
+    /// It has brought the session on: a network that drops connections, not a host that refuses.
+    void useful() { m_useful = true; }
     /// The connection or the attempt has ended. The first attempt is not repeated: the state is
     /// `over`, for what is wrong then is wrong a second later too.
     void lost(Moment now);
@@ -61,7 +64,8 @@ public:
     /// An attempt to come back takes no longer.
     static constexpr Span k_attempt = std::chrono::seconds{15};
     static constexpr Span k_probe = std::chrono::seconds{3};
-    /// A connection that held so long begins anew with the pauses.
+    /// A connection that held so long begins anew with the pauses; one that was useful for a
+    /// shorter time, nearly so.
     static constexpr Span k_steady = std::chrono::seconds{30};
 
 private:
@@ -71,6 +75,7 @@ private:
     std::uint64_t m_random;
     State m_state = State::connecting;
     bool m_attempting = false;
+    bool m_useful = false;
     int m_attempts = 0;
     int m_failures = 0;                 ///< which pause comes next
     std::optional<Moment> m_attempt_at; ///< unset: at once

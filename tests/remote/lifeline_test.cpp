@@ -138,5 +138,20 @@ TEST(Lifeline, OnlyAConnectionThatHeldBeginsAnewWithThePauses)
     EXPECT_EQ(first_pause(30s), 0s);
 }
 
+TEST(Lifeline, AConnectionThatDropsAgainAndAgainButCarriesBytesIsTakenUpSoon)
+{
+    Lifeline line = live_in_front();
+    Moment time = at(0s);
+    for (int i = 0; i < 100; ++i) {
+        line.useful();
+        time += 1s;
+        line.lost(time);
+        EXPECT_LE(*line.next() - time, 250ms);
+        time = *line.next();
+        EXPECT_EQ(line.step(time), Do::connect);
+        line.connected(time);
+    }
+}
+
 } // namespace
 } // namespace gpuq::remote

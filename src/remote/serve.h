@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/result.h"
+#include "remote/holder.h"
+
+#include <string>
+
+namespace gpuq::remote {
+
+struct ServeOptions {
+    std::string program; ///< what verbs are verbs of: an absolute path
+    Identity identity;
+    std::string folder; ///< where the sockets of sessions lie; made, 0700, if it is not there
+    int in = 0, out = 1;
+};
+
+/// The folder for this user: on this machine's own disk, for who comes back has to reach the same.
+std::string serve_folder();
+
+/// What ssh starts on the login host: finds the session that the client asks for and gives it the
+/// connection, or starts one in a process of its own, which outlives this one. Returns when the
+/// connection has ended: the exit status. Takes over `in` and `out`.
+Result<int> serve(const ServeOptions& options);
+
+} // namespace gpuq::remote
