@@ -5,6 +5,7 @@
 #include "core/result.h"
 #include "core/retention.h"
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -21,6 +22,10 @@ struct Settings {
         container;                 ///< words before a program, `{image}` in them
     std::optional<Retention> keep; ///< what `gpuq clean` leaves of ended runs
     std::optional<DetachKey> detach_key;
+    std::optional<std::string> host;           ///< as for --host
+    std::optional<std::string> remote_program; ///< gpuq's path there
+    /// So long a verb there waits for a client that was cut off.
+    std::optional<std::chrono::seconds> host_patience;
 
     bool operator==(const Settings&) const = default;
 };
@@ -35,7 +40,8 @@ struct SettingSources {
     std::function<Result<std::string>(const std::string& path)> file;
 };
 
-/// GPUQ_STATE_DIR, GPUQ_CLUSTER, GPUQ_CONTAINER, GPUQ_KEEP, GPUQ_DETACH_KEY, then
+/// GPUQ_STATE_DIR, GPUQ_CLUSTER, GPUQ_CONTAINER, GPUQ_KEEP, GPUQ_DETACH_KEY, GPUQ_HOST,
+/// GPUQ_REMOTE, GPUQ_HOST_PATIENCE, then
 /// $XDG_CONFIG_HOME/gpuq/config.yaml (or
 /// ~/.config/...), then /etc/gpuq/config.yaml: for each setting the first that has it. Empty
 /// variables do not count. Every file that exists has to be right.

@@ -99,7 +99,7 @@ Result<void> check_program(std::string_view program)
         return {};
     }
     return fail(Error::Kind::usage,
-                fmt::format("remote_program: '{}': a path of letters, digits and /._-+~, for a "
+                fmt::format("GPUQ_REMOTE: '{}': a path of letters, digits and /._-+~, for a "
                             "shell reads it there",
                             sanitised(program)));
 }
@@ -165,7 +165,7 @@ Verdict judge_ssh(int status, std::string_view errors, const SshCommand& command
     if (status == k_not_found || status == k_not_executable) {
         return stop(Error::Kind::not_found,
                     fmt::format("no {} on {}{}{}: a command that ssh starts there has not found it "
-                                "in its PATH. Set GPUQ_REMOTE_PROGRAM, or remote_program in the "
+                                "in its PATH. Set GPUQ_REMOTE, or `remote` in the "
                                 "configuration here, to its path there",
                                 sanitised(command.program), host, words.empty() ? "" : ", ",
                                 words));

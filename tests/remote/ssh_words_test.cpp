@@ -103,7 +103,7 @@ TEST(JudgeSsh, WithoutGpuqThereItSaysWhatToSet)
     const Verdict verdict = judge_ssh(127, "bash: line 1: gpuq: command not found\n", to_login());
     EXPECT_EQ(verdict.what, Verdict::What::stop);
     EXPECT_EQ(verdict.error.kind, Error::Kind::not_found);
-    EXPECT_THAT(verdict.error.text, HasSubstr("GPUQ_REMOTE_PROGRAM"));
+    EXPECT_THAT(verdict.error.text, HasSubstr("GPUQ_REMOTE"));
 }
 
 TEST(JudgeSsh, AnythingElseIsTriedAgain)
