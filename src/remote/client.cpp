@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstring>
 #include <ctime>
+#include <fcntl.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <poll.h>
@@ -83,6 +84,18 @@ bool is_file(int descriptor)
     return ::fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode);
 }
 
+/// The same pipe or terminal, opened for ourselves: not to block on it is nobody else's affair.
+/// None where that can not be had.
+Descriptor opened_again(int descriptor)
+{
+    struct stat facts {};
+    if (::fstat(descriptor, &facts) != 0 || !(S_ISFIFO(facts.st_mode) || S_ISCHR(facts.st_mode))) {
+        return Descriptor();
+    }
+    return Descriptor(::open(fmt::format("/proc/self/fd/{}", descriptor).c_str(),
+                             O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+}
+
 std::uint64_t number_of(const std::array<unsigned char, 8>& bytes)
 {
     std::uint64_t number = 0;
@@ -103,6 +116,7 @@ Client::Client(ClientOptions options, Transport& transport, Person& person)
     , m_asleep(asleep())
 {
     new_session();
+    m_own = {opened_again(m_options.out), opened_again(m_options.err)};
     m_input_over = !m_options.reads_input;
 }
 
@@ -153,7 +167,7 @@ void Client::on_timers()
     const Moment at = now();
     const auto slept = asleep();
     if (slept - std::exchange(m_asleep, slept) > k_slept) {
-        m_lifeline.nudge(at);
+        m_lifeline.moved(at);
     }
     while (true) {
         switch (m_lifeline.step(at)) {
@@ -319,7 +333,7 @@ void Client::on_network()
     std::array<char, 8192> buffer;
     while (::recv(m_network.get(), buffer.data(), buffer.size(), 0) > 0) {
     }
-    m_lifeline.nudge(now());
+    m_lifeline.moved(now());
 }
 
 void Client::on_ssh_words()
@@ -513,8 +527,10 @@ void Client::write_output()
 {
     for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
         Shown& shown = m_shown[i];
-        const int there = i == 0 ? m_options.out : m_options.err;
-        const std::size_t piece = is_file(there) ? shown.waiting.size() : k_pipe_piece;
+        const int given = i == 0 ? m_options.out : m_options.err;
+        const int there = m_own[i] ? m_own[i].get() : given;
+        const bool in_any_size = m_own[i] || (!shown.waiting.empty() && is_file(given));
+        const std::size_t piece = in_any_size ? shown.waiting.size() : k_pipe_piece;
         std::size_t written = 0;
         while (written < shown.waiting.size() && is_ready(there, POLLOUT)) {
             const ssize_t count = ::write(there, shown.waiting.data() + written,

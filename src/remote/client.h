@@ -107,7 +107,8 @@ private:
     Person& m_person;
     Lifeline m_lifeline;
     std::string m_session;
-    Descriptor m_network; ///< netlink: addresses and routes
+    std::array<Descriptor, 2> m_own; ///< opened_again
+    Descriptor m_network;            ///< netlink: addresses and routes
 
     std::optional<Channel> m_channel;
     Descriptor m_errors; ///< ssh's own words

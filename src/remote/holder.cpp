@@ -445,8 +445,10 @@ void Holder::send_output()
         Backlog& output = m_output[i];
         while (!output.all_sent() && !m_channel->is_full()) {
             const std::uint64_t offset = output.sent();
-            m_channel->send(frames::Output{static_cast<Stream>(i), offset,
-                                           std::string(output.send(wire::k_piece))});
+            const std::string_view bytes = output.send(wire::k_piece);
+            m_channel->send_bytes(
+                frames::output_header(static_cast<Stream>(i), offset, bytes.size()));
+            m_channel->send_bytes(bytes);
         }
     }
     if (m_status && !m_exit_sent && m_drained[0] && m_drained[1] && m_output[0].all_sent() &&

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace gpuq::remote {
 namespace {
@@ -50,6 +51,7 @@ Lifeline::Do Lifeline::step(Moment now)
         return Do::nothing;
     }
     m_attempting = true;
+    m_attempt_begun = now;
     m_attempts += 1;
     // Somebody may be typing a password into the first one.
     m_give_up_at = m_state == State::reconnecting ? std::optional(now + k_attempt) : std::nullopt;
@@ -99,8 +101,17 @@ void Lifeline::lost(Moment now)
                                                     : m_failures;
     }
     m_attempting = false;
-    m_attempt_at = now + pause();
+    m_attempt_at = now + (std::exchange(m_at_once, false) ? Span{} : pause());
     m_failures += 1;
+}
+
+void Lifeline::moved(Moment now)
+{
+    if (m_state == State::reconnecting && m_attempting && now - m_attempt_begun >= k_fair_chance) {
+        m_give_up_at = now;
+        m_at_once = true;
+    }
+    nudge(now);
 }
 
 void Lifeline::nudge(Moment now)

@@ -53,9 +53,11 @@ public:
     /// The connection or the attempt has ended. The first attempt is not repeated: the state is
     /// `over`, for what is wrong then is wrong a second later too.
     void lost(Moment now);
-    /// A key press, a change of the network, a wake-up: an attempt at once, or a beat that has to
-    /// be answered within `k_probe`.
+    /// A key press: an attempt at once, or a beat that has to be answered within `k_probe`.
     void nudge(Moment now);
+    /// The network has changed, or this machine was asleep: also an attempt that has not come far
+    /// is made again, for it may be talking to nobody.
+    void moved(Moment now);
 
     State state() const { return m_state; }
     /// Of attempts since the connection was lost.
@@ -64,6 +66,8 @@ public:
     /// An attempt to come back takes no longer.
     static constexpr Span k_attempt = std::chrono::seconds{15};
     static constexpr Span k_probe = std::chrono::seconds{3};
+    /// An attempt is left alone so long, whatever changes.
+    static constexpr Span k_fair_chance = std::chrono::seconds{5};
     /// A connection that held so long begins anew with the pauses; one that was useful for a
     /// shorter time, nearly so.
     static constexpr Span k_steady = std::chrono::seconds{30};
@@ -76,6 +80,8 @@ private:
     State m_state = State::connecting;
     bool m_attempting = false;
     bool m_useful = false;
+    bool m_at_once = false; ///< the next attempt, whatever the pause
+    Moment m_attempt_begun;
     int m_attempts = 0;
     int m_failures = 0;                 ///< which pause comes next
     std::optional<Moment> m_attempt_at; ///< unset: at once

@@ -220,6 +220,8 @@ Result<VerbProcess> start_verb(const std::string& program, const wire::remote::S
         if (!is_terminal[i]) {
             TRY_ASSIGN(Pipe pipe, new_pipe());
             theirs[i] = std::move(pipe.write);
+            // Fewer turns of everybody's loop while much comes.
+            ::fcntl(pipe.read.get(), F_SETPIPE_SZ, k_largest_pipe);
             (i == 1 ? verb.out : verb.err) = std::move(pipe.read);
         }
     }

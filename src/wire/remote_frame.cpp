@@ -4,6 +4,7 @@
 #include "wire/payload.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace gpuq::wire::remote {
 namespace {
@@ -260,6 +261,17 @@ bool is_session_name(std::string_view text)
     return text.size() == k_session_digits && std::all_of(text.begin(), text.end(), [](char c) {
                return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
            });
+}
+
+std::string output_header(Stream stream, std::uint64_t offset, std::size_t size)
+{
+    assert(size <= k_piece);
+    std::string header = encode(Output{stream, offset, {}});
+    const std::size_t whole = header.size() - k_header + size;
+    for (std::size_t i = 0; i < 4; ++i) {
+        header[1 + i] = static_cast<char>((whole >> (8 * i)) & 0xff);
+    }
+    return header;
 }
 
 std::string encode(const Frame& frame)

@@ -140,6 +140,9 @@ struct Beat {
 using Frame = std::variant<Open, Start, Taken, Input, InputEnd, Resize, Signal, Bye, Hello, Output,
                            InputTaken, Following, Exit, Failure, Beat>;
 
+/// What stands before the bytes of an Output, which follow without a copy of them being made.
+std::string output_header(Stream stream, std::uint64_t offset, std::size_t size);
+
 /// The bytes of a frame. Payloads beyond `k_max_payload` are a programming error.
 std::string encode(const Frame& frame);
 

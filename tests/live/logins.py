@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A login host as a laptop sees it: a real sshd on the loopback interface, behind a TCP proxy that can be frozen
-and cut."""
+"""A login host as a laptop sees it: a real sshd on the loopback interface, behind a TCP proxy that can fall silent."""
 import contextlib
 import os
 import pathlib
@@ -18,13 +17,13 @@ from runs import words_of
 
 
 class Proxy:
-    """Copies between its own port and another; `frozen`: nothing passes, and nobody is told."""
+    """Copies between its own port and another, until the connections it has fall silent and nobody is told."""
 
     def __init__(self, to_port):
         self.to_port = to_port
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
-        self.frozen = False
+        self.silent = False
         self.pairs = []
         self.selector = selectors.DefaultSelector()
         self.selector.register(self.listener, selectors.EVENT_READ)
@@ -37,16 +36,16 @@ class Proxy:
             for key, _ in self.selector.select(0.05):
                 if key.fileobj is self.listener:
                     self._accept()
-                elif self.frozen:
-                    self.selector.unregister(key.fileobj)  # thawed by nobody: the connection stays dead
                 else:
                     self._pass(key.fileobj, key.data)
+            if self.silent:
+                for key in list(self.selector.get_map().values()):
+                    if key.fileobj is not self.listener:
+                        self.selector.unregister(key.fileobj)
+                self.silent = False
 
     def _accept(self):
         client, _ = self.listener.accept()
-        if self.frozen:
-            self.pairs.append((client, client))
-            return
         try:
             server = socket.create_connection(("127.0.0.1", self.to_port))
         except OSError:
@@ -162,6 +161,11 @@ class Login:
                 os.kill(pid, signal.SIGSTOP)
         return pids
 
+    def silence(self):
+        """Every connection, as when a router forgets it; new ones work."""
+        self.proxy.silent = True
+        wait_for(lambda: not self.proxy.silent, 5, "silence")
+
     def popen(self, *words, env=None, **options):
         return subprocess.Popen([self.person.cluster.binary, "--host", "login", *map(str, words)],
                                 env={**self.env, **(env or {})}, cwd=self.folder,
@@ -186,7 +190,7 @@ class Login:
         with self.begin(*words, **{"stdin": subprocess.PIPE if "input" in options else subprocess.DEVNULL,
                                    **{k: v for k, v in options.items() if k != "input"}}) as child:
             out, err = child.communicate(options.get("input"), timeout=timeout)
-            return subprocess.CompletedProcess(words, child.returncode, out, err.decode())
+            return subprocess.CompletedProcess(words, child.returncode, out, (err or b"").decode())
 
     def sessions(self):
         """What gpuq has running there besides runs: fronts, holders, verbs."""

@@ -4,7 +4,6 @@ import contextlib
 import fcntl
 import hashlib
 import os
-import pty
 import random
 import signal
 import struct
@@ -14,7 +13,7 @@ import time
 
 import pytest
 
-from clusters import is_running, short_folder, wait_for
+from clusters import short_folder, wait_for
 from logins import login_host
 from runs import Terminal, nothing_left, the_run
 
@@ -82,10 +81,10 @@ def test_a_run_over_drops_is_the_same_bytes(login):
     data = random.Random(2).randbytes(8 << 20)
     rate = 1 << 20  # a second
     with login.begin("run", "cat", stdin=subprocess.PIPE) as child:
-        out, delays = [], []
+        out = []
         os.set_blocking(child.stdout.fileno(), False)
         os.set_blocking(child.stdin.fileno(), False)
-        sent, begin, drops, frozen, dropped_at = 0, time.monotonic(), 0, [], None
+        sent, begin, drops = 0, time.monotonic(), 0
         next_drop = begin + 1.5
         while True:
             now = time.monotonic()
@@ -99,16 +98,12 @@ def test_a_run_over_drops_is_the_same_bytes(login):
             with contextlib.suppress(BlockingIOError):
                 if piece := os.read(child.stdout.fileno(), 1 << 20):
                     out.append(piece)
-                    if dropped_at and now - dropped_at > 0.05:
-                        delays.append(now - dropped_at)
-                        dropped_at = None
             if now > next_drop and drops < 20:
                 if drops == 10:
-                    frozen += login.freeze()
+                    login.silence()
                     next_drop = now + 18  # dead after 15 s of silence
                 else:
                     login.cut()
-                    dropped_at = now
                     next_drop = now + 0.35
                 drops += 1
                 if drops == 11:
@@ -117,12 +112,8 @@ def test_a_run_over_drops_is_the_same_bytes(login):
         os.set_blocking(child.stdout.fileno(), True)
         out.append(child.stdout.read())
         assert child.wait(60) == 0
-        for pid in frozen:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
     assert hashlib.sha256(b"".join(out)).digest() == hashlib.sha256(data).digest()
     assert drops == 20
-    print("drops", drops, "seconds to new bytes", [round(delay, 2) for delay in sorted(delays)])
 
 
 def test_a_shell_over_a_frozen_network(login):

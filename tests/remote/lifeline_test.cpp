@@ -118,6 +118,19 @@ TEST(Lifeline, AWakeUpAsksWhetherTheConnectionStillLives)
     EXPECT_EQ(alive.step(at(6s)), Do::nothing);
 }
 
+TEST(Lifeline, AnotherNetworkMakesAnAttemptAnewThatHangs)
+{
+    Lifeline line = live_in_front();
+    line.lost(at(10s));
+    EXPECT_EQ(line.step(at(10s)), Do::connect);
+    line.moved(at(12s));
+    EXPECT_EQ(line.step(at(12s)), Do::nothing) << "it has hardly begun";
+    line.moved(at(16s));
+    EXPECT_EQ(line.step(at(16s)), Do::drop);
+    line.lost(at(16s));
+    EXPECT_EQ(line.step(at(16s)), Do::connect);
+}
+
 TEST(Lifeline, OnlyAConnectionThatHeldBeginsAnewWithThePauses)
 {
     const auto first_pause = [](Span held) {

@@ -90,6 +90,13 @@ TEST(RemoteFrame, AnOversizedFrameAndOneThatIsTooShortBreakTheConnection)
     EXPECT_FALSE(lists.next());
 }
 
+TEST(RemoteFrame, AHeaderAndItsBytesAreAnOutput)
+{
+    const std::string bytes(k_piece, 'x');
+    EXPECT_EQ(output_header(Stream::err, 1ULL << 40, bytes.size()) + bytes,
+              encode(Output{Stream::err, 1ULL << 40, bytes}));
+}
+
 TEST(RemoteFrame, AnUnknownKindIsSkipped)
 {
     Decoder decoder;
