@@ -16,11 +16,10 @@ Result<int> serve(Invocation& invocation)
                                         "the machine where you sit");
     }
     TRY_ASSIGN(const std::string program, invocation.doors.program());
-    return remote::serve({program,
-                          {GPUQ_VERSION, host_name()},
-                          remote::serve_folder(),
-                          STDIN_FILENO,
-                          STDOUT_FILENO});
+    remote::ServeOptions options;
+    options.program = program;
+    options.identity = {GPUQ_VERSION, host_name()};
+    return remote::serve(options);
 }
 
 } // namespace

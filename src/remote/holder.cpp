@@ -490,7 +490,9 @@ void Holder::hang_up(Moment at)
     }
     constexpr std::array k_signals = {SIGHUP, SIGTERM, SIGKILL};
     const std::size_t step = std::min<std::size_t>(m_hang_ups, k_signals.size() - 1);
-    ::kill(-m_verb->pid, k_signals[step]);
+    if (::kill(-m_verb->pid, k_signals[step]) != 0) {
+        ::kill(m_verb->pid, k_signals[step]); // it has not come to making its own group
+    }
     m_hang_ups += 1;
     m_kill_at = at + (step == 0 ? k_after_hang_up : k_after_term);
 }

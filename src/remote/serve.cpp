@@ -7,12 +7,11 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstring>
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -48,20 +47,26 @@ bool write_all(int descriptor, std::string_view bytes)
     return true;
 }
 
-sockaddr_un address_of(const std::string& path)
-{
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    path.copy(static_cast<char*>(address.sun_path), sizeof address.sun_path - 1);
-    return address;
-}
+/// No file: the kernel keeps the name as long as the socket. Nothing is left behind, and nobody can
+/// be before us with a folder of that name. Who comes is checked (is_mine).
+struct Address {
+    sockaddr_un words{};
+    socklen_t size = 0;
+    explicit Address(const std::string& name)
+    {
+        words.sun_family = AF_UNIX;
+        const std::size_t length =
+            name.copy(static_cast<char*>(words.sun_path) + 1, sizeof words.sun_path - 1);
+        size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
+    }
+    const sockaddr* generic() const { return reinterpret_cast<const sockaddr*>(&words); }
+};
 
-Descriptor connected_to(const std::string& path)
+Descriptor connected_to(const std::string& name)
 {
     Descriptor made(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const sockaddr_un address = address_of(path);
-    const auto* const generic = reinterpret_cast<const sockaddr*>(&address);
-    if (made && ::connect(made.get(), generic, sizeof address) != 0) {
+    const Address address(name);
+    if (made && ::connect(made.get(), address.generic(), address.size) != 0) {
         made.reset();
     }
     return made;
@@ -75,48 +80,13 @@ bool is_mine(int socket)
            peer.uid == ::geteuid();
 }
 
-Result<void> prepare(const std::string& folder)
+Result<Descriptor> listen_at(const std::string& name)
 {
-    if (::mkdir(folder.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
-        return fail(Error::Kind::io, fmt::format("{}: {}", folder, std::strerror(errno)));
-    }
-    struct stat facts {};
-    if (::lstat(folder.c_str(), &facts) != 0 || !S_ISDIR(facts.st_mode) ||
-        facts.st_uid != ::geteuid() || (facts.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-        return fail(Error::Kind::denied,
-                    fmt::format("{} is not a folder of this user's alone", folder));
-    }
-    return {};
-}
-
-/// Sockets of processes that were killed.
-void sweep(const std::string& folder)
-{
-    DIR* const all = ::opendir(folder.c_str());
-    if (all == nullptr) {
-        return;
-    }
-    while (const dirent* const entry = ::readdir(all)) {
-        const std::string name(static_cast<const char*>(entry->d_name));
-        const std::string path = folder + "/" + name;
-        if (frames::is_session_name(name) && !connected_to(path) && errno == ECONNREFUSED) {
-            ::unlink(path.c_str());
-        }
-    }
-    ::closedir(all);
-}
-
-/// Under a name where nobody looks until it answers: what does not answer is swept.
-Result<Descriptor> listen_at(const std::string& path)
-{
-    const std::string early = path + ".new";
     Descriptor made(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const sockaddr_un address = address_of(early);
-    ::unlink(early.c_str());
-    if (!made ||
-        ::bind(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-        ::listen(made.get(), k_backlog) != 0 || ::rename(early.c_str(), path.c_str()) != 0) {
-        return fail(Error::Kind::io, fmt::format("{}: {}", path, std::strerror(errno)));
+    const Address address(name);
+    if (!made || ::bind(made.get(), address.generic(), address.size) != 0 ||
+        ::listen(made.get(), k_backlog) != 0) {
+        return fail(Error::Kind::io, fmt::format("a socket: {}", std::strerror(errno)));
     }
     return made;
 }
@@ -204,14 +174,14 @@ public:
             say(frames::encode(frames::Failure{open.error().kind, open.error().text}));
             return std::move(open).error();
         }
-        const std::string path = m_options.folder + "/" + open->session;
-        Descriptor session = connected_to(path);
+        const std::string name = m_options.place + "/" + open->session;
+        Descriptor session = connected_to(name);
         if (session && is_mine(session.get())) {
             if (hand_over(session.get(), m_in.get(), m_out.get(), m_read)) {
                 return stay(std::move(session));
             }
         }
-        return begin(path);
+        return begin(name);
     }
 
 private:
@@ -269,7 +239,7 @@ private:
         return *open;
     }
 
-    Result<int> begin(const std::string& path)
+    Result<int> begin(const std::string& name)
     {
         frames::Hello hello{
             frames::k_version,   m_options.identity.version, m_options.identity.host, false, 0,
@@ -281,14 +251,13 @@ private:
         if (!frame || !std::holds_alternative<frames::Start>(*frame)) {
             return 0; // it was only for a session that is not here
         }
-        auto listener = listen_at(path);
+        auto listener = listen_at(name);
         if (!listener) {
             say(frames::encode(frames::Failure{listener.error().kind, listener.error().text}));
             return std::move(listener).error();
         }
         std::array<int, 2> ends{};
         if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-            ::unlink(path.c_str());
             return fail(Error::Kind::io, fmt::format("a socket: {}", std::strerror(errno)));
         }
         Descriptor ours(ends[0]);
@@ -296,12 +265,11 @@ private:
         const pid_t child = ::fork();
         if (child == 0) {
             ours.reset();
-            hold(path, *std::move(listener), std::move(theirs));
+            hold(*std::move(listener), std::move(theirs));
         }
         listener->reset();
         theirs.reset();
         if (child < 0) {
-            ::unlink(path.c_str());
             return fail(Error::Kind::io, fmt::format("fork: {}", std::strerror(errno)));
         }
         int status = 0;
@@ -310,7 +278,7 @@ private:
     }
 
     /// The session's own process; this one has been forked and ends here.
-    [[noreturn]] void hold(const std::string& path, Descriptor listener, Descriptor front)
+    [[noreturn]] void hold(Descriptor listener, Descriptor front)
     {
         ::setsid();
         if (::fork() != 0) {
@@ -332,7 +300,6 @@ private:
             Holder holder(m_options.program, m_options.identity, std::move(listener), take_over);
             holder.run({std::move(m_in), std::move(m_out), std::move(front), std::move(m_read)});
         }
-        ::unlink(path.c_str());
         ::_exit(0);
     }
 
@@ -364,16 +331,9 @@ private:
 
 } // namespace
 
-std::string serve_folder()
-{
-    return fmt::format("/tmp/gpuq-serve-{}", ::geteuid());
-}
-
 Result<int> serve(const ServeOptions& options)
 {
     std::signal(SIGPIPE, SIG_IGN);
-    TRY(prepare(options.folder));
-    sweep(options.folder);
     return Front(options).run();
 }
 

@@ -11,12 +11,9 @@ namespace gpuq::remote {
 struct ServeOptions {
     std::string program; ///< what verbs are verbs of: an absolute path
     Identity identity;
-    std::string folder; ///< where the sockets of sessions lie; made, 0700, if it is not there
+    std::string place = "gpuq-serve"; ///< begins the names of the sessions' sockets
     int in = 0, out = 1;
 };
-
-/// The folder for this user: on this machine's own disk, for who comes back has to reach the same.
-std::string serve_folder();
 
 /// What ssh starts on the login host: finds the session that the client asks for and gives it the
 /// connection, or starts one in a process of its own, which outlives this one. Returns when the

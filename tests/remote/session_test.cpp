@@ -9,6 +9,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
 #include <filesystem>
@@ -130,8 +131,15 @@ public:
         Descriptor second = copy_of(client.one);
         return Streams{std::move(client.one), std::move(second), std::move(errors.one)};
     }
-    int end(int) override
+    int end(int milliseconds) override
     {
+        // A Bye may be on its way.
+        for (int waited = 0; waited < milliseconds && !m_children.empty(); ++waited) {
+            if (::waitpid(m_children.back(), nullptr, WNOHANG) != 0) {
+                m_children.pop_back();
+            }
+            std::this_thread::sleep_for(1ms);
+        }
         m_cutter.reset();
         for (const pid_t child : m_children) {
             int status = 0;
@@ -179,10 +187,7 @@ protected:
     }
     ~SessionTest() override { std::filesystem::remove_all(m_folder); }
 
-    ServeOptions options() const
-    {
-        return {"/bin/sh", {"0.1", "login1"}, m_folder + "/serve", 0, 1};
-    }
+    ServeOptions options() const { return {"/bin/sh", {"0.1", "login1"}, m_folder, 0, 1}; }
 
     std::string path(const char* name) const { return m_folder + "/" + name; }
     Descriptor file(const char* name, int flags) const
@@ -227,7 +232,9 @@ protected:
     bool is_all_gone() const
     {
         for (int i = 0; i < 500; ++i) {
-            if (std::filesystem::is_empty(m_folder + "/serve")) {
+            std::ifstream in("/proc/net/unix");
+            const std::string sockets(std::istreambuf_iterator<char>(in), {});
+            if (sockets.find(m_folder) == std::string::npos) {
                 return true;
             }
             std::this_thread::sleep_for(10ms);
@@ -408,6 +415,77 @@ TEST_F(SessionTest, AServerThatSpeaksNonsenseIsLeftWithAClearError)
         const auto status = Client(std::move(client), transport, nobody).run();
         ASSERT_FALSE(status) << words;
         EXPECT_THAT(status.error().text, HasSubstr(words));
+    }
+}
+
+/// What serve answers to these bytes, until it hangs up.
+std::string answer(const ServeOptions& options, const std::string& bytes)
+{
+    Pair pair = socket_pair();
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ServeOptions own = options;
+        own.in = ::fcntl(pair.other.get(), F_DUPFD, 50);
+        own.out = ::fcntl(pair.other.get(), F_DUPFD, 50);
+        pair.one.reset();
+        pair.other.reset();
+        ::_exit(serve(own).has_value() ? 0 : 1);
+    }
+    pair.other.reset();
+    set_nonblocking(pair.one.get());
+    std::string said;
+    std::size_t sent = 0;
+    std::array<char, 65536> buffer;
+    for (int i = 0; i < 1000; ++i) {
+        pollfd wait{pair.one.get(),
+                    static_cast<short>(sent < bytes.size() ? POLLIN | POLLOUT : POLLIN), 0};
+        if (::poll(&wait, 1, 20) <= 0) {
+            continue;
+        }
+        if ((wait.revents & POLLOUT) != 0 && sent < bytes.size()) {
+            const ssize_t count =
+                ::send(pair.one.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+            sent = count < 0 ? bytes.size() : sent + static_cast<std::size_t>(count);
+        }
+        const ssize_t count = ::read(pair.one.get(), buffer.data(), buffer.size());
+        if (count > 0) {
+            said.append(buffer.data(), static_cast<std::size_t>(count));
+        } else if (count == 0 || errno != EAGAIN) {
+            break;
+        }
+    }
+    pair.one.reset();
+    ::waitpid(child, nullptr, 0);
+    return said;
+}
+
+TEST_F(SessionTest, AClientThatSpeaksNonsenseIsLeftAndNothingStays)
+{
+    frames::Open open;
+    open.session = std::string(32, 'a');
+    frames::Start start;
+    start.words = {"-c", "cat; sleep 60"};
+    start.patience = 0s;
+    const std::string begun = frames::encode(open) + frames::encode(start);
+    frames::Open elsewhere = open;
+    elsewhere.session = "../../../../../../tmp/somebody-else";
+    frames::Open newer = open;
+    newer.version = newer.oldest = 9;
+    const std::vector<std::pair<std::string, std::string>> cases = {
+        {std::string("\x04\xff\xff\xff\x7f", 5), "a frame is longer"},
+        {frames::encode(frames::Beat{}), "has to begin with Open"},
+        {frames::encode(elsewhere), "has to begin with Open"},
+        {frames::encode(newer), "is too old"},
+        {begun + frames::encode(open), "Open comes once"},
+        {begun + frames::encode(frames::Input{5, "x"}), "does not follow"},
+        {begun + frames::encode(frames::Input{0, std::string(frames::k_input_room + 1, 'x')}),
+         "more input has come"},
+        {begun + frames::encode(frames::Taken{1ULL << 60, 0}), "never sent"},
+        {begun + std::string("\x04\xff\xff\xff\x7f", 5), "a frame is longer"},
+    };
+    for (const auto& [bytes, words] : cases) {
+        EXPECT_THAT(answer(options(), bytes), HasSubstr(words));
+        EXPECT_TRUE(is_all_gone()) << words;
     }
 }
 
