@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Gives the readers of policies, traces, samples, files of trainings and tickets what libFuzzer thinks of, from sound files on, side by side. What it finds
+# Gives the readers of policies, traces, samples, files of trainings, tickets and frames what libFuzzer thinks of, from sound files on, side by side. What it finds
 # lies in build/fuzz/found and is tried first the next time; what it learns in build/fuzz/corpus.
 # usage: contrib/fuzz.sh [SECONDS]     for each target; 60 unless told
 set -Eeuo pipefail
@@ -14,7 +14,7 @@ cmake --preset fuzz >/dev/null
 cmake --build --preset fuzz --parallel "$(nproc)"
 
 here=build/fuzz
-mkdir -p $here/corpus/{policy,trace,samples,tfevents,training,ccache} $here/found/{policy,trace,samples,tfevents,training,ccache}
+mkdir -p $here/corpus/{policy,trace,samples,tfevents,training,ccache,remote} $here/found/{policy,trace,samples,tfevents,training,ccache,remote}
 cp policies/*.yaml tests/fuzz/seeds-policy/* $here/corpus/policy/
 zcat contrib/traces/*.csv.gz | sed -n 1,20p >$here/corpus/trace/philly.csv
 cp tests/fuzz/seeds-trace/* $here/corpus/trace/
@@ -32,9 +32,10 @@ echo '"GPU-"' >$here/samples.dict
 echo '"scalars"' >$here/tfevents.dict
 echo '"krbtgt"' >$here/ccache.dict
 words -h $here/corpus/training/* >$here/training.dict
+echo '"gpuq-serve"' >$here/remote.dict
 
 pids=()
-for target in policy trace samples tfevents training ccache; do
+for target in policy trace samples tfevents training ccache remote; do
     step "fuzzing: $target, $seconds s"
     $here/bin/fuzz_$target -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=65536 \
         -dict=$here/$target.dict -artifact_prefix=$here/found/$target/ -print_final_stats=1 -verbosity=0 \
@@ -42,7 +43,7 @@ for target in policy trace samples tfevents training ccache; do
     pids+=($!)
 done
 status=0
-for target in policy trace samples tfevents training ccache; do
+for target in policy trace samples tfevents training ccache remote; do
     if wait "${pids[0]}"; then
         step "$target: $(sed -n 's/stat::number_of_executed_units: *//p' $here/$target.log) texts, nothing found"
     else

@@ -39,6 +39,7 @@ namespace {
 
 constexpr const char* k_supervisor = "gpuq-supervisor";
 constexpr const char* k_local = "local"; ///< --cluster: the one of `gpuq cluster up`
+constexpr const char* k_serve_descriptor = "GPUQ_SERVE_FD"; ///< remote/verb_process.h
 
 std::optional<std::string> variable_of_process(const std::string& name)
 {
@@ -98,9 +99,35 @@ Result<std::optional<std::string>> configuration(const std::string& cluster)
     return conf ? std::optional(*conf) : std::nullopt;
 }
 
+/// The way to the `gpuq serve` that has started this process. For this process alone: a program
+/// that it starts is not served.
+Descriptor take_serve_descriptor()
+{
+    const auto number = variable_of_process(k_serve_descriptor);
+    ::unsetenv(k_serve_descriptor);
+    constexpr const char* k_only = "3";
+    if (!number || *number != k_only || ::fcntl(3, F_SETFD, FD_CLOEXEC) != 0) {
+        return Descriptor();
+    }
+    return Descriptor(3);
+}
+
 /// The doors of this process, each opened at its first use.
 class DoorsOfThisMachine : public cli::Doors {
 public:
+    DoorsOfThisMachine()
+        : m_serve(take_serve_descriptor())
+    {
+    }
+
+    bool is_served() const override { return static_cast<bool>(m_serve); }
+    void tell_serve(const std::string& line) const override
+    {
+        if (m_serve) {
+            (void)!::write(m_serve.get(), line.data(), line.size());
+        }
+    }
+
     Result<Cluster*> cluster() override
     {
         if (!m_cluster) {
@@ -276,6 +303,7 @@ private:
         return {};
     }
 
+    Descriptor m_serve;
     std::optional<std::string> m_chosen;
     std::optional<std::string> m_conf;
     std::optional<cli::Settings> m_settings;

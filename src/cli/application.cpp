@@ -2,6 +2,7 @@
 #include "cli/application.h"
 
 #include "cli/help.h"
+#include "cli/host_session.h"
 #include "cli/say.h"
 #include "cli/tickets.h"
 #include "cli/verbs.h"
@@ -90,6 +91,13 @@ Result<int> run_verb(const Verb& verb, const Words& words, Globals globals, Door
     return verb.run(invocation);
 }
 
+/// Nothing where the configuration is wrong: who needs it says so, and help does not.
+std::optional<std::string> host_of_settings(Doors& doors)
+{
+    const auto settings = doors.settings();
+    return settings ? settings->host : std::nullopt;
+}
+
 Result<int> run(const Words& words, Doors& doors)
 {
     const auto global = global_options();
@@ -105,6 +113,10 @@ Result<int> run(const Words& words, Doors& doors)
     if (parsed.operands.empty()) {
         return fail(Error::Kind::usage,
                     "what is to be done? gpuq run PROGRAM; gpuq help says more");
+    }
+    if (const auto call =
+            doors.is_served() ? std::nullopt : host_call(words, host_of_settings(doors))) {
+        return run_on_host(*call, doors);
     }
     Globals globals;
     TRY(take_globals(parsed.options, globals));

@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <chrono>
 #include <thread>
 
@@ -26,7 +27,9 @@ namespace gpuq::cli {
 namespace {
 
 constexpr std::array k_options = {
-    Option{0, "take", "", "everybody else who is attached is to leave"}};
+    Option{0, "take", "", "everybody else who is attached is to leave"},
+    // For gpuq --host, whose session was lost: it knows what it has shown.
+    Option{0, "shown", "LINK,OUT,ERR", "", Option::State::hidden}};
 
 /// Of a run that nobody knows to have been shown, no more than about this much is.
 constexpr std::uint64_t k_most_of_the_past = 64 << 10;
@@ -36,10 +39,11 @@ constexpr std::chrono::milliseconds k_pause{50};
 /// One use of `gpuq attach`.
 class AttachVerb {
 public:
-    AttachVerb(Invocation& invocation, Store& store, RunStatus status)
+    AttachVerb(Invocation& invocation, Store& store, RunStatus status, std::optional<Shown> from)
         : m_doors(invocation.doors)
         , m_globals(invocation.globals)
         , m_take(invocation.options.has("take"))
+        , m_from(from)
         , m_store(store)
         , m_status(std::move(status))
         , m_terminal(on_a_terminal())
@@ -68,7 +72,8 @@ public:
             return *waited.leave;
         }
         tell_where(run, options);
-        if (const auto leave = earlier ? show_links_since(*earlier) : std::nullopt) {
+        if (const auto leave =
+                earlier ? show_links_since(*earlier, options.printed) : std::nullopt) {
             return *leave;
         }
         return follow_run(m_doors, m_signals, run, m_status.job->job, options, std::nullopt);
@@ -100,6 +105,9 @@ private:
     /// Where the last client left off.
     std::optional<Shown> last_shown() const
     {
+        if (m_from) {
+            return m_from;
+        }
         const auto text = m_store.read(layout::shown_json(m_status.key));
         const auto shown = text ? shown_from_json(*text) : Result<Shown>(text.error());
         return shown ? std::optional(*shown) : std::nullopt;
@@ -113,7 +121,7 @@ private:
 
     /// What was not shown of the links that have ended meanwhile; what gpuq exits with when a
     /// signal has ended that.
-    std::optional<int> show_links_since(Shown shown)
+    std::optional<int> show_links_since(Shown shown, std::array<std::uint64_t, 2>& printed)
     {
         LogOutput output;
         for (; shown.link < m_status.link; shown = Shown{0, 0, LinkNumber{shown.link.value + 1}}) {
@@ -144,6 +152,7 @@ private:
                         0) {
                         return std::nullopt; // who follows the run meets it again
                     }
+                    printed[static_cast<std::size_t>(bytes->stream)] += bytes->bytes.size() - from;
                 }
             }
         }
@@ -192,11 +201,33 @@ private:
     Doors& m_doors;
     const Globals& m_globals;
     bool m_take;
+    std::optional<Shown> m_from; ///< asked for
     Store& m_store;
     RunStatus m_status;
     bool m_terminal;
     Signals m_signals;
 };
+
+/// `LINK,OUT,ERR`
+Result<std::optional<Shown>> shown_asked(const Options& options)
+{
+    const auto text = options.value("shown");
+    if (!text) {
+        return std::optional<Shown>{};
+    }
+    std::array<std::uint64_t, 3> numbers{};
+    const char* at = text->data();
+    const char* const end = at + text->size();
+    for (std::uint64_t& number : numbers) {
+        const auto [next, error] = std::from_chars(at, end, number);
+        const bool last = &number == &numbers.back();
+        if (error != std::errc{} || (last ? next != end : next == end || *next != ',')) {
+            return fail(Error::Kind::usage, "--shown: three numbers, LINK,OUT,ERR");
+        }
+        at = next + (last ? 0 : 1);
+    }
+    return std::optional{Shown{numbers[1], numbers[2], LinkNumber{static_cast<int>(numbers[0])}}};
+}
 
 /// The only run that goes on, or the newest of them, or the newest of all.
 Result<RunKey> run_meant(Store& store, const std::vector<std::string>& words)
@@ -222,7 +253,8 @@ Result<int> attach(Invocation& invocation)
                     fmt::format("run {} has no job yet: Slurm has not answered; try again",
                                 short_key(key)));
     }
-    return AttachVerb(invocation, *store, std::move(status)).run();
+    TRY_ASSIGN(const auto from, shown_asked(invocation.options));
+    return AttachVerb(invocation, *store, std::move(status), from).run();
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/config.h"
 
+#include "core/walltime.h"
 #include "core/words.h"
 #include "yaml/document.h"
 
@@ -9,9 +10,9 @@
 namespace gpuq::cli {
 namespace {
 
-const std::vector<std::string> k_names = {"state_dir", "cluster",      "container",
-                                          "keep",      "detach_key",   "credentials_dir",
-                                          "aklog",     "token_command"};
+const std::vector<std::string> k_names = {
+    "state_dir", "cluster",       "container", "keep",   "detach_key",   "credentials_dir",
+    "aklog",     "token_command", "host",      "remote", "host_patience"};
 
 Result<std::optional<std::string>> text_in(const yaml::Node& root, const std::string& name)
 {
@@ -64,6 +65,19 @@ Result<std::optional<DetachKey>> detach_key_in(const yaml::Node& root)
     return std::optional{*key};
 }
 
+Result<std::optional<std::chrono::seconds>> time_in(const yaml::Node& root, const std::string& name)
+{
+    TRY_ASSIGN(const auto text, text_in(root, name));
+    if (!text) {
+        return std::optional<std::chrono::seconds>{};
+    }
+    const auto time = parse_duration(*text);
+    if (!time) {
+        return yaml::error_at(*root.find(name), fmt::format("{}: {}", name, time.error().text));
+    }
+    return std::optional<std::chrono::seconds>{*time};
+}
+
 /// A variable that is set to something.
 std::optional<std::string> variable(const SettingSources& sources, const std::string& name)
 {
@@ -102,6 +116,15 @@ Result<Settings> settings_of_variables(const SettingSources& sources)
             return fail(Error::Kind::usage, "GPUQ_KEEP: " + retention.error().text);
         }
         settings.keep = *retention;
+    }
+    settings.host = variable(sources, "GPUQ_HOST");
+    settings.remote_program = variable(sources, "GPUQ_REMOTE");
+    if (const auto text = variable(sources, "GPUQ_HOST_PATIENCE")) {
+        const auto time = parse_duration(*text);
+        if (!time) {
+            return fail(Error::Kind::usage, "GPUQ_HOST_PATIENCE: " + time.error().text);
+        }
+        settings.host_patience = *time;
     }
     if (const auto text = variable(sources, "GPUQ_DETACH_KEY")) {
         TRY_ASSIGN(settings.detach_key, detach_key_from(*text));
@@ -143,6 +166,9 @@ Settings over(Settings upper, const Settings& lower)
     upper.credentials_dir = upper.credentials_dir ? upper.credentials_dir : lower.credentials_dir;
     upper.aklog = upper.aklog ? upper.aklog : lower.aklog;
     upper.token_command = upper.token_command ? upper.token_command : lower.token_command;
+    upper.host = upper.host ? upper.host : lower.host;
+    upper.remote_program = upper.remote_program ? upper.remote_program : lower.remote_program;
+    upper.host_patience = upper.host_patience ? upper.host_patience : lower.host_patience;
     return upper;
 }
 
@@ -161,6 +187,9 @@ Result<Settings> settings_in(std::string_view text, const std::string& file)
     TRY_ASSIGN(settings.credentials_dir, text_in(root, "credentials_dir"));
     TRY_ASSIGN(settings.aklog, text_in(root, "aklog"));
     TRY_ASSIGN(settings.token_command, words_in(root, "token_command"));
+    TRY_ASSIGN(settings.host, text_in(root, "host"));
+    TRY_ASSIGN(settings.remote_program, text_in(root, "remote"));
+    TRY_ASSIGN(settings.host_patience, time_in(root, "host_patience"));
     return settings;
 }
 

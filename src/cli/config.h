@@ -5,6 +5,7 @@
 #include "core/result.h"
 #include "core/retention.h"
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -24,6 +25,10 @@ struct Settings {
     std::optional<std::string> credentials_dir; ///< of runs' tickets, as state_dir; else in the run
     std::optional<std::string> aklog;           ///< executed after each renewal of a ticket
     std::optional<std::vector<std::string>> token_command; ///< prints a fresh bearer token
+    std::optional<std::string> host;                       ///< as for --host
+    std::optional<std::string> remote_program;             ///< gpuq's path there
+    /// So long a verb there waits for a client that was cut off.
+    std::optional<std::chrono::seconds> host_patience;
 
     bool operator==(const Settings&) const = default;
 };
@@ -39,7 +44,8 @@ struct SettingSources {
 };
 
 /// GPUQ_STATE_DIR, GPUQ_CLUSTER, GPUQ_CONTAINER, GPUQ_KEEP, GPUQ_DETACH_KEY,
-/// GPUQ_CREDENTIALS_DIR, GPUQ_AKLOG, GPUQ_TOKEN_COMMAND, then
+/// GPUQ_CREDENTIALS_DIR, GPUQ_AKLOG, GPUQ_TOKEN_COMMAND, GPUQ_HOST, GPUQ_REMOTE,
+/// GPUQ_HOST_PATIENCE, then
 /// $XDG_CONFIG_HOME/gpuq/config.yaml (or
 /// ~/.config/...), then /etc/gpuq/config.yaml: for each setting the first that has it. Empty
 /// variables do not count. Every file that exists has to be right.

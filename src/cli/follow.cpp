@@ -3,12 +3,15 @@
 
 #include "cli/look_doors.h"
 #include "cli/waiting.h"
+#include "remote/verb_process.h"
 #include "report/words.h"
 #include "runs/look.h"
 
 #include <fmt/format.h>
 
+#include <array>
 #include <csignal>
+#include <cstdint>
 #include <poll.h>
 
 namespace gpuq::cli {
@@ -84,14 +87,29 @@ private:
     const SessionOptions& m_options;
 };
 
+/// Where somebody who has been shown so much of this command's output is in the link's; modulo
+/// 2^64, as links before this one may have been shown too.
+void tell_serve(const Doors& doors, const Run& run, JobId job, const SessionOptions& options,
+                const std::array<std::uint64_t, 2>& printed)
+{
+    const Shown from = options.shown.value_or(Shown{});
+    doors.tell_serve(remote::line_of({run.key.text(), job.value, options.link.value,
+                                      from.out - printed[0], from.err - printed[1]}));
+}
+
 } // namespace
 
 Result<int> follow_run(Doors& doors, Signals& signals, const Run& run, JobId job,
                        SessionOptions options, std::optional<StepProcess> first)
 {
+    std::array<std::uint64_t, 2> printed = options.printed;
     while (true) {
+        tell_serve(doors, run, job, options, printed);
         Session session(doors, signals, run, job, options);
         auto status = session.run(std::exchange(first, std::nullopt));
+        for (const Stream stream : {Stream::out, Stream::err}) {
+            printed[static_cast<std::size_t>(stream)] += session.printed(stream);
+        }
         if (!status || !session.continues()) {
             return status;
         }

@@ -21,6 +21,7 @@ struct Option {
     enum class State {
         built,
         reserved, ///< in the contract, not in this version: refused, and in no help
+        hidden,   ///< for gpuq itself to say: taken, and in no help
     } state = State::built;
 };
 

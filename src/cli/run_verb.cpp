@@ -254,7 +254,9 @@ private:
         submission.credentials = to_json(*m_ticket.plan);
         submission.store_ticket = [this] {
             if (const auto stored = store_ticket(m_doors.secret_files(), m_ticket); !stored) {
-                tell("the run gets no credentials: " + stored.error().text);
+                tell(fmt::format("the run gets no {}: {}",
+                                 m_ticket.cache.empty() ? "bearer token" : "Kerberos ticket",
+                                 stored.error().text));
             }
         };
     }

@@ -13,7 +13,9 @@
 #include "runs/input_buffer.h"
 #include "runs/record.h"
 
+#include <array>
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,9 +28,10 @@ struct SessionOptions {
     /// Who started the run feeds its stdin and takes its signals; a visitor types only into a
     /// terminal of the program's.
     enum class Part { owner, visitor } part = Part::owner;
-    bool take = false;                    ///< all others are to leave
-    bool over = false;                    ///< the run has ended: the disk alone
-    std::optional<Shown> shown = Shown{}; ///< where to go on; unset: from now on
+    bool take = false;                      ///< all others are to leave
+    bool over = false;                      ///< the run has ended: the disk alone
+    std::optional<Shown> shown = Shown{};   ///< where to go on; unset: from now on
+    std::array<std::uint64_t, 2> printed{}; ///< of links before this one, by this command
     DetachKey detach_key;
     LinkNumber link; ///< of the chain, whose supervisor is talked to
     /// Age of the run at which the relay takes over and the first srun goes (src/README.md, 4).
@@ -46,6 +49,12 @@ public:
     /// `first`: the streams of the supervisor's own step; without, a relay is opened.
     /// Gives what gpuq exits with.
     Result<int> run(std::optional<StepProcess> first);
+    /// How many bytes of the run it has shown.
+    std::uint64_t printed(Stream stream) const
+    {
+        const Shown from = m_options.shown.value_or(Shown{});
+        return m_printer.shown(stream) - (stream == Stream::out ? from.out : from.err);
+    }
     /// After run(): only the link has ended, and the next one goes on.
     bool continues() const { return !m_left && m_ended && m_ended->ending.continues; }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/tickets.h"
 
+#include "cli/look_doors.h"
 #include "cli/surroundings.h"
 #include "core/timestamp.h"
 #include "credentials/keeping.h"
 #include "runs/chain.h"
 #include "runs/evidence.h"
+#include "runs/look.h"
 #include "runs/next_link.h"
 
 #include <fmt/format.h>
@@ -16,9 +18,8 @@
 namespace gpuq::cli {
 namespace {
 
-/// A keeper leaves soon after the last run; it refreshes every so many rounds.
+/// A keeper refreshes so often, and leaves so soon after the last run.
 constexpr std::chrono::milliseconds k_round{5000};
-constexpr int k_rounds = 2;
 
 /// `run`, `shell` and `rehearse` are not among them: a run's start waits for nothing.
 constexpr std::string_view k_refreshing[] = {"attach", "logs",  "ls",     "top",     "why",
@@ -240,6 +241,20 @@ void refresh_tokens(Doors& doors, Store& store, const std::vector<RunKey>& activ
     }
 }
 
+/// An active run has credentials. Of those that have them the disk is asked, which takes runs that
+/// have ended off the list.
+bool has_any(Doors& doors, Store& store)
+{
+    auto keys = active_runs(store);
+    if (!keys) {
+        return false;
+    }
+    std::erase_if(*keys, [&](const RunKey& key) { return !store.size(credential_plan_json(key)); });
+    const Looked looked = look(look_doors(doors, store), *keys, Ask::never);
+    return std::any_of(looked.runs.begin(), looked.runs.end(),
+                       [](const RunStatus& status) { return status.state != RunState::ended; });
+}
+
 } // namespace
 
 LoginTicket login_ticket(Doors& doors, const RunKey& key)
@@ -291,21 +306,12 @@ void keep_refreshing(Doors& doors)
         return;
     }
     const auto store = doors.store();
-    for (int round = 0; store; ++round) {
-        const auto active = active_runs(**store);
-        const bool some =
-            active && std::any_of(active->begin(), active->end(), [&](const RunKey& key) {
-                return (*store)->size(credential_plan_json(key)).has_value();
-            });
-        if (!some) {
-            return;
-        }
-        if (round % k_rounds == 0) {
-            refresh_tickets(doors);
-        }
+    while (store && has_any(doors, **store)) {
+        refresh_tickets(doors);
         ::poll(nullptr, 0, static_cast<int>(k_round.count()));
     }
 }
+
 bool refreshes_tickets(std::string_view verb)
 {
     return std::find(std::begin(k_refreshing), std::end(k_refreshing), verb) !=

@@ -79,6 +79,10 @@ public:
     virtual void choose_cluster(const std::string& name) = 0;
     /// The same by its slurm.conf, for a cluster that has only just been started.
     virtual void choose_configuration(const std::string& slurm_conf) = 0;
+    /// This process was started by `gpuq serve`: somebody is at another machine's keyboard.
+    virtual bool is_served() const { return false; }
+    /// One line to that serve (remote/verb_process.h); no deed without one.
+    virtual void tell_serve(const std::string& line) const { (void)line; }
 };
 
 /// Options that every verb takes.

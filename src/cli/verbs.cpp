@@ -21,6 +21,7 @@
 #include "cli/resume_verb.h"
 #include "cli/run_verb.h"
 #include "cli/save_verb.h"
+#include "cli/serve_verb.h"
 #include "cli/shell_verb.h"
 #include "cli/show_verb.h"
 #include "cli/stop_verb.h"
@@ -52,13 +53,15 @@ constexpr std::array k_global_options = {
     Option{0, "no-header", "", "no header above a table"},
     Option{0, "color", "WHEN", "auto, always or never"},
     Option{0, "cluster", "NAME", "which cluster; local: the one of `gpuq cluster up`"},
-    Option{0, "host", "NAME", "", Option::State::reserved},
+    Option{0, "host", "NAME", "do it on a login host, by ssh; NAME:DIR: in that folder there"},
     Option{'Q', "quiet", "", "no words of gpuq's own, errors apart"},
     Option{'h', "help", "", "say what the verb does, and leave"},
 };
 
-constexpr std::array<std::string_view, 4> k_reserved_verbs = {"serve", "notebook", "reserve",
-                                                              "data"};
+constexpr std::array<std::string_view, 3> k_reserved_verbs = {"notebook", "reserve", "data"};
+
+/// For programs to call: in no help and no completion.
+constexpr std::array k_hidden_verbs = {&k_serve_verb};
 
 } // namespace
 
@@ -79,9 +82,13 @@ std::span<const std::string_view> reserved_verbs()
 
 const Verb* find_verb(std::string_view name)
 {
-    const auto verb = std::find_if(k_verbs.begin(), k_verbs.end(),
-                                   [&](const Verb* row) { return row->name == name; });
-    return verb == k_verbs.end() ? nullptr : *verb;
+    const auto is_it = [&](const Verb* row) { return row->name == name; };
+    const auto verb = std::find_if(k_verbs.begin(), k_verbs.end(), is_it);
+    if (verb != k_verbs.end()) {
+        return *verb;
+    }
+    const auto hidden = std::find_if(k_hidden_verbs.begin(), k_hidden_verbs.end(), is_it);
+    return hidden == k_hidden_verbs.end() ? nullptr : *hidden;
 }
 
 Error no_such_verb(std::string_view name)

@@ -153,11 +153,7 @@ std::optional<NotStarted> Supervisor::start_program(const Run& run)
         return std::nullopt;
     }
     Program::Plan plan;
-    plan.argv = on_nodes(words_of(run), run.request.nodes, run.request.input,
-                         member_words({own_program(),
-                                       fmt::format("{}/{}", m_options.state_dir,
-                                                   layout::link_dir(m_options.key, m_options.link)),
-                                       m_options.node, run.request.gpus.count}));
+    plan.argv = on_nodes(words_of(run), run.request.nodes, run.request.input, member(run));
     plan.environment = environment(run);
     plan.work_dir = run.request.work_dir;
     plan.with_input = run.request.input != Input::none;
@@ -175,6 +171,16 @@ std::optional<NotStarted> Supervisor::start_program(const Run& run)
                                                          m_options.patience.idle_shell});
     }
     return std::nullopt;
+}
+
+std::vector<std::string> Supervisor::member(const Run& run) const
+{
+    if (m_options.sampler.empty()) {
+        return {};
+    }
+    const std::string folder = layout::link_dir(m_options.key, m_options.link);
+    return member_words({own_program(), fmt::format("{}/{}", m_options.state_dir, folder),
+                         m_options.node, run.request.gpus.count});
 }
 
 std::vector<std::string> Supervisor::environment(const Run& run)

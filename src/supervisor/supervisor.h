@@ -69,6 +69,8 @@ private:
     void open_records();
     void start();
     std::optional<NotStarted> start_program(const Run& run);
+    /// What starts the program on each node of several, and measures it there.
+    std::vector<std::string> member(const Run& run) const;
     std::vector<std::string> environment(const Run& run);
     void not_started(NotStarted reason);
 

@@ -41,12 +41,27 @@ TEST(Settings, AreReadFromAFile)
     EXPECT_EQ(*settings_in("", "c.yaml"), Settings{});
 }
 
+TEST(Settings, SayWhichLoginHostIsMeant)
+{
+    const Texts files = {
+        {k_site_config,
+         "host: login.example.org\nremote: /opt/gpuq/bin/gpuq\nhost_patience: 1h\n"}};
+    const auto settings = load_settings(from({{"GPUQ_HOST", "login2"}}, files));
+    ASSERT_TRUE(settings);
+    EXPECT_EQ(settings->host, "login2");
+    EXPECT_EQ(settings->remote_program, "/opt/gpuq/bin/gpuq");
+    EXPECT_EQ(settings->host_patience, std::chrono::hours{1});
+    EXPECT_EQ(load_settings(from({{"GPUQ_HOST_PATIENCE", "30s"}}, files))->host_patience,
+              std::chrono::seconds{30});
+    EXPECT_FALSE(load_settings(from({{"GPUQ_HOST_PATIENCE", "long"}}, files)));
+}
+
 TEST(Settings, NameTheNearestOneForAMistake)
 {
     EXPECT_EQ(settings_in("state-dir: /x\n", "c.yaml").error().text,
               "c.yaml:1:1: unknown name 'state-dir' (did you mean 'state_dir'?); there are: "
               "state_dir, cluster, container, keep, detach_key, credentials_dir, aklog, "
-              "token_command");
+              "token_command, host, remote, host_patience");
     EXPECT_EQ(settings_in("container: apptainer\n", "c.yaml").error().text,
               "c.yaml:1:12: container has to be a list of words: [a, b]");
     EXPECT_EQ(settings_in("state_dir: ''\n", "c.yaml").error().text,

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/host_call.h"
+
+#include "cli/verbs.h"
+
+#include <algorithm>
+#include <array>
+
+namespace gpuq::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr std::array<std::string_view, 3> k_always_here = {"help", "completion", "serve"};
+constexpr std::string_view k_about_a_machine = "cluster";
+
+template <std::size_t count>
+bool is_one_of(std::string_view word, const std::array<std::string_view, count>& words)
+{
+    return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+/// Takes an option (`--host`) and its value out of the words from `begin` to `end`.
+Words without(const std::string& option, const Words& words, std::size_t begin, std::size_t end)
+{
+    Words kept(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(begin));
+    for (std::size_t i = begin; i < words.size(); ++i) {
+        if (i < end && words[i] == option) {
+            ++i;
+        } else if (i >= end || !words[i].starts_with(option + "=")) {
+            kept.push_back(words[i]);
+        }
+    }
+    return kept;
+}
+
+/// How many of a verb's words are its own, before those of a program.
+std::size_t own_words(const Words& words, const Parsed& parsed, Order order)
+{
+    const auto dashes =
+        static_cast<std::size_t>(std::find(words.begin(), words.end(), "--") - words.begin());
+    return order == Order::options_first ? std::min(dashes, words.size() - parsed.operands.size())
+                                         : dashes;
+}
+
+} // namespace
+
+std::optional<HostCall> host_call(const Words& words, const std::optional<std::string>& configured)
+{
+    const auto global = global_options();
+    const auto before = parse_options(global, Order::options_first, words);
+    if (!before || before->operands.empty() || before->options.has("help")) {
+        return std::nullopt;
+    }
+    HostCall call;
+    call.verb = before->operands.front();
+    call.words = words;
+    const std::size_t at = words.size() - before->operands.size();
+    const Words rest(before->operands.begin() + 1, before->operands.end());
+    std::optional<std::string> asked = before->options.value("host");
+    call.quiet = before->options.has("quiet");
+    call.cluster = before->options.value("cluster").value_or("");
+    if (const Verb* const verb = find_verb(call.verb)) {
+        const auto after = parse_options(all_options(*verb), verb->order, rest);
+        if (after && after->options.has("help")) {
+            return std::nullopt;
+        }
+        if (after) {
+            call.quiet = call.quiet || after->options.has("quiet");
+            call.cluster = after->options.value("cluster").value_or(call.cluster);
+        }
+        if (after && after->options.has("host")) {
+            asked = after->options.value("host");
+            const std::size_t own = own_words(rest, *after, verb->order);
+            call.words = without("--host", words, at + 1, at + 1 + own);
+        }
+        if (after && call.verb == "logs" && after->options.has("to")) {
+            call.copy_to = *after->options.value("to");
+            call.words = without("--to", call.words, at + 1, call.words.size());
+        }
+    }
+    call.words = without("--host", call.words, 0, at);
+    const bool configured_counts = call.verb != k_about_a_machine;
+    if (is_one_of(call.verb, k_always_here) || (!asked && !(configured && configured_counts))) {
+        return std::nullopt;
+    }
+    call.place = asked ? *asked : *configured;
+    return call;
+}
+
+bool only_looks(std::string_view verb)
+{
+    static constexpr std::array<std::string_view, 9> k_words = {
+        "ls", "free", "why", "show", "profile", "usage", "logs", "doctor", "top"};
+    return is_one_of(verb, k_words);
+}
+
+bool reads_input(std::string_view verb)
+{
+    static constexpr std::array<std::string_view, 8> k_words = {
+        "run", "shell", "attach", "resume", "rehearse", "connect", "clean", "policy"};
+    return is_one_of(verb, k_words);
+}
+
+bool takes_paths(std::string_view verb)
+{
+    static constexpr std::array<std::string_view, 3> k_words = {"run", "rehearse", "policy"};
+    return is_one_of(verb, k_words);
+}
+
+bool follows_run(std::string_view verb)
+{
+    static constexpr std::array<std::string_view, 4> k_words = {"run", "shell", "attach", "resume"};
+    return is_one_of(verb, k_words);
+}
+
+} // namespace gpuq::cli

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "cli/verb.h"
+#include "core/result.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gpuq::cli {
+
+/// A command line that is for another host.
+struct HostCall {
+    std::string place;              ///< NAME[:DIR], as it was given
+    std::vector<std::string> words; ///< without --host
+    std::string verb;
+    bool quiet = false;
+    std::string cluster; ///< --cluster, if it was given
+    std::string copy_to; ///< of `logs --to`: a file of this machine, not among the words
+    bool operator==(const HostCall&) const = default;
+};
+
+/// Whether `words` are for another host: --host among gpuq's own options, before or after the verb;
+/// else `configured`. Nothing: they are for this machine, as help, completion and --version always
+/// are, and `cluster`, which is about a machine, unless it is asked for by --host. A command line
+/// that is wrong here may be right there: it goes where it is sent.
+std::optional<HostCall> host_call(const std::vector<std::string>& words,
+                                  const std::optional<std::string>& configured);
+
+/// What may be made again from the beginning when it has shown nothing: it only looks.
+bool only_looks(std::string_view verb);
+/// Reads its standard input.
+bool reads_input(std::string_view verb);
+/// Takes paths, or begins something in the working folder.
+bool takes_paths(std::string_view verb);
+/// Shows a run to its end.
+bool follows_run(std::string_view verb);
+
+} // namespace gpuq::cli

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/host_session.h"
+
+#include "cli/log_copy.h"
+#include "cli/raw_terminal.h"
+#include "cli/say.h"
+#include "cli/signals.h"
+#include "core/sanitise.h"
+#include "core/words.h"
+#include "remote/client.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <unistd.h>
+
+namespace gpuq::cli {
+namespace {
+
+using namespace std::chrono_literals;
+namespace frames = wire::remote;
+
+constexpr std::chrono::seconds k_patience = 3h;
+constexpr auto k_say_again = 1min;
+
+/// The terminal, or the pipes, in front of which somebody may sit.
+class TerminalOrPipes : public remote::Person {
+public:
+    TerminalOrPipes(bool quiet, bool raw)
+        : m_quiet(quiet)
+        , m_lends(raw)
+        , m_terminal(STDIN_FILENO, STDOUT_FILENO)
+    {
+    }
+
+    int signals() const override { return m_signals.descriptor(); }
+    std::optional<int> next_signal() override { return m_signals.next(); }
+    bool resized() override
+    {
+        const bool changed = m_signals.terminal_changed();
+        if (changed) {
+            m_terminal.continued();
+        }
+        return changed;
+    }
+    std::optional<TerminalSize> size() const override { return m_terminal.size(); }
+    void lend_terminal() override
+    {
+        if (m_lends) {
+            m_terminal.enter();
+        }
+    }
+    void take_terminal_back() override { m_terminal.leave(); }
+    void watch(std::string_view bytes) override { m_terminal.watch(bytes); }
+    void say(std::string_view words) override
+    {
+        if (!m_quiet) {
+            cli::say(words, cursor());
+        }
+    }
+
+    /// On a screen, in the last row, until the connection is back. Else a line when it is lost, one
+    /// each minute, and one when it is back.
+    void show_state(std::string_view words) override
+    {
+        const auto now = std::chrono::steady_clock::now();
+        if (words.empty()) {
+            if (std::exchange(m_state_shown, false)) {
+                if (m_terminal.is_raw()) {
+                    clear_last_row();
+                } else {
+                    say("connected again");
+                }
+            }
+            return;
+        }
+        if (m_quiet) {
+            return;
+        }
+        if (m_terminal.is_raw()) {
+            cli::say(words, Cursor::other_screen);
+        } else if (!m_state_shown || now - m_said_at >= k_say_again) {
+            say(words);
+            m_said_at = now;
+        }
+        m_state_shown = true;
+    }
+
+    void show_ssh(std::string_view line) override
+    {
+        if (::isatty(STDERR_FILENO) == 1) {
+            const std::string text = sanitised(line) + "\n";
+            (void)!::write(STDERR_FILENO, text.data(), text.size());
+        }
+    }
+
+private:
+    Cursor cursor() const
+    {
+        if (!m_terminal.is_raw()) {
+            return Cursor::line_start;
+        }
+        return m_terminal.on_other_screen() ? Cursor::other_screen : Cursor::raw;
+    }
+
+    static void clear_last_row()
+    {
+        constexpr std::string_view k_clear = "\x1b"
+                                             "7\x1b[999;1H\x1b[0m\x1b[2K\x1b"
+                                             "8";
+        (void)!::write(STDERR_FILENO, k_clear.data(), k_clear.size());
+    }
+
+    bool m_quiet;
+    bool m_lends;
+    Signals m_signals;
+    RawTerminal m_terminal;
+    bool m_state_shown = false;
+    std::chrono::steady_clock::time_point m_said_at;
+};
+
+std::vector<std::string> variables_for_there(Doors& doors)
+{
+    static constexpr std::array k_names = {
+        "TERM",   "COLORTERM", "NO_COLOR", "COLUMNS",         "LANG",
+        "LC_ALL", "LC_CTYPE",  "TZ",       "GPUQ_DETACH_KEY", "GPUQ_CLUSTER"};
+    std::vector<std::string> variables;
+    for (const char* const name : k_names) {
+        if (const auto value = doors.variable(name)) {
+            variables.push_back(fmt::format("{}={}", name, *value));
+        }
+    }
+    return variables;
+}
+
+/// $GPUQ_SSH: other words than `ssh`.
+Result<std::vector<std::string>> ssh_of(Doors& doors)
+{
+    const auto line = doors.variable("GPUQ_SSH");
+    if (!line || line->empty()) {
+        return std::vector<std::string>{"ssh"};
+    }
+    TRY_ASSIGN(std::vector<std::string> words, split_words(*line));
+    if (words.empty()) {
+        return fail(Error::Kind::usage, "GPUQ_SSH: there are no words in it");
+    }
+    return words;
+}
+
+std::string command_there(const HostCall& call, const std::string& rest)
+{
+    return fmt::format("gpuq --host {} {}", call.place, rest);
+}
+
+/// What goes on where a session was that is gone, should it be possible without doing anything
+/// twice.
+Result<frames::Start> in_its_place(const HostCall& call, frames::Start start,
+                                   const remote::ClientOptions::Lost& lost)
+{
+    const std::uint64_t shown = lost.out + lost.err;
+    if (only_looks(call.verb) && shown == 0) {
+        return start;
+    }
+    if (!follows_run(call.verb) || !lost.following) {
+        return fail(Error::Kind::lost,
+                    fmt::format("the session on {} is gone ({} answers, and knows nothing of it), "
+                                "after {} bytes of output{}",
+                                call.place, sanitised(lost.host), shown,
+                                only_looks(call.verb)
+                                    ? "; once more: " + command_there(call, call.verb + " ...")
+                                    : ". Whether it has done what it was to do is not known: " +
+                                          command_there(call, "ls")));
+    }
+    start.words.clear();
+    if (!call.cluster.empty()) {
+        start.words.insert(start.words.end(), {"--cluster", call.cluster});
+    }
+    if (call.quiet) {
+        start.words.emplace_back("-Q");
+    }
+    start.words.emplace_back("attach");
+    if (!start.raw) { // in a terminal both are one, with gpuq's own words in between
+        start.words.insert(start.words.end(),
+                           {"--shown", fmt::format("{},{},{}", lost.following->link,
+                                                   lost.following->out + lost.out,
+                                                   lost.following->err + lost.err)});
+    }
+    start.words.push_back(lost.following->key);
+    return start;
+}
+
+/// The rest of a log, into the file of --to.
+Result<void> go_on_after(const LogCopy& copy, frames::Start& start)
+{
+    TRY_ASSIGN(const LogMark mark, copy.mark());
+    start.words.insert(start.words.end(), {"--after", to_text(mark)});
+    return {};
+}
+
+} // namespace
+
+Result<int> run_on_host(const HostCall& call, Doors& doors)
+{
+    TRY_ASSIGN(const remote::Place place, remote::place_from(call.place));
+    TRY_ASSIGN(const Settings settings, doors.settings());
+    remote::SshCommand ssh;
+    TRY_ASSIGN(ssh.ssh, ssh_of(doors));
+    ssh.host = place.host;
+    ssh.program = settings.remote_program.value_or("gpuq");
+    TRY(remote::check_program(ssh.program));
+    std::optional<LogCopy> copy;
+    if (!call.copy_to.empty()) {
+        TRY_ASSIGN(copy, LogCopy::at(call.copy_to));
+    }
+    const std::array<bool, 3> terminals{::isatty(STDIN_FILENO) == 1,
+                                        !copy && ::isatty(STDOUT_FILENO) == 1,
+                                        ::isatty(STDERR_FILENO) == 1};
+    ssh.person = terminals[0] && (terminals[1] || terminals[2]);
+
+    remote::ClientOptions options;
+    options.host = place.host;
+    options.start.words = call.words;
+    options.start.folder = place.folder;
+    options.start.variables = variables_for_there(doors);
+    options.start.terminals = terminals;
+    options.start.raw = terminals[0] && terminals[1];
+    options.start.patience = settings.host_patience.value_or(k_patience);
+    options.pace = options.start.raw ? remote::k_pace_in_front : remote::Pace{};
+    options.reads_input = options.start.raw || reads_input(call.verb);
+    options.random = [&doors] { return doors.random(); };
+    options.in_its_place = [&call, &copy,
+                            start = options.start](const auto& lost) -> Result<frames::Start> {
+        if (!copy) {
+            return in_its_place(call, start, lost);
+        }
+        frames::Start again = start;
+        TRY(go_on_after(*copy, again));
+        return again;
+    };
+    if (copy) {
+        options.out = copy->descriptor();
+        TRY(go_on_after(*copy, options.start));
+    }
+    TerminalOrPipes person(call.quiet, options.start.raw);
+    if (takes_paths(call.verb)) {
+        person.say(fmt::format("on {}: the working folder is {} there, and paths are that "
+                               "machine's",
+                               place.host, place.folder.empty() ? "~" : sanitised(place.folder)));
+    }
+    remote::SshTransport transport(ssh);
+    auto status = remote::Client(std::move(options), transport, person).run();
+    if (status && copy) {
+        if (const int error = copy->sync(); error != 0) {
+            return fail(Error::Kind::io,
+                        fmt::format("{}: {}", sanitised(call.copy_to), std::strerror(error)));
+        }
+        TRY_ASSIGN(const LogMark held, copy->mark());
+        person.say(
+            fmt::format("{} holds {} bytes of the log", sanitised(call.copy_to), held.bytes));
+    }
+    return status;
+}
+
+} // namespace gpuq::cli

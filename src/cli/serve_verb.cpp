@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/serve_verb.h"
+
+#include "cli/surroundings.h"
+#include "remote/serve.h"
+
+#include <unistd.h>
+
+namespace gpuq::cli {
+namespace {
+
+Result<int> serve(Invocation& invocation)
+{
+    if (::isatty(STDIN_FILENO) == 1) {
+        return fail(Error::Kind::usage, "gpuq serve is for ssh to start: gpuq --host NAME VERB, on "
+                                        "the machine where you sit");
+    }
+    TRY_ASSIGN(const std::string program, invocation.doors.program());
+    remote::ServeOptions options;
+    options.program = program;
+    options.identity = {GPUQ_VERSION, host_name()};
+    return remote::serve(options);
+}
+
+} // namespace
+
+const Verb k_serve_verb{"serve", "gpuq serve", "the far end of gpuq --host", serve};
+
+} // namespace gpuq::cli

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "remote/channel.h"
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+namespace gpuq::remote {
+
+void set_nonblocking(int descriptor)
+{
+    const int flags = ::fcntl(descriptor, F_GETFL);
+    if (flags >= 0 && (flags & O_NONBLOCK) == 0) {
+        ::fcntl(descriptor, F_SETFL, flags | O_NONBLOCK);
+    }
+}
+
+Channel::Channel(Descriptor in, Descriptor out)
+    : m_in(std::move(in))
+    , m_out(std::move(out))
+{
+    set_nonblocking(m_in.get());
+    set_nonblocking(m_out.get());
+}
+
+void Channel::send_bytes(std::string_view bytes)
+{
+    if (m_written == m_outgoing.size()) {
+        m_outgoing.clear();
+        m_written = 0;
+    }
+    m_outgoing += bytes;
+}
+
+bool Channel::write_some()
+{
+    while (waiting() > 0) {
+        const ssize_t count =
+            ::write(m_out.get(), m_outgoing.data() + m_written, m_outgoing.size() - m_written);
+        if (count > 0) {
+            m_written += static_cast<std::size_t>(count);
+        } else if (count < 0 && errno == EINTR) {
+            continue;
+        } else {
+            return count < 0 && errno == EAGAIN;
+        }
+    }
+    return true;
+}
+
+void Channel::flush(int milliseconds)
+{
+    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
+    while (write_some() && waiting() > 0) {
+        const auto left =
+            std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+        pollfd room{m_out.get(), POLLOUT, 0};
+        if (left.count() <= 0 || ::poll(&room, 1, static_cast<int>(left.count())) <= 0) {
+            return;
+        }
+    }
+}
+
+bool Channel::read_some(std::string& into) const
+{
+    std::array<char, wire::k_piece> buffer;
+    const ssize_t count = ::read(m_in.get(), buffer.data(), buffer.size());
+    if (count > 0) {
+        into.append(buffer.data(), static_cast<std::size_t>(count));
+        return true;
+    }
+    return count < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
+} // namespace gpuq::remote

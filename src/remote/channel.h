@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/descriptor.h"
+#include "core/result.h"
+#include "wire/remote_frame.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace gpuq::remote {
+
+namespace frames = wire::remote;
+
+/// Frames over two descriptors, which are made non-blocking. Never blocks, but in flush().
+class Channel {
+public:
+    Channel(Descriptor in, Descriptor out);
+
+    int input() const { return m_in.get(); }
+    int output() const { return m_out.get(); }
+    /// Bytes that wait to be sent.
+    std::size_t waiting() const { return m_outgoing.size() - m_written; }
+    /// More would only wait here.
+    bool is_full() const { return waiting() >= k_full; }
+
+    void send(const frames::Frame& frame) { send_bytes(frames::encode(frame)); }
+    void send_bytes(std::string_view bytes);
+    /// False when nothing can be sent any more.
+    bool write_some();
+    /// Sends what waits, for at most so long.
+    void flush(int milliseconds);
+
+    /// What there is to read. False at the end.
+    bool read_some(std::string& into) const;
+
+private:
+    static constexpr std::size_t k_full = 256 << 10;
+    Descriptor m_in, m_out;
+    std::string m_outgoing;
+    std::size_t m_written = 0;
+};
+
+void set_nonblocking(int descriptor);
+
+} // namespace gpuq::remote

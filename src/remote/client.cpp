@@ -1,0 +1,683 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "remote/client.h"
+
+#include "core/sanitise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+namespace gpuq::remote {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t k_tell_after = 128 << 10; ///< bytes shown
+constexpr Span k_tell_within = 200ms;
+constexpr std::chrono::nanoseconds k_slept = 5s;
+constexpr int k_end_of_ssh_ms = 1000;
+constexpr std::size_t k_most_ssh_words = 64 << 10;
+constexpr std::size_t k_pipe_piece = 4096; ///< what a pipe that is ready takes without blocking
+constexpr char k_ctrl_c = '\3';
+constexpr int k_closed_output = 128 + SIGPIPE;
+
+Moment now()
+{
+    return std::chrono::steady_clock::now();
+}
+
+std::chrono::nanoseconds time_of(clockid_t clock)
+{
+    timespec time{};
+    ::clock_gettime(clock, &time);
+    return std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec};
+}
+
+/// How long this machine has slept since it was started.
+std::chrono::nanoseconds asleep()
+{
+    return time_of(CLOCK_BOOTTIME) - time_of(CLOCK_MONOTONIC);
+}
+
+Descriptor open_network()
+{
+    Descriptor made(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE));
+    sockaddr_nl address{};
+    address.nl_family = AF_NETLINK;
+    address.nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_IFADDR |
+                        RTMGRP_IPV6_ROUTE;
+    if (made &&
+        ::bind(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+        made.reset();
+    }
+    return made;
+}
+
+bool may_read(int descriptor)
+{
+    const pid_t front = ::tcgetpgrp(descriptor);
+    return front < 0 || front == ::getpgrp();
+}
+
+bool is_ready(int descriptor, short events)
+{
+    pollfd wait{descriptor, events, 0};
+    return ::poll(&wait, 1, 0) > 0;
+}
+
+bool is_file(int descriptor)
+{
+    struct stat facts {};
+    return ::fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode);
+}
+
+/// The same pipe or terminal, opened for ourselves: not to block on it is nobody else's affair.
+/// None where that can not be had.
+Descriptor opened_again(int descriptor)
+{
+    struct stat facts {};
+    if (::fstat(descriptor, &facts) != 0 || !(S_ISFIFO(facts.st_mode) || S_ISCHR(facts.st_mode))) {
+        return Descriptor();
+    }
+    return Descriptor(::open(fmt::format("/proc/self/fd/{}", descriptor).c_str(),
+                             O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+}
+
+std::uint64_t number_of(const std::array<unsigned char, 8>& bytes)
+{
+    std::uint64_t number = 0;
+    for (const unsigned char byte : bytes) {
+        number = number << 8 | byte;
+    }
+    return number;
+}
+
+} // namespace
+
+Client::Client(ClientOptions options, Transport& transport, Person& person)
+    : m_options(std::move(options))
+    , m_transport(transport)
+    , m_person(person)
+    , m_lifeline(m_options.pace, number_of(m_options.random()))
+    , m_network(open_network())
+    , m_asleep(asleep())
+{
+    new_session();
+    m_own = {opened_again(m_options.out), opened_again(m_options.err)};
+    m_input_over = !m_options.reads_input;
+}
+
+void Client::new_session()
+{
+    m_session =
+        fmt::format("{:016x}{:016x}", number_of(m_options.random()), number_of(m_options.random()));
+    m_started = false;
+    for (Shown& shown : m_shown) {
+        shown.received = shown.waiting.size();
+    }
+    m_told = {};
+    m_input = {};
+    m_input_end_sent = false;
+    m_following.reset();
+    m_exit.reset();
+}
+
+Result<int> Client::run()
+{
+    while (!m_left && !m_error && !(m_exit && all_written())) {
+        on_timers();
+        if (m_left || m_error) {
+            break;
+        }
+        wait();
+    }
+    m_person.take_terminal_back();
+    if (is_open()) {
+        if (m_exit) {
+            m_tell_at = Moment{};
+            send_taken();
+        }
+        m_channel->send(frames::Bye{});
+        m_channel->flush(k_end_of_ssh_ms / 2);
+    }
+    const bool was_open = is_open();
+    m_channel.reset();
+    m_transport.end(was_open ? k_end_of_ssh_ms : 0);
+    if (m_error) {
+        return *std::move(m_error);
+    }
+    return m_left ? *m_left : m_exit->status;
+}
+
+void Client::on_timers()
+{
+    const Moment at = now();
+    const auto slept = asleep();
+    if (slept - std::exchange(m_asleep, slept) > k_slept) {
+        m_lifeline.moved(at);
+    }
+    while (true) {
+        switch (m_lifeline.step(at)) {
+        case Lifeline::Do::nothing:
+            send_taken();
+            return;
+        case Lifeline::Do::connect:
+            connect();
+            break;
+        case Lifeline::Do::beat:
+            if (is_open()) {
+                m_channel->send(frames::Beat{++m_beats});
+                (void)m_channel->write_some();
+            }
+            break;
+        case Lifeline::Do::drop:
+            // A connection that others share may be what is dead: past it, and back.
+            m_alone = !m_alone;
+            disconnect();
+            m_lifeline.lost(at);
+            state_changed();
+            break;
+        }
+    }
+}
+
+void Client::connect()
+{
+    state_changed();
+    m_ssh_words.clear();
+    m_ssh_line.clear();
+    m_greeting = {};
+    m_decoder = {};
+    m_marked = false;
+    m_hello = false;
+    auto streams =
+        m_transport.connect(m_was_live ? Attempt::again : Attempt::first, m_was_live && m_alone);
+    if (!streams) {
+        return stop(std::move(streams).error());
+    }
+    m_channel.emplace(std::move(streams->in), std::move(streams->out));
+    m_errors = std::move(streams->errors);
+    set_nonblocking(m_errors.get());
+    m_channel->send(
+        frames::Open{frames::k_version, frames::k_oldest_version, m_session, m_shown[0].received,
+                     m_shown[1].received,
+                     std::chrono::duration_cast<std::chrono::milliseconds>(m_options.pace.beat)});
+    (void)m_channel->write_some();
+}
+
+void Client::disconnect()
+{
+    m_channel.reset();
+    m_hello = false;
+    m_transport.end(0);
+    m_errors.reset();
+}
+
+/// Of its own accord: what has ssh said?
+void Client::end_of_connection()
+{
+    const bool had_answered = m_hello;
+    m_channel.reset();
+    m_hello = false;
+    const int status = m_transport.end(k_end_of_ssh_ms);
+    on_ssh_words();
+    m_errors.reset();
+    if (m_exit) { // all has come; there is nothing to come back for
+        return;
+    }
+    Verdict verdict = m_transport.judge(status, m_ssh_words);
+    if (had_answered) {
+        verdict.what = Verdict::What::broken;
+    } else if (verdict.what == Verdict::What::stop && m_was_live && std::exchange(m_alone, false)) {
+        verdict.what = Verdict::What::broken; // as the user's own configuration has it, then
+    }
+    if (verdict.what == Verdict::What::stop || !m_was_live) {
+        return stop(std::move(verdict.error));
+    }
+    m_lifeline.lost(now());
+    state_changed();
+}
+
+void Client::stop(Error error)
+{
+    if (m_was_live && m_started) {
+        error.text += m_following ? fmt::format(". Run {} goes on: gpuq --host {} attach {}",
+                                                m_following->job, m_options.host, m_following->job)
+                                  : "";
+    }
+    m_person.show_state("");
+    m_error = std::move(error);
+}
+
+void Client::leave(int status, std::string_view words)
+{
+    m_person.show_state("");
+    m_person.take_terminal_back();
+    if (!words.empty()) {
+        m_person.say(words);
+    }
+    m_left = status;
+}
+
+void Client::wait()
+{
+    struct Source {
+        int descriptor;
+        short events;
+        void (Client::*handle)();
+    };
+    std::vector<Source> sources;
+    const auto listen = [&](bool wanted, int descriptor, short events, void (Client::*handle)()) {
+        if (wanted && descriptor >= 0) {
+            sources.push_back({descriptor, events, handle});
+        }
+    };
+    const bool terminal_ready = !is_in_front() || m_was_live;
+    listen(true, m_person.signals(), POLLIN, &Client::on_signals);
+    listen(true, m_network.get(), POLLIN, &Client::on_network);
+    listen(static_cast<bool>(m_errors), m_errors.get(), POLLIN, &Client::on_ssh_words);
+    listen(m_channel.has_value(), m_channel ? m_channel->input() : -1, POLLIN,
+           &Client::on_connection);
+    listen(m_channel && m_channel->waiting() > 0, m_channel ? m_channel->output() : -1, POLLOUT,
+           &Client::send_input);
+    listen(!m_input_over && m_was_live && terminal_ready && m_input.size() < frames::k_input_room &&
+               may_read(m_options.in),
+           m_options.in, POLLIN, &Client::on_input);
+    listen(!m_shown[0].waiting.empty(), m_options.out, POLLOUT, &Client::write_output);
+    listen(!m_shown[1].waiting.empty(), m_options.err, POLLOUT, &Client::write_output);
+
+    std::vector<pollfd> waits;
+    waits.reserve(sources.size());
+    for (const Source& source : sources) {
+        waits.push_back({source.descriptor, source.events, 0});
+    }
+    if (::poll(waits.data(), waits.size(), milliseconds_to_wait()) <= 0) {
+        return;
+    }
+    for (std::size_t i = 0; i < sources.size() && !m_left && !m_error; ++i) {
+        if (waits[i].revents != 0) {
+            (this->*sources[i].handle)();
+        }
+    }
+}
+
+int Client::milliseconds_to_wait() const
+{
+    std::optional<Moment> next = m_lifeline.next();
+    if (m_tell_at && is_open() && (!next || *m_tell_at < *next)) {
+        next = m_tell_at;
+    }
+    if (!next) {
+        // An attempt without an end; or one that is due now.
+        return m_channel ? 1000 : 0;
+    }
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - now()).count();
+    return static_cast<int>(std::clamp<long long>(left, 0, 5000));
+}
+
+void Client::on_network()
+{
+    std::array<char, 8192> buffer;
+    while (::recv(m_network.get(), buffer.data(), buffer.size(), 0) > 0) {
+    }
+    m_lifeline.moved(now());
+}
+
+void Client::on_ssh_words()
+{
+    std::array<char, 4096> buffer;
+    ssize_t count = 0;
+    while (m_errors && (count = ::read(m_errors.get(), buffer.data(), buffer.size())) > 0) {
+        const std::string_view bytes(buffer.data(), static_cast<std::size_t>(count));
+        if (m_ssh_words.size() < k_most_ssh_words) {
+            m_ssh_words += bytes;
+        }
+        if (m_was_live || m_marked) {
+            continue;
+        }
+        m_ssh_line += bytes;
+        for (std::size_t end = 0; (end = m_ssh_line.find('\n')) != std::string::npos;) {
+            m_person.show_ssh(std::string_view(m_ssh_line).substr(0, end));
+            m_ssh_line.erase(0, end + 1);
+        }
+        m_ssh_line.resize(std::min(m_ssh_line.size(), k_most_ssh_words));
+    }
+    if (count == 0) {
+        m_errors.reset();
+    }
+}
+
+void Client::on_connection()
+{
+    if (!m_channel) {
+        return;
+    }
+    std::string bytes;
+    const bool open = m_channel->read_some(bytes);
+    if (!bytes.empty()) {
+        on_bytes(bytes);
+    }
+    write_output();
+    if (!open && m_channel && !m_left && !m_error) {
+        end_of_connection();
+    }
+}
+
+void Client::on_bytes(std::string_view bytes)
+{
+    const auto strange = [&](const Error& error) {
+        const std::string words = last_words(m_greeting.text());
+        stop(fail(Error::Kind::internal,
+                  fmt::format("{}: {}{}", sanitised(m_options.host), error.text,
+                              words.empty() || m_marked ? "" : ": " + words)));
+    };
+    if (m_marked) {
+        m_decoder.feed(bytes);
+    } else {
+        const auto rest = m_greeting.feed(bytes);
+        if (!rest) {
+            return strange(rest.error());
+        }
+        if (!*rest) {
+            return;
+        }
+        m_marked = true;
+        m_decoder.feed(**rest);
+    }
+    if (m_hello) {
+        m_lifeline.heard(now());
+    }
+    while (m_channel && !m_left && !m_error) {
+        auto frame = m_decoder.next();
+        if (!frame) {
+            return strange(frame.error());
+        }
+        if (!*frame) {
+            return;
+        }
+        on_frame(std::move(**frame));
+    }
+}
+
+void Client::on_frame(frames::Frame&& frame)
+{
+    const auto nonsense = [&](const char* what) {
+        stop(fail(Error::Kind::internal,
+                  fmt::format("{}: gpuq there speaks nonsense: {}", m_options.host, what)));
+    };
+    if (const auto* hello = std::get_if<frames::Hello>(&frame)) {
+        return m_hello ? nonsense("Hello twice") : on_hello(*hello);
+    }
+    if (const auto* failure = std::get_if<frames::Failure>(&frame)) {
+        return stop(
+            fail(failure->kind, fmt::format("{}: {}", m_options.host, sanitised(failure->text))));
+    }
+    if (!m_hello) {
+        return nonsense("it does not begin with Hello");
+    }
+    if (const auto* output = std::get_if<frames::Output>(&frame)) {
+        const Shown& shown = m_shown[static_cast<std::size_t>(output->stream)];
+        if (output->offset != shown.received) {
+            return nonsense("output from another offset than was asked for");
+        }
+        if (m_shown[0].waiting.size() + m_shown[1].waiting.size() + output->bytes.size() >
+            frames::k_output_room + wire::k_max_payload) {
+            return nonsense("more output than there is room for");
+        }
+        m_lifeline.useful();
+        on_output(*output);
+    } else if (const auto* taken = std::get_if<frames::InputTaken>(&frame)) {
+        if (!m_input.confirm(taken->offset)) {
+            return nonsense("input has been taken that was not sent");
+        }
+        m_lifeline.useful();
+        m_input_limit = taken->offset + std::min(taken->room, frames::k_input_room);
+        send_input();
+    } else if (const auto* following = std::get_if<frames::Following>(&frame)) {
+        m_following = *following;
+    } else if (const auto* exit = std::get_if<frames::Exit>(&frame)) {
+        if (exit->out != m_shown[0].received || exit->err != m_shown[1].received) {
+            return nonsense("the verb has ended with more output than has come");
+        }
+        m_exit = *exit;
+    }
+}
+
+void Client::on_hello(const frames::Hello& hello)
+{
+    m_hello = true;
+    m_other_host = hello.host;
+    if (!hello.known && m_started) {
+        auto start = m_options.in_its_place
+                         ? m_options.in_its_place({m_following, m_shown[0].written(),
+                                                   m_shown[1].written(), hello.host})
+                         : Result<frames::Start>(fail(Error::Kind::lost, "the session is gone"));
+        if (!start) {
+            return stop(std::move(start).error());
+        }
+        m_options.start = *std::move(start);
+        disconnect();
+        new_session();
+        m_input_over = !m_options.start.raw;
+        m_lifeline.lost(now());
+        return m_lifeline.nudge(now());
+    }
+    if (hello.known) {
+        if (!m_input.send_from(hello.input) || !m_input.confirm(hello.input)) {
+            return stop(fail(
+                Error::Kind::internal,
+                fmt::format("{}: input has been taken there that was not sent", m_options.host)));
+        }
+        m_started = true;
+    } else {
+        m_options.start.size = m_person.size().value_or(m_options.start.size);
+        m_channel->send(m_options.start);
+        m_started = true;
+        (void)m_input.send_from(0);
+    }
+    m_input_limit = hello.input + std::min(hello.room, frames::k_input_room);
+    m_input_end_sent = false;
+    live();
+}
+
+void Client::live()
+{
+    const bool again = m_was_live;
+    m_was_live = true;
+    m_lifeline.connected(now());
+    state_changed();
+    if (is_in_front()) {
+        m_person.lend_terminal();
+    }
+    if (const auto size = m_person.size(); again && size) {
+        m_channel->send(frames::Resize{*size, is_in_front()});
+    }
+    send_input();
+}
+
+void Client::on_output(const frames::Output& output)
+{
+    Shown& shown = m_shown[static_cast<std::size_t>(output.stream)];
+    shown.received += output.bytes.size();
+    if (!shown.broken) {
+        shown.waiting += output.bytes;
+    }
+    if (is_in_front()) {
+        m_person.watch(output.bytes);
+    }
+    if (!m_tell_at) {
+        m_tell_at = now() + k_tell_within;
+    }
+}
+
+void Client::write_output()
+{
+    for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
+        Shown& shown = m_shown[i];
+        const int given = i == 0 ? m_options.out : m_options.err;
+        const int there = m_own[i] ? m_own[i].get() : given;
+        const bool in_any_size = m_own[i] || (!shown.waiting.empty() && is_file(given));
+        const std::size_t piece = in_any_size ? shown.waiting.size() : k_pipe_piece;
+        std::size_t written = 0;
+        while (written < shown.waiting.size() && is_ready(there, POLLOUT)) {
+            const ssize_t count = ::write(there, shown.waiting.data() + written,
+                                          std::min(piece, shown.waiting.size() - written));
+            if (count < 0 && (errno == EINTR || errno == EAGAIN)) {
+                break;
+            }
+            if (count < 0) {
+                const int error = errno;
+                shown.waiting.clear();
+                shown.broken = true;
+                if (i == 0 && error == EPIPE) { // `| head`: quietly
+                    return leave(k_closed_output, "");
+                }
+                if (i == 0) {
+                    stop(fail(Error::Kind::io, fmt::format("the output can't be written here: {}",
+                                                           std::strerror(error))));
+                }
+                return;
+            }
+            written += static_cast<std::size_t>(count);
+        }
+        shown.waiting.erase(0, written);
+    }
+    send_taken();
+}
+
+void Client::send_taken()
+{
+    if (!is_open()) {
+        return;
+    }
+    const std::array<std::uint64_t, 2> written{m_shown[0].written(), m_shown[1].written()};
+    if (written == m_told) {
+        if (all_written()) {
+            m_tell_at.reset();
+        }
+        return;
+    }
+    const bool much = written[0] + written[1] - m_told[0] - m_told[1] >= k_tell_after;
+    if (much || (m_tell_at && now() >= *m_tell_at)) {
+        m_told = written;
+        m_tell_at.reset();
+        if (!all_written()) {
+            m_tell_at = now() + k_tell_within;
+        }
+        m_channel->send(frames::Taken{written[0], written[1]});
+        (void)m_channel->write_some();
+    }
+}
+
+void Client::on_input()
+{
+    std::array<char, wire::k_piece> buffer;
+    const ssize_t count = ::read(m_options.in, buffer.data(), buffer.size());
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) {
+        return;
+    }
+    if (count <= 0) {
+        // A terminal that has hung up sends its signal too.
+        m_input_over = true;
+        return send_input();
+    }
+    const std::string_view bytes(buffer.data(), static_cast<std::size_t>(count));
+    if (!is_open() && is_in_front()) {
+        if (bytes.find(k_ctrl_c) != std::string_view::npos) {
+            return on_interrupt();
+        }
+        m_lifeline.nudge(now());
+    }
+    m_input.add(bytes);
+    send_input();
+}
+
+/// The person gives up; what runs there does not.
+void Client::on_interrupt()
+{
+    if (!m_started) {
+        return leave(static_cast<int>(ExitStatus::interrupted), "");
+    }
+    leave(static_cast<int>(ExitStatus::interrupted),
+          m_following ? fmt::format("left; run {} goes on. Back to it: gpuq --host {} attach {}",
+                                    m_following->job, m_options.host, m_following->job)
+                      : fmt::format("left; what was begun on {} goes on there: gpuq --host {} ls",
+                                    m_options.host, m_options.host));
+}
+
+void Client::send_input()
+{
+    if (!is_open() || !m_started) {
+        if (m_channel) {
+            (void)m_channel->write_some();
+        }
+        return;
+    }
+    while (!m_input.all_sent() && m_input.sent() < m_input_limit && !m_channel->is_full()) {
+        const std::uint64_t offset = m_input.sent();
+        m_channel->send(frames::Input{offset, std::string(m_input.send(std::min<std::uint64_t>(
+                                                  wire::k_piece, m_input_limit - offset)))});
+    }
+    if (m_input_over && m_input.all_sent() && !m_input_end_sent) {
+        m_input_end_sent = true;
+        m_channel->send(frames::InputEnd{m_input.end()});
+    }
+    (void)m_channel->write_some();
+}
+
+void Client::on_signals()
+{
+    while (const auto number = m_person.next_signal()) {
+        const bool terminal =
+            std::any_of(m_options.start.terminals.begin(), m_options.start.terminals.end(),
+                        [](bool is) { return is; });
+        if (*number == SIGHUP || (terminal && *number == SIGTERM)) {
+            return leave(static_cast<int>(ExitStatus::detached), "");
+        }
+        if (!is_open()) {
+            if (*number == SIGINT) {
+                return on_interrupt();
+            }
+            return leave(128 + *number, "");
+        }
+        m_channel->send(frames::Signal{*number});
+        (void)m_channel->write_some();
+    }
+    if (m_person.resized()) {
+        if (const auto size = m_person.size(); size && is_open()) {
+            m_channel->send(frames::Resize{*size, false});
+            (void)m_channel->write_some();
+        }
+    }
+}
+
+void Client::state_changed()
+{
+    if (!m_was_live) {
+        return;
+    }
+    if (m_lifeline.state() != Lifeline::State::reconnecting) {
+        m_lost_at.reset();
+        return m_person.show_state("");
+    }
+    if (!m_lost_at) {
+        m_lost_at = now();
+    }
+    m_person.show_state(fmt::format("reconnecting ({}), shown up to byte {}", m_lifeline.attempts(),
+                                    m_shown[0].written() + m_shown[1].written()));
+}
+
+} // namespace gpuq::remote

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/result.h"
+#include "core/run.h"
+#include "remote/backlog.h"
+#include "remote/channel.h"
+#include "remote/lifeline.h"
+#include "remote/ssh_words.h"
+#include "remote/transport.h"
+
+#include <array>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace gpuq::remote {
+
+/// Who sits in front of a session: a terminal, or pipes.
+class Person {
+public:
+    virtual ~Person() = default;
+    /// To wait on for signals; -1: none come.
+    virtual int signals() const = 0;
+    virtual std::optional<int> next_signal() = 0;
+    /// The terminal's size has changed since it was asked last.
+    virtual bool resized() = 0;
+    virtual std::optional<TerminalSize> size() const = 0;
+    /// The terminal is the verb's from now on, and ours again. May be said twice.
+    virtual void lend_terminal() = 0;
+    virtual void take_terminal_back() = 0;
+    /// What the verb has written passes to the terminal.
+    virtual void watch(std::string_view bytes) = 0;
+    /// A line of gpuq's own.
+    virtual void say(std::string_view words) = 0;
+    /// How the connection is, in the place of what was said before; empty: as it should be.
+    virtual void show_state(std::string_view words) = 0;
+    /// Words of ssh's while it connects for the first time, for a person.
+    virtual void show_ssh(std::string_view line) = 0;
+};
+
+struct ClientOptions {
+    std::string host; ///< for people
+    frames::Start start;
+    Pace pace;
+    int in = 0, out = 1, err = 2;
+    bool reads_input = true;
+    /// The session is not there any more, though a verb was started: another host answers, or it
+    /// was killed. What to start in its place, or why nothing.
+    struct Lost {
+        std::optional<frames::Following> following;
+        std::uint64_t out = 0, err = 0; ///< shown of it
+        std::string host;
+    };
+    std::function<Result<frames::Start>(const Lost&)> in_its_place;
+    std::function<std::array<unsigned char, 8>()> random;
+};
+
+/// A verb on another host as if it ran here. One use.
+class Client {
+public:
+    Client(ClientOptions options, Transport& transport, Person& person);
+
+    /// Until the verb has ended, or the person has left: the exit status.
+    Result<int> run();
+
+private:
+    /// Output of one stream: what has come and what is written.
+    struct Shown {
+        std::uint64_t received = 0;
+        std::string waiting;
+        bool broken = false; ///< nobody reads it
+        std::uint64_t written() const { return received - waiting.size(); }
+    };
+
+    void new_session();
+    void wait();
+    void on_timers();
+    void connect();
+    void disconnect();
+    void end_of_connection();
+    void on_connection();
+    void on_bytes(std::string_view bytes);
+    void on_frame(frames::Frame&& frame);
+    void on_hello(const frames::Hello& hello);
+    void on_output(const frames::Output& output);
+    void on_ssh_words();
+    void on_input();
+    void on_interrupt();
+    void on_signals();
+    void on_network();
+    void send_input();
+    void send_taken();
+    void write_output();
+    void live();
+    void state_changed();
+    void leave(int status, std::string_view words);
+    void stop(Error error);
+    bool is_open() const { return m_channel && m_hello; }
+    bool is_in_front() const { return m_options.start.raw; }
+    bool all_written() const { return m_shown[0].waiting.empty() && m_shown[1].waiting.empty(); }
+    int milliseconds_to_wait() const;
+
+    ClientOptions m_options;
+    Transport& m_transport;
+    Person& m_person;
+    Lifeline m_lifeline;
+    std::string m_session;
+    std::array<Descriptor, 2> m_own; ///< opened_again
+    Descriptor m_network;            ///< netlink: addresses and routes
+
+    std::optional<Channel> m_channel;
+    Descriptor m_errors; ///< ssh's own words
+    frames::Greeting m_greeting;
+    frames::Decoder m_decoder;
+    bool m_marked = false; ///< the marker has come
+    bool m_hello = false;
+    std::string m_ssh_words, m_ssh_line;
+    bool m_alone = false;
+    bool m_was_live = false;
+    std::string m_other_host; ///< the name by which it calls itself
+
+    bool m_started = false;
+    std::array<Shown, 2> m_shown;
+    std::array<std::uint64_t, 2> m_told{};
+    std::optional<Moment> m_tell_at;
+    Backlog m_input;
+    std::uint64_t m_input_limit = frames::k_input_room;
+    bool m_input_over = false, m_input_end_sent = false;
+    std::optional<frames::Following> m_following;
+    std::optional<frames::Exit> m_exit;
+    std::optional<int> m_left;
+    std::optional<Error> m_error;
+    std::uint64_t m_beats = 0;
+    std::optional<Moment> m_lost_at;
+    std::chrono::nanoseconds m_asleep{0}; ///< by the clocks, when they were last compared
+};
+
+} // namespace gpuq::remote

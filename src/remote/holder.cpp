@@ -1,0 +1,547 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "remote/holder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+namespace gpuq::remote {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Span k_least_silence = 20s;
+constexpr auto k_most_patience = std::chrono::hours{24 * 7};
+constexpr auto k_for_the_end = 10min;
+constexpr Span k_after_hang_up = 10s;
+constexpr Span k_after_term = 5s;
+constexpr std::size_t k_most_facts = 4096;
+constexpr char k_end_of_file = '\4';
+
+Moment now()
+{
+    return std::chrono::steady_clock::now();
+}
+
+} // namespace
+
+Holder::Holder(std::string program, Identity identity, Descriptor listener,
+               std::function<std::optional<Handed>(int listener)> accept)
+    : m_program(std::move(program))
+    , m_identity(std::move(identity))
+    , m_listener(std::move(listener))
+    , m_accept(std::move(accept))
+{
+}
+
+void Holder::run(Handed first)
+{
+    sigset_t children;
+    sigemptyset(&children);
+    sigaddset(&children, SIGCHLD);
+    ::sigprocmask(SIG_BLOCK, &children, nullptr);
+    m_signals.reset(::signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK));
+    take(std::move(first));
+    while (!is_over()) {
+        wait();
+        on_timers(now());
+    }
+    if (m_channel) {
+        m_channel->flush(1000);
+    }
+}
+
+/// Nothing runs, and nothing is kept for anybody who may come.
+bool Holder::is_over() const
+{
+    if (!m_verb) {
+        return m_failed || !m_channel;
+    }
+    return m_status && m_left;
+}
+
+void Holder::take(Handed handed)
+{
+    drop();
+    m_channel.emplace(std::move(handed.in), std::move(handed.out));
+    m_front = std::move(handed.front);
+    m_decoder = {};
+    m_decoder.feed(handed.read);
+    m_alone_since.reset();
+    m_heard_at = now();
+    on_channel();
+}
+
+void Holder::drop()
+{
+    m_channel.reset();
+    m_front.reset();
+    m_opened = false;
+    m_exit_sent = false;
+    if (!m_alone_since) {
+        m_alone_since = now();
+    }
+}
+
+int Holder::descriptor_of(Stream stream) const
+{
+    const Descriptor& pipe = stream == Stream::out ? m_verb->out : m_verb->err;
+    if (pipe) {
+        return pipe.get();
+    }
+    return m_verb->terminal && stream == m_terminal_is ? m_verb->terminal.get() : -1;
+}
+
+bool Holder::keeps_all_it_may() const
+{
+    return m_output[0].size() + m_output[1].size() >= frames::k_output_room;
+}
+
+void Holder::wait()
+{
+    std::vector<pollfd> waits;
+    const auto listen = [&](int descriptor, short events) {
+        waits.push_back({events == 0 ? -1 : descriptor, events, 0});
+        return waits.size() - 1;
+    };
+    const auto as = [](bool wanted, short events) { return wanted ? events : short{0}; };
+    const std::size_t listener = listen(m_listener.get(), POLLIN);
+    const std::size_t signals = listen(m_signals.get(), POLLIN);
+    const std::size_t channel_in = listen(m_channel ? m_channel->input() : -1, POLLIN);
+    const std::size_t channel_out = listen(m_channel ? m_channel->output() : -1,
+                                           as(m_channel && m_channel->waiting() > 0, POLLOUT));
+    const std::size_t front = listen(m_front ? m_front.get() : -1, POLLIN);
+    std::array<std::size_t, 2> streams{};
+    std::size_t input = listen(-1, 0), facts = input;
+    if (m_verb) {
+        for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
+            streams[i] = listen(descriptor_of(static_cast<Stream>(i)),
+                                as(!keeps_all_it_may() && !m_drained[i], POLLIN));
+        }
+        const int there = m_verb->input ? m_verb->input.get() : m_verb->terminal.get();
+        input = listen(there, as(!m_input.empty() && !m_input_closed, POLLOUT));
+        facts = listen(m_verb->facts.get(), POLLIN);
+    }
+    if (::poll(waits.data(), waits.size(), milliseconds_to_wait(now())) <= 0) {
+        return;
+    }
+    const auto is_ready = [&](std::size_t i) { return i != 0 && waits[i].revents != 0; };
+    if (is_ready(signals)) {
+        on_children();
+    }
+    for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
+        if (is_ready(streams[i])) {
+            on_output(static_cast<Stream>(i));
+        }
+    }
+    if (is_ready(facts)) {
+        on_facts();
+    }
+    if (is_ready(input)) {
+        write_input();
+    }
+    if (is_ready(front)) {
+        drop();
+    }
+    if (is_ready(channel_in) && m_channel) {
+        std::string bytes;
+        if (m_channel->read_some(bytes)) {
+            m_decoder.feed(bytes);
+            on_channel();
+        } else {
+            drop();
+        }
+    }
+    if (is_ready(channel_out) && m_channel && !m_channel->write_some()) {
+        drop();
+    }
+    send_output();
+    if (waits[listener].revents != 0) {
+        if (auto handed = m_accept(m_listener.get())) {
+            take(*std::move(handed));
+        }
+    }
+}
+
+void Holder::on_channel()
+{
+    m_heard_at = now();
+    while (m_channel) {
+        auto frame = m_decoder.next();
+        if (!frame) {
+            return refuse(std::move(frame).error());
+        }
+        if (!*frame) {
+            break;
+        }
+        on_frame(std::move(**frame));
+    }
+    send_output();
+}
+
+void Holder::on_frame(frames::Frame&& frame)
+{
+    if (const auto* open = std::get_if<frames::Open>(&frame)) {
+        return on_open(*open);
+    }
+    if (!m_opened) {
+        return refuse(fail(Error::Kind::internal, "a connection has to begin with Open"));
+    }
+    if (const auto* start = std::get_if<frames::Start>(&frame)) {
+        on_start(*start);
+    } else if (const auto* taken = std::get_if<frames::Taken>(&frame)) {
+        on_taken(*taken);
+    } else if (const auto* input = std::get_if<frames::Input>(&frame)) {
+        on_input(*input);
+    } else if (const auto* end = std::get_if<frames::InputEnd>(&frame)) {
+        m_input_over = m_input_over || end->offset == m_input_end;
+        write_input();
+    } else if (const auto* resize = std::get_if<frames::Resize>(&frame)) {
+        on_resize(*resize);
+    } else if (const auto* signal = std::get_if<frames::Signal>(&frame)) {
+        constexpr std::array k_allowed = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+        if (std::find(k_allowed.begin(), k_allowed.end(), signal->number) != k_allowed.end()) {
+            signal_verb(signal->number);
+        }
+    } else if (const auto* beat = std::get_if<frames::Beat>(&frame)) {
+        m_channel->send(*beat);
+    } else if (std::holds_alternative<frames::Bye>(frame)) {
+        m_left = true;
+        drop();
+        if (!m_status) {
+            hang_up(now());
+        }
+    }
+}
+
+frames::Hello Holder::hello() const
+{
+    return {frames::k_version,  m_identity.version, m_identity.host,
+            m_verb.has_value(), m_input_end,        room()};
+}
+
+void Holder::on_open(const frames::Open& open)
+{
+    if (m_opened) {
+        return refuse(fail(Error::Kind::internal, "Open comes once in a connection"));
+    }
+    m_opened = true;
+    m_silence = std::max<Span>(k_least_silence, 4 * open.beat);
+    if (!m_verb) { // the front has said Hello, and Start follows
+        return;
+    }
+    m_channel->send(hello());
+    if (!m_output[0].send_from(open.out) || !m_output[1].send_from(open.err)) {
+        return refuse(fail(Error::Kind::internal, "the output asked for is not kept any more"));
+    }
+    (void)m_output[0].confirm(open.out);
+    (void)m_output[1].confirm(open.err);
+    m_said_taken = m_input_end;
+    m_said_room = room();
+    if (m_following) {
+        m_channel->send(*m_following);
+    }
+}
+
+void Holder::on_start(const frames::Start& start)
+{
+    if (m_verb) {
+        return; // once in a session
+    }
+    auto verb = start_verb(m_program, start);
+    if (!verb) {
+        m_failed = true;
+        return refuse(std::move(verb).error());
+    }
+    m_verb = std::move(*verb);
+    m_terminal_is = start.terminals[1] ? Stream::out : Stream::err;
+    m_terminal_raw = start.raw;
+    m_patience = std::min<std::chrono::seconds>(start.patience, k_most_patience);
+    for (const Descriptor* each :
+         {&m_verb->terminal, &m_verb->input, &m_verb->out, &m_verb->err, &m_verb->facts}) {
+        if (*each) {
+            set_nonblocking(each->get());
+        }
+    }
+    for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
+        m_drained[i] = descriptor_of(static_cast<Stream>(i)) < 0;
+    }
+}
+
+void Holder::on_taken(const frames::Taken& taken)
+{
+    if (!m_output[0].confirm(taken.out) || !m_output[1].confirm(taken.err)) {
+        refuse(fail(Error::Kind::internal, "output was confirmed that was never sent"));
+    }
+}
+
+void Holder::on_input(const frames::Input& input)
+{
+    const std::uint64_t end = input.offset + input.bytes.size();
+    if (!m_verb || input.offset > m_input_end || end < input.offset) {
+        return refuse(fail(Error::Kind::internal, "input does not follow what came before"));
+    }
+    if (end <= m_input_end) {
+        return; // has come already
+    }
+    const auto fresh =
+        std::string_view(input.bytes).substr(static_cast<std::size_t>(m_input_end - input.offset));
+    if (fresh.size() > room()) {
+        return refuse(fail(Error::Kind::internal, "more input has come than there is room for"));
+    }
+    m_input_end = end;
+    if (!m_input_closed && !m_input_over) {
+        m_input += fresh;
+    }
+    write_input();
+    say_taken();
+}
+
+void Holder::say_taken()
+{
+    constexpr std::uint64_t k_worth_telling = 64 << 10;
+    if (m_channel && m_opened &&
+        (m_said_taken != m_input_end || room() >= m_said_room + k_worth_telling)) {
+        m_said_taken = m_input_end;
+        m_said_room = room();
+        m_channel->send(frames::InputTaken{m_said_taken, m_said_room});
+        (void)m_channel->write_some();
+    }
+}
+
+void Holder::write_input()
+{
+    if (!m_verb || m_input_closed) {
+        return;
+    }
+    const int there = m_verb->input ? m_verb->input.get() : m_verb->terminal.get();
+    while (!m_input.empty()) {
+        const ssize_t count = ::write(there, m_input.data(), m_input.size());
+        if (count > 0) {
+            m_input.erase(0, static_cast<std::size_t>(count));
+        } else if (count < 0 && errno == EINTR) {
+            continue;
+        } else if (count < 0 && errno == EAGAIN) {
+            break;
+        } else { // nobody reads it any more
+            m_input.clear();
+            m_input_closed = true;
+            m_verb->input.reset();
+        }
+    }
+    if (m_input.empty() && m_input_over && !m_input_closed) {
+        m_input_closed = true;
+        if (m_verb->input) {
+            m_verb->input.reset();
+        } else if (!m_terminal_raw) {
+            (void)!::write(there, &k_end_of_file, 1);
+        }
+    }
+    say_taken();
+}
+
+void Holder::on_resize(const frames::Resize& resize)
+{
+    if (!m_verb || !m_verb->terminal) {
+        return;
+    }
+    winsize size{};
+    size.ws_row = static_cast<unsigned short>(resize.size.rows);
+    size.ws_col = static_cast<unsigned short>(resize.size.columns);
+    if (resize.redraw && size.ws_row > 1) {
+        // A program that asks for the size draws only when it has changed.
+        winsize other = size;
+        other.ws_row -= 1;
+        ::ioctl(m_verb->terminal.get(), TIOCSWINSZ, &other);
+        ::poll(nullptr, 0, 60);
+    }
+    ::ioctl(m_verb->terminal.get(), TIOCSWINSZ, &size);
+}
+
+void Holder::on_output(Stream stream)
+{
+    const auto i = static_cast<std::size_t>(stream);
+    std::array<char, wire::k_piece> buffer;
+    while (!keeps_all_it_may()) {
+        const ssize_t count = ::read(descriptor_of(stream), buffer.data(), buffer.size());
+        if (count > 0) {
+            m_output[i].add({buffer.data(), static_cast<std::size_t>(count)});
+            if (m_output[i].end() - m_output[i].sent() >= wire::k_piece) {
+                return; // it is on its way before more is read
+            }
+        } else if (count < 0 && errno == EINTR) {
+            continue;
+        } else {
+            // Of a terminal: EIO when the verb has closed it. Who was left behind by the verb and
+            // writes on is not waited for.
+            m_drained[i] = count == 0 || errno != EAGAIN || m_status.has_value();
+            return;
+        }
+    }
+}
+
+void Holder::on_facts()
+{
+    std::array<char, 1024> buffer;
+    const ssize_t count = ::read(m_verb->facts.get(), buffer.data(), buffer.size());
+    if (count <= 0) {
+        if (count == 0 || errno != EAGAIN) {
+            m_verb->facts.reset();
+        }
+        return;
+    }
+    m_facts.append(buffer.data(), static_cast<std::size_t>(count));
+    for (std::size_t end = 0; (end = m_facts.find('\n')) != std::string::npos;) {
+        if (const auto following = following_from(std::string_view(m_facts).substr(0, end))) {
+            m_following = *following;
+            if (m_channel && m_opened) {
+                m_channel->send(*m_following);
+            }
+        }
+        m_facts.erase(0, end + 1);
+    }
+    if (m_facts.size() > k_most_facts) {
+        m_facts.clear();
+    }
+}
+
+void Holder::on_children()
+{
+    signalfd_siginfo info{};
+    while (::read(m_signals.get(), &info, sizeof info) == sizeof info) {
+    }
+    int status = 0;
+    for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+        if (m_verb && pid == m_verb->pid) {
+            m_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+            on_facts();
+            if (m_alone_since && m_hang_ups > 0) {
+                m_left = true;
+            }
+        }
+    }
+}
+
+/// As much as fits into the connection; after all of it, the end.
+void Holder::send_output()
+{
+    if (!m_channel || !m_opened || !m_verb) {
+        return;
+    }
+    for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
+        if (m_status && !m_drained[i]) {
+            on_output(static_cast<Stream>(i));
+        }
+        Backlog& output = m_output[i];
+        while (!output.all_sent() && !m_channel->is_full()) {
+            const std::uint64_t offset = output.sent();
+            const std::string_view bytes = output.send(wire::k_piece);
+            m_channel->send_bytes(
+                frames::output_header(static_cast<Stream>(i), offset, bytes.size()));
+            m_channel->send_bytes(bytes);
+        }
+    }
+    if (m_status && !m_exit_sent && m_drained[0] && m_drained[1] && m_output[0].all_sent() &&
+        m_output[1].all_sent()) {
+        m_exit_sent = true;
+        m_channel->send(frames::Exit{*m_status, m_output[0].end(), m_output[1].end()});
+    }
+    if (m_channel->waiting() > 0 && !m_channel->write_some()) {
+        drop();
+    }
+}
+
+void Holder::refuse(Error error)
+{
+    if (m_channel) {
+        m_channel->send(frames::Failure{error.kind, std::move(error.text)});
+        m_channel->flush(200);
+    }
+    drop();
+}
+
+void Holder::signal_verb(int number) const
+{
+    if (!m_verb || m_status) {
+        return;
+    }
+    // As a terminal does it: everything in front.
+    pid_t group = m_verb->terminal ? ::tcgetpgrp(m_verb->terminal.get()) : m_verb->pid;
+    if (group <= 0) {
+        group = m_verb->pid;
+    }
+    ::kill(-group, number);
+}
+
+void Holder::hang_up(Moment at)
+{
+    if (!m_verb || m_status) {
+        return;
+    }
+    constexpr std::array k_signals = {SIGHUP, SIGTERM, SIGKILL};
+    const std::size_t step = std::min<std::size_t>(m_hang_ups, k_signals.size() - 1);
+    if (::kill(-m_verb->pid, k_signals[step]) != 0) {
+        ::kill(m_verb->pid, k_signals[step]); // it has not come to making its own group
+    }
+    m_hang_ups += 1;
+    m_kill_at = at + (step == 0 ? k_after_hang_up : k_after_term);
+}
+
+/// All has arrived but, perhaps, the end itself: that is not worth hours.
+std::chrono::seconds Holder::patience() const
+{
+    const bool only_the_end = m_status && m_output[0].size() + m_output[1].size() == 0;
+    return only_the_end ? std::min<std::chrono::seconds>(m_patience, k_for_the_end) : m_patience;
+}
+
+void Holder::on_timers(Moment at)
+{
+    if (m_channel && at - m_heard_at > m_silence) {
+        drop();
+    }
+    if (m_alone_since && at - *m_alone_since >= patience()) {
+        if (m_status) {
+            m_left = true;
+        } else if (m_hang_ups == 0) {
+            hang_up(at);
+        }
+    }
+    if (m_kill_at && at >= *m_kill_at) {
+        m_kill_at.reset();
+        hang_up(at);
+    }
+}
+
+int Holder::milliseconds_to_wait(Moment at) const
+{
+    std::optional<Moment> next;
+    const auto until = [&](const std::optional<Moment>& other) {
+        if (other && (!next || *other < *next)) {
+            next = other;
+        }
+    };
+    if (m_channel) {
+        until(m_heard_at + m_silence);
+    }
+    if (m_alone_since && (m_status || m_hang_ups == 0)) {
+        until(*m_alone_since + patience());
+    }
+    until(m_kill_at);
+    if (!next) {
+        return -1;
+    }
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - at).count();
+    return static_cast<int>(std::clamp<long long>(left, 0, 60'000));
+}
+
+} // namespace gpuq::remote

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "remote/serve.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstring>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace gpuq::remote {
+namespace {
+
+constexpr int k_patience_ms = 60'000; ///< with a client that says nothing
+constexpr int k_handing_ms = 5'000;
+constexpr std::size_t k_most_read = 2 * wire::k_max_payload;
+constexpr int k_backlog = 16;
+
+bool wait_for(int descriptor, short events, int milliseconds)
+{
+    pollfd wait{descriptor, events, 0};
+    int count = 0;
+    do {
+        count = ::poll(&wait, 1, milliseconds);
+    } while (count < 0 && errno == EINTR);
+    return count > 0;
+}
+
+bool write_all(int descriptor, std::string_view bytes)
+{
+    while (!bytes.empty()) {
+        const ssize_t count = ::send(descriptor, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+        if (count > 0) {
+            bytes.remove_prefix(static_cast<std::size_t>(count));
+        } else if (count == 0 || errno != EINTR) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// No file: the kernel keeps the name as long as the socket. Nothing is left behind, and nobody can
+/// be before us with a folder of that name. Who comes is checked (is_mine).
+struct Address {
+    sockaddr_un words{};
+    socklen_t size = 0;
+    explicit Address(const std::string& name)
+    {
+        words.sun_family = AF_UNIX;
+        const std::size_t length =
+            name.copy(static_cast<char*>(words.sun_path) + 1, sizeof words.sun_path - 1);
+        size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
+    }
+    const sockaddr* generic() const { return reinterpret_cast<const sockaddr*>(&words); }
+};
+
+Descriptor connected_to(const std::string& name)
+{
+    Descriptor made(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const Address address(name);
+    if (made && ::connect(made.get(), address.generic(), address.size) != 0) {
+        made.reset();
+    }
+    return made;
+}
+
+bool is_mine(int socket)
+{
+    ucred peer{};
+    socklen_t size = sizeof peer;
+    return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+           peer.uid == ::geteuid();
+}
+
+Result<Descriptor> listen_at(const std::string& name)
+{
+    Descriptor made(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const Address address(name);
+    if (!made || ::bind(made.get(), address.generic(), address.size) != 0 ||
+        ::listen(made.get(), k_backlog) != 0) {
+        return fail(Error::Kind::io, fmt::format("a socket: {}", std::strerror(errno)));
+    }
+    return made;
+}
+
+/// Two descriptors, and how many bytes of the connection follow.
+bool hand_over(int socket, int in, int out, std::string_view read)
+{
+    auto size = static_cast<std::uint32_t>(read.size());
+    iovec part{&size, sizeof size};
+    std::array<char, CMSG_SPACE(2 * sizeof(int))> control{};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(2 * sizeof(int));
+    const std::array<int, 2> descriptors{in, out};
+    std::memcpy(CMSG_DATA(header), descriptors.data(), sizeof descriptors);
+    return ::sendmsg(socket, &message, MSG_NOSIGNAL) == sizeof size && write_all(socket, read);
+}
+
+std::optional<Handed> take_over(int listener)
+{
+    Handed handed;
+    handed.front.reset(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
+    if (!handed.front || !is_mine(handed.front.get()) ||
+        !wait_for(handed.front.get(), POLLIN, k_handing_ms)) {
+        return std::nullopt;
+    }
+    std::uint32_t size = 0;
+    iovec part{&size, sizeof size};
+    std::array<char, CMSG_SPACE(2 * sizeof(int))> control{};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    const ssize_t count = ::recvmsg(handed.front.get(), &message, MSG_CMSG_CLOEXEC);
+    const cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    if (header == nullptr || header->cmsg_type != SCM_RIGHTS ||
+        header->cmsg_len != CMSG_LEN(2 * sizeof(int))) {
+        return std::nullopt;
+    }
+    std::array<int, 2> descriptors{-1, -1};
+    std::memcpy(descriptors.data(), CMSG_DATA(header), sizeof descriptors);
+    handed.in.reset(descriptors[0]);
+    handed.out.reset(descriptors[1]);
+    if (count != sizeof size || size > k_most_read) {
+        return std::nullopt;
+    }
+    handed.read.resize(size);
+    for (std::size_t have = 0; have < size;) {
+        if (!wait_for(handed.front.get(), POLLIN, k_handing_ms)) {
+            return std::nullopt;
+        }
+        const ssize_t more = ::recv(handed.front.get(), handed.read.data() + have, size - have, 0);
+        if (more <= 0) {
+            return std::nullopt;
+        }
+        have += static_cast<std::size_t>(more);
+    }
+    return handed;
+}
+
+/// The part of the process that ssh has started.
+class Front {
+public:
+    explicit Front(const ServeOptions& options)
+        : m_options(options)
+        , m_in(options.in)
+        , m_out(options.out)
+    {
+    }
+
+    Result<int> run()
+    {
+        if (!say(frames::k_marker)) {
+            return 0;
+        }
+        auto open = read_open();
+        if (!open) {
+            say(frames::encode(frames::Failure{open.error().kind, open.error().text}));
+            return std::move(open).error();
+        }
+        const std::string name = m_options.place + "/" + open->session;
+        Descriptor session = connected_to(name);
+        if (session && is_mine(session.get())) {
+            if (hand_over(session.get(), m_in.get(), m_out.get(), m_read)) {
+                return stay(std::move(session));
+            }
+        }
+        return begin(name);
+    }
+
+private:
+    bool say(std::string_view bytes)
+    {
+        while (!bytes.empty()) {
+            const ssize_t count = ::write(m_out.get(), bytes.data(), bytes.size());
+            if (count <= 0 && errno != EINTR) {
+                return false;
+            }
+            bytes.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+        }
+        return true;
+    }
+
+    /// What has been read stays in m_read: whoever takes the connection reads it again.
+    Result<std::optional<frames::Frame>> next_frame()
+    {
+        std::array<char, wire::k_piece> buffer;
+        while (true) {
+            TRY_ASSIGN(auto frame, m_decoder.next());
+            if (frame) {
+                return frame;
+            }
+            if (m_read.size() > k_most_read) {
+                return fail(Error::Kind::internal, "too much has come before the session began");
+            }
+            if (!wait_for(m_in.get(), POLLIN, k_patience_ms)) {
+                return fail(Error::Kind::unreachable, "the client says nothing");
+            }
+            const ssize_t count = ::read(m_in.get(), buffer.data(), buffer.size());
+            if (count == 0 || (count < 0 && errno != EINTR)) {
+                return std::optional<frames::Frame>();
+            }
+            const std::string_view bytes(buffer.data(),
+                                         static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+            m_read += bytes;
+            m_decoder.feed(bytes);
+        }
+    }
+
+    Result<frames::Open> read_open()
+    {
+        TRY_ASSIGN(auto frame, next_frame());
+        const auto* const open = frame ? std::get_if<frames::Open>(&*frame) : nullptr;
+        if (open == nullptr || !frames::is_session_name(open->session)) {
+            return fail(Error::Kind::internal, "a connection has to begin with Open");
+        }
+        if (open->oldest > frames::k_version || open->version < frames::k_oldest_version) {
+            return fail(Error::Kind::usage,
+                        fmt::format("gpuq there, {}, is too {} for the one here",
+                                    m_options.identity.version,
+                                    open->oldest > frames::k_version ? "old" : "new"));
+        }
+        return *open;
+    }
+
+    Result<int> begin(const std::string& name)
+    {
+        frames::Hello hello{
+            frames::k_version,   m_options.identity.version, m_options.identity.host, false, 0,
+            frames::k_input_room};
+        if (!say(frames::encode(hello))) {
+            return 0;
+        }
+        TRY_ASSIGN(auto frame, next_frame());
+        if (!frame || !std::holds_alternative<frames::Start>(*frame)) {
+            return 0; // it was only for a session that is not here
+        }
+        auto listener = listen_at(name);
+        if (!listener) {
+            say(frames::encode(frames::Failure{listener.error().kind, listener.error().text}));
+            return std::move(listener).error();
+        }
+        std::array<int, 2> ends{};
+        if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+            return fail(Error::Kind::io, fmt::format("a socket: {}", std::strerror(errno)));
+        }
+        Descriptor ours(ends[0]);
+        Descriptor theirs(ends[1]);
+        const pid_t child = ::fork();
+        if (child == 0) {
+            ours.reset();
+            hold(*std::move(listener), std::move(theirs));
+        }
+        listener->reset();
+        theirs.reset();
+        if (child < 0) {
+            return fail(Error::Kind::io, fmt::format("fork: {}", std::strerror(errno)));
+        }
+        int status = 0;
+        ::waitpid(child, &status, 0);
+        return stay(std::move(ours));
+    }
+
+    /// The session's own process; this one has been forked and ends here.
+    [[noreturn]] void hold(Descriptor listener, Descriptor front)
+    {
+        ::setsid();
+        if (::fork() != 0) {
+            ::_exit(0);
+        }
+        ::chdir("/"); // no file system is kept in use
+        for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+            // Not what is to be handed over, which may well be these.
+            for (Descriptor* const each : {&m_in, &m_out}) {
+                if (each->get() == stream) {
+                    each->release();
+                    each->reset(::fcntl(stream, F_DUPFD_CLOEXEC, 3));
+                }
+            }
+            Descriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+            ::dup2(null.get(), stream);
+        }
+        {
+            Holder holder(m_options.program, m_options.identity, std::move(listener), take_over);
+            holder.run({std::move(m_in), std::move(m_out), std::move(front), std::move(m_read)});
+        }
+        ::_exit(0);
+    }
+
+    /// As long as the connection: for sshd it is we who have it.
+    Result<int> stay(Descriptor session)
+    {
+        const Descriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+        for (Descriptor* const each : {&m_in, &m_out}) {
+            if (each->get() <= STDERR_FILENO) {
+                ::dup2(null.get(), each->release());
+            } else {
+                each->reset();
+            }
+        }
+        std::array<char, 64> buffer;
+        while (true) {
+            const ssize_t count = ::read(session.get(), buffer.data(), buffer.size());
+            if (count == 0 || (count < 0 && errno != EINTR)) {
+                return 0;
+            }
+        }
+    }
+
+    const ServeOptions& m_options;
+    Descriptor m_in, m_out;
+    frames::Decoder m_decoder;
+    std::string m_read;
+};
+
+} // namespace
+
+Result<int> serve(const ServeOptions& options)
+{
+    std::signal(SIGPIPE, SIG_IGN);
+    return Front(options).run();
+}
+
+} // namespace gpuq::remote

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "remote/verb_process.h"
+
+#include "core/key.h"
+#include "core/sanitise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <pty.h>
+#include <pwd.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <termios.h>
+#include <unistd.h>
+#include <utmp.h>
+#include <vector>
+
+namespace gpuq::remote {
+namespace {
+
+constexpr std::array<std::string_view, 11> k_passed = {
+    "TERM",     "COLORTERM", "NO_COLOR", "COLUMNS",         "LANG",         "LC_ALL",
+    "LC_CTYPE", "LC_TIME",   "TZ",       "GPUQ_DETACH_KEY", "GPUQ_CLUSTER",
+};
+constexpr int k_facts = 3; ///< of the verb
+
+std::string_view name_of(std::string_view variable)
+{
+    return variable.substr(0, variable.find('='));
+}
+
+std::string home()
+{
+    const char* const variable = std::getenv("HOME");
+    if (variable != nullptr && *variable == '/') {
+        return variable;
+    }
+    const passwd* const entry = ::getpwuid(::getuid());
+    return entry == nullptr ? "/" : entry->pw_dir;
+}
+
+Result<Descriptor> open_folder(const std::string& named)
+{
+    std::string path = named;
+    if (named.empty() || named == "~") {
+        path = home();
+    } else if (named.starts_with("~/")) {
+        path = home() + named.substr(1);
+    } else if (!named.starts_with('/')) {
+        path = home() + "/" + named;
+    }
+    Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!folder) {
+        return fail(Error::Kind::missing,
+                    fmt::format("{}: {}", sanitised(path), std::strerror(errno)));
+    }
+    return folder;
+}
+
+/// What the verb inherits: ours, and what the client may set.
+std::vector<std::string> environment(const wire::remote::Start& start)
+{
+    std::vector<std::string> variables;
+    const auto is_given = [&](std::string_view variable) {
+        return std::any_of(
+            start.variables.begin(), start.variables.end(),
+            [&](const std::string& given) { return name_of(given) == name_of(variable); });
+    };
+    for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+        const std::string_view variable(*entry);
+        if (name_of(variable) != "GPUQ_HOST" && name_of(variable) != k_serve_descriptor &&
+            !(may_pass(variable) && is_given(variable))) {
+            variables.emplace_back(variable);
+        }
+    }
+    for (const std::string& variable : start.variables) {
+        if (may_pass(variable)) {
+            variables.push_back(variable);
+        }
+    }
+    variables.push_back(fmt::format("{}={}", k_serve_descriptor, k_facts));
+    return variables;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& words)
+{
+    std::vector<char*> result;
+    for (std::string& word : words) {
+        result.push_back(word.data());
+    }
+    result.push_back(nullptr);
+    return result;
+}
+
+struct Pipe {
+    Descriptor read, write;
+};
+
+Result<Pipe> new_pipe()
+{
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+        return fail(Error::Kind::io, fmt::format("a pipe: {}", std::strerror(errno)));
+    }
+    return Pipe{Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+struct Terminal {
+    Descriptor ours, verbs;
+};
+
+Result<Terminal> new_terminal(const wire::remote::Start& start)
+{
+    winsize size{};
+    size.ws_row = static_cast<unsigned short>(start.size.rows);
+    size.ws_col = static_cast<unsigned short>(start.size.columns);
+    int ours = -1, verbs = -1;
+    if (::openpty(&ours, &verbs, nullptr, nullptr, &size) != 0) {
+        return fail(Error::Kind::io, fmt::format("a terminal: {}", std::strerror(errno)));
+    }
+    Terminal made{Descriptor(ours), Descriptor(verbs)};
+    ::fcntl(ours, F_SETFD, FD_CLOEXEC);
+    ::fcntl(verbs, F_SETFD, FD_CLOEXEC);
+    termios modes{};
+    if (!start.raw && ::tcgetattr(verbs, &modes) == 0) {
+        // The person's own terminal echoes, and makes of a line feed what it does.
+        modes.c_lflag &= ~static_cast<tcflag_t>(ECHO | ECHOE | ECHOK | ECHONL | ECHOCTL);
+        modes.c_oflag &= ~static_cast<tcflag_t>(OPOST);
+        ::tcsetattr(verbs, TCSANOW, &modes);
+    }
+    return made;
+}
+
+/// In the forked process: nothing but system calls.
+[[noreturn]] void become(const char* program, char* const* words, char* const* variables,
+                         int folder, const std::array<int, 3>& streams, int terminal, int facts,
+                         pid_t parent)
+{
+    ::setsid();
+    ::prctl(PR_SET_PDEATHSIG, SIGHUP);
+    if (::getppid() != parent) {
+        ::_exit(static_cast<int>(ExitStatus::detached)); // it was too late to be told
+    }
+    if (terminal >= 0) {
+        ::ioctl(terminal, TIOCSCTTY, 0);
+    }
+    // Beyond what is to be replaced, so that no dup2 overwrites another's source.
+    std::array<int, 3> high{};
+    for (std::size_t i = 0; i < 3; ++i) {
+        high[i] = ::fcntl(streams[i], F_DUPFD, 10);
+    }
+    const int high_facts = ::fcntl(facts, F_DUPFD, 10);
+    if (::fchdir(folder) != 0) {
+        ::_exit(static_cast<int>(ExitStatus::internal));
+    }
+    for (int i = 0; i < 3; ++i) {
+        ::dup2(high[static_cast<std::size_t>(i)], i);
+    }
+    ::dup2(high_facts, k_facts);
+    close_from(k_facts + 1);
+    sigset_t none;
+    sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXFSZ, SIGCHLD}) {
+        ::signal(number, SIG_DFL);
+    }
+    ::execve(program, words, variables);
+    ::_exit(static_cast<int>(ExitStatus::not_executable));
+}
+
+template <typename Number>
+bool take_number(std::string_view& text, Number& number)
+{
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc{}) {
+        return false;
+    }
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    if (text.starts_with(' ')) {
+        text.remove_prefix(1);
+    }
+    return true;
+}
+
+} // namespace
+
+bool may_pass(std::string_view variable)
+{
+    return variable.find('=') != std::string_view::npos &&
+           std::find(k_passed.begin(), k_passed.end(), name_of(variable)) != k_passed.end();
+}
+
+Result<VerbProcess> start_verb(const std::string& program, const wire::remote::Start& start)
+{
+    TRY_ASSIGN(const Descriptor folder, open_folder(start.folder));
+    VerbProcess verb;
+    Descriptor slave;
+    const auto& is_terminal = start.terminals;
+    if (std::any_of(is_terminal.begin(), is_terminal.end(), [](bool is) { return is; })) {
+        TRY_ASSIGN(Terminal terminal, new_terminal(start));
+        verb.terminal = std::move(terminal.ours);
+        slave = std::move(terminal.verbs);
+    }
+    std::array<Descriptor, 3> theirs;
+    if (!is_terminal[0]) {
+        TRY_ASSIGN(Pipe pipe, new_pipe());
+        theirs[0] = std::move(pipe.read);
+        verb.input = std::move(pipe.write);
+    }
+    for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
+        if (!is_terminal[i]) {
+            TRY_ASSIGN(Pipe pipe, new_pipe());
+            theirs[i] = std::move(pipe.write);
+            // Fewer turns of everybody's loop while much comes.
+            ::fcntl(pipe.read.get(), F_SETPIPE_SZ, k_largest_pipe);
+            (i == 1 ? verb.out : verb.err) = std::move(pipe.read);
+        }
+    }
+    TRY_ASSIGN(Pipe facts, new_pipe());
+    verb.facts = std::move(facts.read);
+
+    std::vector<std::string> words{"gpuq"};
+    words.insert(words.end(), start.words.begin(), start.words.end());
+    std::vector<std::string> variables = environment(start);
+    const auto word_pointers = pointers(words);
+    const auto variable_pointers = pointers(variables);
+    std::array<int, 3> streams{};
+    for (std::size_t i = 0; i < 3; ++i) {
+        streams[i] = theirs[i] ? theirs[i].get() : slave.get();
+    }
+    const pid_t parent = ::getpid();
+    verb.pid = ::fork();
+    if (verb.pid == 0) {
+        become(program.c_str(), word_pointers.data(), variable_pointers.data(), folder.get(),
+               streams, slave ? slave.get() : -1, facts.write.get(), parent);
+    }
+    if (verb.pid < 0) {
+        return fail(Error::Kind::io, fmt::format("fork: {}", std::strerror(errno)));
+    }
+    return verb;
+}
+
+std::string line_of(const wire::remote::Following& following)
+{
+    return fmt::format("{} {} {} {} {}\n", following.key, following.job, following.link,
+                       following.out, following.err);
+}
+
+std::optional<wire::remote::Following> following_from(std::string_view line)
+{
+    wire::remote::Following following;
+    const std::size_t space = line.find(' ');
+    if (space == std::string_view::npos || !RunKey::parse(line.substr(0, space))) {
+        return std::nullopt;
+    }
+    following.key = line.substr(0, space);
+    line.remove_prefix(space + 1);
+    return take_number(line, following.job) && take_number(line, following.link) &&
+                   take_number(line, following.out) && take_number(line, following.err)
+               ? std::optional(following)
+               : std::nullopt;
+}
+
+} // namespace gpuq::remote

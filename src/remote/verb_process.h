@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/descriptor.h"
+#include "core/result.h"
+#include "wire/remote_frame.h"
+
+#include <string>
+#include <string_view>
+#include <sys/types.h>
+
+namespace gpuq::remote {
+
+/// The variable whose value is a descriptor: a verb that shows a run writes there which, and from
+/// where on (Following), a line each.
+constexpr const char* k_serve_descriptor = "GPUQ_SERVE_FD";
+
+/// A verb that runs for somebody far away, in a session of its own: hung up when its parent dies.
+struct VerbProcess {
+    pid_t pid = -1;
+    Descriptor terminal; ///< our side of its terminal, if it has one
+    Descriptor input;    ///< its stdin, where that is no terminal
+    Descriptor out, err; ///< where they are no terminal
+    Descriptor facts;    ///< the other end of k_serve_descriptor
+};
+
+/// Starts `program` with the words of `start`. `missing` when there is no such folder; `io`.
+Result<VerbProcess> start_verb(const std::string& program, const wire::remote::Start& start);
+
+/// One of the variables that a client may set.
+bool may_pass(std::string_view variable);
+
+/// `KEY JOB LINK OUT ERR`, as a verb writes it.
+std::string line_of(const wire::remote::Following& following);
+std::optional<wire::remote::Following> following_from(std::string_view line);
+
+} // namespace gpuq::remote

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "wire/remote_frame.h"
+
+#include "wire/payload.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace gpuq::wire::remote {
+namespace {
+
+// These numbers are the protocol: never reuse one, add fields only at the end of a payload.
+enum class Type : std::uint8_t {
+    open = 1,
+    start = 2,
+    taken = 3,
+    input = 4,
+    input_end = 5,
+    resize = 6,
+    signal = 7,
+    bye = 8,
+    beat = 32,
+    hello = 65,
+    output = 66,
+    input_taken = 67,
+    following = 68,
+    exit = 69,
+    failure = 70,
+};
+
+constexpr std::uint8_t k_streams = 2;
+constexpr std::uint8_t k_error_kinds = static_cast<std::uint8_t>(Error::Kind::internal) + 1;
+
+PayloadWriter begin(Type type)
+{
+    return PayloadWriter(static_cast<std::uint8_t>(type));
+}
+
+void add(PayloadWriter& out, const std::vector<std::string>& texts)
+{
+    out.number(static_cast<std::uint32_t>(texts.size()));
+    for (const std::string& text : texts) {
+        out.text(text);
+    }
+}
+
+std::vector<std::string> texts(PayloadReader& in)
+{
+    std::vector<std::string> found;
+    for (auto left = in.number<std::uint32_t>(); left > 0 && in.ok(); --left) {
+        found.push_back(in.text());
+    }
+    return found;
+}
+
+void add(PayloadWriter& out, const TerminalSize& size)
+{
+    out.number(static_cast<std::uint16_t>(size.rows))
+        .number(static_cast<std::uint16_t>(size.columns));
+}
+
+TerminalSize size_from(PayloadReader& in)
+{
+    TerminalSize size;
+    size.rows = in.number<std::uint16_t>();
+    size.columns = in.number<std::uint16_t>();
+    return size;
+}
+
+std::string bytes_of(const Open& frame)
+{
+    return begin(Type::open)
+        .number(std::int32_t{frame.version})
+        .number(std::int32_t{frame.oldest})
+        .text(frame.session)
+        .number(frame.out)
+        .number(frame.err)
+        .number(static_cast<std::uint32_t>(frame.beat.count()))
+        .frame();
+}
+
+std::string bytes_of(const Start& frame)
+{
+    PayloadWriter out = begin(Type::start);
+    add(out, frame.words);
+    out.text(frame.folder);
+    add(out, frame.variables);
+    for (const bool terminal : frame.terminals) {
+        out.number(static_cast<std::uint8_t>(terminal));
+    }
+    out.number(static_cast<std::uint8_t>(frame.raw));
+    add(out, frame.size);
+    return out.number(static_cast<std::uint32_t>(frame.patience.count())).frame();
+}
+
+std::string bytes_of(const Taken& frame)
+{
+    return begin(Type::taken).number(frame.out).number(frame.err).frame();
+}
+
+std::string bytes_of(const Input& frame)
+{
+    return begin(Type::input).number(frame.offset).rest(frame.bytes).frame();
+}
+
+std::string bytes_of(const InputEnd& frame)
+{
+    return begin(Type::input_end).number(frame.offset).frame();
+}
+
+std::string bytes_of(const Resize& frame)
+{
+    PayloadWriter out = begin(Type::resize);
+    add(out, frame.size);
+    return out.number(static_cast<std::uint8_t>(frame.redraw)).frame();
+}
+
+std::string bytes_of(const Signal& frame)
+{
+    return begin(Type::signal).number(std::int32_t{frame.number}).frame();
+}
+
+std::string bytes_of(const Bye&)
+{
+    return begin(Type::bye).frame();
+}
+
+std::string bytes_of(const Hello& frame)
+{
+    return begin(Type::hello)
+        .number(std::int32_t{frame.version})
+        .text(frame.program)
+        .text(frame.host)
+        .number(static_cast<std::uint8_t>(frame.known))
+        .number(frame.input)
+        .number(frame.room)
+        .frame();
+}
+
+std::string bytes_of(const Output& frame)
+{
+    return begin(Type::output)
+        .number(static_cast<std::uint8_t>(frame.stream))
+        .number(frame.offset)
+        .rest(frame.bytes)
+        .frame();
+}
+
+std::string bytes_of(const InputTaken& frame)
+{
+    return begin(Type::input_taken).number(frame.offset).number(frame.room).frame();
+}
+
+std::string bytes_of(const Following& frame)
+{
+    return begin(Type::following)
+        .text(frame.key)
+        .number(frame.job)
+        .number(std::int32_t{frame.link})
+        .number(frame.out)
+        .number(frame.err)
+        .frame();
+}
+
+std::string bytes_of(const Exit& frame)
+{
+    return begin(Type::exit)
+        .number(std::int32_t{frame.status})
+        .number(frame.out)
+        .number(frame.err)
+        .frame();
+}
+
+std::string bytes_of(const Failure& frame)
+{
+    return begin(Type::failure)
+        .number(static_cast<std::uint8_t>(frame.kind))
+        .text(frame.text)
+        .frame();
+}
+
+std::string bytes_of(const Beat& frame)
+{
+    return begin(Type::beat).number(frame.number).frame();
+}
+
+Start start_from(PayloadReader& in)
+{
+    Start frame;
+    frame.words = texts(in);
+    frame.folder = in.text();
+    frame.variables = texts(in);
+    for (bool& terminal : frame.terminals) {
+        terminal = in.flag();
+    }
+    frame.raw = in.flag();
+    frame.size = size_from(in);
+    frame.patience = std::chrono::seconds{in.number<std::uint32_t>()};
+    return frame;
+}
+
+Failure failure_from(PayloadReader& in)
+{
+    // A kind that only a newer gpuq knows is still a failure.
+    const auto kind = in.number<std::uint8_t>();
+    return {kind < k_error_kinds ? static_cast<Error::Kind>(kind) : Error::Kind::internal,
+            in.text()};
+}
+
+/// Braced initialisers read their fields from left to right.
+std::optional<Frame> frame_from(Type type, PayloadReader& in)
+{
+    switch (type) {
+    case Type::open:
+        return Open{in.number<std::int32_t>(),
+                    in.number<std::int32_t>(),
+                    in.text(),
+                    in.number<std::uint64_t>(),
+                    in.number<std::uint64_t>(),
+                    std::chrono::milliseconds{in.number<std::uint32_t>()}};
+    case Type::start:
+        return start_from(in);
+    case Type::taken:
+        return Taken{in.number<std::uint64_t>(), in.number<std::uint64_t>()};
+    case Type::input:
+        return Input{in.number<std::uint64_t>(), in.rest()};
+    case Type::input_end:
+        return InputEnd{in.number<std::uint64_t>()};
+    case Type::resize:
+        return Resize{size_from(in), in.flag()};
+    case Type::signal:
+        return Signal{in.number<std::int32_t>()};
+    case Type::bye:
+        return Bye{};
+    case Type::beat:
+        return Beat{in.number<std::uint64_t>()};
+    case Type::hello:
+        return Hello{
+            in.number<std::int32_t>(), in.text(), in.text(), in.flag(), in.number<std::uint64_t>(),
+            in.number<std::uint64_t>()};
+    case Type::output:
+        return Output{in.one_of<Stream>(k_streams), in.number<std::uint64_t>(), in.rest()};
+    case Type::input_taken:
+        return InputTaken{in.number<std::uint64_t>(), in.number<std::uint64_t>()};
+    case Type::following:
+        return Following{in.text(), in.number<std::uint32_t>(), in.number<std::int32_t>(),
+                         in.number<std::uint64_t>(), in.number<std::uint64_t>()};
+    case Type::exit:
+        return Exit{in.number<std::int32_t>(), in.number<std::uint64_t>(),
+                    in.number<std::uint64_t>()};
+    case Type::failure:
+        return failure_from(in);
+    }
+    return std::nullopt;
+}
+
+} // namespace
+
+bool is_session_name(std::string_view text)
+{
+    return text.size() == k_session_digits && std::all_of(text.begin(), text.end(), [](char c) {
+               return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+           });
+}
+
+std::string output_header(Stream stream, std::uint64_t offset, std::size_t size)
+{
+    assert(size <= k_piece);
+    std::string header = encode(Output{stream, offset, {}});
+    const std::size_t whole = header.size() - k_header + size;
+    for (std::size_t i = 0; i < 4; ++i) {
+        header[1 + i] = static_cast<char>((whole >> (8 * i)) & 0xff);
+    }
+    return header;
+}
+
+std::string encode(const Frame& frame)
+{
+    return std::visit([](const auto& each) { return bytes_of(each); }, frame);
+}
+
+void Decoder::feed(std::string_view bytes)
+{
+    if (m_broken) {
+        return;
+    }
+    m_buffer.erase(0, m_start);
+    m_start = 0;
+    m_buffer += bytes;
+}
+
+Result<std::optional<Frame>> Decoder::next()
+{
+    const auto broken = [this](const char* what) {
+        m_broken = true;
+        m_buffer.clear();
+        m_start = 0;
+        return fail(Error::Kind::internal, what);
+    };
+    if (m_broken) {
+        return broken("the connection does not carry gpuq's frames");
+    }
+    while (m_buffer.size() - m_start >= k_header) {
+        const std::string_view left = std::string_view(m_buffer).substr(m_start);
+        const std::size_t size = payload_size(left);
+        if (size > k_max_payload) {
+            return broken("a frame is longer than any of gpuq's");
+        }
+        if (left.size() - k_header < size) {
+            break;
+        }
+        m_start += k_header + size;
+        PayloadReader in(left.substr(k_header, size));
+        std::optional<Frame> frame = frame_from(static_cast<Type>(left[0]), in);
+        if (!in.ok()) {
+            return broken("a frame is too short for its type, or holds a value it can not have");
+        }
+        if (frame) {
+            return frame;
+        }
+    }
+    return std::optional<Frame>();
+}
+
+Result<std::optional<std::string>> Greeting::feed(std::string_view bytes)
+{
+    // Only what is new can hold it, and the end of what was there.
+    const std::size_t from = m_text.size() - std::min(m_text.size(), k_marker.size());
+    m_text += bytes;
+    const std::size_t found = m_text.find(k_marker, from);
+    if (found != std::string::npos) {
+        std::string rest = m_text.substr(found + k_marker.size());
+        m_text.resize(found);
+        return std::optional(std::move(rest));
+    }
+    if (m_text.size() > k_most_greeting) {
+        return fail(Error::Kind::internal, "what answers is not gpuq");
+    }
+    return std::optional<std::string>();
+}
+
+} // namespace gpuq::wire::remote

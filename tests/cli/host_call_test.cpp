@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/host_call.h"
+
+#include <gtest/gtest.h>
+
+namespace gpuq::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+
+std::optional<HostCall> call(const Words& words, const std::optional<std::string>& set = {})
+{
+    return host_call(words, set);
+}
+
+TEST(HostCall, IsWhatIsAskedForBeforeOrAfterTheVerb)
+{
+    const HostCall expected{"login1", {"run", "-t", "2h", "a"}, "run", false, ""};
+    EXPECT_EQ(call({"--host", "login1", "run", "-t", "2h", "a"}), expected);
+    EXPECT_EQ(call({"--host=login1", "run", "-t", "2h", "a"}), expected);
+    EXPECT_EQ(call({"run", "-t", "2h", "--host", "login1", "a"}), expected);
+    EXPECT_EQ(call({"run", "--host=login1", "-t", "2h", "a"}), expected);
+    EXPECT_EQ(call({"ls", "--all", "--host", "login1:~/w"}),
+              (HostCall{"login1:~/w", {"ls", "--all"}, "ls", false, ""}));
+}
+
+TEST(HostCall, AProgramsOwnHostIsTheProgramsOwn)
+{
+    EXPECT_EQ(call({"run", "prog", "--host", "x"}), std::nullopt);
+    EXPECT_EQ(call({"--host", "login1", "run", "prog", "--host", "x"}),
+              (HostCall{"login1", {"run", "prog", "--host", "x"}, "run", false, ""}));
+    EXPECT_EQ(call({"run", "--host", "login1", "--", "prog", "--host=x"}),
+              (HostCall{"login1", {"run", "--", "prog", "--host=x"}, "run", false, ""}));
+}
+
+TEST(HostCall, FollowsTheSettingUnlessItIsAskedForOtherwise)
+{
+    EXPECT_EQ(call({"ls"}), std::nullopt);
+    EXPECT_EQ(call({"-Q", "ls"}, "login1"), (HostCall{"login1", {"-Q", "ls"}, "ls", true, ""}));
+    EXPECT_EQ(call({"--host", "login2", "ls"}, "login1")->place, "login2");
+    EXPECT_EQ(call({"stop", "--cluster", "big", "last"}, "login1")->cluster, "big");
+    EXPECT_EQ(call({"cluster", "up"}, "login1"), std::nullopt);
+    EXPECT_EQ(call({"--host", "login2", "cluster", "up"}, "login1")->place, "login2");
+}
+
+TEST(HostCall, TheFileOfACopiedLogIsHere)
+{
+    const HostCall expected{"login1", {"-Q", "logs", "-f", "last"}, "logs", true, "", "x y"};
+    EXPECT_EQ(call({"-Q", "logs", "-f", "--to", "x y", "last"}, "login1"), expected);
+    EXPECT_EQ(call({"-Q", "logs", "-f", "--to=x y", "last"}, "login1"), expected);
+    EXPECT_EQ(call({"--host", "login1", "-Q", "logs", "-f", "last", "--to", "x y"}), expected);
+    EXPECT_EQ(call({"run", "a", "--to", "b"}, "login1")->copy_to, "");
+}
+
+TEST(HostCall, HelpAndCompletionStayHere)
+{
+    for (const Words& words :
+         {Words{"help"}, {"--help"}, {"run", "--help"}, {"completion", "bash"}, {"serve"}, {}}) {
+        EXPECT_EQ(call(words, "login1"), std::nullopt);
+    }
+}
+
+TEST(HostCall, WhatIsUnknownHereMayBeKnownThere)
+{
+    EXPECT_EQ(call({"newverb", "--new"}, "login1")->words, (Words{"newverb", "--new"}));
+    EXPECT_EQ(call({"ls", "--newer-option"}, "login1")->words, (Words{"ls", "--newer-option"}));
+}
+
+} // namespace
+} // namespace gpuq::cli

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A login host as a laptop sees it: a real sshd on the loopback interface, behind a TCP proxy that can fall silent."""
+import contextlib
+import os
+import pathlib
+import pwd
+import selectors
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+
+from clusters import environment_of, plain_environment, processes, wait_for
+from runs import words_of
+
+
+class Proxy:
+    """Copies between its own port and another, until the connections it has fall silent and nobody is told."""
+
+    def __init__(self, to_port):
+        self.to_port = to_port
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.silent = False
+        self.pairs = []
+        self.selector = selectors.DefaultSelector()
+        self.selector.register(self.listener, selectors.EVENT_READ)
+        self.ended = False
+        self.thread = threading.Thread(target=self._copy, daemon=True)
+        self.thread.start()
+
+    def _copy(self):
+        while not self.ended:
+            for key, _ in self.selector.select(0.05):
+                if key.fileobj is self.listener:
+                    self._accept()
+                else:
+                    self._pass(key.fileobj, key.data)
+            if self.silent:
+                for key in list(self.selector.get_map().values()):
+                    if key.fileobj is not self.listener:
+                        self.selector.unregister(key.fileobj)
+                self.silent = False
+
+    def _accept(self):
+        client, _ = self.listener.accept()
+        try:
+            server = socket.create_connection(("127.0.0.1", self.to_port))
+        except OSError:
+            client.close()
+            return
+        for one, other in ((client, server), (server, client)):
+            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.selector.register(one, selectors.EVENT_READ, other)
+        self.pairs.append((client, server))
+
+    def _pass(self, one, other):
+        try:
+            data = one.recv(1 << 18)
+            if data:
+                other.sendall(data)
+                return
+        except OSError:
+            pass
+        self._close(one, other)
+
+    def _close(self, *sockets):
+        for each in sockets:
+            with contextlib.suppress(KeyError, ValueError):
+                self.selector.unregister(each)
+            each.close()
+
+    def close(self):
+        self.ended = True
+        self.thread.join()
+        for pair in self.pairs:
+            self._close(*pair)
+        self.listener.close()
+
+
+class Login:
+    """gpuq of a person, from the other end of an ssh connection. `env` of gpuq there is the person's."""
+
+    def __init__(self, person, folder):
+        self.person = person
+        self.folder = pathlib.Path(folder)
+        self.there = {name: value for name, value in person.env.items()
+                      if name in ("SLURM_CONF", "HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "PATH", "LC_ALL")}
+        for name in ("host_key", "other_key", "user_key"):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self.folder / name)], check=True)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        self.server = None
+        self.start()
+        self.proxy = Proxy(self.port)
+        self.trust("host_key")
+        (self.folder / "ssh_config").write_text(
+            f"Host login\n HostName 127.0.0.1\n Port {self.proxy.port}\n IdentityFile {self.folder}/user_key\n"
+            f" IdentitiesOnly yes\n UserKnownHostsFile {self.folder}/known_hosts\n HostKeyAlias login\n"
+            f" GSSAPIAuthentication no\n")
+        # A laptop: no cluster, no state folder.
+        self.env = {name: value for name, value in plain_environment().items() if name != "LC_ALL"}
+        self.env |= {"HOME": str(self.folder), "GPUQ_SSH": f"ssh -F {self.folder}/ssh_config",
+                     "GPUQ_REMOTE": str(person.cluster.binary)}
+
+    def start(self, host_key="host_key"):
+        settings = " ".join(shlex.quote(f"{name}={value}") for name, value in self.there.items())
+        user = pwd.getpwuid(os.geteuid()).pw_name
+        (self.folder / "sshd_config").write_text(
+            f"Port {self.port}\nListenAddress 127.0.0.1\nHostKey {self.folder}/{host_key}\nUsePAM no\n"
+            f"PidFile none\nStrictModes no\nAuthorizedKeysFile {self.folder}/user_key.pub\nMaxStartups 100\n"
+            f"PermitRootLogin prohibit-password\nAllowUsers {user}\nSetEnv {settings}\nLogLevel ERROR\n")
+        if os.geteuid() == 0:
+            os.makedirs("/run/sshd", exist_ok=True)
+        self.server = subprocess.Popen(
+            [shutil.which("sshd", path="/usr/sbin:/usr/bin"), "-D", "-e", "-f", str(self.folder / "sshd_config")],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=(self.folder / "sshd.log").open("ab"))
+
+        def answers():
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
+                return True
+        wait_for(answers, 10, "an sshd that answers")
+
+    def stop(self):
+        """The listener; connections go on."""
+        self.server.kill()
+        self.server.wait(10)
+
+    def trust(self, key):
+        """What the laptop knows of the host."""
+        kind, text, *_ = (self.folder / f"{key}.pub").read_text().split()
+        (self.folder / "known_hosts").write_text(f"login {kind} {text}\n")
+
+    def close(self):
+        self.proxy.close()
+        self.stop()
+
+    def servers(self):
+        """sshd's processes for a connection each, the newest last."""
+        def belongs(pid):
+            words = words_of(pid)
+            return words and words[0].startswith("sshd:") and ancestor(pid, self.server.pid)
+        return sorted(processes(belongs))
+
+    def cut(self, stop=False):
+        """Every connection, as when the process dies; `stop`: there are no new ones."""
+        pids = self.servers()
+        if stop:
+            self.stop()
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def freeze(self):
+        """Every connection, as when the host hangs; gives what thaws them."""
+        pids = self.servers()
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
+        return pids
+
+    def silence(self):
+        """Every connection, as when a router forgets it; new ones work."""
+        self.proxy.silent = True
+        wait_for(lambda: not self.proxy.silent, 5, "silence")
+
+    def popen(self, *words, env=None, **options):
+        return subprocess.Popen([self.person.cluster.binary, "--host", "login", *map(str, words)],
+                                env={**self.env, **(env or {})}, cwd=self.folder,
+                                **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
+                                   "start_new_session": True, "bufsize": 0, **options})
+
+    @contextlib.contextmanager
+    def begin(self, *words, **options):
+        child = self.popen(*words, **options)
+        try:
+            yield child
+        finally:
+            if child.poll() is None:
+                child.kill()
+            child.wait(10)
+            for stream in (child.stdin, child.stdout, child.stderr):
+                if stream:
+                    stream.close()
+
+    def gpuq(self, *words, timeout=60, **options):
+        """To its end: a CompletedProcess with bytes."""
+        with self.begin(*words, **{"stdin": subprocess.PIPE if "input" in options else subprocess.DEVNULL,
+                                   **{k: v for k, v in options.items() if k != "input"}}) as child:
+            out, err = child.communicate(options.get("input"), timeout=timeout)
+            return subprocess.CompletedProcess(words, child.returncode, out, (err or b"").decode())
+
+    def sessions(self):
+        """What gpuq has running there besides runs: fronts, holders, verbs."""
+        def belongs(pid):
+            words = words_of(pid)
+            return (len(words) > 1 and words[0].endswith("gpuq") and words[1] == "serve" and
+                    environment_of(pid).get("XDG_STATE_HOME") == str(self.person.state))
+        return processes(belongs)
+
+
+def ancestor(pid, other):
+    """True when `other` is among the parents of pid."""
+    while pid > 1:
+        try:
+            text = pathlib.Path(f"/proc/{pid}/stat").read_text()
+        except OSError:
+            return False
+        pid = int(text.rpartition(")")[2].split()[1])
+        if pid == other:
+            return True
+    return False
+
+
+@contextlib.contextmanager
+def login_host(person, folder):
+    login = Login(person, folder)
+    try:
+        yield login
+    finally:
+        login.close()

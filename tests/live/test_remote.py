@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`gpuq --host`: verbs on a login host over a real ssh connection, which is cut in every way there is."""
+import contextlib
+import fcntl
+import hashlib
+import os
+import random
+import signal
+import struct
+import subprocess
+import termios
+import time
+
+import pytest
+
+from clusters import short_folder, wait_for
+from logins import login_host
+from runs import Terminal, nothing_left, the_run
+
+CLUSTER = dict(nodes=1, gpus=4, lines=["KillWait=5"])
+
+
+@pytest.fixture
+def login(person):
+    with short_folder() as folder, login_host(person, folder) as one:
+        yield one
+        wait_for(lambda: not one.sessions(), 20, lambda: f"nothing left there: {one.sessions()}")
+        nothing_left(person)
+
+
+class Laptop:
+    """As far as runs.Terminal asks a person."""
+
+    def __init__(self, login):
+        self.home = login.folder
+        self.env = login.env
+        self.cluster = login.person.cluster
+
+
+@contextlib.contextmanager
+def terminal(login, *words):
+    one = Terminal(Laptop(login), "--host", "login", *words)
+    try:
+        yield one
+    finally:
+        one.close()
+
+
+def test_a_run_is_there_what_it_is_here(login):
+    data = random.Random(1).randbytes(3 << 20)
+    done = login.gpuq("run", "sh", "-c", "cat; echo oops >&2; exit 7", input=data)
+    assert done.returncode == 7, done.stderr
+    assert hashlib.sha256(done.stdout).digest() == hashlib.sha256(data).digest()
+    assert "\noops\n" in "\n" + done.stderr
+    assert done.stderr.startswith("gpuq: on login: the working folder is ~ there, and paths are that machine's\n")
+    assert login.person.gpuq("ls", "--all", "--json").stdout == login.gpuq("ls", "--all", "--json").stdout.decode()
+
+
+def test_a_folder_and_errors_of_the_verb(login):
+    (login.person.home / "work").mkdir()
+    done = login.gpuq("-Q", "run", "pwd")
+    assert (done.returncode, done.stdout.decode().strip(), done.stderr) == (0, str(login.person.home), "")
+    child = subprocess.run([login.person.cluster.binary, "--host", "login:work", "-Q", "run", "pwd"], env=login.env,
+                           capture_output=True, stdin=subprocess.DEVNULL, check=False)
+    assert child.stdout.decode().strip() == str(login.person.home / "work")
+    done = login.gpuq("show", "nosuch")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert "nosuch" in done.stderr
+
+
+def test_input_stays_with_its_reader(login):
+    """`while read` around a verb that does not read keeps its lines."""
+    script = f"printf 'a\\nb\\nc\\n' | while read x; do {login.person.cluster.binary} --host login ls >/dev/null; " \
+             "echo $x; done"
+    done = subprocess.run(["sh", "-c", script], env=login.env, capture_output=True, check=False)
+    assert done.stdout == b"a\nb\nc\n"
+
+
+def test_a_run_over_drops_is_the_same_bytes(login):
+    """20 drops of two kinds, input and output at once."""
+    data = random.Random(2).randbytes(8 << 20)
+    rate = 1 << 20  # a second
+    with login.begin("run", "cat", stdin=subprocess.PIPE) as child:
+        out = []
+        os.set_blocking(child.stdout.fileno(), False)
+        os.set_blocking(child.stdin.fileno(), False)
+        sent, begin, drops = 0, time.monotonic(), 0
+        next_drop = begin + 1.5
+        while True:
+            now = time.monotonic()
+            most = min(len(data), int((now - begin) * rate))
+            with contextlib.suppress(BlockingIOError):
+                if sent < most:
+                    sent += os.write(child.stdin.fileno(), data[sent:most])
+            if sent == len(data) and not child.stdin.closed:
+                child.stdin.close()
+                break
+            with contextlib.suppress(BlockingIOError):
+                if piece := os.read(child.stdout.fileno(), 1 << 20):
+                    out.append(piece)
+            if now > next_drop and drops < 20:
+                if drops == 10:
+                    login.silence()
+                    next_drop = now + 18  # dead after 15 s of silence
+                else:
+                    login.cut()
+                    next_drop = now + 0.35
+                drops += 1
+                if drops == 11:
+                    begin += 16  # what waits meanwhile
+            time.sleep(0.005)
+        os.set_blocking(child.stdout.fileno(), True)
+        out.append(child.stdout.read())
+        assert child.wait(60) == 0
+    assert hashlib.sha256(b"".join(out)).digest() == hashlib.sha256(data).digest()
+    assert drops == 20
+
+
+def test_a_shell_over_a_frozen_network(login):
+    with terminal(login, "run", "--pty", "bash", "--norc", "-i") as screen:
+        screen.type("PS1='ready''> '\r")
+        screen.wait_for("ready> ", 30)
+        screen.type("echo $((6*7))\r")
+        screen.wait_for("42")
+        frozen = login.freeze()
+        screen.screen = b""
+        begin = time.monotonic()
+        screen.wait_for("reconnecting", 6)
+        assert time.monotonic() - begin < 4.5
+        screen.type("echo $((6*9))\r")
+        screen.wait_for("54")
+        assert screen.screen.count(b"54") == 1
+        for pid in frozen:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        fcntl.ioctl(screen.master, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+        screen.screen = b""
+        wait_for(lambda: (screen.type("stty size\r"), time.sleep(0.3), screen.read(0.1),
+                          b"40 100" in screen.screen)[-1], 10, "the new size")
+        screen.type("exit 5\r")
+        assert screen.status() == 5
+
+
+def test_top_is_drawn_and_left(login):
+    with terminal(login, "top") as screen:
+        screen.wait_for("GPU", 20)
+        screen.type("q")
+        assert screen.status() == 0
+
+
+def test_ctrl_c_while_reconnecting_leaves_the_run_alone(login):
+    with terminal(login, "run", "sh", "-c", "echo begun; exec sleep 600") as screen:
+        screen.wait_for("begun", 30)
+        login.cut(stop=True)
+        screen.wait_for("reconnecting", 10)
+        screen.type("\x03")
+        assert screen.status() == 130
+        assert b"goes on" in screen.screen
+    login.start()
+    assert not the_run(login.person).ended
+    assert login.gpuq("stop", "last").returncode == 0
+    end_of_verbs(login)
+
+
+def end_of_verbs(login):
+    """Of those that wait for somebody who will not come."""
+    for pid in login.sessions():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def test_a_killed_client_leaves_nothing_after_its_patience(login):
+    with login.begin("run", "sh", "-c", "echo begun; exec sleep 600", env={"GPUQ_HOST_PATIENCE": "2s"}) as child:
+        assert child.stdout.readline() == b"begun\n"
+        child.kill()
+        child.wait()
+        assert login.sessions()
+        wait_for(lambda: not login.sessions(), 15, lambda: f"the end of the session: {login.sessions()}")
+    assert not the_run(login.person).ended  # the run goes on
+    assert login.person.gpuq("stop", "last").returncode == 0
+
+
+def test_a_session_that_was_killed_is_gone_on_with(login):
+    """As after a reboot of the login host, or where another one answers: to the byte."""
+    script = "i=0; while [ $i -lt 4000 ]; do i=$((i+1)); echo line $i; [ $((i % 100)) = 0 ] && sleep 0.1; done; exit 3"
+    with login.begin("-Q", "run", "sh", "-c", script) as child:
+        text = b""
+        while b"line 1200\n" not in text:
+            text += os.read(child.stdout.fileno(), 4096)
+        end_of_verbs(login)
+        text += child.stdout.read()
+        assert child.wait(60) == 3
+    assert text == b"".join(b"line %d\n" % i for i in range(1, 4001))
+
+
+def test_a_changed_host_key_is_a_hard_stop(login):
+    login.trust("other_key")
+    done = login.gpuq("ls")
+    assert (done.returncode, done.stdout) == (121, b"")
+    assert "the host key of login has changed (it stands in" in done.stderr
+    login.trust("host_key")
+    with login.begin("run", "sh", "-c", "echo begun; exec sleep 600", env={"GPUQ_HOST_PATIENCE": "1s"}) as child:
+        assert child.stdout.readline() == b"begun\n"
+        login.cut(stop=True)
+        login.start("other_key")
+        assert child.wait(20) == 121
+        assert "has changed" in child.stderr.read().decode()
+    assert login.person.gpuq("stop", "last").returncode == 0
+
+
+def test_what_stands_between_is_named(login):
+    done = login.gpuq("ls", env={"GPUQ_REMOTE": "/nonexistent/gpuq"})
+    assert (done.returncode, done.stdout) == (127, b"")
+    assert "GPUQ_REMOTE" in done.stderr
+    (login.folder / "known_hosts").write_text("")
+    done = login.gpuq("ls")
+    assert done.returncode == 121
+    assert "is not known here" in done.stderr
+    login.trust("host_key")
+    (login.folder / "user_key.pub").write_text("")
+    done = login.gpuq("ls")
+    assert done.returncode == 121
+    assert "lets nobody in" in done.stderr
+    login.stop()
+    done = login.gpuq("ls")
+    assert done.returncode == 120
+    login.start()
+    done = subprocess.run([login.person.cluster.binary, "--host", "-oProxyCommand=x", "ls"], env=login.env,
+                          capture_output=True, check=False)
+    assert done.returncode == 2
+
+
+def test_a_copy_of_the_log_over_everything_that_breaks(login):
+    """logs -f --to: connections cut, the session there killed, the laptop's gpuq killed; 10 MB/s for a while."""
+    program = ("import sys, time\n"
+               "for n in range(60):\n"
+               "    sys.stdout.write(''.join(f'{n} {i} ' + 'x' * 90 + '\\n' for i in range(10000)))\n"
+               "    sys.stdout.flush(); sys.stderr.write(f'{n}\\n'); time.sleep(0.08)\n")
+    done = login.person.gpuq("run", "--detach", "--gpus", "1", "--", "python3", "-c", program)
+    assert done.returncode == 0, done.stderr
+    copy = login.folder / "copy"
+    for fault in ("client", "session", "cut", "client", "session", "cut", None):
+        with login.begin("logs", "-f", "--to", str(copy), "last") as child:
+            if fault == "client":
+                time.sleep(0.9)
+                child.kill()
+                child.wait()
+                continue
+            for _ in range(4 if fault else 0):
+                time.sleep(0.45)
+                login.cut() if fault == "cut" else end_of_verbs(login)
+            if fault is None:
+                assert child.wait(60) == 0, child.stderr.read()
+                words = child.stderr.read().decode()
+            else:
+                time.sleep(0.5)
+                child.kill()
+                child.wait()
+    assert f"{copy} holds {copy.stat().st_size} bytes of the log" in words
+    both = login.person.gpuq("logs", "last", text=False, capture_output=False, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT)
+    assert hashlib.sha256(both.stdout).digest() == hashlib.sha256(copy.read_bytes()).digest()
+    end_of_verbs(login)
+    copy.write_text("mine")
+    refused = login.gpuq("logs", "--to", str(copy), "last")
+    assert refused.returncode == 2 and "not the beginning" in refused.stderr
+    assert copy.read_text() == "mine"

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "remote/lifeline.h"
+
+#include <gtest/gtest.h>
+
+#include <ostream>
+
+namespace gpuq::remote {
+namespace {
+
+using namespace std::chrono_literals;
+using Do = Lifeline::Do;
+using State = Lifeline::State;
+
+constexpr Moment at(Span span)
+{
+    return Moment{} + 1000s + span;
+}
+
+Lifeline live_in_front()
+{
+    Lifeline line(k_pace_in_front, 1);
+    EXPECT_EQ(line.step(at(0s)), Do::connect);
+    line.connected(at(0s));
+    return line;
+}
+
+TEST(Lifeline, ConnectsAtOnceAndGivesAPersonTimeForAPassword)
+{
+    Lifeline line({}, 1);
+    EXPECT_EQ(line.step(at(0s)), Do::connect);
+    EXPECT_EQ(line.step(at(3600s)), Do::nothing);
+    EXPECT_EQ(line.next(), std::nullopt);
+}
+
+TEST(Lifeline, DoesNotRepeatAFirstAttemptThatFailed)
+{
+    Lifeline line({}, 1);
+    EXPECT_EQ(line.step(at(0s)), Do::connect);
+    line.lost(at(1s));
+    EXPECT_EQ(line.state(), State::over);
+    EXPECT_EQ(line.step(at(100s)), Do::nothing);
+}
+
+TEST(Lifeline, BeatsEverySecondAndIsDeadAfterThreeOfSilence)
+{
+    Lifeline line = live_in_front();
+    EXPECT_EQ(line.step(at(999ms)), Do::nothing);
+    EXPECT_EQ(line.step(at(1s)), Do::beat);
+    EXPECT_EQ(line.step(at(1s)), Do::nothing);
+    line.heard(at(1100ms));
+    EXPECT_EQ(line.step(at(2s)), Do::beat);
+    EXPECT_EQ(line.step(at(4099ms)), Do::beat);
+    EXPECT_EQ(line.step(at(4100ms)), Do::drop);
+}
+
+TEST(Lifeline, ComesBackWithPausesThatGrowToFifteenSecondsAndNeverGivesUp)
+{
+    Lifeline line = live_in_front();
+    line.lost(at(10s));
+    EXPECT_EQ(line.state(), State::reconnecting);
+    Moment time = at(10s);
+    constexpr Span k_most[] = {0ms, 250ms, 500ms, 1s, 2s, 4s, 8s, 15s, 15s, 15s};
+    for (int i = 0; i < 200; ++i) {
+        const auto next = line.next();
+        ASSERT_TRUE(next);
+        EXPECT_GE(*next, time);
+        EXPECT_LE(*next - time, k_most[std::min(i, 9)]) << i;
+        time = *next;
+        ASSERT_EQ(line.step(time), Do::connect) << i;
+        EXPECT_EQ(line.attempts(), i + 1);
+        time += 1s;
+        line.lost(time);
+    }
+}
+
+TEST(Lifeline, AnAttemptThatHangsIsDropped)
+{
+    Lifeline line = live_in_front();
+    line.lost(at(10s));
+    EXPECT_EQ(line.step(at(10s)), Do::connect);
+    EXPECT_EQ(line.step(at(24s)), Do::nothing);
+    EXPECT_EQ(line.step(at(25s)), Do::drop);
+}
+
+TEST(Lifeline, AKeyPressTriesAtOnce)
+{
+    Lifeline line = live_in_front();
+    Moment time = at(0s);
+    for (int i = 0; i < 20; ++i) {
+        line.lost(time);
+        time = std::max(time, *line.next());
+        EXPECT_EQ(line.step(time), Do::connect);
+    }
+    line.lost(time);
+    line.nudge(time);
+    EXPECT_EQ(line.step(time), Do::connect);
+    line.nudge(time);
+    EXPECT_EQ(line.step(time), Do::nothing) << "one attempt at a time";
+}
+
+TEST(Lifeline, AWakeUpAsksWhetherTheConnectionStillLives)
+{
+    Lifeline line({}, 1);
+    (void)line.step(at(0s));
+    line.connected(at(0s));
+    line.nudge(at(2s));
+    EXPECT_EQ(line.step(at(2s)), Do::beat);
+    EXPECT_EQ(line.step(at(4999ms)), Do::nothing);
+    EXPECT_EQ(line.step(at(5s)), Do::drop);
+
+    Lifeline alive({}, 1);
+    (void)alive.step(at(0s));
+    alive.connected(at(0s));
+    alive.nudge(at(2s));
+    alive.heard(at(2100ms));
+    EXPECT_EQ(alive.step(at(2100ms)), Do::beat);
+    EXPECT_EQ(alive.step(at(6s)), Do::nothing);
+}
+
+TEST(Lifeline, AnotherNetworkMakesAnAttemptAnewThatHangs)
+{
+    Lifeline line = live_in_front();
+    line.lost(at(10s));
+    EXPECT_EQ(line.step(at(10s)), Do::connect);
+    line.moved(at(12s));
+    EXPECT_EQ(line.step(at(12s)), Do::nothing) << "it has hardly begun";
+    line.moved(at(16s));
+    EXPECT_EQ(line.step(at(16s)), Do::drop);
+    line.lost(at(16s));
+    EXPECT_EQ(line.step(at(16s)), Do::connect);
+}
+
+TEST(Lifeline, OnlyAConnectionThatHeldBeginsAnewWithThePauses)
+{
+    const auto first_pause = [](Span held) {
+        Lifeline line(k_pace_in_front, 3);
+        (void)line.step(at(0s));
+        line.connected(at(0s));
+        Moment time = at(0s);
+        for (int i = 0; i < 10; ++i) {
+            line.lost(time);
+            time = std::max(time, *line.next());
+            (void)line.step(time);
+        }
+        line.connected(time);
+        line.lost(time + held);
+        return *line.next() - (time + held);
+    };
+    EXPECT_GT(first_pause(29s), 0s);
+    EXPECT_EQ(first_pause(30s), 0s);
+}
+
+TEST(Lifeline, AConnectionThatDropsAgainAndAgainButCarriesBytesIsTakenUpSoon)
+{
+    Lifeline line = live_in_front();
+    Moment time = at(0s);
+    for (int i = 0; i < 100; ++i) {
+        line.useful();
+        time += 1s;
+        line.lost(time);
+        EXPECT_LE(*line.next() - time, 250ms);
+        time = *line.next();
+        EXPECT_EQ(line.step(time), Do::connect);
+        line.connected(time);
+    }
+}
+
+} // namespace
+} // namespace gpuq::remote

@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "remote/client.h"
+#include "remote/serve.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <dirent.h>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <poll.h>
+#include <random>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace gpuq::remote {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+struct Pair {
+    Descriptor one, other;
+};
+
+Pair socket_pair()
+{
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+    return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+Descriptor copy_of(const Descriptor& descriptor)
+{
+    return Descriptor(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 3));
+}
+
+/// Copies both ways between two sockets, and cuts both after so many bytes.
+class Cutter {
+public:
+    Cutter(Descriptor left, Descriptor right, std::uint64_t after)
+        : m_thread([this, left = std::move(left), right = std::move(right), after] {
+            copy(left.get(), right.get(), after);
+        })
+    {
+    }
+    ~Cutter()
+    {
+        m_end = true;
+        m_thread.join();
+    }
+
+private:
+    void copy(int left, int right, std::uint64_t after)
+    {
+        std::array<pollfd, 2> waits{{{left, POLLIN, 0}, {right, POLLIN, 0}}};
+        std::array<char, 8192> buffer;
+        while (!m_end && after > 0) {
+            if (::poll(waits.data(), waits.size(), 20) <= 0) {
+                continue;
+            }
+            for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
+                if (waits[i].revents == 0 || after == 0) {
+                    continue;
+                }
+                const auto most = std::min<std::uint64_t>(buffer.size(), after);
+                const ssize_t count = ::read(waits[i].fd, buffer.data(), most);
+                if (count <= 0) {
+                    return;
+                }
+                after -= static_cast<std::uint64_t>(count);
+                for (ssize_t done = 0; done < count;) {
+                    const ssize_t written =
+                        ::send(waits[1 - i].fd, buffer.data() + done,
+                               static_cast<std::size_t>(count - done), MSG_NOSIGNAL);
+                    if (written <= 0) {
+                        return;
+                    }
+                    done += written;
+                }
+            }
+        }
+    }
+    std::atomic<bool> m_end{false};
+    std::thread m_thread;
+};
+
+/// serve in a process of its own, behind a connection that is cut again and again.
+class CutTransport : public Transport {
+public:
+    using Next = std::function<std::uint64_t()>; ///< how many bytes the next connection carries
+    CutTransport(ServeOptions options, Next next)
+        : m_options(std::move(options))
+        , m_next(std::move(next))
+    {
+    }
+    ~CutTransport() override { end(0); }
+
+    Result<Streams> connect(Attempt, bool) override
+    {
+        end(0);
+        connections += 1;
+        Pair client = socket_pair(), server = socket_pair();
+        Pair errors = socket_pair();
+        const pid_t child = ::fork();
+        if (child == 0) {
+            ServeOptions options = m_options;
+            options.in = ::fcntl(server.other.get(), F_DUPFD, 100);
+            options.out = ::fcntl(server.other.get(), F_DUPFD, 100);
+            for (int each = 3; each < 100; ++each) {
+                ::close(each);
+            }
+            options.in = ::fcntl(options.in, F_DUPFD, 3);
+            options.out = ::fcntl(options.out, F_DUPFD, 3);
+            ::close(100);
+            ::close(101);
+            ::_exit(serve(options).has_value() ? 0 : 1);
+        }
+        m_children.push_back(child);
+        server.other.reset();
+        m_cutter =
+            std::make_unique<Cutter>(std::move(client.other), std::move(server.one), m_next());
+        Descriptor second = copy_of(client.one);
+        return Streams{std::move(client.one), std::move(second), std::move(errors.one)};
+    }
+    int end(int milliseconds) override
+    {
+        // A Bye may be on its way.
+        for (int waited = 0; waited < milliseconds && !m_children.empty(); ++waited) {
+            if (::waitpid(m_children.back(), nullptr, WNOHANG) != 0) {
+                m_children.pop_back();
+            }
+            std::this_thread::sleep_for(1ms);
+        }
+        m_cutter.reset();
+        for (const pid_t child : m_children) {
+            int status = 0;
+            ::waitpid(child, &status, 0);
+        }
+        m_children.clear();
+        return 0;
+    }
+    Verdict judge(int, std::string_view) const override
+    {
+        return {Verdict::What::broken, fail(Error::Kind::unreachable, "the connection is cut")};
+    }
+
+    int connections = 0;
+
+private:
+    ServeOptions m_options;
+    Next m_next;
+    std::unique_ptr<Cutter> m_cutter;
+    std::vector<pid_t> m_children;
+};
+
+class Nobody : public Person {
+public:
+    int signals() const override { return -1; }
+    std::optional<int> next_signal() override { return std::nullopt; }
+    bool resized() override { return false; }
+    std::optional<TerminalSize> size() const override { return std::nullopt; }
+    void lend_terminal() override {}
+    void take_terminal_back() override {}
+    void watch(std::string_view) override {}
+    void say(std::string_view words) override { said.emplace_back(words); }
+    void show_state(std::string_view words) override { states.emplace_back(words); }
+    void show_ssh(std::string_view) override {}
+    std::vector<std::string> said, states;
+};
+
+class SessionTest : public testing::Test {
+protected:
+    SessionTest()
+    {
+        std::signal(SIGPIPE, SIG_IGN);
+        std::string name = "/tmp/gpuq-session-XXXXXX";
+        m_folder = ::mkdtemp(name.data());
+    }
+    ~SessionTest() override { std::filesystem::remove_all(m_folder); }
+
+    ServeOptions options() const { return {"/bin/sh", {"0.1", "login1"}, m_folder, 0, 1}; }
+
+    std::string path(const char* name) const { return m_folder + "/" + name; }
+    Descriptor file(const char* name, int flags) const
+    {
+        return Descriptor(::open(path(name).c_str(), flags | O_CLOEXEC, 0600));
+    }
+    std::string content(const char* name) const
+    {
+        std::ifstream in(path(name), std::ios::binary);
+        return {std::istreambuf_iterator<char>(in), {}};
+    }
+
+    /// A client of `sh -c script`, whose input and output are files of the folder.
+    Result<int> run(Transport& transport, const std::string& script)
+    {
+        const Descriptor in = file("in", O_RDONLY | O_CREAT);
+        const Descriptor out = file("out", O_WRONLY | O_CREAT | O_TRUNC);
+        const Descriptor err = file("err", O_WRONLY | O_CREAT | O_TRUNC);
+        ClientOptions options;
+        options.host = "login1";
+        options.start.words = {"-c", script};
+        options.start.folder = m_folder;
+        options.start.variables = {"TERM=dumb"};
+        options.start.patience = patience;
+        options.pace.longest_pause = 5ms;
+        options.in = in.get();
+        options.out = out.get();
+        options.err = err.get();
+        options.random = [] {
+            std::array<unsigned char, 8> bytes{};
+            std::random_device device;
+            for (unsigned char& byte : bytes) {
+                byte = static_cast<unsigned char>(device());
+            }
+            return bytes;
+        };
+        options.in_its_place = in_its_place;
+        return Client(std::move(options), transport, nobody).run();
+    }
+
+    /// No socket, and with it no process of a session.
+    bool is_all_gone() const
+    {
+        for (int i = 0; i < 500; ++i) {
+            std::ifstream in("/proc/net/unix");
+            const std::string sockets(std::istreambuf_iterator<char>(in), {});
+            if (sockets.find(m_folder) == std::string::npos) {
+                return true;
+            }
+            std::this_thread::sleep_for(10ms);
+        }
+        return false;
+    }
+
+    std::chrono::seconds patience{60};
+    std::function<Result<frames::Start>(const ClientOptions::Lost&)> in_its_place;
+    Nobody nobody;
+    std::string m_folder;
+};
+
+CutTransport::Next never()
+{
+    return [] { return ~std::uint64_t{0}; };
+}
+
+TEST_F(SessionTest, AVerbRunsThereWithItsStreamsItsFolderAndItsStatus)
+{
+    std::ofstream(path("in")) << "hello";
+    CutTransport transport(options(), never());
+    const auto status = run(transport, "cat; pwd; echo $TERM; echo oops >&2; exit 7");
+    ASSERT_TRUE(status) << status.error().text;
+    EXPECT_EQ(*status, 7);
+    EXPECT_EQ(content("out"), "hello" + m_folder + "\ndumb\n");
+    EXPECT_EQ(content("err"), "oops\n");
+    EXPECT_TRUE(is_all_gone());
+}
+
+TEST_F(SessionTest, AVerbThatDiesOfASignalHasAShellsStatus)
+{
+    CutTransport transport(options(), never());
+    const auto status = run(transport, "kill -TERM $$");
+    ASSERT_TRUE(status) << status.error().text;
+    EXPECT_EQ(*status, 128 + SIGTERM);
+}
+
+TEST_F(SessionTest, AFolderThatIsNotThereIsSaid)
+{
+    CutTransport transport(options(), never());
+    ClientOptions client;
+    client.host = "login1";
+    client.start.folder = "/nonexistent/folder";
+    client.random = [] { return std::array<unsigned char, 8>{1, 2, 3}; };
+    client.reads_input = false;
+    const auto status = Client(std::move(client), transport, nobody).run();
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().kind, Error::Kind::missing);
+    EXPECT_THAT(status.error().text, HasSubstr("login1: /nonexistent/folder: No such file"));
+    EXPECT_TRUE(is_all_gone());
+}
+
+TEST_F(SessionTest, NoByteIsLostOrDoubledEitherWayOverTwoHundredDrops)
+{
+    std::mt19937_64 random(11);
+    std::string bytes(8 << 20, '\0');
+    for (std::size_t i = 0; i + 8 <= bytes.size(); i += 8) {
+        const std::uint64_t word = random();
+        std::memcpy(bytes.data() + i, &word, sizeof word);
+    }
+    std::ofstream(path("in"), std::ios::binary) << bytes;
+    int drops = 0;
+    CutTransport transport(options(), [&]() -> std::uint64_t {
+        return ++drops > 200 ? ~std::uint64_t{0} : random() % 160'000;
+    });
+    // Both streams, and input and output at once.
+    const auto status = run(transport, "tee /dev/stderr; exit 3");
+    ASSERT_TRUE(status) << status.error().text;
+    EXPECT_EQ(*status, 3);
+    EXPECT_GE(transport.connections, 150);
+    EXPECT_TRUE(content("out") == bytes);
+    EXPECT_TRUE(content("err") == bytes);
+    EXPECT_TRUE(is_all_gone());
+    EXPECT_THAT(nobody.states, testing::Contains(HasSubstr("reconnecting (1), shown up to byte ")));
+}
+
+TEST_F(SessionTest, AVerbThatHasEndedKeepsItsOutputForWhoComesBack)
+{
+    int connections = 0;
+    CutTransport transport(options(), [&]() -> std::uint64_t {
+        return ++connections == 1 ? 3000 : ~std::uint64_t{0};
+    });
+    const auto status = run(transport, "seq 1 10000; exit 5");
+    ASSERT_TRUE(status) << status.error().text;
+    EXPECT_EQ(*status, 5);
+    EXPECT_THAT(content("out"), testing::EndsWith("\n9999\n10000\n"));
+    EXPECT_EQ(content("out").size(), 48894U);
+    EXPECT_EQ(transport.connections, 2);
+}
+
+TEST_F(SessionTest, ASessionThatIsGoneIsNotBegunTwice)
+{
+    int connections = 0;
+    CutTransport transport(options(), [&]() -> std::uint64_t {
+        return ++connections == 1 ? 4000 : ~std::uint64_t{0};
+    });
+    // The verb ends the process that holds it, as a reboot would.
+    const auto status =
+        run(transport, "echo once >> runs; seq 1 1000; sleep 0.3; kill -9 $PPID; sleep 60");
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().kind, Error::Kind::lost);
+    EXPECT_EQ(content("runs"), "once\n");
+}
+
+TEST_F(SessionTest, WhatIsToBeStartedInItsPlaceIs)
+{
+    std::optional<ClientOptions::Lost> lost;
+    in_its_place = [&](const ClientOptions::Lost& what) -> Result<frames::Start> {
+        lost = what;
+        frames::Start start;
+        start.words = {"-c", "echo again"};
+        return start;
+    };
+    CutTransport transport(options(), never());
+    const auto status = run(transport, "echo '20261120T131158.042Z-0f3a9c1e5b7d2468 42 1 0 0' "
+                                       ">&3; echo once; sleep 0.3; kill -9 $PPID; sleep 60");
+    ASSERT_TRUE(status) << status.error().text;
+    EXPECT_EQ(content("out"), "once\nagain\n");
+    ASSERT_TRUE(lost && lost->following);
+    EXPECT_EQ(lost->following->job, 42U);
+    EXPECT_EQ(lost->out, 5U);
+}
+
+TEST_F(SessionTest, AVerbIsHungUpWhenNobodyComesBack)
+{
+    patience = 1s;
+    const pid_t client = ::fork();
+    if (client == 0) {
+        CutTransport transport(options(), never());
+        (void)run(transport, "trap 'echo hup > hup; exit' HUP; echo > begun; sleep 60 & wait");
+        ::_exit(0);
+    }
+    while (!std::filesystem::exists(path("begun"))) {
+        std::this_thread::sleep_for(10ms);
+    }
+    ::kill(client, SIGKILL);
+    ::waitpid(client, nullptr, 0);
+    EXPECT_TRUE(is_all_gone());
+    EXPECT_EQ(content("hup"), "hup\n");
+}
+
+TEST_F(SessionTest, AServerThatSpeaksNonsenseIsLeftWithAClearError)
+{
+    struct Nonsense : Transport {
+        std::string bytes;
+        Result<Streams> connect(Attempt, bool) override
+        {
+            Pair pair = socket_pair();
+            EXPECT_GT(::write(pair.other.get(), bytes.data(), bytes.size()), 0);
+            far = std::move(pair.other);
+            Descriptor second = copy_of(pair.one);
+            return Streams{std::move(pair.one), std::move(second), socket_pair().one};
+        }
+        int end(int) override { return 0; }
+        Verdict judge(int, std::string_view) const override { return {}; }
+        Descriptor far;
+    };
+    const std::string hello = std::string(frames::k_marker) +
+                              frames::encode(frames::Hello{1, "0", "x", false, 0, 1 << 18});
+    const std::vector<std::pair<std::string, std::string>> cases = {
+        {std::string(60'000, 'x') + std::string(frames::k_marker) +
+             std::string("\x41\xff\xff\xff\x7f", 5),
+         "a frame is longer"},
+        {std::string(frames::k_marker) + frames::encode(frames::Beat{}), "does not begin"},
+        {hello + frames::encode(frames::Output{Stream::out, 5, "x"}), "another offset"},
+        {hello + frames::encode(frames::Exit{0, 10, 0}), "more output than has come"},
+        {hello + frames::encode(frames::InputTaken{10, 0}), "not sent"},
+        {hello + frames::encode(frames::Failure{Error::Kind::denied, "\x1b[2Jno"}), "^[[2Jno"},
+    };
+    for (const auto& [bytes, words] : cases) {
+        Nonsense transport;
+        transport.bytes = bytes;
+        ClientOptions client;
+        client.host = "login1";
+        client.random = [] { return std::array<unsigned char, 8>{1, 2, 3}; };
+        client.reads_input = false;
+        const auto status = Client(std::move(client), transport, nobody).run();
+        ASSERT_FALSE(status) << words;
+        EXPECT_THAT(status.error().text, HasSubstr(words));
+    }
+}
+
+/// What serve answers to these bytes, until it hangs up.
+std::string answer(const ServeOptions& options, const std::string& bytes)
+{
+    Pair pair = socket_pair();
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ServeOptions own = options;
+        own.in = ::fcntl(pair.other.get(), F_DUPFD, 50);
+        own.out = ::fcntl(pair.other.get(), F_DUPFD, 50);
+        pair.one.reset();
+        pair.other.reset();
+        ::_exit(serve(own).has_value() ? 0 : 1);
+    }
+    pair.other.reset();
+    set_nonblocking(pair.one.get());
+    std::string said;
+    std::size_t sent = 0;
+    std::array<char, 65536> buffer;
+    for (int i = 0; i < 1000; ++i) {
+        pollfd wait{pair.one.get(),
+                    static_cast<short>(sent < bytes.size() ? POLLIN | POLLOUT : POLLIN), 0};
+        if (::poll(&wait, 1, 20) <= 0) {
+            continue;
+        }
+        if ((wait.revents & POLLOUT) != 0 && sent < bytes.size()) {
+            const ssize_t count =
+                ::send(pair.one.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+            sent = count < 0 ? bytes.size() : sent + static_cast<std::size_t>(count);
+        }
+        const ssize_t count = ::read(pair.one.get(), buffer.data(), buffer.size());
+        if (count > 0) {
+            said.append(buffer.data(), static_cast<std::size_t>(count));
+        } else if (count == 0 || errno != EAGAIN) {
+            break;
+        }
+    }
+    pair.one.reset();
+    ::waitpid(child, nullptr, 0);
+    return said;
+}
+
+TEST_F(SessionTest, AClientThatSpeaksNonsenseIsLeftAndNothingStays)
+{
+    frames::Open open;
+    open.session = std::string(32, 'a');
+    frames::Start start;
+    start.words = {"-c", "cat; sleep 60"};
+    start.patience = 0s;
+    const std::string begun = frames::encode(open) + frames::encode(start);
+    frames::Open elsewhere = open;
+    elsewhere.session = "../../../../../../tmp/somebody-else";
+    frames::Open newer = open;
+    newer.version = newer.oldest = 9;
+    const std::vector<std::pair<std::string, std::string>> cases = {
+        {std::string("\x04\xff\xff\xff\x7f", 5), "a frame is longer"},
+        {frames::encode(frames::Beat{}), "has to begin with Open"},
+        {frames::encode(elsewhere), "has to begin with Open"},
+        {frames::encode(newer), "is too old"},
+        {begun + frames::encode(open), "Open comes once"},
+        {begun + frames::encode(frames::Input{5, "x"}), "does not follow"},
+        {begun + frames::encode(frames::Input{0, std::string(frames::k_input_room + 1, 'x')}),
+         "more input has come"},
+        {begun + frames::encode(frames::Taken{1ULL << 60, 0}), "never sent"},
+        {begun + std::string("\x04\xff\xff\xff\x7f", 5), "a frame is longer"},
+    };
+    for (const auto& [bytes, words] : cases) {
+        EXPECT_THAT(answer(options(), bytes), HasSubstr(words));
+        EXPECT_TRUE(is_all_gone()) << words;
+    }
+}
+
+} // namespace
+} // namespace gpuq::remote

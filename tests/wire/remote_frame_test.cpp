@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "wire/remote_frame.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+namespace gpuq::wire::remote {
+namespace {
+
+std::vector<Frame> one_of_each()
+{
+    const std::string bytes("a\0b\xff\n", 5);
+    Start start;
+    start.words = {"run", "--", "train.py", "", bytes};
+    start.folder = "~/work";
+    start.variables = {"TERM=xterm", "LANG=C.UTF-8"};
+    start.terminals = {true, false, true};
+    start.raw = true;
+    start.size = {50, 132};
+    start.patience = std::chrono::hours{3};
+    return {
+        Open{k_version, 1, std::string(32, 'a'), 1ULL << 40, 7, std::chrono::milliseconds{1000}},
+        start,
+        Start{},
+        Taken{1ULL << 50, 3},
+        Input{1ULL << 33, bytes},
+        InputEnd{99},
+        Resize{{65535, 1}, true},
+        Signal{15},
+        Bye{},
+        Hello{k_version, "0.1.0", "login1", true, 1ULL << 41, 1 << 18},
+        Output{Stream::err, ~0ULL - 5, bytes},
+        Output{Stream::out, 1, std::string(k_piece, 'x')},
+        InputTaken{5, 1 << 18},
+        Following{"20261120T131158.042Z-0f3a9c1e5b7d2468", 4'000'000'000U, 3, 1ULL << 40, 2},
+        Exit{137, 10, 20},
+        Failure{Error::Kind::missing, "no such folder"},
+        Beat{~0ULL},
+    };
+}
+
+std::vector<Frame> decoded(Decoder& decoder)
+{
+    std::vector<Frame> frames;
+    while (true) {
+        auto frame = decoder.next();
+        EXPECT_TRUE(frame);
+        if (!frame || !*frame) {
+            return frames;
+        }
+        frames.push_back(**frame);
+    }
+}
+
+TEST(RemoteFrame, EveryKindSurvivesTheWireInPiecesOfAnySize)
+{
+    std::string bytes;
+    for (const Frame& frame : one_of_each()) {
+        bytes += encode(frame);
+    }
+    for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, bytes.size()}) {
+        Decoder decoder;
+        std::vector<Frame> found;
+        for (std::size_t at = 0; at < bytes.size(); at += piece) {
+            decoder.feed(std::string_view(bytes).substr(at, piece));
+            for (Frame& frame : decoded(decoder)) {
+                found.push_back(std::move(frame));
+            }
+        }
+        EXPECT_EQ(found, one_of_each()) << piece;
+    }
+}
+
+TEST(RemoteFrame, AnOversizedFrameAndOneThatIsTooShortBreakTheConnection)
+{
+    Decoder oversized;
+    oversized.feed(std::string("\x42\xff\xff\xff\xff", 5));
+    EXPECT_FALSE(oversized.next());
+    oversized.feed(encode(Bye{}));
+    EXPECT_FALSE(oversized.next()) << "it stays broken";
+
+    Decoder shortened;
+    shortened.feed(std::string("\x43\1\0\0\0x", 6)); // InputTaken of one byte
+    EXPECT_FALSE(shortened.next());
+
+    Decoder lists; // Start of four thousand million words
+    lists.feed(std::string("\2\4\0\0\0\xff\xff\xff\xff", 9));
+    EXPECT_FALSE(lists.next());
+}
+
+TEST(RemoteFrame, AHeaderAndItsBytesAreAnOutput)
+{
+    const std::string bytes(k_piece, 'x');
+    EXPECT_EQ(output_header(Stream::err, 1ULL << 40, bytes.size()) + bytes,
+              encode(Output{Stream::err, 1ULL << 40, bytes}));
+}
+
+TEST(RemoteFrame, AnUnknownKindIsSkipped)
+{
+    Decoder decoder;
+    decoder.feed(std::string("\xf0\3\0\0\0abc", 8) + encode(Beat{4}));
+    EXPECT_EQ(decoded(decoder), std::vector<Frame>{Beat{4}});
+}
+
+TEST(RemoteFrame, RandomBytesAreReadWithoutHarm)
+{
+    std::mt19937 random(7);
+    for (int round = 0; round < 2000; ++round) {
+        std::string bytes;
+        for (int i = 0; i < 64; ++i) {
+            bytes += static_cast<char>(random() % 80); // small: often a possible type and length
+        }
+        Decoder decoder;
+        decoder.feed(bytes);
+        while (auto frame = decoder.next()) {
+            if (!*frame) {
+                break;
+            }
+        }
+    }
+}
+
+TEST(Greeting, WhatAShellPrintsBeforeTheMarkerIsSkipped)
+{
+    const std::string bytes = "Welcome to login1\n\x1dgpuq-" + std::string(k_marker) + "frames";
+    for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
+        Greeting greeting;
+        const auto first = greeting.feed(std::string_view(bytes).substr(0, cut));
+        ASSERT_TRUE(first);
+        const auto second = greeting.feed(std::string_view(bytes).substr(cut));
+        const std::string rest = first->value_or("") + (*first ? bytes.substr(cut) : "");
+        ASSERT_TRUE(*first || (second && *second)) << cut;
+        EXPECT_EQ(*first ? rest : **second, "frames") << cut;
+    }
+}
+
+TEST(Greeting, OneWithoutAnEndIsNoGreeting)
+{
+    Greeting greeting;
+    std::size_t fed = 0;
+    while (greeting.feed(std::string(5000, 'x')) && fed < 10 * k_most_greeting) {
+        fed += 5000;
+    }
+    EXPECT_LE(fed, k_most_greeting);
+}
+
+TEST(SessionName, IsHexadecimalAndNothingElse)
+{
+    EXPECT_TRUE(is_session_name("0123456789abcdef0123456789abcdef"));
+    EXPECT_FALSE(is_session_name("0123456789abcdef0123456789abcde"));
+    EXPECT_FALSE(is_session_name("../3456789abcdef0123456789abcdef"));
+    EXPECT_FALSE(is_session_name(""));
+}
+
+} // namespace
+} // namespace gpuq::wire::remote
