@@ -4,6 +4,7 @@
 # contract tests, fuzz targets, then the examples and the live suite on real Slurm clusters of its own; checks style.
 # The full lengths and counts are in contrib/soak.sh.
 # usage: contrib/test.sh [PYTEST-OPTION...]   (for the live suite, e.g. -k stale)
+# GPUQ_CMAKE: one more word for cmake.
 set -Eeuo pipefail
 cd "$(dirname "$0")/.."
 . contrib/common.sh
@@ -13,7 +14,7 @@ step "looking for the Debian packages it needs"
 contrib/install-packages.sh --tests
 
 step "building (preset dev: every warning an error)"
-cmake --preset dev >/dev/null
+cmake --preset dev ${GPUQ_CMAKE:+"$GPUQ_CMAKE"} >/dev/null
 cmake --build --preset dev --parallel "$jobs"
 
 failed=()
