@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Everything that has to be true: installs packages, builds preset dev, runs every test: unit and
-# contract tests, fuzz targets, then the examples and the live suite on real Slurm clusters of its own; checks style.
+# contract tests, then the examples and the live suite on real Slurm clusters of its own, and in the time that these
+# leave idle checks style and runs the fuzz targets, a minute each.
 # The full lengths and counts are in contrib/soak.sh.
 # usage: contrib/test.sh [PYTEST-OPTION...]   (for the live suite, e.g. -k stale)
 # GPUQ_CMAKE: one more word for cmake.
@@ -22,12 +23,11 @@ step "running unit and contract tests"
 # Half of what they take is waiting.
 ctest --preset dev --label-exclude live --parallel "$((2 * jobs))" || failed+=("unit")
 
-step "fuzzing, a minute each"
-contrib/fuzz.sh 60 || failed+=("fuzz")
-
-step "running the live suite on real clusters and, in the time that it leaves idle, checking style"
+step "running the live suite on real clusters and, in the time that it leaves idle, checking style and fuzzing"
 chrt --idle 0 contrib/lint.sh >build/lint.log 2>&1 &
 lint=$!
+(while kill -0 $lint 2>/dev/null; do sleep 1; done && exec chrt --idle 0 contrib/fuzz.sh 60) >build/fuzz.log 2>&1 &
+fuzz=$!
 live() {
     timeout 45m /usr/bin/python3 -m pytest tests/live tests/examples --timeout 600 -q -o cache_dir="$PWD/build/pytest" "$@"
 }
@@ -39,9 +39,11 @@ if ! live -n "$((jobs + 1))" --dist loadfile --durations 5 "$@"; then
     live --last-failed --last-failed-no-failures none --exitfirst "$@" || failed+=("live") flaky=
 fi
 
-step "waiting for the style check"
+step "waiting for the style check and the fuzz targets"
 wait "$lint" || failed+=("lint")
 cat build/lint.log
+wait "$fuzz" || failed+=("fuzz")
+tail -n 20 build/fuzz.log
 
 if [ -n "${flaky:-}" ]; then
     step "live tests: some $flaky"
