@@ -146,6 +146,20 @@ std::optional<CredentialState> newest_state(Store& store, const RunKey& key)
     return newest;
 }
 
+/// Of a run that has not ended: what has been wiped at its end stays so.
+std::optional<CredentialPlan> living_plan(Store& store, const RunKey& key)
+{
+    auto plan = plan_of(store, key);
+    return plan && !read_ending(store, key) ? std::move(plan) : std::nullopt;
+}
+
+std::optional<credentials::Token> known_token(SecretFiles& files, const CredentialPlan& plan,
+                                              const std::optional<CredentialState>& state)
+{
+    return better_of(state ? state->token : std::nullopt,
+                     plan.token ? stored_token(files, plan.folder) : std::nullopt);
+}
+
 } // namespace
 
 std::string_view word(WhenShort what)
@@ -317,9 +331,9 @@ std::vector<RunKey> deliver(Store& store, SecretFiles& files, const std::string&
         return served;
     }
     for (const RunKey& key : active) {
-        const auto plan = plan_of(store, key);
-        if (!plan || plan->principal != login->principal || read_ending(store, key)) {
-            continue; // what has been wiped at its end stays so
+        const auto plan = living_plan(store, key);
+        if (!plan || plan->principal != login->principal) {
+            continue;
         }
         const auto state = newest_state(store, key);
         const auto waiting = stored_ticket(files, plan->folder, now);
@@ -340,13 +354,11 @@ std::vector<RunKey> deliver_token(Store& store, SecretFiles& files, const std::s
     std::vector<RunKey> served;
     const credentials::Token facts = credentials::token_facts(token);
     for (const RunKey& key : active) {
-        const auto plan = plan_of(store, key);
+        const auto plan = living_plan(store, key);
         if (!plan || !plan->token) {
             continue;
         }
-        const auto state = newest_state(store, key);
-        const auto known =
-            better_of(state ? state->token : std::nullopt, stored_token(files, plan->folder));
+        const auto known = known_token(files, *plan, newest_state(store, key));
         const auto text = files.read(plan->folder, k_token);
         if ((!known || is_better(facts, *known)) && !(text && *text == token) &&
             files.make_folder(plan->folder) && files.write(plan->folder, k_token, token)) {
@@ -361,13 +373,12 @@ std::optional<Time> token_due(Store& store, SecretFiles& files, const std::vecto
 {
     std::optional<Time> first;
     for (const RunKey& key : active) {
-        const auto plan = plan_of(store, key);
+        const auto plan = living_plan(store, key);
         if (!plan || !plan->token) {
             continue;
         }
         const auto state = newest_state(store, key);
-        const auto known =
-            better_of(state ? state->token : std::nullopt, stored_token(files, plan->folder));
+        const auto known = known_token(files, *plan, state);
         const Time due =
             known ? refreshed_at(*known, state && state->token == known ? state->at : now) : now;
         first = std::min(first.value_or(due), due);
@@ -407,9 +418,7 @@ std::optional<CredentialRecords> credential_records(Store& store, SecretFiles& f
     if (const auto waiting = stored_ticket(files, records.plan.folder, now)) {
         records.waiting = waiting->ticket;
     }
-    records.token =
-        better_of(records.state ? records.state->token : std::nullopt,
-                  records.plan.token ? stored_token(files, records.plan.folder) : std::nullopt);
+    records.token = known_token(files, records.plan, records.state);
     return records;
 }
 

@@ -152,6 +152,18 @@ TEST_F(Keepalive, ACommandGivesTokensAsTheyAreDue)
     EXPECT_EQ(m_doors.secrets.folders[m_folder][k_token], k_expired);
 }
 
+TEST_F(Keepalive, ARunThatHasEndedGetsNoToken)
+{
+    CredentialPlan plan{"", m_folder, WhenShort::hold, "", ""};
+    plan.token = true;
+    m_doors.memory.files[credential_plan_json(m_run.key())] = to_json(plan);
+    m_doors.secrets.folders.clear();
+    m_run.started(JobId{7}, m_doors.time.now()).ended({0, Cause::finished, "", m_doors.time.now()});
+    m_doors.login.bearer = std::string("opaque");
+    refresh_tickets(m_doors);
+    EXPECT_TRUE(m_doors.secrets.folders.empty());
+}
+
 TEST_F(Keepalive, StaysOnlyWhileARunHasCredentials)
 {
     m_doors.memory.files.erase(credential_plan_json(m_run.key()));
