@@ -134,9 +134,10 @@ private:
         }
         m_submitted = true;
         // A ticket waits with a queued run, and a token is asked for here, not on the node.
-        if (m_ticket.plan && (submitted->batch || !m_ticket.token.empty())) {
+        if (m_ticket.plan && (submitted->batch || m_ticket.plan->token)) {
             leave_keeper(m_doors);
         }
+        forget(m_ticket); // this process may stay for days
         m_started = {0, run, submitted->job};
         keep_queues(*m_store, run.cluster, queues, m_doors.clock().now());
         tell(fmt::format("run {} ({}): {}", submitted->job.value, run.request.name, plan.summary));
@@ -233,7 +234,7 @@ private:
     /// in no record of the environment.
     void take_ticket(Run& run)
     {
-        m_ticket = login_ticket(m_doors, run.key);
+        m_ticket = login_ticket(m_doors, run.key, m_ticket.token);
         if (!m_ticket.problem.empty()) {
             tell(m_ticket.problem);
         }

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <poll.h>
 
 namespace gpuq::cli {
@@ -20,6 +21,7 @@ namespace {
 
 /// A keeper refreshes so often, and leaves so soon after the last run.
 constexpr std::chrono::milliseconds k_round{5000};
+constexpr int k_asked = 120; ///< rounds: ten minutes
 
 /// `run`, `shell` and `rehearse` are not among them: a run's start waits for nothing.
 constexpr std::string_view k_refreshing[] = {"attach", "logs",  "ls",     "top",     "why",
@@ -49,22 +51,30 @@ Result<std::string> folder_of(Doors& doors, const Settings& settings, const RunK
     return usual_credential_folder(store->root(), key);
 }
 
-/// A link that was held for its ticket, and has one now.
-void let_go_on(Doors& doors, Store& store, const RunKey& key)
+/// The active runs that have credentials: most people have none.
+std::vector<RunKey> with_credentials(Store& store)
+{
+    auto keys = active_runs(store);
+    if (!keys) {
+        return {};
+    }
+    std::erase_if(*keys, [&](const RunKey& key) { return !store.size(credential_plan_json(key)); });
+    return *std::move(keys);
+}
+
+/// A link is held for its ticket, and has one now: the run.
+std::optional<Run> that_may_go_on(Doors& doors, Store& store, const RunKey& key)
 {
     const auto text = store.read(held_json(key));
     const auto held = text ? held_from_json(*text) : Result<Held>(text.error());
-    const auto run = held ? read_run(store, key) : Result<Run>(held.error());
+    auto run = held ? read_run(store, key) : Result<Run>(held.error());
     if (!run || !run->request.chain) {
-        return;
+        return std::nullopt;
     }
     const auto length = length_of(*run->request.chain, held->link);
-    if (short_of_ticket(store, doors.secret_files(), key, length, doors.clock().now())) {
-        return;
-    }
-    if (const auto cluster = doors.cluster()) {
-        (void)release_link(store, **cluster, doors.clock(), key); // the next command tries again
-    }
+    const bool lacks =
+        short_of_ticket(store, doors.secret_files(), key, length, doors.clock().now()).has_value();
+    return lacks ? std::nullopt : std::optional(*std::move(run));
 }
 
 /// The store of a run that waits, and whose ticket has lived half of its life: nobody else renews
@@ -116,6 +126,33 @@ bool was_tried_lately(Store& store, const char* file, std::chrono::seconds latel
     const auto text = store.read(file);
     const auto at = text ? time_from_iso8601(*text) : std::nullopt;
     return at && *at <= now && now - *at < lately;
+}
+
+constexpr std::chrono::seconds k_between_releases{15};
+constexpr const char* k_last_releases = "cache/releases";
+
+/// Lets held links go on, on the cluster that is theirs: by one command at a time, and not by every
+/// one where Slurm refuses.
+void let_go_on(Doors& doors, Store& store, const std::vector<RunKey>& active)
+{
+    std::vector<Run> runs;
+    for (const RunKey& key : active) {
+        if (auto run = that_may_go_on(doors, store, key)) {
+            runs.push_back(*std::move(run));
+        }
+    }
+    const Time now = doors.clock().now();
+    if (runs.empty() || was_tried_lately(store, k_last_releases, k_between_releases, now)) {
+        return;
+    }
+    (void)store.write(k_last_releases, to_iso8601(now));
+    const auto cluster = doors.cluster();
+    const auto name = cluster ? (*cluster)->name() : Result<std::string>(cluster.error());
+    for (const Run& run : runs) {
+        if (name && *name == run.cluster) {
+            (void)release_link(store, **cluster, doors.clock(), run.key); // or a later command
+        }
+    }
 }
 
 void renew_waiting(Doors& doors, Store& store, const std::vector<RunKey>& active)
@@ -202,11 +239,24 @@ struct LoginToken {
     std::string problem;
 };
 
-/// The login's token, or a fresh one by the command where there is one and it is `wanted`.
-LoginToken login_token(Doors& doors, const Settings& settings, bool wanted)
+/// The login's token where it is young, else a fresh one by the command where there is one.
+Result<std::string> young_token(Doors& doors, const Settings& settings)
 {
-    auto found = settings.token_command && wanted ? token_by_command(doors, *settings.token_command)
-                                                  : doors.login_tickets().token();
+    auto found = doors.login_tickets().token();
+    if (!settings.token_command) {
+        return found;
+    }
+    const auto text = found ? credentials::token_text(*found) : found;
+    const auto facts = text ? credentials::token_facts(*text) : credentials::Token{};
+    const Time now = doors.clock().now();
+    return facts.expires && now < refreshed_at(facts, now)
+               ? found
+               : token_by_command(doors, *settings.token_command);
+}
+
+LoginToken login_token(Doors& doors, const Settings& settings)
+{
+    auto found = young_token(doors, settings);
     auto text = found ? credentials::token_text(*found) : found;
     if (!text) {
         const bool none = text.error().kind == Error::Kind::missing;
@@ -235,33 +285,29 @@ void refresh_tokens(Doors& doors, Store& store, const std::vector<RunKey>& activ
     if (by_command) {
         (void)store.write(k_last_tokens, to_iso8601(now));
     }
-    LoginToken token = login_token(doors, *settings, true);
+    LoginToken token = login_token(doors, *settings);
     if (!token.text.empty()) {
         (void)deliver_token(store, doors.secret_files(), token.text, active);
     }
 }
 
-/// An active run has credentials. Of those that have them the disk is asked, which takes runs that
-/// have ended off the list.
-bool has_any(Doors& doors, Store& store)
+/// An active run has credentials. The look takes runs that have ended off the list.
+bool has_any(Doors& doors, Store& store, Ask ask)
 {
-    auto keys = active_runs(store);
-    if (!keys) {
-        return false;
-    }
-    std::erase_if(*keys, [&](const RunKey& key) { return !store.size(credential_plan_json(key)); });
-    const Looked looked = look(look_doors(doors, store), *keys, Ask::never);
+    const Looked looked = look(look_doors(doors, store), with_credentials(store), ask);
     return std::any_of(looked.runs.begin(), looked.runs.end(),
                        [](const RunStatus& status) { return status.state != RunState::ended; });
 }
 
 } // namespace
 
-LoginTicket login_ticket(Doors& doors, const RunKey& key)
+LoginTicket login_ticket(Doors& doors, const RunKey& key, const std::string& known)
 {
     LoginTicket found = ticket_of_login(doors, key);
     const auto settings = doors.settings();
-    LoginToken token = settings ? login_token(doors, *settings, true) : LoginToken{};
+    LoginToken token = !known.empty() ? LoginToken{known, ""}
+                       : settings     ? login_token(doors, *settings)
+                                      : LoginToken{};
     if (found.problem.empty()) {
         found.problem = token.problem;
     }
@@ -281,6 +327,14 @@ LoginTicket login_ticket(Doors& doors, const RunKey& key)
     found.token = std::move(token.text);
     doors.forget_variable("BEARER_TOKEN");
     return found;
+}
+
+void forget(LoginTicket& ticket)
+{
+    for (std::string* const secret : {&ticket.cache, &ticket.token}) {
+        ::explicit_bzero(secret->data(), secret->size());
+        secret->clear();
+    }
 }
 
 Result<void> store_ticket(SecretFiles& files, const LoginTicket& ticket)
@@ -306,7 +360,10 @@ void keep_refreshing(Doors& doors)
         return;
     }
     const auto store = doors.store();
-    while (store && has_any(doors, **store)) {
+    // Slurm is asked seldom: of runs that ended without a word, whose node has died.
+    for (int round = 1;
+         store && has_any(doors, **store, round % k_asked == 0 ? Ask::if_needed : Ask::never);
+         ++round) {
         refresh_tickets(doors);
         ::poll(nullptr, 0, static_cast<int>(k_round.count()));
     }
@@ -322,18 +379,16 @@ void refresh_tickets(Doors& doors)
 {
     const auto cache = doors.login_tickets().cache();
     const auto store = doors.store();
-    const auto active = store ? active_runs(**store) : Result<std::vector<RunKey>>(store.error());
-    if (!active || active->empty()) {
+    const auto runs = store ? with_credentials(**store) : std::vector<RunKey>{};
+    if (runs.empty()) {
         return;
     }
     if (cache) {
-        (void)deliver(**store, doors.secret_files(), *cache, *active, doors.clock().now());
-        for (const RunKey& key : *active) {
-            let_go_on(doors, **store, key);
-        }
+        (void)deliver(**store, doors.secret_files(), *cache, runs, doors.clock().now());
     }
-    renew_waiting(doors, **store, *active);
-    refresh_tokens(doors, **store, *active);
+    renew_waiting(doors, **store, runs);
+    refresh_tokens(doors, **store, runs);
+    let_go_on(doors, **store, runs);
 }
 
 } // namespace gpuq::cli

@@ -17,7 +17,11 @@ struct LoginTicket {
     std::string token;   ///< bearer token, secret; empty: none
     std::string problem; ///< for people: there is one, and the run can't have it
 };
-LoginTicket login_ticket(Doors& doors, const RunKey& key);
+/// `known`: the bearer token, where it was found before; it is in the environment once.
+LoginTicket login_ticket(Doors& doors, const RunKey& key, const std::string& known = {});
+
+/// Overwrites what is secret in it.
+void forget(LoginTicket& ticket);
 
 /// Puts them into the run's store, whose folder it makes.
 Result<void> store_ticket(SecretFiles& files, const LoginTicket& ticket);

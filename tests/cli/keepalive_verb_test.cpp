@@ -164,6 +164,69 @@ TEST_F(Keepalive, ARunThatHasEndedGetsNoToken)
     EXPECT_TRUE(m_doors.secrets.folders.empty());
 }
 
+TEST_F(Keepalive, AYoungTokenOfTheLoginSavesTheCommand)
+{
+    m_doors.set.token_command = {"ask"};
+    m_doors.machine.ended = {0, "fresh"};
+    m_doors.login.bearer = std::string(k_expired);
+    EXPECT_EQ(login_ticket(m_doors, m_run.key()).token, "fresh");
+    EXPECT_EQ(m_doors.machine.executed.size(), 1U);
+    // It was good from 1700000000 to 1700003600.
+    m_doors.time.jump(Time(std::chrono::seconds(1700001000)) - m_doors.time.now());
+    EXPECT_EQ(login_ticket(m_doors, m_run.key()).token, k_expired);
+    m_doors.time.jump(Time(std::chrono::seconds(1700002000)) - m_doors.time.now());
+    EXPECT_EQ(login_ticket(m_doors, m_run.key()).token, "fresh");
+    EXPECT_EQ(m_doors.machine.executed.size(), 2U);
+}
+
+TEST_F(Keepalive, ATokenThatWasFoundIsFoundAgain)
+{
+    LoginTicket found = login_ticket(m_doors, m_run.key(), "opaque");
+    EXPECT_EQ(found.token, "opaque");
+    forget(found);
+    EXPECT_EQ(found.token, "");
+    EXPECT_TRUE(found.plan->token);
+}
+
+TEST_F(Keepalive, AHeldLinkGoesOnOnItsOwnClusterOnceAndNotAtEveryCommand)
+{
+    gpuq::Run chain = fakes::some_run(m_doors.time.now() - 10min, "chain", 2);
+    chain.cluster = m_doors.slurm.cluster_name;
+    chain.request.chain = Chain{};
+    chain.request.chain->link = 2min;
+    RunOnDisk run(m_doors.memory, chain);
+    const std::string folder = "/secret/" + chain.key.text();
+    auto& files = m_doors.memory.files;
+    files[credential_plan_json(chain.key)] =
+        to_json(CredentialPlan{"ada@EXAMPLE.ORG", folder, WhenShort::hold, "", ""});
+    m_doors.secrets.folders[folder][k_delivered] = cache(10min, 20min);
+    const LinkNumber second{2};
+    files[held_json(chain.key)] = to_json(Held{second, m_doors.time.now()});
+    files[layout::job_json(chain.key, second)] =
+        to_json(LinkJob{chain.cluster, JobId{8}, m_doors.time.now(), true});
+
+    m_doors.slurm.cluster_name = "another";
+    refresh_tickets(m_doors);
+    EXPECT_TRUE(m_doors.slurm.specs.empty());
+    EXPECT_EQ(files.count(held_json(chain.key)), 1U);
+
+    m_doors.slurm.cluster_name = chain.cluster;
+    m_doors.slurm.refusal = "not today";
+    m_doors.time.advance(20s);
+    refresh_tickets(m_doors);
+    const auto asked = m_doors.slurm.asked.size();
+    refresh_tickets(m_doors);
+    EXPECT_EQ(m_doors.slurm.asked.size(), asked) << "at once again";
+    EXPECT_EQ(files.count(held_json(chain.key)), 1U);
+
+    m_doors.slurm.refusal.clear();
+    m_doors.time.advance(20s);
+    const auto refused = m_doors.slurm.specs.size();
+    refresh_tickets(m_doors);
+    EXPECT_EQ(m_doors.slurm.specs.size(), refused + 1);
+    EXPECT_EQ(files.count(held_json(chain.key)), 0U);
+}
+
 TEST_F(Keepalive, StaysOnlyWhileARunHasCredentials)
 {
     m_doors.memory.files.erase(credential_plan_json(m_run.key()));
