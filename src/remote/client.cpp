@@ -126,7 +126,9 @@ void Client::new_session()
         fmt::format("{:016x}{:016x}", number_of(m_options.random()), number_of(m_options.random()));
     m_started = false;
     for (Shown& shown : m_shown) {
-        shown.received = shown.waiting.size();
+        // What is not written yet comes again: whoever goes on there was told what is.
+        shown.waiting.clear();
+        shown.received = 0;
     }
     m_told = {};
     m_input = {};

@@ -214,7 +214,7 @@ protected:
         options.start.patience = patience;
         options.pace.longest_pause = 5ms;
         options.in = in.get();
-        options.out = out.get();
+        options.out = slow_reader ? slow_reader.get() : out.get();
         options.err = err.get();
         options.random = [] {
             std::array<unsigned char, 8> bytes{};
@@ -245,6 +245,7 @@ protected:
     std::chrono::seconds patience{60};
     std::function<Result<frames::Start>(const ClientOptions::Lost&)> in_its_place;
     Nobody nobody;
+    Descriptor slow_reader; ///< a pipe, in the place of the file `out`
     std::string m_folder;
 };
 
@@ -357,6 +358,36 @@ TEST_F(SessionTest, WhatIsToBeStartedInItsPlaceIs)
     ASSERT_TRUE(lost && lost->following);
     EXPECT_EQ(lost->following->job, 42U);
     EXPECT_EQ(lost->out, 5U);
+}
+
+TEST_F(SessionTest, WhatWaitsForASlowReaderComesOnceWhenTheSessionIsGone)
+{
+    in_its_place = [](const ClientOptions::Lost& lost) -> Result<frames::Start> {
+        frames::Start start;
+        start.words = {"-c", "seq 1 50000 | tail -c +" + std::to_string(lost.out + 1)};
+        return start;
+    };
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+    slow_reader.reset(ends[1]);
+    std::string got;
+    std::thread reader([&, end = Descriptor(ends[0])] {
+        std::array<char, 4096> buffer;
+        std::this_thread::sleep_for(1s); // the session is gone by then
+        for (ssize_t size = 0; (size = ::read(end.get(), buffer.data(), buffer.size())) > 0;) {
+            got.append(buffer.data(), static_cast<std::size_t>(size));
+        }
+    });
+    CutTransport transport(options(), never());
+    const auto status = run(transport, "seq 1 50000; sleep 0.3; kill -9 $PPID; sleep 60");
+    slow_reader.reset();
+    reader.join();
+    ASSERT_TRUE(status) << status.error().text;
+    std::string all;
+    for (int i = 1; i <= 50000; ++i) {
+        all += std::to_string(i) + "\n";
+    }
+    EXPECT_TRUE(got == all) << got.size() << " of " << all.size();
 }
 
 TEST_F(SessionTest, AVerbIsHungUpWhenNobodyComesBack)
