@@ -196,19 +196,21 @@ private:
             ::explicit_bzero(cache->data(), cache->size());
         }
         if (!written || m_kinit.empty()) {
-            m_failed_to_begin =
-                Attempt{Trouble::unreachable,
-                        written ? "there is no kinit on this node" : written.error().text};
-            m_keeping = credentials::step(std::move(m_keeping),
-                                          {m_keeping.ticket, m_failed_to_begin, false},
-                                          m_clock.now(), m_jitter)
-                            .keeping;
-            return;
+            return fail_to_begin(written ? "there is no kinit on this node" : written.error().text);
         }
         const std::string copy = fmt::format("FILE:{}/{}", m_place.folder, k_renewing);
         m_renewal = External::start({{m_kinit, "-R", "-c", copy},
                                      in_english(copy),
                                      credentials::attempt_limit(*m_keeping.ticket, m_clock.now())});
+        if (!m_renewal) {
+            fail_to_begin("there is no process for kinit on this node");
+        }
+    }
+
+    void fail_to_begin(const std::string& words)
+    {
+        const credentials::Seen seen{m_keeping.ticket, Attempt{Trouble::unreachable, words}, false};
+        m_keeping = credentials::step(std::move(m_keeping), seen, m_clock.now(), m_jitter).keeping;
     }
 
     Attempt conclude(const External::Ended& ended)
@@ -308,7 +310,6 @@ private:
     Steady::time_point m_tokens_at = Steady::time_point::max();
     std::string m_tokens_trouble;
     Keeping m_keeping;
-    std::optional<Attempt> m_failed_to_begin;
     std::optional<External> m_renewal;
     Steady::time_point m_look_at;
     std::optional<CredentialState> m_told;

@@ -24,7 +24,7 @@ constexpr std::size_t k_own_words = 5; ///< member FOLDER FIRST GPUS --
 /// A child of nobody that the program knows: one that waits for any child is not to wait for it.
 void sample_beside(const std::string& folder, const std::string& node, int gpus)
 {
-    const Descriptor link(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const Descriptor link(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     const pid_t program = ::getpid();
     const pid_t between = ::fork();
     if (between == 0) {
