@@ -163,7 +163,9 @@ private:
     {
         if (!m_follow && !wait.held_back) {
             m_is_another = !is_behind_the_mark();
-            leave(0);
+            if (!m_is_another) {
+                leave(0);
+            }
             return;
         }
         if (!is_behind_the_mark() && !wait.held_back) {
