@@ -54,6 +54,10 @@ Result<TraceJob> job_in(const Line& line, const Columns& columns, const Fields& 
     job.duration = elapsed            ? *elapsed
                    : job.start && end ? std::max(Seconds{0}, *end - *job.start)
                                       : Seconds{0};
+    // One that was withdrawn while it waited has a start, too, but never had anything.
+    if (columns.has("AllocTRES") && columns.in(row, "AllocTRES").empty()) {
+        job.start.reset();
+    }
     job.gpus = 0;
     read_sacct_tres(columns.in(row, "ReqTRES"), job);
     read_sacct_tres(columns.in(row, "AllocTRES"), job);

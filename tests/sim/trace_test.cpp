@@ -35,6 +35,8 @@ const std::string k_sacct =
     "7.batch||labA||2026-11-20T12:00:10||2026-11-20T12:00:10||00:01:00|||cpu=4|COMPLETED\n"
     "8|ann|labA|gpu|2026-11-20T12:00:05|2026-11-20T12:05:05|Unknown|Unknown|00:00:00|1-00:00:00|"
     "gres/gpu=1,node=1||PENDING\n"
+    "10|ann|labA|gpu|2026-11-20T12:00:05|2026-11-20T12:00:05|2026-11-20T12:00:09|2026-11-20T12:00:"
+    "09|00:00:00|02:00:00|gres/gpu=1,node=1||CANCELLED by 1001\n"
     "9|ann|labA|cpu|2026-11-20T12:00:05|2026-11-20T12:00:05|2026-11-20T12:00:06|Unknown|00:00:09|"
     "UNLIMITED|cpu=1|cpu=1|RUNNING\n";
 
@@ -71,7 +73,7 @@ TEST(Trace, ReadsWhatSacctPrints)
     const auto trace = parse_trace(k_sacct, "sacct");
     ASSERT_TRUE(trace) << trace.error().text;
     ASSERT_EQ(trace->jobs.size(), 1U);
-    EXPECT_EQ(trace->never_started, 1U);
+    EXPECT_EQ(trace->never_started, 2U);
     EXPECT_EQ(trace->without_gpus, 1U);
     const TraceJob& job = trace->jobs[0];
     EXPECT_EQ(job.gpus, 2);
