@@ -2,6 +2,7 @@
 #include "credentials/ccache.h"
 
 #include "core/sanitise.h"
+#include "credentials/byte_reader.h"
 
 #include <fmt/format.h>
 
@@ -18,50 +19,13 @@ constexpr std::uint32_t k_most_components = 16;
 constexpr std::uint32_t k_forwardable = 0x40000000;
 constexpr std::uint32_t k_renewable = 0x00800000;
 
-/// The bytes, taken one field after the other. After the first field that is not there whole,
-/// everything is empty and `broken`.
-class Reader {
-public:
-    explicit Reader(std::string_view bytes)
-        : m_left(bytes)
-    {
-    }
-    bool broken() const { return m_broken; }
-    bool at_end() const { return m_left.empty(); }
-
-    std::string_view take(std::size_t size)
-    {
-        if (m_broken || size > m_left.size()) {
-            m_broken = true;
-            return {};
-        }
-        const std::string_view taken = m_left.substr(0, size);
-        m_left.remove_prefix(size);
-        return taken;
-    }
-    /// Big-endian, as in all formats from 3 on.
-    std::uint32_t number(std::size_t size)
-    {
-        std::uint32_t value = 0;
-        for (const char byte : take(size)) {
-            value = value << 8U | static_cast<unsigned char>(byte);
-        }
-        return value;
-    }
-    std::string_view counted() { return take(number(4)); }
-
-private:
-    std::string_view m_left;
-    bool m_broken = false;
-};
-
 struct Principal {
     std::string realm;
     std::vector<std::string> names;
     bool operator==(const Principal&) const = default;
 };
 
-Principal principal(Reader& reader)
+Principal principal(ByteReader& reader)
 {
     Principal found;
     reader.take(4); // its type
@@ -85,7 +49,7 @@ std::string text_of(const Principal& principal)
     return sanitised(fmt::format("{}@{}", text, principal.realm));
 }
 
-void skip_pairs(Reader& reader)
+void skip_pairs(ByteReader& reader)
 {
     const std::uint32_t count = reader.number(4);
     for (std::uint32_t i = 0; i < count && !reader.broken(); ++i) {
@@ -104,7 +68,7 @@ struct Credential {
     Ticket ticket;
 };
 
-Credential credential(Reader& reader, int version)
+Credential credential(ByteReader& reader, int version)
 {
     Credential found;
     found.client = principal(reader);
@@ -141,7 +105,7 @@ struct Head {
     Principal owner;
 };
 
-Result<Head> head(Reader& reader, std::string_view cache)
+Result<Head> head(ByteReader& reader, std::string_view cache)
 {
     Head found;
     const std::uint32_t magic = reader.number(2);
@@ -163,14 +127,14 @@ Result<Head> head(Reader& reader, std::string_view cache)
 
 Result<std::string> principal_in(std::string_view cache)
 {
-    Reader reader(cache);
+    ByteReader reader(cache);
     TRY_ASSIGN(const Head found, head(reader, cache));
     return text_of(found.owner);
 }
 
 Result<Ticket> ticket_in(std::string_view cache)
 {
-    Reader reader(cache);
+    ByteReader reader(cache);
     TRY_ASSIGN(const Head found, head(reader, cache));
     std::optional<Ticket> best;
     while (!reader.at_end()) {

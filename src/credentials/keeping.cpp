@@ -25,13 +25,17 @@ constexpr std::pair<Trouble, std::string_view> k_words[] = {
     {Trouble::at_limit, "at_limit"},
     {Trouble::refused, "refused"},
     {Trouble::expired, "expired"},
-    {Trouble::gone, "gone"}};
+    {Trouble::gone, "gone"},
+    {Trouble::no_keytab, "no_keytab"},
+    {Trouble::no_key, "no_key"},
+    {Trouble::key_refused, "key_refused"}};
 
 /// MIT's and Heimdal's. What is not here is tried again: the next answer may be another.
 constexpr std::pair<std::string_view, Trouble> k_meanings[] = {
     {"requested option", Trouble::not_renewable},
     {"non-renewable", Trouble::not_renewable},
     {"icket expired", Trouble::expired},
+    {"in database has expired", Trouble::refused},
     {"revoked", Trouble::refused},
     {"locked", Trouble::refused},
     {"not found in Kerberos database", Trouble::refused},
@@ -39,6 +43,21 @@ constexpr std::pair<std::string_view, Trouble> k_meanings[] = {
     {"Credentials cache", Trouble::gone},
     {"credentials cache", Trouble::gone},
     {"Matching credential not found", Trouble::gone}};
+
+/// Of a login with a keytab, before the others.
+constexpr std::pair<std::string_view, Trouble> k_meanings_of_keytabs[] = {
+    {"no suitable keys", Trouble::no_key},
+    {"Key table entry not found", Trouble::no_key},
+    {"failed to find", Trouble::no_key}, // Heimdal's, of a principal in a keytab
+    {"Preauthentication failed", Trouble::key_refused},
+    {"Decrypt integrity check failed", Trouble::key_refused},
+    {"assword incorrect", Trouble::key_refused},
+    {"Permission denied", Trouble::no_keytab},
+    {"not found while getting initial credentials", Trouble::no_keytab},
+    {"No such file or directory", Trouble::no_keytab},
+    {"Is a directory", Trouble::no_keytab},
+    {"Unsupported key table format", Trouble::no_keytab},
+    {"Bad format in keytab", Trouble::no_keytab}};
 
 microseconds retry_pause(microseconds left)
 {
@@ -63,6 +82,7 @@ Keeping planned_for(Keeping keeping, const Ticket& ticket, double jitter)
     keeping.ticket = ticket;
     keeping.next = renewed_first(ticket, jitter);
     keeping.failures = 0;
+    keeping.keytab = Trouble::none;
     fail_with(keeping, Trouble::none, "");
     if (!ticket.renew_till) {
         fail_with(keeping, Trouble::not_renewable, "");
@@ -84,11 +104,90 @@ void take_attempt(Keeping& keeping, const Attempt& attempt, Time now)
     keeping.next = now + retry_pause(keeping.ticket->end - now);
 }
 
+/// Without a ticket there is nothing to count from.
+microseconds login_pause(const Keeping& keeping, Time now)
+{
+    const microseconds left = keeping.ticket ? keeping.ticket->end - now : microseconds(0);
+    return left.count() > 0
+               ? retry_pause(left)
+               : std::min<microseconds>(k_shortest_retry * (1 << std::min(keeping.failures, 6)),
+                                        k_longest_retry);
+}
+
+/// A login with the keytab that has changed nothing.
+void take_login(Keeping& keeping, const Attempt& attempt, Time now)
+{
+    const bool is_well = attempt.trouble == Trouble::none;
+    keeping.keytab = is_well ? Trouble::unreachable : attempt.trouble;
+    keeping.words = is_well ? "the new ticket is no better" : attempt.words;
+    keeping.next = now + login_pause(keeping, now);
+    ++keeping.failures;
+}
+
+/// Repeated, it might lock the owner out.
+bool is_final(Trouble keytab)
+{
+    return is_permanent(keytab) && keytab != Trouble::no_keytab;
+}
+
+/// Where a renewal gives nothing more.
+Step login_step(Keeping keeping, const Seen& seen, Time now)
+{
+    if (!seen.has_keytab || is_final(keeping.keytab)) {
+        return {std::move(keeping), std::nullopt};
+    }
+    if (keeping.keytab != Trouble::none) {
+        keeping.next = std::min(keeping.next, now + k_longest_retry); // the clock may be set back
+    }
+    const bool due = !seen.busy && now >= keeping.next;
+    return {std::move(keeping), due ? std::optional(Source::keytab) : std::nullopt};
+}
+
 } // namespace
 
 bool is_permanent(Trouble trouble)
 {
     return trouble != Trouble::none && trouble != Trouble::unreachable;
+}
+
+bool is_of_keytab(Trouble trouble)
+{
+    return trouble == Trouble::no_keytab || trouble == Trouble::no_key ||
+           trouble == Trouble::key_refused;
+}
+
+std::string in_words(Trouble trouble, const std::string& said)
+{
+    switch (trouble) {
+    case Trouble::none:
+    case Trouble::unreachable:
+        return said;
+    case Trouble::not_renewable:
+        return "it is not renewable";
+    case Trouble::at_limit:
+        return "its renewable life ends";
+    case Trouble::refused:
+        return "refused: " + said;
+    case Trouble::expired:
+        return "it has expired";
+    case Trouble::gone:
+        return "its cache was deleted";
+    case Trouble::no_keytab:
+        return "the node can't read the keytab: " + said;
+    case Trouble::no_key:
+        return "the keytab has no key of its owner: " + said;
+    case Trouble::key_refused:
+        return "the KDC takes the keytab's key no more, as after a new password: " + said;
+    }
+    return "";
+}
+
+Trouble Keeping::told(bool has_keytab) const
+{
+    if (!has_keytab || !is_permanent(trouble)) {
+        return trouble;
+    }
+    return keytab;
 }
 
 std::string_view word(Trouble trouble)
@@ -98,8 +197,13 @@ std::string_view word(Trouble trouble)
     return found->second;
 }
 
-Trouble trouble_in(std::string_view words)
+Trouble trouble_in(std::string_view words, Source source)
 {
+    for (const auto& [part, meaning] : k_meanings_of_keytabs) {
+        if (source == Source::keytab && words.find(part) != std::string_view::npos) {
+            return meaning;
+        }
+    }
     for (const auto& [part, meaning] : k_meanings) {
         if (words.find(part) != std::string_view::npos) {
             return meaning;
@@ -135,34 +239,34 @@ std::chrono::milliseconds attempt_limit(const Ticket& ticket, Time now)
 
 Step step(Keeping keeping, const Seen& seen, Time now, double jitter)
 {
-    if (!seen.ticket) {
-        keeping.ticket.reset();
-        fail_with(keeping, Trouble::gone, "");
-        return {std::move(keeping), false};
-    }
-    if (keeping.ticket != seen.ticket) {
+    const bool is_new = keeping.ticket != seen.ticket;
+    if (is_new && seen.ticket) {
         const bool renewed = seen.attempt && seen.attempt->trouble == Trouble::none;
         keeping = planned_for(std::move(keeping), *seen.ticket, jitter);
         keeping.renewals += renewed ? 1 : 0;
-    } else if (seen.attempt) {
+    } else if (is_new) {
+        keeping = {std::nullopt, now, Trouble::none, "", keeping.renewals};
+    } else if (seen.attempt && seen.attempt->source == Source::keytab) {
+        take_login(keeping, *seen.attempt, now);
+    } else if (seen.attempt && seen.ticket) {
         take_attempt(keeping, *seen.attempt, now);
     }
-    if (seen.ticket->end <= now) {
+    if (!seen.ticket || seen.ticket->end <= now) {
         // Only a clock that was set shows a ticket of the future as expired: then it is tried.
-        fail_with(keeping, Trouble::expired, keeping.words);
-        return {std::move(keeping), false};
+        keeping.trouble = seen.ticket ? Trouble::expired : Trouble::gone;
+        return login_step(std::move(keeping), seen, now);
     }
     if (keeping.trouble == Trouble::expired) {
         keeping.trouble = Trouble::unreachable; // the clock was set back
     }
     if (is_permanent(keeping.trouble)) {
-        return {std::move(keeping), false};
+        return login_step(std::move(keeping), seen, now);
     }
     if (keeping.trouble == Trouble::unreachable) {
         keeping.next = std::min(keeping.next, now + retry_pause(seen.ticket->end - now));
     }
     const bool due = !seen.busy && now >= keeping.next;
-    return {std::move(keeping), due};
+    return {std::move(keeping), due ? std::optional(Source::renewal) : std::nullopt};
 }
 
 } // namespace gpuq::credentials

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "core/ids.h"
 #include "core/result.h"
 
 #include <string>
@@ -22,12 +23,16 @@ public:
     /// The whole of a file of at most 1 MiB, opened anew along with its folder, which on NFS asks
     /// the server.
     virtual Result<std::string> read(const std::string& folder, const std::string& name) = 0;
+    /// The same of a file that lies in a folder like any other, by its path.
+    virtual Result<std::string> read_own(const std::string& path) = 0;
     /// Readers find the old bytes or the new ones. `missing` when the folder is not there.
     virtual Result<void> write(const std::string& folder, const std::string& name,
                                std::string_view bytes) = 0;
     /// Puts one file in the place of another.
     virtual Result<void> move(const std::string& folder, const std::string& from,
                               const std::string& to) = 0;
+    /// When it was last written, by the clock of its disk; as `read`.
+    virtual Result<Time> written_at(const std::string& folder, const std::string& name) = 0;
     /// Success also when it was not there.
     virtual Result<void> remove(const std::string& folder, const std::string& name) = 0;
     /// With all files in it; as above.

@@ -60,6 +60,43 @@ Result<Descriptor> open_folder(const std::string& folder)
     return opened;
 }
 
+Result<Descriptor> open_file(const std::string& folder, const std::string& name)
+{
+    const std::string path = folder + "/" + name;
+    TRY_ASSIGN(const Descriptor place, open_folder(folder));
+    Descriptor file(
+        ::openat(place.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+    if (!file) {
+        return problem(path);
+    }
+    TRY(check(file.get(), path, S_IFREG));
+    return file;
+}
+
+Result<std::string> read_whole(int fd, const std::string& path)
+{
+    std::string bytes;
+    char piece[8192];
+    while (true) {
+        const ssize_t size = ::read(fd, piece, sizeof piece);
+        if (size < 0 && errno == EINTR) {
+            continue;
+        }
+        if (size < 0) {
+            return problem(path);
+        }
+        if (size == 0) {
+            break;
+        }
+        bytes.append(piece, static_cast<std::size_t>(size));
+        if (bytes.size() > k_largest) {
+            return fail(Error::Kind::io, path + ": too large for credentials");
+        }
+    }
+    ::explicit_bzero(piece, sizeof piece);
+    return bytes;
+}
+
 bool write_whole(int fd, std::string_view bytes)
 {
     while (!bytes.empty()) {
@@ -93,33 +130,18 @@ Result<void> PosixSecretFiles::make_folder(const std::string& folder)
 Result<std::string> PosixSecretFiles::read(const std::string& folder, const std::string& name)
 {
     const std::string path = folder + "/" + name;
-    TRY_ASSIGN(const Descriptor place, open_folder(folder));
-    const Descriptor file(
-        ::openat(place.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+    TRY_ASSIGN(const Descriptor file, open_file(folder, name));
+    return read_whole(file.get(), path);
+}
+
+Result<std::string> PosixSecretFiles::read_own(const std::string& path)
+{
+    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (!file) {
         return problem(path);
     }
     TRY(check(file.get(), path, S_IFREG));
-    std::string bytes;
-    char piece[8192];
-    while (true) {
-        const ssize_t size = ::read(file.get(), piece, sizeof piece);
-        if (size < 0 && errno == EINTR) {
-            continue;
-        }
-        if (size < 0) {
-            return problem(path);
-        }
-        if (size == 0) {
-            break;
-        }
-        bytes.append(piece, static_cast<std::size_t>(size));
-        if (bytes.size() > k_largest) {
-            return fail(Error::Kind::io, path + ": too large for credentials");
-        }
-    }
-    ::explicit_bzero(piece, sizeof piece);
-    return bytes;
+    return read_whole(file.get(), path);
 }
 
 Result<void> PosixSecretFiles::write(const std::string& folder, const std::string& name,
@@ -151,6 +173,16 @@ Result<void> PosixSecretFiles::move(const std::string& folder, const std::string
         return problem(folder + "/" + to);
     }
     return {};
+}
+
+Result<Time> PosixSecretFiles::written_at(const std::string& folder, const std::string& name)
+{
+    TRY_ASSIGN(const Descriptor file, open_file(folder, name));
+    struct stat facts {};
+    if (::fstat(file.get(), &facts) != 0) {
+        return problem(folder + "/" + name);
+    }
+    return Time(std::chrono::seconds(facts.st_mtim.tv_sec));
 }
 
 Result<void> PosixSecretFiles::remove(const std::string& folder, const std::string& name)

@@ -10,10 +10,12 @@ class PosixSecretFiles : public SecretFiles {
 public:
     Result<void> make_folder(const std::string& folder) override;
     Result<std::string> read(const std::string& folder, const std::string& name) override;
+    Result<std::string> read_own(const std::string& path) override;
     Result<void> write(const std::string& folder, const std::string& name,
                        std::string_view bytes) override;
     Result<void> move(const std::string& folder, const std::string& from,
                       const std::string& to) override;
+    Result<Time> written_at(const std::string& folder, const std::string& name) override;
     Result<void> remove(const std::string& folder, const std::string& name) override;
     Result<void> remove_folder(const std::string& folder) override;
 };

@@ -27,31 +27,38 @@ struct Simulation {
     Trouble answer = Trouble::none; ///< what an attempt that is answered meets
 
     double expired = 0, least_left = 1; ///< seconds; a part of the life
-    int attempts = 0, renewals = 0;
+    int attempts = 0, renewals = 0, logins = 0;
     Keeping keeping = {};
+    bool has_keytab = false;
+    Trouble answer_to_key = Trouble::none;
 
     void run(std::chrono::seconds length, double jitter)
     {
         std::optional<Time> ends; // of the attempt that is being made
+        Source source = Source::renewal;
         bool well = false;
         for (Time now = k_start; now < k_start + length; now += 10ms) {
             const Time shown = clock(now);
-            Seen seen{cache, std::nullopt, ends.has_value()};
+            Seen seen{cache, std::nullopt, ends.has_value(), has_keytab};
+            const bool by_key = source == Source::keytab;
             if (ends && now >= *ends) {
                 ends.reset();
                 seen.busy = false;
-                seen.attempt = Attempt{well ? answer : Trouble::unreachable, "words"};
-                if (well && answer == Trouble::none) {
+                const Trouble met = by_key ? answer_to_key : answer;
+                seen.attempt = Attempt{well ? met : Trouble::unreachable, "words", source};
+                if (well && met == Trouble::none) {
+                    cache.renew_till = by_key ? shown + 3 * life : cache.renew_till;
                     cache.start = shown;
                     cache.end = std::min(shown + life, *cache.renew_till);
-                    ++renewals;
+                    ++(by_key ? logins : renewals);
                     seen.ticket = cache;
                 }
             }
             const Step next = step(keeping, seen, shown, jitter);
             keeping = next.keeping;
-            if (next.renew) {
+            if (next.attempt) {
                 ++attempts;
+                source = *next.attempt;
                 well = up(now);
                 ends = now + (well ? 20ms : attempt_limit(cache, shown));
             }
@@ -69,9 +76,9 @@ TEST(Keeping, RenewsBetween40And50PercentOfTheLife)
         const Time first = renewed_first(one, jitter);
         EXPECT_GE(first, k_start + 40s);
         EXPECT_LE(first, k_start + 50s);
-        EXPECT_FALSE(step({}, {one, {}, false}, first - 1ms, jitter).renew);
-        EXPECT_TRUE(step({}, {one, {}, false}, first, jitter).renew);
-        EXPECT_FALSE(step({}, {one, {}, true}, first, jitter).renew); // one is being made
+        EXPECT_FALSE(step({}, {one, {}, false}, first - 1ms, jitter).attempt);
+        EXPECT_TRUE(step({}, {one, {}, false}, first, jitter).attempt);
+        EXPECT_FALSE(step({}, {one, {}, true}, first, jitter).attempt); // one is being made
     }
 }
 
@@ -141,7 +148,7 @@ TEST(Keeping, KnowsATicketThatCanNotBeRenewedBeforeItAsks)
     Ticket one = ticket(60s, 1200s);
     one.renew_till.reset();
     const Step next = step({}, {one, {}, false}, k_start + 30s, 0);
-    EXPECT_FALSE(next.renew);
+    EXPECT_FALSE(next.attempt);
     EXPECT_EQ(next.keeping.trouble, Trouble::not_renewable);
 }
 
@@ -157,10 +164,83 @@ TEST(Keeping, StopsAtTheEndOfTheRenewableLife)
     EXPECT_EQ(world.keeping.trouble, Trouble::expired);
 }
 
+TEST(Keeping, TakesTheNextTicketFromTheKeytabAtTheEndOfTheRenewableLife)
+{
+    Simulation world{ticket(60s, 150s), 60s};
+    world.has_keytab = true;
+    world.run(1000s, 0.5);
+    EXPECT_EQ(world.expired, 0);
+    EXPECT_GE(world.logins, 4);
+    EXPECT_GE(world.renewals, 8);
+    EXPECT_EQ(world.attempts, world.renewals + world.logins);
+    EXPECT_EQ(world.keeping.renewals, world.attempts);
+    EXPECT_EQ(world.keeping.told(true), Trouble::none);
+}
+
+TEST(Keeping, TakesAnotherFromTheKeytabWhereTheKdcRefusesToRenew)
+{
+    Simulation world{ticket(60s, 1200s), 60s};
+    world.has_keytab = true;
+    world.answer = Trouble::refused;
+    world.run(300s, 0.5);
+    EXPECT_EQ(world.expired, 0);
+    EXPECT_GE(world.logins, 5);
+}
+
+TEST(Keeping, TriesAKeyThatIsRefusedOnce)
+{
+    for (const Trouble trouble : {Trouble::no_key, Trouble::key_refused, Trouble::refused}) {
+        Simulation world{ticket(60s, 60s), 60s};
+        world.has_keytab = true;
+        world.answer_to_key = trouble;
+        world.run(200s, 0.5);
+        EXPECT_EQ(world.attempts, 1) << word(trouble);
+        EXPECT_EQ(world.keeping.told(true), trouble);
+        EXPECT_EQ(world.keeping.words, "words");
+        EXPECT_EQ(step(world.keeping, {ticket(60s, 2400s), {}, false, true}, k_start, 0)
+                      .keeping.told(true),
+                  Trouble::none)
+            << "a login";
+    }
+}
+
+TEST(Keeping, LooksForAKeytabThatIsNotThereAgainAndAgain)
+{
+    Simulation world{ticket(60s, 60s), 60s};
+    world.has_keytab = true;
+    world.answer_to_key = Trouble::no_keytab;
+    world.run(50s, 0);
+    EXPECT_GE(world.attempts, 3);
+    EXPECT_EQ(world.keeping.told(true), Trouble::no_keytab);
+    world.run(50s, 0);
+    world.answer_to_key = Trouble::none;
+    world.run(60s, 0);
+    EXPECT_EQ(world.logins, 1);
+    EXPECT_EQ(world.keeping.told(true), Trouble::none);
+}
+
+TEST(Keeping, AsksTheKeytabAtOnceWhereThereIsNoTicketAndThenMoreAndMoreSeldom)
+{
+    Step next = step({}, {std::nullopt, {}, false, true}, k_start, 0);
+    EXPECT_EQ(next.attempt, Source::keytab);
+    Time now = k_start;
+    for (const auto pause : {1s, 2s, 4s, 8s, 16s, 32s, 60s, 60s}) {
+        const Attempt silence{Trouble::unreachable, "no answer", Source::keytab};
+        next = step(next.keeping, {std::nullopt, silence, false, true}, now, 0);
+        EXPECT_FALSE(next.attempt);
+        EXPECT_EQ(next.keeping.told(true), Trouble::unreachable);
+        now += pause - 1ms;
+        EXPECT_FALSE(step(next.keeping, {std::nullopt, {}, false, true}, now, 0).attempt);
+        now += 1ms;
+        next = step(next.keeping, {std::nullopt, {}, false, true}, now, 0);
+        EXPECT_EQ(next.attempt, Source::keytab);
+    }
+}
+
 TEST(Keeping, SaysThatTheCacheIsGone)
 {
     const Step next = step({}, {std::nullopt, {}, false}, k_start, 0);
-    EXPECT_FALSE(next.renew);
+    EXPECT_FALSE(next.attempt);
     EXPECT_EQ(next.keeping.trouble, Trouble::gone);
     EXPECT_FALSE(next.keeping.ticket);
 }
@@ -216,6 +296,21 @@ TEST(Keeping, UnderstandsKinit)
         {"kinit: something that nobody has met", Trouble::unreachable}};
     for (const auto& [words, trouble] : cases) {
         EXPECT_EQ(trouble_in(words), trouble) << words;
+    }
+    const std::string getting = " while getting initial credentials";
+    const std::pair<const char*, Trouble> logins[] = {
+        {"kinit: Key table file '/k' not found", Trouble::no_keytab},
+        {"kinit: Permission denied", Trouble::no_keytab},
+        {"kinit: Unsupported key table format version number", Trouble::no_keytab},
+        {"kinit: Keytab contains no suitable keys for ada@X", Trouble::no_key},
+        {"kinit: Password incorrect", Trouble::key_refused},
+        {"kinit: Preauthentication failed", Trouble::key_refused},
+        {"kinit: Client's credentials have been revoked", Trouble::refused},
+        {"kinit: Client's entry in database has expired", Trouble::refused},
+        {"kinit: Client 'ada@X' not found in Kerberos database", Trouble::refused},
+        {"kinit: Cannot contact any KDC for realm 'X'", Trouble::unreachable}};
+    for (const auto& [words, trouble] : logins) {
+        EXPECT_EQ(trouble_in(words + getting, Source::keytab), trouble) << words;
     }
 }
 

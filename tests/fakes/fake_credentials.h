@@ -14,6 +14,8 @@ class FakeSecretFiles : public SecretFiles {
 public:
     std::map<std::string, std::map<std::string, std::string>> folders;
     std::optional<Error> refusal; ///< of every write
+    Time now;                     ///< of every write
+    std::map<std::string, Time> times;
 
     Result<void> make_folder(const std::string& folder) override
     {
@@ -31,6 +33,11 @@ public:
         }
         return place->second[name];
     }
+    Result<std::string> read_own(const std::string& path) override
+    {
+        const auto slash = path.rfind('/');
+        return read(path.substr(0, slash), path.substr(slash + 1));
+    }
     Result<void> write(const std::string& folder, const std::string& name,
                        std::string_view bytes) override
     {
@@ -41,7 +48,13 @@ public:
             return fail(Error::Kind::missing, folder + ": none");
         }
         folders[folder][name] = bytes;
+        times[folder + "/" + name] = now;
         return {};
+    }
+    Result<Time> written_at(const std::string& folder, const std::string& name) override
+    {
+        TRY(read(folder, name));
+        return times[folder + "/" + name];
     }
     Result<void> move(const std::string& folder, const std::string& from,
                       const std::string& to) override

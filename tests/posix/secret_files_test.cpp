@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -65,6 +66,28 @@ TEST_F(Secrets, AreNotReadWhereOthersCouldBe)
     EXPECT_EQ(m_files.read(m_folder, "ticket").error().kind, Error::Kind::denied);
     ::chmod(m_folder.c_str(), 0750);
     EXPECT_EQ(m_files.write(m_folder, "ticket", "y").error().kind, Error::Kind::denied);
+}
+
+TEST_F(Secrets, OfTheirOwnersAreReadInAnyFolder)
+{
+    put(m_top + "/keytab", "key");
+    ::chmod(m_top.c_str(), 0755);
+    ::chmod((m_top + "/keytab").c_str(), 0600);
+    EXPECT_EQ(*m_files.read_own(m_top + "/keytab"), "key");
+    ::chmod((m_top + "/keytab").c_str(), 0604);
+    EXPECT_EQ(m_files.read_own(m_top + "/keytab").error().kind, Error::Kind::denied);
+    EXPECT_EQ(m_files.read_own(m_top).error().kind, Error::Kind::denied);
+    EXPECT_EQ(m_files.read_own(m_top + "/none").error().kind, Error::Kind::missing);
+}
+
+TEST_F(Secrets, TellWhenTheyWereWritten)
+{
+    ASSERT_TRUE(m_files.make_folder(m_folder));
+    EXPECT_EQ(m_files.written_at(m_folder, "ticket").error().kind, Error::Kind::missing);
+    ASSERT_TRUE(m_files.write(m_folder, "ticket", "x"));
+    const timespec times[2] = {{1000, 0}, {1000, 0}};
+    ::utimensat(AT_FDCWD, (m_folder + "/ticket").c_str(), times, 0);
+    EXPECT_EQ(*m_files.written_at(m_folder, "ticket"), Time(std::chrono::seconds(1000)));
 }
 
 TEST_F(Secrets, FollowNoLinks)
