@@ -57,6 +57,9 @@ std::map<std::string, ChainLimits> chains_of(const policy::Policy& policy)
         if (queue.chain->gpu_hours) {
             limits.gpu_time = std::chrono::hours(queue.chain->gpu_hours->value);
         }
+        if (queue.chain->credentials) {
+            limits.when_short = when_short_from_word(queue.chain->credentials->value);
+        }
     }
     return chains;
 }

@@ -125,6 +125,7 @@ struct ChainRule {
     Maybe<minutes> link;
     Maybe<int> links;
     Maybe<int> gpu_hours;
+    Maybe<std::string> credentials; ///< of a link without its ticket: `hold`, `run` or `fail`
     int line = 0;
     bool operator==(const ChainRule&) const = default;
 };

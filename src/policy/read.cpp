@@ -186,6 +186,18 @@ WaitTarget wait_in(Reader& reader, const Node& node)
     return wait;
 }
 
+/// One of `words`.
+Rule<std::string> word_in(Reader& reader, const Node& node, const std::vector<std::string>& words)
+{
+    if (node.kind != Node::Kind::text ||
+        std::find(words.begin(), words.end(), node.text) == words.end()) {
+        reader.note(node, "not-a-word",
+                    fmt::format("'{}' is not {}", node.text, fmt::join(words, " or ")));
+        return {};
+    }
+    return {node.text, node.line, node.column};
+}
+
 ChainRule chain_in(Reader& reader, const Node& node)
 {
     ChainRule chain;
@@ -197,6 +209,10 @@ ChainRule chain_in(Reader& reader, const Node& node)
             {"links", [&](const Node& value) { chain.links = reader.number(value, 1, k_many); }},
             {"gpu_hours",
              [&](const Node& value) { chain.gpu_hours = reader.number(value, 1, k_many); }},
+            {"credentials",
+             [&](const Node& value) {
+                 chain.credentials = word_in(reader, value, {"hold", "run", "fail"});
+             }},
         });
     return chain;
 }
@@ -218,18 +234,6 @@ IdleRule idle_in(Reader& reader, const Node& node)
         idle.warn.value = std::min<seconds>(k_idle_warning, idle.after.value / 2);
     }
     return idle;
-}
-
-/// What a job is sent with: one of `words`.
-Rule<std::string> sender_in(Reader& reader, const Node& node, const std::vector<std::string>& words)
-{
-    if (node.kind != Node::Kind::text ||
-        std::find(words.begin(), words.end(), node.text) == words.end()) {
-        reader.note(node, "not-a-word",
-                    fmt::format("'{}' is not {}", node.text, fmt::join(words, " or ")));
-        return {};
-    }
-    return {node.text, node.line, node.column};
 }
 
 void per_gpu_in(Reader& reader, Queue& queue, const Node& node)
@@ -266,7 +270,7 @@ Queue queue_in(Reader& reader, const std::string& name, const Node& place, const
             {"chain", [&](const Node& value) { queue.chain = chain_in(reader, value); }},
             {"idle", [&](const Node& value) { queue.idle = idle_in(reader, value); }},
             {"through",
-             [&](const Node& value) { queue.through = sender_in(reader, value, {"gpuq"}); }},
+             [&](const Node& value) { queue.through = word_in(reader, value, {"gpuq"}); }},
         });
     if (queue.default_time.line == 0) {
         queue.default_time.value = queue.max_time.value;
@@ -395,7 +399,7 @@ void job_in(Reader& reader, Case& test, const Node& node)
             {"course", [&](const Node& value) { test.course = reader.name(value).value; }},
             {"through",
              [&](const Node& value) {
-                 test.plain = sender_in(reader, value, {"gpuq", "sbatch"}).value == "sbatch";
+                 test.plain = word_in(reader, value, {"gpuq", "sbatch"}).value == "sbatch";
              }},
         });
 }

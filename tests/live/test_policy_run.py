@@ -13,7 +13,7 @@ pools:
   first: {nodes: "n[1-2]", gpus: "k80:2"}
 queues:
   calibration: {time: 2h, default_time: 1m, pools: first}
-  long: {time: 48h, default_time: 24h, pools: first, chain: {links: 3, gpu_hours: 100}}
+  long: {time: 48h, default_time: 24h, pools: first, chain: {links: 3, gpu_hours: 100, credentials: hold}}
   week: {time: 100h, pools: first, through: gpuq}
 """
 
@@ -60,6 +60,7 @@ def test_a_run_without_a_time_begins_short_and_goes_on_until_it_is_done(home, ru
     (["-t", "7d", "-p", "calibration"], "in long a run can go on beyond that: -p long"),
     (["-t", "7d", "--max-links", "4"], "--max-links: at most 3 in queue long (its policy)"),
     (["-t", "7d", "--gpu-hours", "101"], "--gpu-hours: at most 100 in queue long (its policy)"),
+    (["-t", "7d", "--credentials", "run"], "--credentials: hold or fail in queue long (its policy)"),
 ])
 def test_what_the_policy_does_not_allow_is_refused_with_the_way_out(home, options, said):
     done = home.gpuq("run", "--detach", *options, "--mem", "64M", "--", *trainer("--aware"))

@@ -202,6 +202,19 @@ TEST(CheckPolicy, AQueueForFewerPeopleMayStandBehindOneForOthers)
                 HasSubstr("no job comes to queue second"));
 }
 
+TEST(ReadPolicy, SaysWhatALinkWithoutATicketDoes)
+{
+    const auto chain = [](const std::string& text) {
+        return with_queue("{time: 2h, pools: all, chain: " + text + "}");
+    };
+    const auto reading = read_policy(chain("{credentials: fail}"), "p.yaml");
+    EXPECT_EQ(reading->policy.queue("other")->chain->credentials->value, "fail");
+    EXPECT_FALSE(
+        read_policy(chain("{links: 2}"), "p.yaml")->policy.queue("other")->chain->credentials);
+    EXPECT_THAT(findings(chain("{credentials: wait}")),
+                HasSubstr("'wait' is not hold or run or fail"));
+}
+
 TEST(ReadPolicy, SaysWhatJobsComeThrough)
 {
     const auto reading = read_policy(with_queue("{time: 2h, pools: all, through: gpuq}"), "p.yaml");
