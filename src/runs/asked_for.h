@@ -4,6 +4,7 @@
 #include "core/gpu_request.h"
 #include "core/ids.h"
 #include "core/run.h"
+#include "runs/credentials.h"
 
 #include <chrono>
 #include <cstdint>
@@ -46,6 +47,7 @@ struct AskedFor {
     std::optional<int> max_links;
     std::optional<std::chrono::minutes> gpu_time;
     std::optional<Time> until;
+    std::optional<WhenShort> when_short; ///< its ticket does not last
     /// Any of them was asked for: a chain also where one link would do.
     bool wants_chain() const
     {

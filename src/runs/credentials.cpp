@@ -25,9 +25,10 @@ constexpr int k_schema = 1;
 constexpr std::pair<WhenShort, std::string_view> k_when_short[] = {
     {WhenShort::hold, "hold"}, {WhenShort::run, "run"}, {WhenShort::fail, "fail"}};
 
-constexpr Trouble k_troubles[] = {Trouble::none,     Trouble::unreachable, Trouble::not_renewable,
-                                  Trouble::at_limit, Trouble::refused,     Trouble::expired,
-                                  Trouble::gone};
+constexpr Trouble k_troubles[] = {Trouble::none,       Trouble::unreachable, Trouble::not_renewable,
+                                  Trouble::at_limit,   Trouble::refused,     Trouble::expired,
+                                  Trouble::gone,       Trouble::no_keytab,   Trouble::no_key,
+                                  Trouble::key_refused};
 
 std::string dumped(const json& document)
 {
@@ -160,6 +161,17 @@ std::optional<credentials::Token> known_token(SecretFiles& files, const Credenti
                      plan.token ? stored_token(files, plan.folder) : std::nullopt);
 }
 
+/// Of the token on the node, or of one that waits in the store.
+Time token_got(SecretFiles& files, const CredentialPlan& plan,
+               const std::optional<CredentialState>& state, Time now)
+{
+    if (state && state->token) {
+        return std::min(state->token_got.value_or(state->at), now);
+    }
+    const auto written = files.written_at(plan.folder, k_token);
+    return written ? std::min(*written, now) : now;
+}
+
 } // namespace
 
 std::string_view word(WhenShort what)
@@ -232,7 +244,8 @@ std::string to_json(const CredentialState& state)
                    {"words", state.words},
                    {"renewals", state.renewals},
                    {"afs", state.has_afs},
-                   {"token", json_of(state.token)}});
+                   {"token", json_of(state.token)},
+                   {"token_got", json_of(state.token_got)}});
 }
 
 Result<CredentialState> credential_state_from_json(std::string_view text)
@@ -255,6 +268,7 @@ Result<CredentialState> credential_state_from_json(std::string_view text)
     }
     state.has_afs = flag(document, "afs");
     state.token = token_of(document, "token");
+    state.token_got = time_from_iso8601(gpuq::text(document, "token_got"));
     return state;
 }
 
@@ -313,7 +327,9 @@ std::optional<WhenShort> short_of_ticket(Store& store, SecretFiles& files, const
         return std::nullopt;
     }
     const auto stored = stored_ticket(files, plan->folder, now);
-    const bool enough = stored && credentials::may_begin(stored->ticket, length, now);
+    const bool enough =
+        stored && (plan->keytab.empty() ? credentials::may_begin(stored->ticket, length, now)
+                                        : stored->ticket.end > now);
     return enough ? std::nullopt : std::optional(plan->when_short);
 }
 
@@ -379,8 +395,7 @@ std::optional<Time> token_due(Store& store, SecretFiles& files, const std::vecto
         }
         const auto state = newest_state(store, key);
         const auto known = known_token(files, *plan, state);
-        const Time due =
-            known ? refreshed_at(*known, state && state->token == known ? state->at : now) : now;
+        const Time due = known ? refreshed_at(*known, token_got(files, *plan, state, now)) : now;
         first = std::min(first.value_or(due), due);
     }
     return first;
@@ -400,6 +415,13 @@ std::optional<Ticket> CredentialRecords::ticket(Time now) const
         return is_better(*waiting, *state->ticket, now) ? waiting : state->ticket;
     }
     return waiting ? waiting : state ? state->ticket : std::nullopt;
+}
+
+bool CredentialRecords::needs_login() const
+{
+    using credentials::Trouble;
+    return plan.keytab.empty() || (state && (credentials::is_of_keytab(state->trouble) ||
+                                             state->trouble == Trouble::refused));
 }
 
 std::optional<CredentialRecords> credential_records(Store& store, SecretFiles& files,

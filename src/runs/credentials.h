@@ -63,6 +63,7 @@ struct CredentialState {
     int renewals = 0;
     bool has_afs = false;                    ///< AFS tokens are made as well
     std::optional<credentials::Token> token; ///< the bearer token; nothing: there is none
+    std::optional<Time> token_got;           ///< since when it is that one
     bool operator==(const CredentialState&) const = default;
 };
 std::string credential_state_json(const RunKey& key, LinkNumber link);
@@ -91,7 +92,8 @@ std::string held_json(const RunKey& key);
 std::string to_json(const Held& held);
 Result<Held> held_from_json(std::string_view text);
 
-/// What a link of this length, which is to begin, is to do about its ticket. Nothing: to begin.
+/// What a link of this length, which is to begin, is to do about its ticket. Nothing: to begin. A
+/// ticket that has not ended is enough where a keytab gives the next.
 std::optional<WhenShort> short_of_ticket(Store& store, SecretFiles& files, const RunKey& key,
                                          std::chrono::seconds length, Time now);
 
@@ -124,6 +126,9 @@ struct CredentialRecords {
     std::optional<credentials::Token> token;    ///< the bearer token: the better of both
     /// The best of both.
     std::optional<credentials::Ticket> ticket(Time now) const;
+    /// Nobody but its owner gets it another ticket in the end: it has no keytab, or one that gives
+    /// none.
+    bool needs_login() const;
 };
 /// Nothing: a run without.
 std::optional<CredentialRecords> credential_records(Store& store, SecretFiles& files,

@@ -37,6 +37,7 @@ constexpr std::pair<Event::Kind, std::string_view> k_kinds[] = {
     {Event::Kind::code_changed, "code_changed"},
     {Event::Kind::next_submitted, "next_submitted"},
     {Event::Kind::next_failed, "next_failed"},
+    {Event::Kind::credentials, "credentials"},
     {Event::Kind::ended, "ended"},
 };
 

@@ -31,7 +31,8 @@ struct Event {
         code_changed,       ///< since the link before began; detail: the program's own files
         next_submitted,     ///< job: the next link's
         next_failed,        ///< detail: why the next link could not be submitted
-        ended,              ///< status, cause, detail, continues, tail: the last lines of output
+        credentials, ///< detail: what is wrong with its ticket or token, or that it is mended
+        ended,       ///< status, cause, detail, continues, tail: the last lines of output
     };
     Kind kind = Kind::supervisor_started;
     Time at;

@@ -250,7 +250,10 @@ Result<std::optional<log::Item>> LinkLog::take(Stream stream, std::uint64_t limi
         return std::optional<log::Item>();
     }
     from.position += bytes.size();
-    return std::optional<log::Item>(log::Output{stream, std::string(bytes)});
+    // Mostly all that was read: of a long log that is a copy less of everything.
+    return std::optional<log::Item>(log::Output{stream, bytes.size() == from.buffer.size()
+                                                            ? std::exchange(from.buffer, {})
+                                                            : std::string(bytes)});
 }
 
 /// Bytes from the position on, not beyond `end`, by way of the buffer.

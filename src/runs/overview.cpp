@@ -17,6 +17,7 @@ using nlohmann::json;
 
 constexpr int k_version = 2;
 constexpr auto k_whole_again = 180s;
+constexpr auto k_whole_again_unless_waiting = 300s;
 constexpr auto k_nodes_again = 30s;
 constexpr auto k_jobs_again = 15s;
 constexpr auto k_anew_again = 5s;
@@ -303,19 +304,20 @@ Due due(const Overview& overview, Time now)
     if (!overview.asked_at || *overview.asked_at > now) {
         return Due::all;
     }
-    const auto rest = std::max<std::chrono::milliseconds>(k_whole_again, k_rest * overview.took);
     if (now - *overview.asked_at < k_jobs_again) {
         return Due::nothing;
     }
+    const bool one_waits =
+        std::any_of(overview.jobs.begin(), overview.jobs.end(),
+                    [](const OwnJob& job) { return job.state == JobState::pending; });
+    const auto rest = std::max<std::chrono::milliseconds>(
+        one_waits ? k_whole_again : k_whole_again_unless_waiting, k_rest * overview.took);
     if (!overview.whole_at || now - *overview.whole_at >= rest) {
         return Due::all;
     }
     if (!overview.at || now - *overview.at >= k_nodes_again) {
         return Due::nodes;
     }
-    const bool one_waits =
-        std::any_of(overview.jobs.begin(), overview.jobs.end(),
-                    [](const OwnJob& job) { return job.state == JobState::pending; });
     return one_waits ? Due::own_jobs : Due::nothing;
 }
 

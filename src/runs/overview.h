@@ -57,8 +57,9 @@ Overview make_overview(std::string cluster, const Inventory& inventory, const Al
                        std::uint32_t uid, Time now);
 
 /// What of Slurm's answers is old enough to be asked for again: queues and nodes every 30 s; the
-/// jobs of all, the one large answer, every three minutes, and slower where it takes long; one's
-/// own jobs every 15 s while one of them waits. At most 46 RPCs in five minutes.
+/// jobs of all, the one large answer, every five minutes, of somebody whose job waits every three,
+/// and slower where it takes long; one's own jobs every 15 s while one of them waits. At most 46
+/// RPCs in five minutes.
 enum class Due { nothing, own_jobs, nodes, all };
 Due due(const Overview& overview, Time now);
 

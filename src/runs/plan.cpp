@@ -137,6 +137,24 @@ Result<std::optional<Chain>> choose_chain(const AskedFor& asked, const Partition
     return std::optional{chain};
 }
 
+/// What a link does whose ticket does not last. A policy that says another thing than `run` spares
+/// its GPUs, which is not for the run to decide.
+Result<WhenShort> choose_when_short(const AskedFor& asked, const Partition& queue,
+                                    const std::optional<Chain>& chain,
+                                    const Surroundings& surroundings)
+{
+    const ChainLimits* limits = chain ? chain_limits(surroundings, queue) : nullptr;
+    const auto said = limits == nullptr ? std::nullopt : limits->when_short;
+    if (asked.when_short == WhenShort::run && said.value_or(WhenShort::run) != WhenShort::run) {
+        return fail(Error::Kind::denied,
+                    fmt::format("--credentials: hold or fail in queue {} (its policy); a program "
+                                "that needs no ticket is started without: KRB5CCNAME=MEMORY: "
+                                "gpuq run ...",
+                                queue.name));
+    }
+    return asked.when_short.value_or(said.value_or(WhenShort::hold));
+}
+
 Result<minutes> choose_walltime(const AskedFor& asked, const Partition& queue)
 {
     if (asked.walltime) {
@@ -336,8 +354,9 @@ Result<Plan> plan(const AskedFor& asked, const Partitions& partitions,
     }
     Request request;
     TRY_ASSIGN(request.walltime, choose_walltime(asked, *queue));
-    if (const Partition* goes_on =
-            open_ended(asked, *queue, partitions, surroundings, may_be_chained(asked, known))) {
+    const Partition* const goes_on =
+        open_ended(asked, *queue, partitions, surroundings, may_be_chained(asked, known));
+    if (goes_on != nullptr) {
         const minutes first = request.walltime;
         request.walltime =
             time_of_all_links(first, *goes_on, *chain_limits(surroundings, *goes_on));
@@ -350,6 +369,9 @@ Result<Plan> plan(const AskedFor& asked, const Partitions& partitions,
         TRY_ASSIGN(request.chain,
                    choose_chain(asked, *queue, request.walltime, known, surroundings));
     }
+    TRY_ASSIGN(const WhenShort when_short,
+               choose_when_short(asked, goes_on != nullptr ? *goes_on : *queue, request.chain,
+                                 surroundings));
     TRY_ASSIGN(request.env, resolved_env(asked, surroundings));
     request.program = program;
     request.name = asked.name ? *asked.name : default_name(asked.program.front());
@@ -382,7 +404,7 @@ Result<Plan> plan(const AskedFor& asked, const Partitions& partitions,
     }
     JobSpec spec = job_spec(request);
     spec.gpu_model = model;
-    return Plan{request, spec, summary_of(asked, request, spec)};
+    return Plan{request, spec, summary_of(asked, request, spec), when_short};
 }
 
 } // namespace gpuq

@@ -21,6 +21,7 @@ struct ChainLimits {
     std::optional<std::chrono::minutes> link;
     std::optional<int> links;
     std::optional<std::chrono::minutes> gpu_time;
+    std::optional<WhenShort> when_short; ///< of a link whose ticket does not last
 };
 
 /// What a plan has to know of this machine and of the site.
@@ -52,6 +53,7 @@ struct Plan {
     Request request;
     JobSpec spec;        ///< without a comment: the key is not made yet
     std::string summary; ///< one line for people: what will be asked for, defaults named
+    WhenShort when_short = WhenShort::hold; ///< what becomes of its links without a ticket
 };
 
 /// True when the plan depends on the cluster's nodes: `-g 16G+`.

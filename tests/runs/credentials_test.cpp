@@ -75,6 +75,8 @@ TEST_F(Credentials, RecordsComeBackAsTheyWere)
     state.words = "no answer";
     state.renewals = 3;
     state.has_afs = true;
+    state.token = credentials::Token{k_now, k_now + 1h};
+    state.token_got = k_now + 1s;
     EXPECT_EQ(*credential_state_from_json(to_json(state)), state);
     state.ticket.reset();
     state.next.reset();
@@ -144,12 +146,36 @@ TEST_F(Credentials, HoldsALinkThatTheTicketDoesNotLast)
     EXPECT_EQ(what(100h, k_now), std::nullopt);
     EXPECT_EQ(what(95h, k_now + 8h), std::nullopt); // more than half of it is left
     EXPECT_EQ(what(1h, k_now + 11h), WhenShort::hold);
+    m_store.files[credential_plan_json(m_run.key())] =
+        to_json(CredentialPlan{"ada@EXAMPLE.ORG", m_folder, WhenShort::hold, "", "/home/ada/key"});
+    EXPECT_EQ(what(95h, k_now + 9h), std::nullopt) << "the keytab gives the next";
+    EXPECT_EQ(what(1h, k_now + 11h), WhenShort::hold) << "it has given none";
     plan(WhenShort::fail);
     EXPECT_EQ(what(1h, k_now + 11h), WhenShort::fail);
     plan(WhenShort::run);
     EXPECT_EQ(what(1h, k_now + 11h), std::nullopt);
     m_store.files.erase(credential_plan_json(m_run.key()));
     EXPECT_EQ(what(1h, k_now + 11h), std::nullopt); // never had any
+}
+
+TEST_F(Credentials, ATokenThatDoesNotTellIsDueTenMinutesAfterItWasGot)
+{
+    CredentialPlan plan{"", m_folder, WhenShort::hold, "", ""};
+    plan.token = true;
+    m_store.files[credential_plan_json(m_run.key())] = to_json(plan);
+    const auto due = [&](Time now) { return token_due(m_store, m_files, {m_run.key()}, now); };
+    EXPECT_EQ(due(k_now), k_now) << "there is none";
+    m_files.now = k_now;
+    m_files.folders[m_folder];
+    ASSERT_TRUE(m_files.write(m_folder, k_token, "opaque"));
+    EXPECT_EQ(due(k_now + 1min), k_now + 10min);
+    EXPECT_EQ(due(k_now + 20min), k_now + 10min) << "while it waits, too";
+    CredentialState state;
+    state.at = k_now + 19min; // something else of it has changed then
+    state.token = credentials::Token{};
+    state.token_got = k_now + 5min;
+    m_store.files[credential_state_json(m_run.key(), LinkNumber{1})] = to_json(state);
+    EXPECT_EQ(due(k_now + 20min), k_now + 15min);
 }
 
 TEST_F(Credentials, EmptiesNoFolderButTheRunsOwn)

@@ -108,10 +108,13 @@ TEST(Due, KeepsToItsBudget)
     EXPECT_EQ(due(known, k_now + 180s), Due::all);
     known.jobs.pop_back(); // nothing of ours waits
     EXPECT_EQ(due(known, k_now + 29s), Due::nothing);
-    known.at = k_now + 190s;
-    known.took = 10s; // a busy controller is left alone
-    EXPECT_EQ(due(known, k_now + 199s), Due::nothing);
-    EXPECT_EQ(due(known, k_now + 200s), Due::all);
+    known.at = k_now + 290s;
+    EXPECT_EQ(due(known, k_now + 299s), Due::nothing);
+    EXPECT_EQ(due(known, k_now + 300s), Due::all);
+    known.at = k_now + 390s;
+    known.took = 20s; // a busy controller is left alone
+    EXPECT_EQ(due(known, k_now + 399s), Due::nothing);
+    EXPECT_EQ(due(known, k_now + 400s), Due::all);
     EXPECT_EQ(due(known, k_now - 1s), Due::all); // the clock was set back
 }
 

@@ -474,6 +474,36 @@ TEST(PlanUnderAPolicy, HoldsAChainToItsLimits)
               "--link: at most 1 day in queue gpu (its policy)");
 }
 
+TEST(PlanUnderAPolicy, SaysWhatALinkWithoutATicketDoes)
+{
+    Surroundings site = under_policy("import gpuq");
+    AskedFor asked = days(7);
+    EXPECT_EQ(plan(asked, ruled_lab(), site)->when_short, WhenShort::hold);
+    asked.when_short = WhenShort::run;
+    EXPECT_EQ(plan(asked, ruled_lab(), site)->when_short, WhenShort::run);
+    site.chains["gpu"].when_short = WhenShort::fail;
+    EXPECT_THAT(plan(asked, ruled_lab(), site).error().text,
+                HasSubstr("--credentials: hold or fail in queue gpu (its policy)"));
+    asked.when_short.reset();
+    EXPECT_EQ(plan(asked, ruled_lab(), site)->when_short, WhenShort::fail);
+    asked.when_short = WhenShort::hold;
+    EXPECT_EQ(plan(asked, ruled_lab(), site)->when_short, WhenShort::hold);
+    site.chains["gpu"].when_short = WhenShort::run;
+    asked.when_short.reset();
+    EXPECT_EQ(plan(asked, ruled_lab(), site)->when_short, WhenShort::run);
+    EXPECT_EQ(plan(asked, ruled_lab(), under_policy("import gpuq"))->when_short, WhenShort::hold);
+}
+
+TEST(PlanUnderAPolicy, OfARunThatIsNoChainNothingIsAskedForItsTicket)
+{
+    Surroundings site = under_policy("import gpuq");
+    site.chains["gpu"].when_short = WhenShort::hold;
+    AskedFor asked = asking({"train.py"});
+    asked.walltime = 1h;
+    asked.when_short = WhenShort::run;
+    EXPECT_TRUE(plan(asked, ruled_lab(), site));
+}
+
 TEST(PlanUnderAPolicy, ARunWithoutATimeBeginsShortAndGoesOnUntilItIsDone)
 {
     const Plan made = *plan(asking({"train.py"}), ruled_lab(), under_policy("import gpuq"));
