@@ -5,7 +5,6 @@
 
 #include <cstdlib>
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -61,16 +60,11 @@ void make_pag()
 
 std::string make_tokens(const std::string& aklog, const std::string& cache)
 {
-    auto running = External::start({{aklog}, in_english(cache), std::chrono::seconds(5)});
-    while (running) {
-        if (auto ended = running->look()) {
-            return ended->status == 0 ? "" : "aklog: " + one_line(ended->words);
-        }
-        pollfd wait{running->fd(), POLLIN, 0};
-        ::poll(&wait, 1, 10);
-        ::poll(nullptr, 0, 2); // its pipe may have ended before it
+    const auto ended = finished({{aklog}, in_english(cache)});
+    if (!ended) {
+        return "aklog: no process to be had";
     }
-    return "aklog: no process to be had";
+    return ended->status == 0 ? "" : "aklog: " + one_line(ended->words);
 }
 
 } // namespace gpuq::supervisor

@@ -13,6 +13,7 @@
 #include "runs/succession.h"
 #include "supervisor/check_command.h"
 #include "supervisor/fields.h"
+#include "supervisor/keytab.h"
 
 #include <fmt/format.h>
 
@@ -207,6 +208,17 @@ std::optional<WhenShort> short_of(Doors& doors, Store& store, const Run& run, Li
                                  length_of(*run.request.chain, link), doors.clock.now());
 }
 
+/// What went wrong, fetching the ticket for the program tells, or the hold.
+void ask_keytab(Doors& doors, Store& store, const Run& run)
+{
+    const auto text = store.read(credential_plan_json(run.key));
+    const auto plan =
+        text ? credential_plan_from_json(*text) : Result<CredentialPlan>(text.error());
+    if (plan && doors.secrets != nullptr) {
+        (void)login_for_store(*doors.secrets, *plan, doors.clock.now());
+    }
+}
+
 /// This link is not to begin without a ticket: it waits in another job, which has no GPUs, or the
 /// run ends.
 Judged held(Doors& doors, Store& store, Cluster* cluster, const Run& run, const Succession& found,
@@ -294,7 +306,10 @@ Judged judge_predecessor(Doors& doors, const Options& options)
             look_around();
             take_what_it_saved(last, *sights, chain);
         },
-        [&] { return short_of(doors, **store, *run, options.link).has_value(); });
+        [&] {
+            ask_keytab(doors, **store, *run);
+            return short_of(doors, **store, *run, options.link).has_value();
+        });
     if (found.is == Succession::Is::hold) {
         return held(doors, **store, cluster ? cluster->get() : nullptr, *run, found, options);
     }

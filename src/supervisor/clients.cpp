@@ -63,6 +63,7 @@ void Clients::add_first(Descriptor input, Descriptor output, Clock::time_point n
     first.send(m_hello);
     own(first);
     introduce(first);
+    greet(first);
     first.hold(now + k_greeting_waits,
                m_typing == Typing::terminals ? Clock::duration{} : k_output_waits);
 }
@@ -275,6 +276,9 @@ void Clients::attach(Member& member, const wire::Attach& frame)
         own(member.connection);
     }
     introduce(member.connection);
+    if (frame.role != wire::Role::guard) {
+        greet(member.connection);
+    }
 }
 
 /// The owner of the input is who came last: a relay takes over from the srun that started it all.
@@ -301,6 +305,13 @@ void Clients::introduce(Connection& connection)
     }
     if (m_ended) {
         connection.send_last(*m_ended);
+    }
+}
+
+void Clients::greet(Connection& connection)
+{
+    if (const std::string text = std::exchange(m_greeting, {}); !text.empty()) {
+        connection.send(wire::Note{text});
     }
 }
 

@@ -57,6 +57,9 @@ public:
     void note(const std::string& text);
     void ended(const wire::Ended& ended);
 
+    /// A note to whoever comes first.
+    void greet_with(const std::string& text) { m_greeting = text; }
+
     /// Since when the program's input has no owner; nothing while it has, and when the owner left
     /// on purpose.
     std::optional<Clock::time_point> without_owner_since() const { return m_without_owner; }
@@ -85,6 +88,7 @@ private:
     };
     void accept(Clock::time_point now);
     void introduce(Connection& connection);
+    void greet(Connection& connection);
     void read_frames(Member& member, Clock::time_point now);
     void handle_frame(Member& member, const wire::Frame& frame, Clock::time_point now);
     void handle_input(Member& member, const wire::Stdin& frame);
@@ -117,6 +121,7 @@ private:
     std::optional<Clock::time_point> m_without_owner;
     std::optional<int> m_started;
     std::optional<wire::Ended> m_ended;
+    std::string m_greeting;
 };
 
 } // namespace gpuq::supervisor

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +19,7 @@ namespace gpuq::supervisor {
 namespace {
 
 constexpr std::size_t k_most_words = 2000;
+constexpr const char* k_usual_path = "/usr/bin:/bin:/usr/sbin:/sbin";
 
 std::vector<char*> pointers(const std::vector<std::string>& texts)
 {
@@ -57,6 +60,12 @@ std::string found_in_path(const std::string& path, const std::string& program)
         begin = end + 1;
     }
     return "";
+}
+
+std::string kinit_of_node()
+{
+    const char* const path = std::getenv("PATH");
+    return found_in_path(std::string(path == nullptr ? "" : path) + ":" + k_usual_path, "kinit");
 }
 
 std::vector<std::string> in_english(const std::string& cache)
@@ -133,6 +142,20 @@ std::optional<External::Ended> External::look()
     m_pid = -1;
     const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     return Ended{code, !m_killed, std::move(m_words)};
+}
+
+std::optional<External::Ended> finished(const External::Plan& plan)
+{
+    auto running = External::start(plan);
+    while (running) {
+        if (auto ended = running->look()) {
+            return ended;
+        }
+        pollfd wait{running->fd(), POLLIN, 0};
+        ::poll(&wait, 1, 10);
+        ::poll(nullptr, 0, 2); // its pipe may have ended before it
+    }
+    return std::nullopt;
 }
 
 } // namespace gpuq::supervisor

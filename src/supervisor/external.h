@@ -13,6 +13,9 @@ namespace gpuq::supervisor {
 
 /// The absolute path of a program by a PATH; relative folders in it don't count. Empty: none.
 std::string found_in_path(const std::string& path, const std::string& program);
+/// kinit's absolute path on this node; empty: there is none.
+std::string kinit_of_node();
+constexpr const char* k_no_kinit = "there is no kinit on this node";
 /// This process's environment, in English and with these tickets: what kinit says is read.
 std::vector<std::string> in_english(const std::string& cache);
 /// What a program has said, in one line for people, without control characters.
@@ -53,5 +56,8 @@ private:
     std::string m_words;
     bool m_silent = false, m_killed = false;
 };
+
+/// Executes one and waits until it has ended. Nothing: there is no process to be had.
+std::optional<External::Ended> finished(const External::Plan& plan);
 
 } // namespace gpuq::supervisor

@@ -6,6 +6,7 @@
 #include "supervisor/afs.h"
 #include "supervisor/descriptor.h"
 #include "supervisor/external.h"
+#include "supervisor/keytab.h"
 #include "supervisor/link_credentials.h"
 #include "supervisor/link_files.h"
 
@@ -13,11 +14,12 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdlib>
+#include <cstdint>
 #include <fcntl.h>
 #include <malloc.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace gpuq::supervisor {
@@ -26,16 +28,17 @@ namespace {
 using namespace std::chrono_literals;
 using credentials::Attempt;
 using credentials::Keeping;
+using credentials::Source;
 using credentials::Ticket;
 using credentials::Trouble;
 
 constexpr const char* k_renewing = "renewing";
-constexpr const char* k_usual_path = "/usr/bin:/bin:/usr/sbin:/sbin";
 /// A login's new ticket is in the run within ten seconds: this, and what a disk takes.
 constexpr auto k_between_looks = 3s;
 /// After one that failed.
 constexpr auto k_between_tokens = 30s;
 constexpr auto k_longest_wait = 1s;
+constexpr std::size_t k_longest_line = 500; ///< written to a pipe whole, or not at all
 /// While a program is at work whose pipe may have ended before it.
 constexpr auto k_short_wait = 20ms;
 
@@ -48,10 +51,13 @@ void heed_no_signals()
     }
 }
 
-std::string variable(const char* name)
+/// When a file was last changed; 0: it is not there.
+std::int64_t changed_at(const std::string& path)
 {
-    const char* const value = std::getenv(name);
-    return value == nullptr ? "" : value;
+    struct stat facts {};
+    return ::stat(path.c_str(), &facts) == 0
+               ? facts.st_mtim.tv_sec * std::int64_t{1'000'000'000} + facts.st_mtim.tv_nsec
+               : 0;
 }
 
 class Keeper {
@@ -66,7 +72,7 @@ public:
         , m_next_link(run.request.chain.has_value())
         , m_jitter(credentials::jitter_of(options.key.text()))
         , m_aklog(aklog_of(m_plan))
-        , m_kinit(found_in_path(variable("PATH") + ":" + k_usual_path, "kinit"))
+        , m_kinit(kinit_of_node())
     {
     }
 
@@ -127,14 +133,17 @@ private:
         if (Steady::now() >= m_look_at && !m_renewal) {
             m_look_at = Steady::now() + k_between_looks;
             take_delivered();
+            look_at_keytab();
+            keep_for_next_link_again();
         }
         seen.ticket = in_cache();
         seen.busy = m_renewal.has_value();
-        auto [keeping, renew] =
+        seen.has_keytab = has_keytab(seen.ticket);
+        auto [keeping, attempt] =
             credentials::step(std::move(m_keeping), seen, m_clock.now(), m_jitter);
         m_keeping = std::move(keeping);
-        if (renew) {
-            begin();
+        if (attempt) {
+            begin(*attempt);
         }
         look_after_tokens();
     }
@@ -153,6 +162,8 @@ private:
             (void)m_files.remove(m_plan.folder, k_token);
         }
         m_token = own ? std::optional(credentials::token_facts(*own)) : std::nullopt;
+        const auto written = m_files.written_at(m_token_place.folder, m_token_place.name);
+        m_token_got = written ? std::optional(*written) : std::nullopt;
         for (auto* bytes : {&stored, &own}) {
             if (*bytes) {
                 ::explicit_bzero((*bytes)->data(), (*bytes)->size());
@@ -184,44 +195,77 @@ private:
         if (cache) {
             ::explicit_bzero(cache->data(), cache->size());
         }
+        m_forwardable = ticket ? ticket->forwardable : m_forwardable;
         return ticket ? std::optional(*ticket) : std::nullopt;
     }
 
-    void begin()
+    void begin(Source source)
     {
-        auto cache = m_files.read(m_place.folder, m_place.name);
-        const auto written =
-            cache ? m_files.write(m_place.folder, k_renewing, *cache) : Result<void>(cache.error());
-        if (cache) {
-            ::explicit_bzero(cache->data(), cache->size());
-        }
-        if (!written || m_kinit.empty()) {
-            return fail_to_begin(written ? "there is no kinit on this node" : written.error().text);
+        m_source = source;
+        const auto prepared =
+            source == Source::renewal ? copy_cache() : m_files.remove(m_place.folder, k_renewing);
+        if (!prepared || m_kinit.empty()) {
+            return fail_to_begin(prepared ? k_no_kinit : prepared.error().text);
         }
         const std::string copy = fmt::format("FILE:{}/{}", m_place.folder, k_renewing);
-        m_renewal = External::start({{m_kinit, "-R", "-c", copy},
-                                     in_english(copy),
-                                     credentials::attempt_limit(*m_keeping.ticket, m_clock.now())});
+        m_renewal = External::start(
+            {source == Source::renewal ? std::vector<std::string>{m_kinit, "-R", "-c", copy}
+                                       : login_words(m_kinit, m_plan, copy, m_forwardable),
+             in_english(copy),
+             m_keeping.ticket ? credentials::attempt_limit(*m_keeping.ticket, m_clock.now()) : 5s});
         if (!m_renewal) {
             fail_to_begin("there is no process for kinit on this node");
         }
     }
 
+    Result<void> copy_cache()
+    {
+        TRY_ASSIGN(std::string cache, m_files.read(m_place.folder, m_place.name));
+        const auto written = m_files.write(m_place.folder, k_renewing, cache);
+        ::explicit_bzero(cache.data(), cache.size());
+        return written;
+    }
+
     void fail_to_begin(const std::string& words)
     {
-        const credentials::Seen seen{m_keeping.ticket, Attempt{Trouble::unreachable, words}, false};
+        const credentials::Seen seen{m_keeping.ticket,
+                                     Attempt{Trouble::unreachable, words, m_source}, false,
+                                     has_keytab(m_keeping.ticket)};
         m_keeping = credentials::step(std::move(m_keeping), seen, m_clock.now(), m_jitter).keeping;
+    }
+
+    /// A program may have logged in as somebody else, whose key it is not.
+    bool has_keytab(const std::optional<Ticket>& ticket) const
+    {
+        return !m_plan.keytab.empty() && (!ticket || ticket->principal == m_plan.principal);
+    }
+
+    /// A key that was refused is tried again when its file is another.
+    void look_at_keytab()
+    {
+        if (!is_of_keytab(m_keeping.keytab)) {
+            m_keytab_changed = m_plan.keytab.empty() ? 0 : changed_at(m_plan.keytab);
+        } else if (const auto changed = changed_at(m_plan.keytab); changed != m_keytab_changed) {
+            m_keytab_changed = changed;
+            m_keeping.keytab = Trouble::unreachable; // not well before it has given a ticket
+            m_keeping.words = "the keytab is another one, which is tried";
+            m_keeping.next = m_clock.now();
+        }
     }
 
     Attempt conclude(const External::Ended& ended)
     {
         Attempt attempt;
+        attempt.source = m_source;
         if (!ended.in_time) {
-            attempt = {Trouble::unreachable, "the KDC has not answered in time"};
+            attempt.trouble = Trouble::unreachable;
+            attempt.words = "the KDC has not answered in time";
         } else if (ended.status != 0) {
-            attempt = {credentials::trouble_in(ended.words), one_line(ended.words)};
+            attempt.words = one_line(ended.words);
+            attempt.trouble = credentials::trouble_in(attempt.words, m_source);
         } else if (const auto moved = take_renewed(); !moved) {
-            attempt = {Trouble::unreachable, moved.error().text};
+            attempt.trouble = Trouble::unreachable;
+            attempt.words = moved.error().text;
         }
         (void)m_files.remove(m_place.folder, k_renewing);
         return attempt;
@@ -233,7 +277,9 @@ private:
         TRY_ASSIGN(std::string bytes, m_files.read(m_place.folder, k_renewing));
         TRY_ASSIGN(const Ticket renewed, credentials::ticket_in(bytes));
         const auto current = in_cache();
-        if (!current || renewed.principal != current->principal || renewed.end <= current->end) {
+        const bool is_lost = !current && m_source == Source::renewal;
+        if (is_lost || renewed.principal != (current ? current->principal : m_plan.principal) ||
+            (current && renewed.end <= current->end)) {
             return {};
         }
         TRY(m_files.move(m_place.folder, k_renewing, m_place.name));
@@ -245,8 +291,24 @@ private:
 
     void keep_for_next_link(const std::string& bytes)
     {
-        if (m_next_link) {
-            (void)m_files.write(m_plan.folder, k_renewed, bytes); // the next renewal tries again
+        if (!m_next_link) {
+            return;
+        }
+        const auto written = m_files.write(m_plan.folder, k_renewed, bytes);
+        m_store_trouble = written ? "" : "the next link's: " + written.error().text;
+        m_store_at = Steady::now() + k_between_tokens;
+    }
+
+    /// A disk that was full may have room again.
+    void keep_for_next_link_again()
+    {
+        if (m_store_trouble.empty() || Steady::now() < m_store_at) {
+            return;
+        }
+        auto cache = m_files.read(m_place.folder, m_place.name);
+        if (cache) {
+            keep_for_next_link(*cache);
+            ::explicit_bzero(cache->data(), cache->size());
         }
     }
 
@@ -273,17 +335,21 @@ private:
     {
         CredentialState state;
         state.ticket = m_keeping.ticket;
-        state.trouble = m_keeping.trouble;
-        state.words = m_keeping.words.empty() ? m_tokens_trouble : m_keeping.words;
+        state.trouble = m_keeping.told(has_keytab(m_keeping.ticket));
+        state.words = !m_keeping.words.empty()    ? m_keeping.words
+                      : !m_tokens_trouble.empty() ? m_tokens_trouble
+                                                  : m_store_trouble;
         state.has_afs = !m_aklog.empty();
         state.renewals = m_keeping.renewals;
         state.token = m_token;
+        state.token_got = m_token_got;
         if (state.ticket && !is_permanent(state.trouble)) {
             state.next = m_keeping.next;
         }
         if (m_told == state) {
             return;
         }
+        tell_supervisor(state);
         m_told = state;
         state.at = m_clock.now();
         const std::string part = fmt::format(".{}-part", k_credential_plan);
@@ -295,12 +361,30 @@ private:
         }
     }
 
+    /// A line for the journal: what has gone wrong, and that it is well again. A try that fails
+    /// and is made again is told of once.
+    void tell_supervisor(const CredentialState& state)
+    {
+        const Trouble before = m_told ? m_told->trouble : Trouble::none;
+        const bool is_well = state.trouble == Trouble::none && state.words.empty();
+        const bool was_well = !m_told || (before == Trouble::none && m_told->words.empty());
+        if (state.trouble == before && is_well == was_well) {
+            return;
+        }
+        std::string line = is_well ? std::string("its Kerberos ticket is kept again")
+                                   : "its Kerberos ticket: " + in_words(state.trouble, state.words);
+        line.resize(std::min(line.size(), k_longest_line));
+        // More than a pipe holds would be told to nobody: then the supervisor hangs.
+        (void)!::write(k_keep_news, (line + "\n").data(), line.size() + 1);
+    }
+
     SecretFiles& m_files;
     Clock& m_clock;
     CredentialPlan m_plan;
     CachePlace m_place;
     CachePlace m_token_place;
     std::optional<credentials::Token> m_token;
+    std::optional<Time> m_token_got;
     Steady::time_point m_token_at;
     bool m_next_link;
     double m_jitter;
@@ -309,8 +393,13 @@ private:
     std::optional<External> m_tokens;
     Steady::time_point m_tokens_at = Steady::time_point::max();
     std::string m_tokens_trouble;
+    std::string m_store_trouble;
+    Steady::time_point m_store_at;
     Keeping m_keeping;
     std::optional<External> m_renewal;
+    Source m_source = Source::renewal; ///< of the attempt that is being made
+    bool m_forwardable = false;        ///< the last ticket was
+    std::int64_t m_keytab_changed = 0;
     Steady::time_point m_look_at;
     std::optional<CredentialState> m_told;
 };

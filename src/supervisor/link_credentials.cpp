@@ -4,6 +4,7 @@
 #include "core/descriptor.h"
 #include "supervisor/afs.h"
 #include "supervisor/keeping.h"
+#include "supervisor/keytab.h"
 
 #include <fmt/format.h>
 
@@ -18,6 +19,7 @@
 #include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 namespace gpuq::supervisor {
 namespace {
@@ -49,7 +51,8 @@ private:
     int m_before;
 };
 
-[[noreturn]] void become(const char* executable, char* const* argv, int folder, int lifeline)
+[[noreturn]] void become(const char* executable, char* const* argv, int folder, int lifeline,
+                         int news)
 {
     sigset_t none;
     sigemptyset(&none);
@@ -57,13 +60,15 @@ private:
     ::setpriority(PRIO_PROCESS, 0, k_nice);
     const int high_folder = ::fcntl(folder, F_DUPFD, 16);
     const int high_lifeline = ::fcntl(lifeline, F_DUPFD, 16);
+    const int high_news = ::fcntl(news, F_DUPFD, 16);
     ::dup2(high_folder, k_keep_folder);
     ::dup2(high_lifeline, k_keep_lifeline);
+    ::dup2(high_news, k_keep_news);
     const int null = ::open("/dev/null", O_RDWR);
     for (int fd = 0; fd < 3; ++fd) {
         ::dup2(null, fd);
     }
-    close_from(k_keep_lifeline + 1);
+    close_from(k_keep_news + 1);
     ::execv(executable, argv);
     ::_exit(1);
 }
@@ -104,7 +109,7 @@ CachePlace token_place(const CredentialPlan& plan, const Run& run, const Options
     return {cache.folder, cache.folder == plan.folder ? k_token : k_node_token};
 }
 
-std::optional<std::string> cache_of(const Run& run, const Options& options)
+CredentialNames credentials_of(const Run& run, const Options& options)
 {
     const auto folder = has_node_credentials(options)
                             ? RunFolder::open(options.state_dir, options.key)
@@ -112,11 +117,16 @@ std::optional<std::string> cache_of(const Run& run, const Options& options)
     const auto text = folder ? folder->credential_plan() : std::nullopt;
     const auto plan = text ? credential_plan_from_json(*text)
                            : Result<CredentialPlan>(fail(Error::Kind::missing, ""));
-    if (!plan) {
-        return std::nullopt;
+    CredentialNames names;
+    if (plan && !plan->principal.empty()) {
+        const CachePlace place = cache_place(*plan, run, options);
+        names.cache = fmt::format("FILE:{}/{}", place.folder, place.name);
     }
-    const CachePlace place = cache_place(*plan, run, options);
-    return fmt::format("FILE:{}/{}", place.folder, place.name);
+    if (plan && plan->token) {
+        const CachePlace place = token_place(*plan, run, options);
+        names.token = fmt::format("{}/{}", place.folder, place.name);
+    }
+    return names;
 }
 
 void LinkCredentials::fetch(SecretFiles& files, const RunFolder& folder, const Run& run,
@@ -149,11 +159,15 @@ void LinkCredentials::fetch_ticket(SecretFiles& files, const CredentialPlan& pla
 {
     const CachePlace place = cache_place(plan, run, options);
     m_cache = fmt::format("FILE:{}/{}", place.folder, place.name);
+    const std::string trouble = login_for_store(files, plan, now);
     auto stored = stored_ticket(files, plan.folder, now);
     if (!stored) {
-        m_problem = "its Kerberos ticket did not reach this node: " + stored.error().text;
+        m_problem = trouble.empty()
+                        ? "its Kerberos ticket did not reach this node: " + stored.error().text
+                        : "it has no Kerberos ticket: " + trouble;
         return;
     }
+    m_problem = trouble.empty() ? "" : "its Kerberos ticket has ended: " + trouble;
     if (const auto written = files.write(place.folder, place.name, stored->cache); !written) {
         m_problem = "its Kerberos ticket has no place: " + written.error().text;
     } else if (!run.request.chain) {
@@ -192,9 +206,16 @@ void LinkCredentials::fetch_token(SecretFiles& files, const CredentialPlan& plan
 
 void LinkCredentials::start(const Options& options, int link_folder)
 {
-    auto lifeline = make_pipe();
-    if ((!m_cache && !m_token) || options.sampler.empty() || link_folder < 0 || !lifeline) {
+    if ((!m_cache && !m_token) || options.sampler.empty() || link_folder < 0) {
         return;
+    }
+    auto lifeline = make_pipe();
+    auto news = make_pipe();
+    if (!lifeline || !news) {
+        return;
+    }
+    for (const int end : {news->read.get(), news->write.get()}) {
+        set_nonblocking(end);
     }
     std::string name = "gpuq-supervisor", verb = "keep", state_dir = options.state_dir,
                 key = options.key.text(), link = std::to_string(options.link.value);
@@ -202,12 +223,33 @@ void LinkCredentials::start(const Options& options, int link_folder)
                           key.data(),  link.data(), nullptr};
     const pid_t pid = ::fork();
     if (pid == 0) {
-        become(options.sampler.c_str(), argv, link_folder, lifeline->read.get());
+        become(options.sampler.c_str(), argv, link_folder, lifeline->read.get(), news->write.get());
     }
     if (pid > 0) {
         m_pid = pid;
         m_lifeline = std::move(lifeline->write);
+        m_news = std::move(news->read);
     }
+}
+
+std::vector<std::string> LinkCredentials::take_news()
+{
+    std::vector<std::string> lines;
+    char piece[1024];
+    ssize_t size = 0;
+    while (m_news && (size = ::read(m_news.get(), piece, sizeof piece)) > 0) {
+        for (const char c : std::string_view(piece, static_cast<std::size_t>(size))) {
+            if (c == '\n') {
+                lines.push_back(std::exchange(m_line, {}));
+            } else {
+                m_line += c;
+            }
+        }
+    }
+    if (size == 0) {
+        m_news.reset();
+    }
+    return lines;
 }
 
 void sweep_node(SecretFiles& files, unsigned uid)

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <sys/types.h>
+#include <vector>
 
 namespace gpuq::supervisor {
 
@@ -26,8 +27,12 @@ struct CachePlace {
 CachePlace cache_place(const CredentialPlan& plan, const Run& run, const Options& options);
 CachePlace token_place(const CredentialPlan& plan, const Run& run, const Options& options);
 
-/// The same for KRB5CCNAME of who comes to a link that runs here; nothing: it has no tickets.
-std::optional<std::string> cache_of(const Run& run, const Options& options);
+/// For KRB5CCNAME and BEARER_TOKEN_FILE of who comes to a link that runs here. Nothing: it has
+/// none.
+struct CredentialNames {
+    std::optional<std::string> cache, token;
+};
+CredentialNames credentials_of(const Run& run, const Options& options);
 
 /// The tickets of one link: fetched before its program is started, then kept alive by a child
 /// (keeping.h) that is of the same executable and ends with the lifeline.
@@ -38,6 +43,10 @@ public:
     void fetch(SecretFiles& files, const RunFolder& folder, const Run& run, const Options& options,
                Time now);
     const std::string& problem() const { return m_problem; }
+    /// Readable when there is news; -1: there will be none.
+    int news() const { return m_news.get(); }
+    /// What has happened to the tickets since, in words.
+    std::vector<std::string> take_news();
     /// For KRB5CCNAME; nothing: the run has no tickets.
     const std::optional<std::string>& cache() const { return m_cache; }
     /// For BEARER_TOKEN_FILE; nothing: the run has no bearer token.
@@ -60,7 +69,9 @@ private:
     std::optional<std::string> m_token;
     std::optional<pid_t> m_pid;
     Descriptor m_lifeline;
-    Descriptor m_mark; ///< locked: this link is alive (sweep_node)
+    Descriptor m_news;
+    std::string m_line; ///< that has begun
+    Descriptor m_mark;  ///< locked: this link is alive (sweep_node)
 };
 
 /// What is left of this user's links on this node that are no more, killed with all around them.

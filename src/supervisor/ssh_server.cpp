@@ -90,8 +90,14 @@ std::vector<std::string> environment_for(const Run& run, const Options& options)
 {
     Environment variables(own_environment());
     describe_job(variables, run);
-    if (const auto tickets = cache_of(run, options)) {
-        variables.set("KRB5CCNAME", *tickets);
+    // Those of the login that ssh came from are of no use here.
+    const CredentialNames own = credentials_of(run, options);
+    for (const auto& [name, value] :
+         {std::pair{"KRB5CCNAME", own.cache}, std::pair{"BEARER_TOKEN_FILE", own.token}}) {
+        variables.unset(name);
+        if (value) {
+            variables.set(name, *value);
+        }
     }
     describe_run(variables, run, options.link, options.state_dir);
     return session_environment(variables.texts(), run.request.env);

@@ -11,8 +11,9 @@
 namespace gpuq::supervisor {
 namespace {
 
-constexpr std::array<std::string_view, 10> k_prefixes = {
-    "SLURM_", "SLURMD_", "CUDA_", "NVIDIA_", "ROCR_", "HIP_", "ZE_", "GPU_", "GPUQ_", "TMPDIR="};
+constexpr std::array<std::string_view, 12> k_prefixes = {
+    "SLURM_", "SLURMD_", "CUDA_", "NVIDIA_", "ROCR_",       "HIP_",
+    "ZE_",    "GPU_",    "GPUQ_", "TMPDIR=", "KRB5CCNAME=", "BEARER_TOKEN_FILE="};
 
 /// OpenSSH reads quotes, but versions differ in what a backslash means inside them.
 bool can_be_quoted(std::string_view text)

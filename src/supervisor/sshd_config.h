@@ -22,8 +22,8 @@ struct SshdSettings {
 /// needed, sftp inside. `usage` for a folder whose name can't be written there.
 Result<std::string> sshd_config(const SshdSettings& settings);
 
-/// The variables that make a session part of its job: Slurm's, those of GPUs, gpuq's and the ones
-/// in `chosen`. The rest is for the login shell to set, as everywhere with ssh.
+/// The variables that make a session part of its job: Slurm's, those of GPUs, of credentials,
+/// gpuq's and the ones in `chosen`. The rest is for the login shell to set, as everywhere with ssh.
 std::vector<std::string>
 session_environment(const std::vector<std::string>& environment,
                     const std::vector<std::pair<std::string, std::string>>& chosen);

@@ -99,9 +99,7 @@ void Supervisor::start()
                           [this](TerminalSize size, bool anew) { resize(size, anew); },
                           [this](TerminalSize size) { return screen(size); }},
         m_run && m_run->request.pty ? Clients::Typing::terminals : Clients::Typing::one_owner);
-    if (!m_credentials.problem().empty()) {
-        m_clients->note(m_credentials.problem());
-    }
+    m_clients->greet_with(m_credentials.problem());
     if (m_options.first) {
         m_clients->add_first(taken_stream(STDIN_FILENO), taken_stream(STDOUT_FILENO), m_now);
     }
@@ -115,6 +113,9 @@ void Supervisor::start()
         started.job = m_options.job->value;
     }
     m_log->record(started);
+    if (!m_credentials.problem().empty()) {
+        journal(Event::Kind::credentials, m_credentials.problem());
+    }
     tell_turn();
     if (m_run && !m_observed.not_started) {
         auto ends_at = m_options.ends_at;

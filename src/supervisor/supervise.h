@@ -58,7 +58,7 @@ struct Patience {
     std::chrono::milliseconds first_look{10'000}; ///< from the start to asking Slurm for the limit
     std::chrono::milliseconds sampling{1'000};   ///< after the program has begun, which comes first
     std::chrono::milliseconds noted_from{2'000}; ///< what a shorter link used is not noted
-    std::chrono::milliseconds noting{2'000};     ///< for Slurm to take the note
+    std::chrono::milliseconds noting{5'000};     ///< for Slurm to take the note
     std::chrono::milliseconds next_look{60'000}; ///< again, for a chain, which may be preempted
 };
 

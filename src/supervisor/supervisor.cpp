@@ -100,6 +100,7 @@ void Supervisor::round()
     sample_when_due();
     look_after_idle();
     noticed_elsewhere();
+    tell_of_tickets();
     if (m_phase == Phase::running) {
         warn();
     } else if (m_phase == Phase::leftovers) {
@@ -130,6 +131,7 @@ void Supervisor::prepare_polls()
     m_polled.guardian = m_polls.add(m_guardian_gone ? -1 : m_guardian, POLLIN);
     m_polled.slurm = m_polls.add(m_slurm.fd(), POLLIN);
     m_polled.idle = m_polls.add(m_idle ? m_idle->fd() : -1, POLLIN);
+    m_polled.tickets = m_polls.add(m_credentials.news(), POLLIN);
     m_polled.elsewhere = m_polls.add(m_elsewhere.fd(), POLLIN);
     m_polled.note = m_polls.add(m_use_note.fd(), POLLIN);
     m_clients->add_to(m_polls);
@@ -297,6 +299,16 @@ void Supervisor::sample_when_due()
                      std::exchange(m_link_folder, {}).get(), m_idle.has_value()});
     if (m_idle) {
         m_idle->watch(m_sampler.take_looks());
+    }
+}
+
+void Supervisor::tell_of_tickets()
+{
+    if (m_polls.ready(m_polled.tickets) == 0) {
+        return;
+    }
+    for (const std::string& line : m_credentials.take_news()) {
+        journal(Event::Kind::credentials, line);
     }
 }
 

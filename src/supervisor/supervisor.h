@@ -117,6 +117,7 @@ private:
     bool saves_in_its_own_time();
     std::size_t notice(Killing killing, Clock::time_point until);
     void noticed_elsewhere();
+    void tell_of_tickets();
     void notice_when_due();
     void end_when_saved();
     void save_and_stop(const std::string& by);
@@ -219,7 +220,8 @@ private:
     Clock::time_point m_next_look;
 
     struct Polled {
-        std::size_t signals = 0, wake = 0, guardian = 0, elsewhere = 0, idle = 0, note = 0;
+        std::size_t signals = 0, wake = 0, guardian = 0, elsewhere = 0, idle = 0, note = 0,
+                    tickets = 0;
         std::optional<std::size_t> out, err, input, report, slurm;
     };
     PollSet m_polls;

@@ -83,10 +83,11 @@ TEST(SessionEnvironment, IsTheJobsAndWhatTheUserHasChosen)
 {
     EXPECT_THAT(session_environment({"HOME=/home/ada", "SLURM_JOB_ID=7", "CUDA_VISIBLE_DEVICES=0",
                                      "PATH=/bin", "FOO=1", "FOOT=2", "GPUQ_RUN_ID=K", "TMPDIRS=x",
-                                     "TMPDIR=/tmp/7", "LD_PRELOAD=x"},
+                                     "TMPDIR=/tmp/7", "LD_PRELOAD=x", "KRB5CCNAME=FILE:/a",
+                                     "BEARER_TOKEN_FILE=/b", "BEARER_TOKEN=x"},
                                     {{"FOO", "1"}}),
                 ElementsAre("SLURM_JOB_ID=7", "CUDA_VISIBLE_DEVICES=0", "FOO=1", "GPUQ_RUN_ID=K",
-                            "TMPDIR=/tmp/7"));
+                            "TMPDIR=/tmp/7", "KRB5CCNAME=FILE:/a", "BEARER_TOKEN_FILE=/b"));
 }
 
 } // namespace
