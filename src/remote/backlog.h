@@ -45,8 +45,8 @@ public:
         if (offset > m_begin) {
             m_dropped += offset - m_begin;
             m_begin = offset;
-            // Not at every step: what stays would be moved each time.
-            if (m_dropped > k_lump || m_dropped == m_bytes.size()) {
+            // Only when it is more than what stays and has to be moved.
+            if (m_dropped >= size()) {
                 m_bytes.erase(0, m_dropped);
                 m_dropped = 0;
             }
@@ -55,7 +55,6 @@ public:
     }
 
 private:
-    static constexpr std::size_t k_lump = 1 << 20;
     std::string m_bytes;
     std::size_t m_dropped = 0; ///< of m_bytes, confirmed
     std::uint64_t m_begin = 0;

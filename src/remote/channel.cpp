@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "remote/channel.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 namespace gpuq::remote {
@@ -26,7 +28,23 @@ Channel::Channel(Descriptor in, Descriptor out)
     set_nonblocking(m_out.get());
 }
 
-void Channel::send_bytes(std::string_view bytes)
+void Channel::send_bytes(std::string_view header, std::string_view bytes)
+{
+    if (waiting() == 0) {
+        // writev only reads.
+        const std::array<iovec, 2> parts{{{const_cast<char*>(header.data()), header.size()},
+                                          {const_cast<char*>(bytes.data()), bytes.size()}}};
+        const ssize_t count = ::writev(m_out.get(), parts.data(), parts.size());
+        const std::size_t sent = static_cast<std::size_t>(std::max<ssize_t>(count, 0));
+        const std::size_t of_header = std::min(sent, header.size());
+        header.remove_prefix(of_header);
+        bytes.remove_prefix(sent - of_header);
+    }
+    add(header);
+    add(bytes);
+}
+
+void Channel::add(std::string_view bytes)
 {
     if (m_written == m_outgoing.size()) {
         m_outgoing.clear();
@@ -64,15 +82,14 @@ void Channel::flush(int milliseconds)
     }
 }
 
-bool Channel::read_some(std::string& into) const
+std::optional<std::string_view> Channel::read_some()
 {
-    std::array<char, wire::k_piece> buffer;
-    const ssize_t count = ::read(m_in.get(), buffer.data(), buffer.size());
+    const ssize_t count = ::read(m_in.get(), m_incoming.data(), m_incoming.size());
     if (count > 0) {
-        into.append(buffer.data(), static_cast<std::size_t>(count));
-        return true;
+        return std::string_view(m_incoming.data(), static_cast<std::size_t>(count));
     }
-    return count < 0 && (errno == EAGAIN || errno == EINTR);
+    return count < 0 && (errno == EAGAIN || errno == EINTR) ? std::optional(std::string_view())
+                                                            : std::nullopt;
 }
 
 } // namespace gpuq::remote

@@ -5,6 +5,7 @@
 #include "core/result.h"
 #include "wire/remote_frame.h"
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,21 +26,25 @@ public:
     /// More would only wait here.
     bool is_full() const { return waiting() >= k_full; }
 
-    void send(const frames::Frame& frame) { send_bytes(frames::encode(frame)); }
-    void send_bytes(std::string_view bytes);
+    void send(const frames::Frame& frame) { add(frames::encode(frame)); }
+    /// What belongs together; sent at once where that is possible, and then not copied.
+    void send_bytes(std::string_view header, std::string_view bytes);
     /// False when nothing can be sent any more.
     bool write_some();
     /// Sends what waits, for at most so long.
     void flush(int milliseconds);
 
-    /// What there is to read. False at the end.
-    bool read_some(std::string& into) const;
+    /// What there is to read, until the next call; nothing at the end.
+    std::optional<std::string_view> read_some();
 
 private:
+    void add(std::string_view bytes);
+
     static constexpr std::size_t k_full = 256 << 10;
     Descriptor m_in, m_out;
     std::string m_outgoing;
     std::size_t m_written = 0;
+    std::array<char, wire::k_piece> m_incoming;
 };
 
 void set_nonblocking(int descriptor);

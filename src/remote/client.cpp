@@ -14,6 +14,7 @@
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <poll.h>
+#include <span>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,7 +28,6 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t k_tell_after = 128 << 10; ///< bytes shown
 constexpr Span k_tell_within = 200ms;
-constexpr std::chrono::nanoseconds k_slept = 5s;
 constexpr int k_end_of_ssh_ms = 1000;
 constexpr std::size_t k_most_ssh_words = 64 << 10;
 constexpr std::size_t k_pipe_piece = 4096; ///< what a pipe that is ready takes without blocking
@@ -113,7 +113,6 @@ Client::Client(ClientOptions options, Transport& transport, Person& person)
     , m_person(person)
     , m_lifeline(m_options.pace, number_of(m_options.random()))
     , m_network(open_network())
-    , m_asleep(asleep())
 {
     new_session();
     m_own = {opened_again(m_options.out), opened_again(m_options.err)};
@@ -133,6 +132,7 @@ void Client::new_session()
     m_told = {};
     m_input = {};
     m_input_end_sent = false;
+    m_streams.clear();
     m_following.reset();
     m_exit.reset();
 }
@@ -167,10 +167,7 @@ Result<int> Client::run()
 void Client::on_timers()
 {
     const Moment at = now();
-    const auto slept = asleep();
-    if (slept - std::exchange(m_asleep, slept) > k_slept) {
-        m_lifeline.moved(at);
-    }
+    m_lifeline.slept(asleep(), at);
     while (true) {
         switch (m_lifeline.step(at)) {
         case Lifeline::Do::nothing:
@@ -222,6 +219,7 @@ void Client::connect()
 
 void Client::disconnect()
 {
+    m_streams.clear();
     m_channel.reset();
     m_hello = false;
     m_transport.end(0);
@@ -232,6 +230,7 @@ void Client::disconnect()
 void Client::end_of_connection()
 {
     const bool had_answered = m_hello;
+    m_streams.clear();
     m_channel.reset();
     m_hello = false;
     const int status = m_transport.end(k_end_of_ssh_ms);
@@ -306,6 +305,16 @@ void Client::wait()
     for (const Source& source : sources) {
         waits.push_back({source.descriptor, source.events, 0});
     }
+    const std::size_t visitors = waits.size();
+    for (const auto& listeners : m_options.forwards) {
+        for (const Descriptor& each : listeners) {
+            waits.push_back({takes_visitors() ? each.get() : -1, POLLIN, 0});
+        }
+    }
+    const std::size_t streams = waits.size();
+    if (is_open()) {
+        m_streams.listen(*m_channel, waits);
+    }
     if (::poll(waits.data(), waits.size(), milliseconds_to_wait()) <= 0) {
         return;
     }
@@ -313,6 +322,41 @@ void Client::wait()
         if (waits[i].revents != 0) {
             (this->*sources[i].handle)();
         }
+    }
+    std::size_t i = visitors;
+    for (std::uint32_t forward = 0; forward < m_options.forwards.size(); ++forward) {
+        for (const Descriptor& each : m_options.forwards[forward]) {
+            if (waits[i++].revents != 0 && takes_visitors()) {
+                on_visitor(forward, each.get());
+            }
+        }
+    }
+    if (is_open() && streams < waits.size()) {
+        m_streams.carry(*m_channel, std::span(waits).subspan(streams));
+        (void)m_channel->write_some();
+    }
+}
+
+void Client::on_visitor(std::uint32_t forward, int listener)
+{
+    Descriptor socket(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket) {
+        return; // it has left again
+    }
+    const std::uint32_t stream = m_next_stream++;
+    m_streams.begin(stream);
+    m_streams.give(stream, std::move(socket));
+    m_channel->send(frames::Dial{stream, forward});
+    (void)m_channel->write_some();
+}
+
+/// Why, once: a browser comes again and again.
+void Client::on_stream_gone(const frames::StreamGone& gone)
+{
+    m_streams.on_gone(gone.stream);
+    if (!gone.why.empty() && gone.why != m_said_of_streams) {
+        m_said_of_streams = gone.why;
+        m_person.say(fmt::format("--forward: {}", sanitised(gone.why)));
     }
 }
 
@@ -367,13 +411,12 @@ void Client::on_connection()
     if (!m_channel) {
         return;
     }
-    std::string bytes;
-    const bool open = m_channel->read_some(bytes);
-    if (!bytes.empty()) {
-        on_bytes(bytes);
+    const auto bytes = m_channel->read_some();
+    if (bytes && !bytes->empty()) {
+        on_bytes(*bytes);
     }
     write_output();
-    if (!open && m_channel && !m_left && !m_error) {
+    if (!bytes && m_channel && !m_left && !m_error) {
         end_of_connection();
     }
 }
@@ -430,7 +473,7 @@ void Client::on_frame(frames::Frame&& frame)
     if (!m_hello) {
         return nonsense("it does not begin with Hello");
     }
-    if (const auto* output = std::get_if<frames::Output>(&frame)) {
+    if (auto* output = std::get_if<frames::Output>(&frame)) {
         const Shown& shown = m_shown[static_cast<std::size_t>(output->stream)];
         if (output->offset != shown.received) {
             return nonsense("output from another offset than was asked for");
@@ -440,7 +483,7 @@ void Client::on_frame(frames::Frame&& frame)
             return nonsense("more output than there is room for");
         }
         m_lifeline.useful();
-        on_output(*output);
+        on_output(std::move(*output));
     } else if (const auto* taken = std::get_if<frames::InputTaken>(&frame)) {
         if (!m_input.confirm(taken->offset)) {
             return nonsense("input has been taken that was not sent");
@@ -450,6 +493,18 @@ void Client::on_frame(frames::Frame&& frame)
         send_input();
     } else if (const auto* following = std::get_if<frames::Following>(&frame)) {
         m_following = *following;
+    } else if (const auto* bytes = std::get_if<frames::StreamBytes>(&frame)) {
+        m_lifeline.useful();
+        if (!m_streams.on_bytes(*m_channel, *bytes)) {
+            return nonsense("a stream brings more than there is room for");
+        }
+        (void)m_channel->write_some();
+    } else if (const auto* more = std::get_if<frames::StreamTaken>(&frame)) {
+        m_streams.on_taken(*more);
+    } else if (const auto* last = std::get_if<frames::StreamEnd>(&frame)) {
+        m_streams.on_end(last->stream);
+    } else if (const auto* gone = std::get_if<frames::StreamGone>(&frame)) {
+        on_stream_gone(*gone);
     } else if (const auto* exit = std::get_if<frames::Exit>(&frame)) {
         if (exit->out != m_shown[0].received || exit->err != m_shown[1].received) {
             return nonsense("the verb has ended with more output than has come");
@@ -462,6 +517,12 @@ void Client::on_hello(const frames::Hello& hello)
 {
     m_hello = true;
     m_other_host = hello.host;
+    if (!m_options.forwards.empty() && hello.version < frames::k_version_of_forwards) {
+        return stop(fail(Error::Kind::usage,
+                         fmt::format("gpuq on {} is too old for --forward: ask for a newer one "
+                                     "there",
+                                     m_options.host)));
+    }
     if (!hello.known && m_started) {
         auto start = m_options.in_its_place
                          ? m_options.in_its_place({m_following, m_shown[0].written(),
@@ -510,15 +571,17 @@ void Client::live()
     send_input();
 }
 
-void Client::on_output(const frames::Output& output)
+void Client::on_output(frames::Output&& output)
 {
     Shown& shown = m_shown[static_cast<std::size_t>(output.stream)];
     shown.received += output.bytes.size();
-    if (!shown.broken) {
-        shown.waiting += output.bytes;
-    }
     if (is_in_front()) {
         m_person.watch(output.bytes);
+    }
+    if (shown.waiting.empty() && !shown.broken) {
+        shown.waiting = std::move(output.bytes);
+    } else if (!shown.broken) {
+        shown.waiting += output.bytes;
     }
     if (!m_tell_at) {
         m_tell_at = now() + k_tell_within;
@@ -534,7 +597,7 @@ void Client::write_output()
         const bool in_any_size = m_own[i] || (!shown.waiting.empty() && is_file(given));
         const std::size_t piece = in_any_size ? shown.waiting.size() : k_pipe_piece;
         std::size_t written = 0;
-        while (written < shown.waiting.size() && is_ready(there, POLLOUT)) {
+        while (written < shown.waiting.size() && (m_own[i] || is_ready(there, POLLOUT))) {
             const ssize_t count = ::write(there, shown.waiting.data() + written,
                                           std::min(piece, shown.waiting.size() - written));
             if (count < 0 && (errno == EINTR || errno == EAGAIN)) {
@@ -678,7 +741,8 @@ void Client::state_changed()
     if (!m_lost_at) {
         m_lost_at = now();
     }
-    m_person.show_state(fmt::format("reconnecting ({}), shown up to byte {}", m_lifeline.attempts(),
+    m_person.show_state(fmt::format("reconnecting ({}), shown up to byte {}",
+                                    std::max(1, m_lifeline.attempts()),
                                     m_shown[0].written() + m_shown[1].written()));
 }
 

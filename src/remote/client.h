@@ -7,6 +7,7 @@
 #include "remote/channel.h"
 #include "remote/lifeline.h"
 #include "remote/ssh_words.h"
+#include "remote/streams.h"
 #include "remote/transport.h"
 
 #include <array>
@@ -14,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace gpuq::remote {
 
@@ -55,6 +57,9 @@ struct ClientOptions {
     };
     std::function<Result<frames::Start>(const Lost&)> in_its_place;
     std::function<std::array<unsigned char, 8>()> random;
+    /// What listens here for number i of start.forwards; whoever comes waits until the verb has a
+    /// run.
+    std::vector<std::vector<Descriptor>> forwards;
 };
 
 /// A verb on another host as if it ran here. One use.
@@ -84,12 +89,14 @@ private:
     void on_bytes(std::string_view bytes);
     void on_frame(frames::Frame&& frame);
     void on_hello(const frames::Hello& hello);
-    void on_output(const frames::Output& output);
+    void on_output(frames::Output&& output);
     void on_ssh_words();
     void on_input();
     void on_interrupt();
     void on_signals();
     void on_network();
+    void on_visitor(std::uint32_t forward, int listener);
+    void on_stream_gone(const frames::StreamGone& gone);
     void send_input();
     void send_taken();
     void write_output();
@@ -97,6 +104,10 @@ private:
     void state_changed();
     void leave(int status, std::string_view words);
     void stop(Error error);
+    bool takes_visitors() const
+    {
+        return is_open() && m_following && m_streams.size() < frames::k_most_streams;
+    }
     bool is_open() const { return m_channel && m_hello; }
     bool is_in_front() const { return m_options.start.raw; }
     bool all_written() const { return m_shown[0].waiting.empty() && m_shown[1].waiting.empty(); }
@@ -129,12 +140,14 @@ private:
     std::uint64_t m_input_limit = frames::k_input_room;
     bool m_input_over = false, m_input_end_sent = false;
     std::optional<frames::Following> m_following;
+    Streams m_streams;
+    std::uint32_t m_next_stream = 0;
+    std::string m_said_of_streams;
     std::optional<frames::Exit> m_exit;
     std::optional<int> m_left;
     std::optional<Error> m_error;
     std::uint64_t m_beats = 0;
     std::optional<Moment> m_lost_at;
-    std::chrono::nanoseconds m_asleep{0}; ///< by the clocks, when they were last compared
 };
 
 } // namespace gpuq::remote

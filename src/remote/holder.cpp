@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <csignal>
 #include <poll.h>
+#include <span>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -26,6 +27,9 @@ constexpr auto k_for_the_end = 10min;
 constexpr Span k_after_hang_up = 10s;
 constexpr Span k_after_term = 5s;
 constexpr std::size_t k_most_facts = 4096;
+constexpr Span k_say_within = 100ms;
+constexpr ssize_t k_little = 1024; ///< of a read: a terminal gives 4 KiB at most
+constexpr int k_dial_again_ms = 20;
 constexpr char k_end_of_file = '\4';
 
 Moment now()
@@ -86,6 +90,8 @@ void Holder::drop()
 {
     m_channel.reset();
     m_front.reset();
+    m_streams.clear();
+    m_dialed.clear();
     m_opened = false;
     m_exit_sent = false;
     if (!m_alone_since) {
@@ -132,6 +138,10 @@ void Holder::wait()
         input = listen(there, as(!m_input.empty() && !m_input_closed, POLLOUT));
         facts = listen(m_verb->facts.get(), POLLIN);
     }
+    const std::size_t fixed = waits.size();
+    if (m_channel) {
+        m_streams.listen(*m_channel, waits);
+    }
     if (::poll(waits.data(), waits.size(), milliseconds_to_wait(now())) <= 0) {
         return;
     }
@@ -150,13 +160,15 @@ void Holder::wait()
     if (is_ready(input)) {
         write_input();
     }
+    if (m_channel) {
+        m_streams.carry(*m_channel, std::span(waits).subspan(fixed));
+    }
     if (is_ready(front)) {
         drop();
     }
     if (is_ready(channel_in) && m_channel) {
-        std::string bytes;
-        if (m_channel->read_some(bytes)) {
-            m_decoder.feed(bytes);
+        if (const auto bytes = m_channel->read_some()) {
+            m_decoder.feed(*bytes);
             on_channel();
         } else {
             drop();
@@ -215,6 +227,18 @@ void Holder::on_frame(frames::Frame&& frame)
         }
     } else if (const auto* beat = std::get_if<frames::Beat>(&frame)) {
         m_channel->send(*beat);
+    } else if (const auto* dial = std::get_if<frames::Dial>(&frame)) {
+        on_dial(*dial);
+    } else if (const auto* bytes = std::get_if<frames::StreamBytes>(&frame)) {
+        if (!m_streams.on_bytes(*m_channel, *bytes)) {
+            refuse(fail(Error::Kind::internal, "a stream brings more than there is room for"));
+        }
+    } else if (const auto* more = std::get_if<frames::StreamTaken>(&frame)) {
+        m_streams.on_taken(*more);
+    } else if (const auto* last = std::get_if<frames::StreamEnd>(&frame)) {
+        m_streams.on_end(last->stream);
+    } else if (const auto* gone = std::get_if<frames::StreamGone>(&frame)) {
+        m_streams.on_gone(gone->stream);
     } else if (std::holds_alternative<frames::Bye>(frame)) {
         m_left = true;
         drop();
@@ -248,6 +272,7 @@ void Holder::on_open(const frames::Open& open)
     (void)m_output[1].confirm(open.err);
     m_said_taken = m_input_end;
     m_said_room = room();
+    m_say_taken_at.reset();
     if (m_following) {
         m_channel->send(*m_following);
     }
@@ -264,6 +289,9 @@ void Holder::on_start(const frames::Start& start)
         return refuse(std::move(verb).error());
     }
     m_verb = std::move(*verb);
+    if (!start.forwards.empty()) {
+        m_door.emplace(m_program, start);
+    }
     m_terminal_is = start.terminals[1] ? Stream::out : Stream::err;
     m_terminal_raw = start.raw;
     m_patience = std::min<std::chrono::seconds>(start.patience, k_most_patience);
@@ -307,11 +335,18 @@ void Holder::on_input(const frames::Input& input)
     say_taken();
 }
 
+/// Not for each key: that would wake up everybody on the way back before its echo does.
 void Holder::say_taken()
 {
     constexpr std::uint64_t k_worth_telling = 64 << 10;
+    const bool now_due = m_say_taken_at && now() >= *m_say_taken_at;
+    if (m_said_taken != m_input_end && !m_say_taken_at) {
+        m_say_taken_at = now() + k_say_within;
+    }
     if (m_channel && m_opened &&
-        (m_said_taken != m_input_end || room() >= m_said_room + k_worth_telling)) {
+        (now_due || m_input_end - m_said_taken >= k_worth_telling ||
+         room() >= m_said_room + k_worth_telling)) {
+        m_say_taken_at.reset();
         m_said_taken = m_input_end;
         m_said_room = room();
         m_channel->send(frames::InputTaken{m_said_taken, m_said_room});
@@ -368,6 +403,47 @@ void Holder::on_resize(const frames::Resize& resize)
     ::ioctl(m_verb->terminal.get(), TIOCSWINSZ, &size);
 }
 
+void Holder::on_dial(const frames::Dial& dial)
+{
+    if (m_streams.has(dial.stream)) {
+        return refuse(fail(Error::Kind::internal, "a stream begins twice"));
+    }
+    if (!m_door || dial.forward >= m_door->forwards() || !m_following) {
+        return m_streams.refuse(*m_channel, dial.stream, "there is no run to connect to");
+    }
+    if (m_streams.size() >= frames::k_most_streams) {
+        return m_streams.refuse(*m_channel, dial.stream, "too many connections at once");
+    }
+    m_streams.begin(dial.stream);
+    m_dialed.push_back(dial);
+    const auto opened = m_door->open(m_following->key);
+    if (!opened) {
+        m_dialed.pop_back();
+        return m_streams.refuse(*m_channel, dial.stream, opened.error().text);
+    }
+    answer_dials();
+}
+
+/// Those that can be by now.
+void Holder::answer_dials()
+{
+    std::vector<frames::Dial> still;
+    for (const frames::Dial& dial : std::exchange(m_dialed, {})) {
+        if (!m_streams.has(dial.stream)) {
+            continue; // it did not wait
+        }
+        auto socket = m_door->reach(dial.forward);
+        if (!socket) {
+            m_streams.refuse(*m_channel, dial.stream, std::move(socket).error().text);
+        } else if (*socket) {
+            m_streams.give(dial.stream, *std::move(socket));
+        } else {
+            still.push_back(dial);
+        }
+    }
+    m_dialed = std::move(still);
+}
+
 void Holder::on_output(Stream stream)
 {
     const auto i = static_cast<std::size_t>(stream);
@@ -376,8 +452,10 @@ void Holder::on_output(Stream stream)
         const ssize_t count = ::read(descriptor_of(stream), buffer.data(), buffer.size());
         if (count > 0) {
             m_output[i].add({buffer.data(), static_cast<std::size_t>(count)});
-            if (m_output[i].end() - m_output[i].sent() >= wire::k_piece) {
-                return; // it is on its way before more is read
+            // It is on its way before more is read; and a little was all there is.
+            if (m_output[i].end() - m_output[i].sent() >= wire::k_piece ||
+                (count < k_little && !m_status)) {
+                return;
             }
         } else if (count < 0 && errno == EINTR) {
             continue;
@@ -422,6 +500,9 @@ void Holder::on_children()
     }
     int status = 0;
     for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+        if (m_door) {
+            m_door->on_child(pid);
+        }
         if (m_verb && pid == m_verb->pid) {
             m_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
             on_facts();
@@ -447,8 +528,7 @@ void Holder::send_output()
             const std::uint64_t offset = output.sent();
             const std::string_view bytes = output.send(wire::k_piece);
             m_channel->send_bytes(
-                frames::output_header(static_cast<Stream>(i), offset, bytes.size()));
-            m_channel->send_bytes(bytes);
+                frames::output_header(static_cast<Stream>(i), offset, bytes.size()), bytes);
         }
     }
     if (m_status && !m_exit_sent && m_drained[0] && m_drained[1] && m_output[0].all_sent() &&
@@ -506,6 +586,12 @@ std::chrono::seconds Holder::patience() const
 
 void Holder::on_timers(Moment at)
 {
+    if (!m_dialed.empty()) {
+        answer_dials();
+    }
+    if (m_say_taken_at && at >= *m_say_taken_at) {
+        say_taken();
+    }
     if (m_channel && at - m_heard_at > m_silence) {
         drop();
     }
@@ -532,11 +618,15 @@ int Holder::milliseconds_to_wait(Moment at) const
     };
     if (m_channel) {
         until(m_heard_at + m_silence);
+        until(m_say_taken_at);
     }
     if (m_alone_since && (m_status || m_hang_ups == 0)) {
         until(*m_alone_since + patience());
     }
     until(m_kill_at);
+    if (!m_dialed.empty()) { // ssh makes the sockets when it is in, and says so to nobody
+        until(at + std::chrono::milliseconds{k_dial_again_ms});
+    }
     if (!next) {
         return -1;
     }

@@ -5,12 +5,15 @@
 #include "remote/backlog.h"
 #include "remote/channel.h"
 #include "remote/lifeline.h"
+#include "remote/run_door.h"
+#include "remote/streams.h"
 #include "remote/verb_process.h"
 
 #include <array>
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace gpuq::remote {
 
@@ -50,6 +53,8 @@ private:
     void on_taken(const frames::Taken& taken);
     void on_input(const frames::Input& input);
     void on_resize(const frames::Resize& resize);
+    void on_dial(const frames::Dial& dial);
+    void answer_dials();
     void on_output(Stream stream);
     void on_facts();
     void on_children();
@@ -84,6 +89,10 @@ private:
     bool m_left = false; ///< the client has said Bye
     bool m_exit_sent = false;
 
+    Streams m_streams;
+    std::optional<RunDoor> m_door;      ///< of a session with forwards
+    std::vector<frames::Dial> m_dialed; ///< and not there yet
+
     std::optional<VerbProcess> m_verb;
     bool m_failed = false; ///< no verb came of Start
     Stream m_terminal_is = Stream::out;
@@ -95,6 +104,7 @@ private:
     std::string m_input; ///< on its way to the verb
     std::uint64_t m_input_end = 0;
     std::uint64_t m_said_taken = 0, m_said_room = frames::k_input_room;
+    std::optional<Moment> m_say_taken_at;
     bool m_input_over = false; ///< InputEnd has come
     bool m_input_closed = false;
     std::string m_facts;

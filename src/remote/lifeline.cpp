@@ -114,6 +114,14 @@ void Lifeline::moved(Moment now)
     nudge(now);
 }
 
+void Lifeline::slept(std::chrono::nanoseconds in_all, Moment now)
+{
+    if (in_all - m_slept.value_or(in_all) > k_nap) {
+        moved(now);
+    }
+    m_slept = in_all;
+}
+
 void Lifeline::nudge(Moment now)
 {
     if (m_state == State::live) {

@@ -55,9 +55,12 @@ public:
     void lost(Moment now);
     /// A key press: an attempt at once, or a beat that has to be answered within `k_probe`.
     void nudge(Moment now);
-    /// The network has changed, or this machine was asleep: also an attempt that has not come far
-    /// is made again, for it may be talking to nobody.
+    /// The network has changed: also an attempt that has not come far is made again, for it may be
+    /// talking to nobody.
     void moved(Moment now);
+    /// How long this machine has slept since it was started. More than `k_nap` since it was said
+    /// last: it has woken up, as if the network had changed.
+    void slept(std::chrono::nanoseconds in_all, Moment now);
 
     State state() const { return m_state; }
     /// Of attempts since the connection was lost.
@@ -66,6 +69,7 @@ public:
     /// An attempt to come back takes no longer.
     static constexpr Span k_attempt = std::chrono::seconds{15};
     static constexpr Span k_probe = std::chrono::seconds{3};
+    static constexpr std::chrono::nanoseconds k_nap = std::chrono::seconds{5};
     /// An attempt is left alone so long, whatever changes.
     static constexpr Span k_fair_chance = std::chrono::seconds{5};
     /// A connection that held so long begins anew with the pauses; one that was useful for a
@@ -87,6 +91,7 @@ private:
     std::optional<Moment> m_attempt_at; ///< unset: at once
     std::optional<Moment> m_give_up_at;
     Moment m_live_since, m_beat_at, m_dead_at;
+    std::optional<std::chrono::nanoseconds> m_slept;
 };
 
 } // namespace gpuq::remote

@@ -91,24 +91,38 @@ Result<Descriptor> listen_at(const std::string& name)
     return made;
 }
 
-/// Two descriptors, and how many bytes of the connection follow.
+using TwoDescriptors = std::array<int, 2>;
+
+/// Two descriptors, and how many bytes of the connection follow: with room for them.
+struct Handing {
+    std::uint32_t size = 0;
+    iovec part{&size, sizeof size};
+    std::array<char, CMSG_SPACE(sizeof(TwoDescriptors))> control{};
+    msghdr message{};
+
+    Handing()
+    {
+        message.msg_iov = &part;
+        message.msg_iovlen = 1;
+        message.msg_control = control.data();
+        message.msg_controllen = control.size();
+    }
+    Handing(const Handing&) = delete;
+    Handing& operator=(const Handing&) = delete;
+};
+
 bool hand_over(int socket, int in, int out, std::string_view read)
 {
-    auto size = static_cast<std::uint32_t>(read.size());
-    iovec part{&size, sizeof size};
-    std::array<char, CMSG_SPACE(2 * sizeof(int))> control{};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    Handing handing;
+    handing.size = static_cast<std::uint32_t>(read.size());
+    cmsghdr* const header = CMSG_FIRSTHDR(&handing.message);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(2 * sizeof(int));
-    const std::array<int, 2> descriptors{in, out};
+    header->cmsg_len = CMSG_LEN(sizeof(TwoDescriptors));
+    const TwoDescriptors descriptors{in, out};
     std::memcpy(CMSG_DATA(header), descriptors.data(), sizeof descriptors);
-    return ::sendmsg(socket, &message, MSG_NOSIGNAL) == sizeof size && write_all(socket, read);
+    return ::sendmsg(socket, &handing.message, MSG_NOSIGNAL) == sizeof handing.size &&
+           write_all(socket, read);
 }
 
 std::optional<Handed> take_over(int listener)
@@ -119,25 +133,19 @@ std::optional<Handed> take_over(int listener)
         !wait_for(handed.front.get(), POLLIN, k_handing_ms)) {
         return std::nullopt;
     }
-    std::uint32_t size = 0;
-    iovec part{&size, sizeof size};
-    std::array<char, CMSG_SPACE(2 * sizeof(int))> control{};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    const ssize_t count = ::recvmsg(handed.front.get(), &message, MSG_CMSG_CLOEXEC);
-    const cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    Handing handing;
+    const ssize_t count = ::recvmsg(handed.front.get(), &handing.message, MSG_CMSG_CLOEXEC);
+    const cmsghdr* const header = CMSG_FIRSTHDR(&handing.message);
     if (header == nullptr || header->cmsg_type != SCM_RIGHTS ||
-        header->cmsg_len != CMSG_LEN(2 * sizeof(int))) {
+        header->cmsg_len != CMSG_LEN(sizeof(TwoDescriptors))) {
         return std::nullopt;
     }
-    std::array<int, 2> descriptors{-1, -1};
+    TwoDescriptors descriptors{-1, -1};
     std::memcpy(descriptors.data(), CMSG_DATA(header), sizeof descriptors);
     handed.in.reset(descriptors[0]);
     handed.out.reset(descriptors[1]);
-    if (count != sizeof size || size > k_most_read) {
+    const std::size_t size = handing.size;
+    if (count != sizeof handing.size || size > k_most_read) {
         return std::nullopt;
     }
     handed.read.resize(size);

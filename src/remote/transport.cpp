@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "remote/transport.h"
 
+#include "remote/child.h"
+
 #include <fmt/format.h>
 
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -31,25 +32,6 @@ std::vector<std::string> environment_in_english()
     return variables;
 }
 
-std::vector<char*> pointers(std::vector<std::string>& words)
-{
-    std::vector<char*> result;
-    for (std::string& word : words) {
-        result.push_back(word.data());
-    }
-    result.push_back(nullptr);
-    return result;
-}
-
-Result<std::array<Descriptor, 2>> new_pipe()
-{
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-        return fail(Error::Kind::io, fmt::format("a pipe: {}", std::strerror(errno)));
-    }
-    return std::array<Descriptor, 2>{Descriptor(ends[0]), Descriptor(ends[1])};
-}
-
 } // namespace
 
 Result<Transport::Streams> SshTransport::connect(Attempt attempt, bool alone)
@@ -58,11 +40,11 @@ Result<Transport::Streams> SshTransport::connect(Attempt attempt, bool alone)
     SshCommand command = m_command;
     command.attempt = attempt;
     command.alone = alone;
-    TRY_ASSIGN(auto to, new_pipe());
-    TRY_ASSIGN(auto from, new_pipe());
-    TRY_ASSIGN(auto errors, new_pipe());
+    TRY_ASSIGN(Pipe to, new_pipe());
+    TRY_ASSIGN(Pipe from, new_pipe());
+    TRY_ASSIGN(Pipe errors, new_pipe());
     // Fewer turns of everybody's loop while much comes.
-    ::fcntl(from[0].get(), F_SETPIPE_SZ, k_largest_pipe);
+    ::fcntl(from.read.get(), F_SETPIPE_SZ, k_largest_pipe);
     std::vector<std::string> words = ssh_words(command);
     std::vector<std::string> variables = environment_in_english();
     const auto word_pointers = pointers(words);
@@ -80,9 +62,9 @@ Result<Transport::Streams> SshTransport::connect(Attempt attempt, bool alone)
         // Of our process group, for the terminal's sake; but Ctrl-C is for the verb there.
         ::signal(SIGINT, SIG_IGN);
         ::signal(SIGQUIT, SIG_IGN);
-        ::dup2(to[0].get(), STDIN_FILENO);
-        ::dup2(from[1].get(), STDOUT_FILENO);
-        ::dup2(errors[1].get(), STDERR_FILENO);
+        ::dup2(to.read.get(), STDIN_FILENO);
+        ::dup2(from.write.get(), STDOUT_FILENO);
+        ::dup2(errors.write.get(), STDERR_FILENO);
         sigset_t none;
         sigemptyset(&none);
         ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -97,7 +79,7 @@ Result<Transport::Streams> SshTransport::connect(Attempt attempt, bool alone)
     if (m_pid < 0) {
         return fail(Error::Kind::io, fmt::format("fork: {}", std::strerror(errno)));
     }
-    return Streams{std::move(from[0]), std::move(to[1]), std::move(errors[0])};
+    return Streams{std::move(from.read), std::move(to.write), std::move(errors.read)};
 }
 
 int SshTransport::end(int milliseconds)

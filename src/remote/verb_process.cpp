@@ -3,6 +3,7 @@
 
 #include "core/key.h"
 #include "core/sanitise.h"
+#include "remote/child.h"
 
 #include <fmt/format.h>
 
@@ -89,29 +90,6 @@ std::vector<std::string> environment(const wire::remote::Start& start)
     }
     variables.push_back(fmt::format("{}={}", k_serve_descriptor, k_facts));
     return variables;
-}
-
-std::vector<char*> pointers(std::vector<std::string>& words)
-{
-    std::vector<char*> result;
-    for (std::string& word : words) {
-        result.push_back(word.data());
-    }
-    result.push_back(nullptr);
-    return result;
-}
-
-struct Pipe {
-    Descriptor read, write;
-};
-
-Result<Pipe> new_pipe()
-{
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-        return fail(Error::Kind::io, fmt::format("a pipe: {}", std::strerror(errno)));
-    }
-    return Pipe{Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
 struct Terminal {

@@ -19,7 +19,12 @@ enum class Type : std::uint8_t {
     resize = 6,
     signal = 7,
     bye = 8,
+    dial = 9,
     beat = 32,
+    stream_bytes = 33,
+    stream_taken = 34,
+    stream_end = 35,
+    stream_gone = 36,
     hello = 65,
     output = 66,
     input_taken = 67,
@@ -90,7 +95,9 @@ std::string bytes_of(const Start& frame)
     }
     out.number(static_cast<std::uint8_t>(frame.raw));
     add(out, frame.size);
-    return out.number(static_cast<std::uint32_t>(frame.patience.count())).frame();
+    out.number(static_cast<std::uint32_t>(frame.patience.count()));
+    add(out, frame.forwards);
+    return out.frame();
 }
 
 std::string bytes_of(const Taken& frame)
@@ -123,6 +130,11 @@ std::string bytes_of(const Signal& frame)
 std::string bytes_of(const Bye&)
 {
     return begin(Type::bye).frame();
+}
+
+std::string bytes_of(const Dial& frame)
+{
+    return begin(Type::dial).number(frame.stream).number(frame.forward).frame();
 }
 
 std::string bytes_of(const Hello& frame)
@@ -184,6 +196,26 @@ std::string bytes_of(const Beat& frame)
     return begin(Type::beat).number(frame.number).frame();
 }
 
+std::string bytes_of(const StreamBytes& frame)
+{
+    return begin(Type::stream_bytes).number(frame.stream).rest(frame.bytes).frame();
+}
+
+std::string bytes_of(const StreamTaken& frame)
+{
+    return begin(Type::stream_taken).number(frame.stream).number(frame.count).frame();
+}
+
+std::string bytes_of(const StreamEnd& frame)
+{
+    return begin(Type::stream_end).number(frame.stream).frame();
+}
+
+std::string bytes_of(const StreamGone& frame)
+{
+    return begin(Type::stream_gone).number(frame.stream).text(frame.why).frame();
+}
+
 Start start_from(PayloadReader& in)
 {
     Start frame;
@@ -196,6 +228,9 @@ Start start_from(PayloadReader& in)
     frame.raw = in.flag();
     frame.size = size_from(in);
     frame.patience = std::chrono::seconds{in.number<std::uint32_t>()};
+    if (!in.at_end()) { // a client of version 1 says nothing of them
+        frame.forwards = texts(in);
+    }
     return frame;
 }
 
@@ -250,6 +285,16 @@ std::optional<Frame> frame_from(Type type, PayloadReader& in)
                     in.number<std::uint64_t>()};
     case Type::failure:
         return failure_from(in);
+    case Type::dial:
+        return Dial{in.number<std::uint32_t>(), in.number<std::uint32_t>()};
+    case Type::stream_bytes:
+        return StreamBytes{in.number<std::uint32_t>(), in.rest()};
+    case Type::stream_taken:
+        return StreamTaken{in.number<std::uint32_t>(), in.number<std::uint32_t>()};
+    case Type::stream_end:
+        return StreamEnd{in.number<std::uint32_t>()};
+    case Type::stream_gone:
+        return StreamGone{in.number<std::uint32_t>(), in.text()};
     }
     return std::nullopt;
 }

@@ -26,12 +26,18 @@ namespace gpuq::wire::remote {
 constexpr std::string_view k_marker = "\x1dgpuq-serve\x1d\n";
 /// So much may stand before the marker.
 constexpr std::size_t k_most_greeting = 256 << 10;
-constexpr int k_version = 1;
+constexpr int k_version = 2;
 constexpr int k_oldest_version = 1;
+/// The first that knows Dial and what follows it.
+constexpr int k_version_of_forwards = 2;
 /// Output on its way that nobody has taken: serve keeps it, and reads no more from the verb.
 constexpr std::uint64_t k_output_room = 4 << 20;
 /// The same of the input, in serve and in the client.
 constexpr std::uint64_t k_input_room = 256 << 10;
+/// The same of a connection that is forwarded, each way; and so many there may be at once.
+constexpr std::uint64_t k_stream_room = 512 << 10;
+constexpr std::size_t k_most_streams = 256;
+constexpr std::size_t k_most_forwards = 32;
 /// The name of a session: 128 random bits in hexadecimal digits.
 constexpr std::size_t k_session_digits = 32;
 
@@ -56,7 +62,8 @@ struct Start {
     std::array<bool, 3> terminals{}; ///< which of stdin, stdout, stderr are one
     bool raw = false; ///< the verb's terminal does what a terminal does; else the person's does it
     TerminalSize size{24, 80};
-    std::chrono::seconds patience{0}; ///< without a connection the verb is hung up after that
+    std::chrono::seconds patience{0};  ///< without a connection the verb is hung up after that
+    std::vector<std::string> forwards; ///< HOST:PORT, as seen from the node of the verb's run
     bool operator==(const Start&) const = default;
 };
 /// So much of the output has been shown, or can not be lost any more.
@@ -81,6 +88,13 @@ struct Resize {
 struct Signal {
     int number = 0;
     bool operator==(const Signal&) const = default;
+};
+/// Somebody has connected to a port here, who is to reach number `forward` of Start's. Streams live
+/// as long as the connection; the client chooses their numbers, and never one twice.
+struct Dial {
+    std::uint32_t stream = 0;
+    std::uint32_t forward = 0;
+    bool operator==(const Dial&) const = default;
 };
 /// The client leaves and does not come back. A verb that has not ended is hung up.
 struct Bye {
@@ -137,8 +151,32 @@ struct Beat {
     bool operator==(const Beat&) const = default;
 };
 
+struct StreamBytes {
+    std::uint32_t stream = 0;
+    std::string bytes;
+    bool operator==(const StreamBytes&) const = default;
+};
+/// So many bytes more may come: k_stream_room at first.
+struct StreamTaken {
+    std::uint32_t stream = 0;
+    std::uint32_t count = 0;
+    bool operator==(const StreamTaken&) const = default;
+};
+/// No more bytes from this side; when both have said so, the stream is gone.
+struct StreamEnd {
+    std::uint32_t stream = 0;
+    bool operator==(const StreamEnd&) const = default;
+};
+/// Gone at once, bytes on their way too; `why` for people, or empty.
+struct StreamGone {
+    std::uint32_t stream = 0;
+    std::string why;
+    bool operator==(const StreamGone&) const = default;
+};
+
 using Frame = std::variant<Open, Start, Taken, Input, InputEnd, Resize, Signal, Bye, Hello, Output,
-                           InputTaken, Following, Exit, Failure, Beat>;
+                           InputTaken, Following, Exit, Failure, Beat, Dial, StreamBytes,
+                           StreamTaken, StreamEnd, StreamGone>;
 
 /// What stands before the bytes of an Output, which follow without a copy of them being made.
 std::string output_header(Stream stream, std::uint64_t offset, std::size_t size);

@@ -131,6 +131,27 @@ TEST(Lifeline, AnotherNetworkMakesAnAttemptAnewThatHangs)
     EXPECT_EQ(line.step(at(16s)), Do::connect);
 }
 
+TEST(Lifeline, AMachineThatWakesUpAsksAndComesBackAtOnce)
+{
+    Lifeline line({}, 1); // nobody looks: it would be dead after 15 s
+    (void)line.step(at(0s));
+    line.slept(3h, at(0s)); // before this began
+    line.connected(at(0s));
+    EXPECT_EQ(line.step(at(1s)), Do::nothing);
+    line.slept(3h + 5s, at(2s)); // clocks differ a little
+    EXPECT_EQ(line.step(at(2s)), Do::nothing);
+    line.slept(11h, at(3s));
+    EXPECT_EQ(line.step(at(3s)), Do::beat);
+    EXPECT_EQ(line.step(at(6s)), Do::drop);
+    line.lost(at(6s));
+    EXPECT_EQ(line.step(at(6s)), Do::connect);
+    line.lost(at(7s));
+    line.lost(at(8s));
+    line.lost(at(9s));
+    line.slept(19h, at(9s));
+    EXPECT_EQ(line.step(at(9s)), Do::connect);
+}
+
 TEST(Lifeline, OnlyAConnectionThatHeldBeginsAnewWithThePauses)
 {
     const auto first_pause = [](Span held) {

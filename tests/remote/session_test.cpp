@@ -449,8 +449,8 @@ TEST_F(SessionTest, AServerThatSpeaksNonsenseIsLeftWithAClearError)
     }
 }
 
-/// What serve answers to these bytes, until it hangs up.
-std::string answer(const ServeOptions& options, const std::string& bytes)
+/// What serve answers to these bytes, until it has said `until` or hangs up.
+std::string answer(const ServeOptions& options, const std::string& bytes, const std::string& until)
 {
     Pair pair = socket_pair();
     const pid_t child = ::fork();
@@ -467,7 +467,7 @@ std::string answer(const ServeOptions& options, const std::string& bytes)
     std::string said;
     std::size_t sent = 0;
     std::array<char, 65536> buffer;
-    for (int i = 0; i < 1000; ++i) {
+    for (int i = 0; i < 1000 && said.find(until) == std::string::npos; ++i) {
         pollfd wait{pair.one.get(),
                     static_cast<short>(sent < bytes.size() ? POLLIN | POLLOUT : POLLIN), 0};
         if (::poll(&wait, 1, 20) <= 0) {
@@ -513,9 +513,10 @@ TEST_F(SessionTest, AClientThatSpeaksNonsenseIsLeftAndNothingStays)
          "more input has come"},
         {begun + frames::encode(frames::Taken{1ULL << 60, 0}), "never sent"},
         {begun + std::string("\x04\xff\xff\xff\x7f", 5), "a frame is longer"},
+        {begun + frames::encode(frames::Dial{1, 0}), "no run to connect to"},
     };
     for (const auto& [bytes, words] : cases) {
-        EXPECT_THAT(answer(options(), bytes), HasSubstr(words));
+        EXPECT_THAT(answer(options(), bytes, words), HasSubstr(words));
         EXPECT_TRUE(is_all_gone()) << words;
     }
 }

@@ -20,6 +20,7 @@ std::vector<Frame> one_of_each()
     start.raw = true;
     start.size = {50, 132};
     start.patience = std::chrono::hours{3};
+    start.forwards = {"localhost:6006", "node2:1"};
     return {
         Open{k_version, 1, std::string(32, 'a'), 1ULL << 40, 7, std::chrono::milliseconds{1000}},
         start,
@@ -38,6 +39,12 @@ std::vector<Frame> one_of_each()
         Exit{137, 10, 20},
         Failure{Error::Kind::missing, "no such folder"},
         Beat{~0ULL},
+        Dial{~0U, 3},
+        StreamBytes{7, bytes},
+        StreamBytes{0, std::string(k_piece, 'x')},
+        StreamTaken{7, 1 << 19},
+        StreamEnd{7},
+        StreamGone{~0U, "no sshd on node n1"},
     };
 }
 
@@ -71,6 +78,18 @@ TEST(RemoteFrame, EveryKindSurvivesTheWireInPiecesOfAnySize)
         }
         EXPECT_EQ(found, one_of_each()) << piece;
     }
+}
+
+TEST(RemoteFrame, AStartOfAnOlderClientForwardsNothing)
+{
+    Start start;
+    start.words = {"ls"};
+    std::string bytes = encode(start);
+    bytes.resize(bytes.size() - 4); // no number of forwards
+    bytes[1] = static_cast<char>(bytes[1] - 4);
+    Decoder decoder;
+    decoder.feed(bytes);
+    EXPECT_EQ(decoded(decoder), std::vector<Frame>{start});
 }
 
 TEST(RemoteFrame, AnOversizedFrameAndOneThatIsTooShortBreakTheConnection)

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "remote/run_door.h"
+
+#include "remote/channel.h"
+#include "remote/ssh_words.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <dirent.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <utility>
+
+namespace gpuq::remote {
+namespace {
+
+std::string read_all(int descriptor)
+{
+    std::string text;
+    std::array<char, 4096> buffer;
+    ssize_t count = 0;
+    while ((count = ::read(descriptor, buffer.data(), buffer.size())) > 0) {
+        text.append(buffer.data(), static_cast<std::size_t>(count));
+    }
+    return text;
+}
+
+/// What gpuq has said first, where it has; ssh only adds that its way in is closed.
+std::string reason_in(std::string_view errors)
+{
+    constexpr std::string_view k_gpuq = "gpuq: ";
+    const std::size_t begin = errors.find(k_gpuq);
+    return begin == std::string_view::npos
+               ? last_words(errors)
+               : last_words(errors.substr(begin + k_gpuq.size(),
+                                          errors.find('\n', begin) - begin - k_gpuq.size()));
+}
+
+/// A folder of sockets and a file or two.
+void remove_folder(const std::string& folder)
+{
+    if (DIR* const entries = ::opendir(folder.c_str())) {
+        while (const dirent* const entry = ::readdir(entries)) {
+            ::unlinkat(::dirfd(entries), static_cast<const char*>(entry->d_name), 0);
+        }
+        ::closedir(entries);
+    }
+    ::rmdir(folder.c_str());
+}
+
+} // namespace
+
+RunDoor::RunDoor(std::string program, wire::remote::Start start)
+    : m_program(std::move(program))
+    , m_start(std::move(start))
+{
+}
+
+RunDoor::~RunDoor()
+{
+    end();
+}
+
+void RunDoor::end()
+{
+    if (m_process && !m_ended) {
+        ::kill(-m_process->pid, SIGTERM);
+    }
+    m_process.reset();
+    if (!m_folder.empty()) {
+        remove_folder(std::exchange(m_folder, {}));
+    }
+}
+
+Result<void> RunDoor::open(const std::string& key)
+{
+    if (m_process && !m_ended && key == m_key) {
+        return {};
+    }
+    end();
+    std::string folder = "/tmp/gpuq-forward-XXXXXX";
+    if (::mkdtemp(folder.data()) == nullptr) {
+        return fail(Error::Kind::io, fmt::format("{}: {}", folder, std::strerror(errno)));
+    }
+    m_folder = folder;
+    m_key = key;
+    wire::remote::Start start = m_start;
+    start.terminals = {};
+    start.folder = "/";
+    start.words = {"connect", "--forward-from", folder, key};
+    start.words.insert(start.words.end(), m_start.forwards.begin(), m_start.forwards.end());
+    TRY_ASSIGN(m_process, start_verb(m_program, start));
+    m_ended = false;
+    m_process->input.reset();
+    m_process->out.reset();
+    set_nonblocking(m_process->err.get());
+    return {};
+}
+
+Result<Descriptor> RunDoor::reach(std::size_t forward)
+{
+    if (!m_process || m_ended) {
+        const std::string words =
+            m_process ? reason_in(read_all(m_process->err.get())) : std::string();
+        return fail(Error::Kind::io, words.empty() ? "there is no way into the run" : words);
+    }
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string path = fmt::format("{}/{}", m_folder, forward);
+    path.copy(static_cast<char*>(address.sun_path), sizeof address.sun_path - 1);
+    Descriptor made(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (made &&
+        ::connect(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+        made.reset();
+    }
+    return made;
+}
+
+void RunDoor::on_child(pid_t pid)
+{
+    m_ended = m_ended || (m_process && m_process->pid == pid);
+}
+
+} // namespace gpuq::remote

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "remote/streams.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <utility>
+
+namespace gpuq::remote {
+namespace {
+
+/// Not at each write: what has been taken is told in lumps.
+constexpr std::uint32_t k_worth_telling = frames::k_stream_room / 4;
+
+} // namespace
+
+/// Whose bytes have not all arrived must not take the end for the end of them: a reset (linger 0).
+Streams::Stream::~Stream()
+{
+    if (socket && !is_over()) {
+        const linger at_once{1, 0};
+        ::setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    }
+}
+
+void Streams::give(std::uint32_t id, Descriptor socket)
+{
+    const auto found = m_streams.find(id);
+    if (found != m_streams.end()) {
+        set_nonblocking(socket.get());
+        found->second.socket = std::move(socket);
+    }
+}
+
+void Streams::refuse(Channel& channel, std::uint32_t id, std::string why)
+{
+    m_streams.erase(id);
+    channel.send(frames::StreamGone{id, std::move(why)});
+}
+
+bool Streams::on_bytes(Channel& channel, const frames::StreamBytes& bytes)
+{
+    const auto found = m_streams.find(bytes.stream);
+    if (found == m_streams.end()) {
+        return true;
+    }
+    Stream& stream = found->second;
+    if (stream.came_all ||
+        stream.outgoing.size() + stream.taken + bytes.bytes.size() > frames::k_stream_room) {
+        return false;
+    }
+    stream.outgoing += bytes.bytes;
+    if (stream.socket && !write_some(channel, bytes.stream, stream)) {
+        refuse(channel, bytes.stream, "");
+    }
+    return true;
+}
+
+void Streams::on_taken(const frames::StreamTaken& taken)
+{
+    const auto found = m_streams.find(taken.stream);
+    if (found != m_streams.end()) {
+        found->second.may_send =
+            std::min<std::uint64_t>(found->second.may_send + taken.count, frames::k_stream_room);
+    }
+}
+
+void Streams::on_end(std::uint32_t id)
+{
+    const auto found = m_streams.find(id);
+    if (found != m_streams.end()) {
+        found->second.came_all = true;
+    }
+}
+
+void Streams::listen(const Channel& channel, std::vector<pollfd>& waits)
+{
+    m_listened.clear();
+    for (const auto& [id, stream] : m_streams) {
+        const bool reads = !stream.read_all && stream.may_send > 0 && !channel.is_full();
+        const bool writes = !stream.outgoing.empty() || (stream.came_all && !stream.shut);
+        if (stream.socket && (reads || writes)) {
+            waits.push_back({stream.socket.get(),
+                             static_cast<short>((reads ? POLLIN : 0) | (writes ? POLLOUT : 0)), 0});
+            m_listened.push_back(id);
+        }
+    }
+}
+
+void Streams::carry(Channel& channel, std::span<const pollfd> waits)
+{
+    for (std::size_t i = 0; i < waits.size() && i < m_listened.size(); ++i) {
+        const std::uint32_t id = m_listened[i];
+        const auto found = m_streams.find(id);
+        const short ready = waits[i].revents;
+        if (found == m_streams.end() || ready == 0) {
+            continue;
+        }
+        Stream& stream = found->second;
+        const bool works = ((waits[i].events & POLLOUT) == 0 || write_some(channel, id, stream)) &&
+                           ((waits[i].events & POLLIN) == 0 || read_some(channel, id, stream));
+        if (!works) {
+            refuse(channel, id, "");
+        } else if (stream.is_over()) {
+            m_streams.erase(found);
+        }
+    }
+}
+
+bool Streams::read_some(Channel& channel, std::uint32_t id, Stream& stream)
+{
+    std::array<char, wire::k_piece> buffer;
+    const ssize_t count = ::read(stream.socket.get(), buffer.data(),
+                                 std::min<std::uint64_t>(buffer.size(), stream.may_send));
+    if (count < 0) {
+        return errno == EAGAIN || errno == EINTR;
+    }
+    if (count == 0) {
+        stream.read_all = true;
+        channel.send(frames::StreamEnd{id});
+        return true;
+    }
+    stream.may_send -= static_cast<std::uint64_t>(count);
+    channel.send(
+        frames::StreamBytes{id, std::string(buffer.data(), static_cast<std::size_t>(count))});
+    return true;
+}
+
+bool Streams::write_some(Channel& channel, std::uint32_t id, Stream& stream)
+{
+    while (!stream.outgoing.empty()) {
+        const ssize_t count = ::send(stream.socket.get(), stream.outgoing.data(),
+                                     stream.outgoing.size(), MSG_NOSIGNAL);
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count < 0) {
+            return errno == EAGAIN;
+        }
+        stream.outgoing.erase(0, static_cast<std::size_t>(count));
+        stream.taken += static_cast<std::uint32_t>(count);
+        if (stream.taken >= k_worth_telling) {
+            channel.send(frames::StreamTaken{id, std::exchange(stream.taken, 0)});
+        }
+    }
+    if (stream.came_all && !stream.shut) {
+        stream.shut = true;
+        ::shutdown(stream.socket.get(), SHUT_WR);
+    }
+    return true;
+}
+
+} // namespace gpuq::remote

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "remote/streams.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <optional>
+#include <random>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace gpuq::remote {
+namespace {
+
+struct Pair {
+    Descriptor one, other;
+};
+
+Pair socket_pair()
+{
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()), 0);
+    return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+/// One end of a connection between two of gpuq.
+struct End {
+    explicit End(Descriptor socket)
+        : copy(::dup(socket.get()))
+        , channel(std::move(socket), std::move(copy))
+    {
+    }
+
+    void turn()
+    {
+        std::vector<pollfd> waits;
+        streams.listen(channel, waits);
+        if (::poll(waits.data(), waits.size(), 0) > 0) {
+            streams.carry(channel, waits);
+        }
+        (void)channel.write_some();
+        decoder.feed(channel.read_some().value_or(""));
+        for (auto frame = decoder.next(); frame && *frame; frame = decoder.next()) {
+            if (const auto* some = std::get_if<frames::StreamBytes>(&**frame)) {
+                came_right = streams.on_bytes(channel, *some) && came_right;
+            } else if (const auto* more = std::get_if<frames::StreamTaken>(&**frame)) {
+                streams.on_taken(*more);
+            } else if (const auto* last = std::get_if<frames::StreamEnd>(&**frame)) {
+                streams.on_end(last->stream);
+            } else if (const auto* gone = std::get_if<frames::StreamGone>(&**frame)) {
+                streams.on_gone(gone->stream);
+            }
+        }
+    }
+
+    Descriptor copy;
+    Channel channel;
+    Streams streams;
+    frames::Decoder decoder;
+    bool came_right = true;
+};
+
+class StreamsTest : public testing::Test {
+protected:
+    StreamsTest()
+    {
+        std::signal(SIGPIPE, SIG_IGN); // as main does
+        Pair line = socket_pair();
+        client.emplace(std::move(line.one));
+        server.emplace(std::move(line.other));
+    }
+
+    /// A stream between two sockets: of a browser, and of what it is to reach.
+    Pair stream(std::uint32_t id)
+    {
+        Pair browser = socket_pair(), program = socket_pair();
+        client->streams.begin(id);
+        client->streams.give(id, std::move(browser.other));
+        server->streams.begin(id);
+        server->streams.give(id, std::move(program.other));
+        return {std::move(browser.one), std::move(program.one)};
+    }
+
+    void turn(int times = 1)
+    {
+        for (int i = 0; i < times; ++i) {
+            client->turn();
+            server->turn();
+        }
+    }
+
+    std::optional<End> client, server;
+};
+
+std::string read_all(const Descriptor& from)
+{
+    std::string got;
+    std::array<char, 65536> buffer;
+    ssize_t count = 0;
+    while ((count = ::read(from.get(), buffer.data(), buffer.size())) > 0) {
+        got.append(buffer.data(), static_cast<std::size_t>(count));
+    }
+    return got;
+}
+
+TEST_F(StreamsTest, CarryManyConnectionsAtOnceBothWaysToTheirEnds)
+{
+    std::mt19937 random(5);
+    std::string bytes(3 << 20, 'x');
+    std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<char>(random()); });
+    std::vector<Pair> pairs;
+    std::array<std::string, 3> there, back;
+    std::array<std::size_t, 3> sent{};
+    for (std::uint32_t id = 0; id < 3; ++id) {
+        pairs.push_back(stream(id));
+        ASSERT_EQ(::write(pairs[id].one.get(), "GET", 3), 3);
+        ::shutdown(pairs[id].one.get(), SHUT_WR);
+    }
+    for (int turns = 0; turns < 5000 && back[2].size() < bytes.size(); ++turns) {
+        for (std::size_t i = 0; i < pairs.size(); ++i) {
+            there[i] += read_all(pairs[i].other);
+            const ssize_t count =
+                ::write(pairs[i].other.get(), bytes.data() + sent[i], bytes.size() - sent[i]);
+            sent[i] += static_cast<std::size_t>(std::max<ssize_t>(count, 0));
+            if (sent[i] == bytes.size()) {
+                ::shutdown(pairs[i].other.get(), SHUT_WR);
+            }
+        }
+        turn();
+        for (std::size_t i = 0; i < pairs.size(); ++i) {
+            back[i] += read_all(pairs[i].one);
+        }
+    }
+    turn(10);
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+        back[i] += read_all(pairs[i].one);
+        EXPECT_EQ(there[i], "GET");
+        EXPECT_TRUE(back[i] == bytes) << back[i].size();
+    }
+    EXPECT_EQ(client->streams.size() + server->streams.size(), 0U);
+    EXPECT_TRUE(client->came_right && server->came_right);
+}
+
+TEST_F(StreamsTest, AReaderThatDoesNotReadHoldsUpNobodyElse)
+{
+    Pair slow = stream(1), quick = stream(2);
+    const std::string much(8192, 'y');
+    for (int i = 0; i < 2000; ++i) {
+        (void)!::write(slow.other.get(), much.data(), much.size());
+        turn();
+    }
+    ASSERT_EQ(::write(quick.other.get(), "hello", 5), 5);
+    turn(3);
+    EXPECT_EQ(read_all(quick.one), "hello");
+    EXPECT_TRUE(client->came_right);
+}
+
+TEST_F(StreamsTest, MoreThanThereIsRoomForIsRefused)
+{
+    const Pair pair = stream(1);
+    server->streams.begin(2); // without a socket yet
+    const std::string most(frames::k_stream_room, 'x');
+    EXPECT_TRUE(server->streams.on_bytes(server->channel, {2, most}));
+    EXPECT_FALSE(server->streams.on_bytes(server->channel, {2, "x"}));
+    server->streams.on_end(1);
+    EXPECT_FALSE(server->streams.on_bytes(server->channel, {1, "x"}));
+    EXPECT_TRUE(server->streams.on_bytes(server->channel, {3, "of one that is gone"}));
+}
+
+TEST_F(StreamsTest, WhatIsGoneThereIsGoneHere)
+{
+    const Pair pair = stream(1);
+    ASSERT_EQ(::write(pair.other.get(), "half", 4), 4);
+    turn(3);
+    EXPECT_EQ(read_all(pair.one), "half");
+    server->streams.refuse(server->channel, 1, "");
+    turn(2);
+    EXPECT_EQ(client->streams.size(), 0U);
+}
+
+} // namespace
+} // namespace gpuq::remote
