@@ -15,11 +15,15 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <thread>
 
 namespace gpuq {
 namespace {
 
 constexpr std::chrono::seconds k_patience{10};
+/// For slurmctld to tell slurmdbd of a job's end, which it does when it has the time.
+constexpr std::chrono::seconds k_end_comes_within{3};
+constexpr std::chrono::milliseconds k_between_looks{50};
 
 using slurm::OwnedList;
 
@@ -101,6 +105,23 @@ std::string ask_for(JobId id)
     return answer;
 }
 
+bool has_end(void* connection, JobId id)
+{
+    OneJob condition(id);
+    const OwnedList list(slurmdb_jobs_get(connection, condition.get()));
+    const slurmdb_job_rec_t* record = list ? newest(list.get()) : nullptr;
+    return record != nullptr && record->end != 0;
+}
+
+/// What slurmctld tells of a job's end brings its own comment along: a change before it is lost.
+void wait_for_end(void* connection, JobId id)
+{
+    const auto last = std::chrono::steady_clock::now() + k_end_comes_within;
+    while (!has_end(connection, id) && std::chrono::steady_clock::now() < last) {
+        std::this_thread::sleep_for(k_between_looks);
+    }
+}
+
 PastJob past_job_of(const std::string& answer)
 {
     std::istringstream text(answer);
@@ -161,6 +182,9 @@ Result<void> SlurmCluster::note_in_accounting(JobId id, const std::string& comme
     const slurm::Words words;
     std::uint16_t flags = 0;
     void* connection = slurmdb_connection_get(&flags);
+    if (connection != nullptr) {
+        wait_for_end(connection, id);
+    }
     OneJob condition(id);
     std::string text = comment;
     slurmdb_job_rec_t change{};

@@ -52,7 +52,8 @@ public:
     /// Gives a job of the caller that is not over another comment, for accounting to keep at its
     /// end. Where accounting keeps none (AccountingStoreFlags), nobody is asked.
     Result<void> note(JobId id, const std::string& comment);
-    /// The same of a job that Slurm has called over: in the record that slurmdbd has of it.
+    /// The same of a job that Slurm has called over: in the record that slurmdbd has of it, once
+    /// slurmctld has told of the end there. Waits up to three seconds for that.
     Result<void> note_in_accounting(JobId id, const std::string& comment);
 
 private:
