@@ -47,6 +47,10 @@ Result<Globals::Color> color_of(const std::string& text)
 /// Takes the global options among `options`; what was given later wins.
 Result<void> take_globals(const Options& options, Globals& globals)
 {
+    if (options.has("forward")) {
+        return fail(Error::Kind::usage, "--forward goes with --host: it brings a port of a run to "
+                                        "the machine where you sit");
+    }
     globals.json = globals.json || options.has("json");
     globals.no_header = globals.no_header || options.has("no-header");
     globals.quiet = globals.quiet || options.has("quiet");

@@ -189,7 +189,7 @@ private:
         if (m_status.run) {
             looked.runs.front().run = without_secrets(*m_status.run);
         }
-        return report::json_document(run_list(looked, m_doors.clock().now()));
+        return report::json_document(run_list(looked, {}, m_doors.clock().now()));
     }
 
     std::string slurm() const

@@ -7,6 +7,9 @@
 #include "cli/ssh_config.h"
 #include "cli/surroundings.h"
 #include "cli/tunnel.h"
+#include "core/sanitise.h"
+#include "remote/child.h"
+#include "remote/forward.h"
 #include "report/words.h"
 #include "runs/connect_keys.h"
 #include "runs/find.h"
@@ -14,14 +17,23 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <string>
 #include <unistd.h>
+#include <vector>
 
 namespace gpuq::cli {
 namespace {
 
 constexpr std::array k_options = {
-    Option{0, "config", "", "print the lines for ~/.ssh/config, and leave"}};
+    Option{0, "config", "", "print the lines for ~/.ssh/config, and leave"},
+    Option{0, "proxy", "WORD", "for gpuq --host: --config for there, by a command that begins so",
+           Option::State::hidden},
+    Option{0, "forward-from", "DIR", "for gpuq serve: to HOST:PORT... from sockets in DIR",
+           Option::State::hidden}};
 
 Error has_ended(const RunStatus& run)
 {
@@ -32,23 +44,61 @@ Error has_ended(const RunStatus& run)
                                 : ""));
 }
 
-Result<int> print_config(Invocation& invocation, Store& store, const RunStatus& run,
-                         const std::string& word)
+Result<std::string> config_of(Invocation& invocation, Store& store, const RunStatus& run,
+                              const std::string& word)
 {
-    TRY_ASSIGN(const std::string program, invocation.doors.program());
-    std::vector<std::string> command{program};
+    std::vector<std::string> command = invocation.options.values("proxy");
+    const bool is_elsewhere = !command.empty();
+    if (!is_elsewhere) {
+        TRY_ASSIGN(std::string program, invocation.doors.program());
+        command.push_back(std::move(program));
+    }
+    for (const std::string& each : command) {
+        if (sanitised(each) != each) {
+            return fail(Error::Kind::usage, "--proxy: a line of ssh_config can't hold it");
+        }
+    }
     if (!invocation.globals.cluster.empty()) {
         command.insert(command.end(), {"--cluster", invocation.globals.cluster});
     }
     command.insert(command.end(), {"connect", run.key.text()});
-    TRY_ASSIGN(const std::string text, ssh_config({run.key,
-                                                   run_title(run),
-                                                   {run_id(run), word},
-                                                   user_name(),
-                                                   std::move(command),
-                                                   store.root()}));
-    std::fputs(text.c_str(), stdout);
-    return 0;
+    return ssh_config({run.key,
+                       run_title(run),
+                       {run_id(run), word},
+                       user_name(),
+                       std::move(command),
+                       is_elsewhere ? "" : store.root()});
+}
+
+/// Becomes an ssh that goes into the run and brings whoever connects to the socket DIR/N to the
+/// N-th of the destinations. Ends when it is not let in, or the run has ended.
+Result<int> forward(Invocation& invocation, Store& store, const RunStatus& run,
+                    const std::string& folder)
+{
+    const std::string& word = invocation.words.front();
+    TRY_ASSIGN(const std::string text, config_of(invocation, store, run, word));
+    const std::string config = folder + "/ssh_config";
+    std::ofstream file(config);
+    file << text;
+    file.close();
+    if (!file) {
+        return fail(Error::Kind::io, fmt::format("{} can't be written", config));
+    }
+    std::vector<std::string> command{
+        "ssh", "-F", config, "-N", "-T", "-o", "BatchMode=yes", "-o", "ExitOnForwardFailure=yes"};
+    for (std::size_t i = 1; i < invocation.words.size(); ++i) {
+        if (!remote::is_destination(invocation.words[i])) {
+            return fail(Error::Kind::usage,
+                        fmt::format("'{}' is not HOST:PORT", sanitised(invocation.words[i])));
+        }
+        command.insert(command.end(),
+                       {"-L", fmt::format("{}/{}:{}", folder, i - 1, invocation.words[i])});
+    }
+    command.push_back("gpuq-" + word);
+    const std::vector<char*> words = remote::pointers(command);
+    ::execvp(words[0], words.data());
+    return fail(Error::Kind::not_found,
+                fmt::format("ssh, which goes into the run from here: {}", std::strerror(errno)));
 }
 
 Result<void> check_running(const RunStatus& run)
@@ -113,7 +163,8 @@ Result<int> tunnel_to(Doors& doors, Store& store, const RunStatus& run)
 Result<int> connect(Invocation& invocation)
 {
     const bool config = invocation.options.has("config");
-    if (invocation.words.size() != 1) {
+    const auto forward_from = invocation.options.value("forward-from");
+    if (invocation.words.size() != 1 && !(forward_from && invocation.words.size() > 1)) {
         return fail(Error::Kind::usage,
                     invocation.words.empty()
                         ? "connect to which run? gpuq connect --config last says how; gpuq ls "
@@ -121,7 +172,7 @@ Result<int> connect(Invocation& invocation)
                         : "one run at a time: gpuq connect RUN");
     }
     const std::string& word = invocation.words.front();
-    if (!config && ::isatty(STDIN_FILENO) == 1) {
+    if (!config && !forward_from && ::isatty(STDIN_FILENO) == 1) {
         return fail(Error::Kind::usage,
                     fmt::format("gpuq connect is for ssh to call: `gpuq connect --config {} >> "
                                 "~/.ssh/config`, then `ssh gpuq-{}`",
@@ -138,8 +189,15 @@ Result<int> connect(Invocation& invocation)
         TRY(check_running(run));
     }
     TRY(prepare_connect(*store, key, [&] { return invocation.doors.new_ssh_key(); }));
-    return config ? print_config(invocation, *store, run, word)
-                  : tunnel_to(invocation.doors, *store, run);
+    if (forward_from) {
+        return forward(invocation, *store, run, *forward_from);
+    }
+    if (config) {
+        TRY_ASSIGN(const std::string text, config_of(invocation, *store, run, word));
+        std::fputs(text.c_str(), stdout);
+        return 0;
+    }
+    return tunnel_to(invocation.doors, *store, run);
 }
 
 } // namespace

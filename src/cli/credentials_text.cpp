@@ -13,11 +13,10 @@ namespace gpuq::cli {
 namespace {
 
 using credentials::Ticket;
-using credentials::Trouble;
 using report::Column;
 using report::Json;
 
-enum class Next { start, renew, login, nothing };
+enum class Next { start, renew, keytab, login, nothing };
 
 struct Plan {
     Next next = Next::nothing;
@@ -30,14 +29,19 @@ Plan plan_of(const CredentialRecords& records, const RunStatus& status, Time now
     if (status.state == RunState::ended) {
         return {};
     }
-    if (!ticket || ticket->end <= now) {
+    const bool is_good = ticket && ticket->end > now;
+    if (!is_good && records.needs_login()) {
         return {Next::login, std::nullopt};
     }
     if (status.state != RunState::running) {
-        return {Next::start, ticket->end};
+        return {Next::start, is_good ? std::optional(ticket->end) : std::nullopt};
     }
     if (records.state && records.state->next) {
-        return {Next::renew, records.state->next};
+        const bool renewed = is_good && good_until(*ticket) > ticket->end;
+        return {records.needs_login() || renewed ? Next::renew : Next::keytab, records.state->next};
+    }
+    if (!is_good) {
+        return {records.state ? Next::keytab : Next::start, std::nullopt};
     }
     return records.state ? Plan{Next::login, ticket->end} : Plan{Next::start, std::nullopt};
 }
@@ -49,6 +53,8 @@ std::string_view word(Next next)
         return "start";
     case Next::renew:
         return "renew";
+    case Next::keytab:
+        return "keytab";
     case Next::login:
         return "login";
     case Next::nothing:
@@ -102,10 +108,28 @@ std::optional<credentials::Need> need_of(const RunStatus& status, Time now)
 
 std::string forecast_text(const Ticket& ticket, const credentials::Need& need, Time now)
 {
+    if (ticket.end <= now) {
+        return "the ticket has expired: kinit, then any gpuq command";
+    }
     const auto found = credentials::forecast(ticket, need);
     return found ? credentials::in_words(*found, need,
                                          [now](Time time) { return clock_text(time, now); })
                  : "";
+}
+
+std::vector<std::string> shortages(const std::vector<RunCredentials>& runs, Time now)
+{
+    std::vector<std::string> texts;
+    for (const RunCredentials& one : runs) {
+        const auto ticket = one.records.ticket(now);
+        const auto need = need_of(one.status, now);
+        const std::string text =
+            ticket && need && one.records.needs_login() ? forecast_text(*ticket, *need, now) : "";
+        if (!text.empty()) {
+            texts.push_back(fmt::format("run {}: {}", run_title(one.status), text));
+        }
+    }
+    return texts;
 }
 
 std::string next_text(const CredentialRecords& records, const RunStatus& status, Time now)
@@ -116,6 +140,9 @@ std::string next_text(const CredentialRecords& records, const RunStatus& status,
         return "fetched when it starts";
     case Next::renew:
         return *plan.at <= now ? "being renewed" : "renewed at " + moment_text(*plan.at, now);
+    case Next::keytab:
+        return plan.at && *plan.at > now ? "from the keytab at " + moment_text(*plan.at, now)
+                                         : "from the keytab now";
     case Next::login:
         return plan.at ? fmt::format("log in before {}", clock_text(*plan.at, now))
                        : "log in: kinit, then any gpuq command";
@@ -127,26 +154,7 @@ std::string next_text(const CredentialRecords& records, const RunStatus& status,
 
 std::string trouble_text(const CredentialRecords& records)
 {
-    if (!records.state) {
-        return "";
-    }
-    switch (records.state->trouble) {
-    case Trouble::none:
-        return "";
-    case Trouble::unreachable:
-        return records.state->words;
-    case Trouble::not_renewable:
-        return "it is not renewable";
-    case Trouble::at_limit:
-        return "its renewable life ends";
-    case Trouble::refused:
-        return "refused: " + records.state->words;
-    case Trouble::expired:
-        return "it has expired";
-    case Trouble::gone:
-        return "its cache was deleted";
-    }
-    return "";
+    return records.state ? credentials::in_words(records.state->trouble, records.state->words) : "";
 }
 
 std::vector<std::pair<std::string, std::string>>
@@ -177,9 +185,13 @@ credential_fields(const CredentialRecords& records, const RunStatus& status, Tim
         text += fmt::format(" ({})", trouble);
     }
     fields.insert(fields.begin(), {"ticket", text});
+    if (!records.plan.keytab.empty()) {
+        fields.emplace_back("keytab", records.plan.keytab);
+    }
     const auto need = need_of(status, now);
     if (ticket && need) {
-        if (const std::string missing = forecast_text(*ticket, *need, now); !missing.empty()) {
+        if (const std::string missing = forecast_text(*ticket, *need, now);
+            !missing.empty() && records.needs_login()) {
             fields.emplace_back("forecast", missing);
         }
     }
@@ -238,7 +250,7 @@ Json credentials_json(const std::optional<CredentialRecords>& records, const Run
     const auto ticket = records->ticket(now);
     const Plan plan = plan_of(*records, status, now);
     const auto need = need_of(status, now);
-    const auto missing = forecast_of(ticket, need);
+    const auto missing = records->needs_login() ? forecast_of(ticket, need) : std::nullopt;
     const auto& state = records->state;
     return Json::object(
         {{"principal", records->plan.principal.empty() ? Json() : Json(records->plan.principal)},
@@ -253,6 +265,7 @@ Json credentials_json(const std::optional<CredentialRecords>& records, const Run
          {"last_error", state && !state->words.empty() ? Json(state->words) : Json()},
          {"renewals", state ? Json(state->renewals) : Json()},
          {"afs", state ? Json(state->has_afs) : Json()},
+         {"keytab", records->plan.keytab.empty() ? Json() : Json(records->plan.keytab)},
          {"when_short", gpuq::word(records->plan.when_short)},
          {"good_until", ticket ? Json(credentials::good_until(*ticket)) : Json()},
          {"needed_until", need ? Json(need->until) : Json()},

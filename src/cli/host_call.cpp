@@ -20,19 +20,25 @@ bool is_one_of(std::string_view word, const std::array<std::string_view, count>&
     return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// Takes an option (`--host`) and its value out of the words from `begin` to `end`.
-Words without(const std::string& option, const Words& words, std::size_t begin, std::size_t end)
+/// Takes options (`--host`) and their values out of the words from `begin` to `end`.
+Words without(const Words& options, const Words& words, std::size_t begin, std::size_t end)
 {
     Words kept(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(begin));
     for (std::size_t i = begin; i < words.size(); ++i) {
-        if (i < end && words[i] == option) {
-            ++i;
-        } else if (i >= end || !words[i].starts_with(option + "=")) {
+        const auto is_of = [&](const std::string& option) {
+            return i < end && (words[i] == option || words[i].starts_with(option + "="));
+        };
+        const auto found = std::find_if(options.begin(), options.end(), is_of);
+        if (found == options.end()) {
             kept.push_back(words[i]);
+        } else if (words[i] == *found) {
+            ++i;
         }
     }
     return kept;
 }
+
+const Words k_not_for_there = {"--host", "--forward"};
 
 /// How many of a verb's words are its own, before those of a program.
 std::size_t own_words(const Words& words, const Parsed& parsed, Order order)
@@ -60,6 +66,7 @@ std::optional<HostCall> host_call(const Words& words, const std::optional<std::s
     std::optional<std::string> asked = before->options.value("host");
     call.quiet = before->options.has("quiet");
     call.cluster = before->options.value("cluster").value_or("");
+    call.forwards = before->options.values("forward");
     if (const Verb* const verb = find_verb(call.verb)) {
         const auto after = parse_options(all_options(*verb), verb->order, rest);
         if (after && after->options.has("help")) {
@@ -69,17 +76,20 @@ std::optional<HostCall> host_call(const Words& words, const std::optional<std::s
             call.quiet = call.quiet || after->options.has("quiet");
             call.cluster = after->options.value("cluster").value_or(call.cluster);
         }
-        if (after && after->options.has("host")) {
-            asked = after->options.value("host");
+        if (after) {
+            asked = after->options.has("host") ? after->options.value("host") : asked;
+            const auto forwards = after->options.values("forward");
+            call.forwards.insert(call.forwards.end(), forwards.begin(), forwards.end());
             const std::size_t own = own_words(rest, *after, verb->order);
-            call.words = without("--host", words, at + 1, at + 1 + own);
+            call.words = without(k_not_for_there, words, at + 1, at + 1 + own);
         }
+        call.ssh_config = after && call.verb == "connect" && after->options.has("config");
         if (after && call.verb == "logs" && after->options.has("to")) {
             call.copy_to = *after->options.value("to");
-            call.words = without("--to", call.words, at + 1, call.words.size());
+            call.words = without({"--to"}, call.words, at + 1, call.words.size());
         }
     }
-    call.words = without("--host", call.words, 0, at);
+    call.words = without(k_not_for_there, call.words, 0, at);
     const bool configured_counts = call.verb != k_about_a_machine;
     if (is_one_of(call.verb, k_always_here) || (!asked && !(configured && configured_counts))) {
         return std::nullopt;

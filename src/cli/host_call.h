@@ -13,11 +13,13 @@ namespace gpuq::cli {
 /// A command line that is for another host.
 struct HostCall {
     std::string place;              ///< NAME[:DIR], as it was given
-    std::vector<std::string> words; ///< without --host
+    std::vector<std::string> words; ///< without --host and --forward
     std::string verb;
     bool quiet = false;
-    std::string cluster; ///< --cluster, if it was given
-    std::string copy_to; ///< of `logs --to`: a file of this machine, not among the words
+    std::string cluster;     ///< --cluster, if it was given
+    std::string copy_to;     ///< of `logs --to`: a file of this machine, not among the words
+    bool ssh_config = false; ///< of `connect --config`: for this machine's ssh
+    std::vector<std::string> forwards; ///< --forward, as they were given
     bool operator==(const HostCall&) const = default;
 };
 

@@ -8,6 +8,7 @@
 #include "core/sanitise.h"
 #include "core/words.h"
 #include "remote/client.h"
+#include "remote/forward.h"
 
 #include <fmt/format.h>
 
@@ -92,6 +93,7 @@ public:
     void show_ssh(std::string_view line) override
     {
         if (::isatty(STDERR_FILENO) == 1) {
+            line.remove_suffix(line.ends_with('\r') ? 1 : 0); // ssh writes for raw terminals
             const std::string text = sanitised(line) + "\n";
             (void)!::write(STDERR_FILENO, text.data(), text.size());
         }
@@ -200,6 +202,31 @@ Result<void> go_on_after(const LogCopy& copy, frames::Start& start)
     return {};
 }
 
+/// Before anything is begun there: a port that is taken is known here.
+Result<void> listen_for(const HostCall& call, remote::ClientOptions& options)
+{
+    if (!call.forwards.empty() && !follows_run(call.verb)) {
+        return fail(Error::Kind::usage, "--forward leads into the run that is shown: it goes with "
+                                        "run, shell, attach and resume");
+    }
+    if (call.forwards.size() > frames::k_most_forwards) {
+        return fail(Error::Kind::usage,
+                    fmt::format("--forward: at most {} ports at once", frames::k_most_forwards));
+    }
+    for (const std::string& text : call.forwards) {
+        TRY_ASSIGN(remote::Forward forward, remote::forward_from(text));
+        TRY_ASSIGN(auto listeners, remote::listen_here(forward.port));
+        options.forwards.push_back(std::move(listeners));
+        options.start.forwards.push_back(std::move(forward.to));
+    }
+    if (!call.cluster.empty()) { // `gpuq connect` there has no other word of it
+        std::erase_if(options.start.variables,
+                      [](const auto& each) { return each.starts_with("GPUQ_CLUSTER="); });
+        options.start.variables.push_back("GPUQ_CLUSTER=" + call.cluster);
+    }
+    return {};
+}
+
 } // namespace
 
 Result<int> run_on_host(const HostCall& call, Doors& doors)
@@ -223,11 +250,18 @@ Result<int> run_on_host(const HostCall& call, Doors& doors)
     remote::ClientOptions options;
     options.host = place.host;
     options.start.words = call.words;
+    if (call.ssh_config) {
+        TRY_ASSIGN(const std::string program, doors.program());
+        for (const std::string& word : {program, std::string("--host"), call.place}) {
+            options.start.words.push_back("--proxy=" + word);
+        }
+    }
     options.start.folder = place.folder;
     options.start.variables = variables_for_there(doors);
     options.start.terminals = terminals;
     options.start.raw = terminals[0] && terminals[1];
     options.start.patience = settings.host_patience.value_or(k_patience);
+    TRY(listen_for(call, options));
     options.pace = options.start.raw ? remote::k_pace_in_front : remote::Pace{};
     options.reads_input = options.start.raw || reads_input(call.verb);
     options.random = [&doors] { return doors.random(); };

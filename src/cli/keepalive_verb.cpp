@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/keepalive_verb.h"
 
-#include "cli/credentials_text.h"
+#include "cli/find_credentials.h"
 #include "cli/look_doors.h"
 #include "cli/run_table.h"
 #include "cli/say.h"
@@ -19,19 +19,6 @@ namespace {
 
 constexpr std::array k_options = {Option{
     0, "stay", "", "refresh them on this machine while there are active runs that have some"}};
-
-std::vector<RunCredentials> with_credentials(Doors& doors, Store& store, const Looked& looked)
-{
-    const Time now = doors.clock().now();
-    std::vector<RunCredentials> found;
-    for (const RunStatus& status : looked.runs) {
-        if (auto records =
-                credential_records(store, doors.secret_files(), status.key, status.link, now)) {
-            found.push_back({status, *std::move(records)});
-        }
-    }
-    return found;
-}
 
 Result<int> keepalive(Invocation& invocation)
 {
@@ -52,7 +39,7 @@ Result<int> keepalive(Invocation& invocation)
         keys.push_back(key);
     }
     const Looked looked = look(look_doors(doors, *store), keys);
-    const auto runs = with_credentials(doors, *store, looked);
+    const auto runs = find_credentials(doors, *store, looked.runs);
     const Time now = doors.clock().now();
     if (!looked.slurm_silent.empty()) {
         say(fmt::format("{}; this is what the disk knows", looked.slurm_silent));
@@ -74,12 +61,9 @@ Result<int> keepalive(Invocation& invocation)
         return 0;
     }
     TRY(print_table(table, invocation.globals, doors));
-    for (const RunCredentials& one : runs) {
-        const auto ticket = one.records.ticket(now);
-        const auto need = need_of(one.status, now);
-        const std::string missing = ticket && need ? forecast_text(*ticket, *need, now) : "";
-        if (!missing.empty() && !invocation.globals.quiet) {
-            say(fmt::format("run {}: {}", run_title(one.status), missing));
+    if (!invocation.globals.quiet) {
+        for (const std::string& text : shortages(runs, now)) {
+            say(text);
         }
     }
     return 0;

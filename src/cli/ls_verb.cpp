@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/ls_verb.h"
 
+#include "cli/find_credentials.h"
 #include "cli/listed_runs.h"
 #include "cli/look_doors.h"
 #include "cli/run_table.h"
@@ -33,8 +34,9 @@ Result<int> ls(Invocation& invocation)
     if (!looked.slurm_silent.empty()) {
         say(fmt::format("{}; this is what the disk knows", looked.slurm_silent));
     }
+    const auto short_of = shortages(find_credentials(doors, *store, looked.runs), now);
     if (invocation.globals.json) {
-        TRY(print_text(report::json_document(run_list(looked, now))));
+        TRY(print_text(report::json_document(run_list(looked, short_of, now))));
         return 0;
     }
     const report::Table table = run_table(looked.runs, now);
@@ -48,6 +50,11 @@ Result<int> ls(Invocation& invocation)
         return 0;
     }
     TRY(print_table(table, invocation.globals, doors));
+    if (!invocation.globals.quiet) {
+        for (const std::string& text : short_of) {
+            say(text);
+        }
+    }
     return 0;
 }
 

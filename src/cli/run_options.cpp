@@ -46,6 +46,7 @@ constexpr std::array k_table = {
     Option{0, "pty", "", "on a terminal of its own, which outlives this one; Enter ~ d detaches"},
     Option{0, "credentials", "WHAT",
            "hold, run or fail: a link whose Kerberos ticket ends before it"},
+    Option{0, "keytab", "FILE", "your Kerberos key, which gives tickets when renewals end"},
     Option{0, "link", "TIME", "length of a link; default: the queue's limit (man gpuq-chain)"},
     Option{0, "checkpoint", "PATTERN", "where the program saves, as 'out/*.pt': it may be chained"},
     Option{0, "resume-args", "WORDS", "added to the program to resume; {} is the checkpoint"},
@@ -258,9 +259,10 @@ Result<void> take_names(const Options& options, AskedFor& asked)
     return {};
 }
 
+/// A shell has no links, and no tickets that it outlives.
 constexpr std::string_view k_of_chains[] = {
-    "credentials",          "link",      "checkpoint", "resume-args", "valid", "notice",
-    "restart-from-scratch", "max-links", "gpu-hours",  "until"};
+    "keytab", "credentials",          "link",      "checkpoint", "resume-args", "valid",
+    "notice", "restart-from-scratch", "max-links", "gpu-hours",  "until"};
 
 /// A rehearsal has links and limits of its own, and is not left alone.
 constexpr std::string_view k_not_rehearsed[] = {"after", "detach", "max-wait",  "dry-run",
@@ -372,9 +374,12 @@ Result<RunOptions> run_options(const Options& options, const std::vector<std::st
     TRY(take_progress(options, result.asked));
     TRY(take_modules(options, result.asked));
     TRY(take_chain(options, result.asked));
-    TRY_ASSIGN(const auto when_short,
+    TRY_ASSIGN(result.asked.when_short,
                through(options, "credentials", "--credentials", parse_when_short));
-    result.credentials = when_short.value_or(WhenShort::hold);
+    result.keytab = options.value("keytab");
+    if (result.keytab && (result.keytab->empty() || has_control(*result.keytab))) {
+        return wrong("--keytab", "no name of a file");
+    }
     TRY_ASSIGN(result.after, through(options, "after", "--after", parse_word));
     TRY_ASSIGN(result.max_wait, through(options, "max-wait", "--max-wait", parse_duration));
     result.detach = options.has("detach");

@@ -4,7 +4,6 @@
 #include "cli/options.h"
 #include "core/result.h"
 #include "runs/asked_for.h"
-#include "runs/credentials.h"
 
 #include <chrono>
 #include <optional>
@@ -23,12 +22,12 @@ std::span<const Option> rehearse_option_table();
 
 /// What `gpuq run` was told, typed, still without defaults.
 struct RunOptions {
-    AskedFor asked;                   ///< `after` is not filled in
-    std::optional<std::string> after; ///< --after: a job id, a name or `last`
+    AskedFor asked;                    ///< `after` is not filled in
+    std::optional<std::string> after;  ///< --after: a job id, a name or `last`
+    std::optional<std::string> keytab; ///< a path as typed
     bool detach = false;
     bool dry_run = false;
     bool pty = false;
-    WhenShort credentials = WhenShort::hold;      ///< when its ticket does not last
     std::optional<std::chrono::seconds> max_wait; ///< of the client, not of the run
 };
 

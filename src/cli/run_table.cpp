@@ -260,7 +260,8 @@ report::Table run_table(const std::vector<RunStatus>& runs, Time now)
     return table;
 }
 
-report::Json::Members run_list(const Looked& looked, Time now)
+report::Json::Members run_list(const Looked& looked, const std::vector<std::string>& shortages,
+                               Time now)
 {
     Json::Elements runs;
     for (const RunStatus& status : looked.runs) {
@@ -270,6 +271,9 @@ report::Json::Members run_list(const Looked& looked, Time now)
     if (!looked.slurm_silent.empty()) {
         warnings.push_back(
             Json::object({{"code", "slurm_unreachable"}, {"text", looked.slurm_silent}}));
+    }
+    for (const std::string& text : shortages) {
+        warnings.push_back(Json::object({{"code", "ticket_short"}, {"text", text}}));
     }
     return {{"runs", Json::array(std::move(runs))}, {"warnings", Json::array(std::move(warnings))}};
 }

@@ -18,8 +18,9 @@ report::Table run_table(const std::vector<RunStatus>& runs, Time now);
 /// A run in every document that tells of one.
 report::Json run_json(const RunStatus& status, Time now);
 
-/// The same for --json: `runs` and `warnings`.
-report::Json::Members run_list(const Looked& looked, Time now);
+/// The same for --json: `runs` and `warnings`, which have the `shortages` of tickets too.
+report::Json::Members run_list(const Looked& looked, const std::vector<std::string>& shortages,
+                               Time now);
 
 /// `12 (train)`: the job id, or the short key before there is one, and the name. Not sanitised.
 std::string run_title(const RunStatus& status);

@@ -127,7 +127,7 @@ private:
     {
         TRY_ASSIGN(const Plan plan, make_plan(queues));
         TRY_ASSIGN(Run run, new_run(plan));
-        take_ticket(run);
+        TRY(take_ticket(run, plan.when_short));
         auto submitted = submit(run, plan);
         if (!submitted) {
             return give_up(run, submitted.error());
@@ -141,7 +141,10 @@ private:
         m_started = {0, run, submitted->job};
         keep_queues(*m_store, run.cluster, queues, m_doors.clock().now());
         tell(fmt::format("run {} ({}): {}", submitted->job.value, run.request.name, plan.summary));
-        if (m_ticket.ticket) {
+        if (m_ticket.plan && !m_ticket.plan->keytab.empty()) {
+            tell(fmt::format("its Kerberos ticket, of {}, is kept by the keytab {}",
+                             m_ticket.plan->principal, m_ticket.plan->keytab));
+        } else if (m_ticket.ticket) {
             tell_if(forecast_text(*m_ticket.ticket, need_of(run.request, m_doors.clock().now()),
                                   m_doors.clock().now()));
         }
@@ -232,19 +235,23 @@ private:
 
     /// The login's ticket goes with the run: the login's own cache ends with it. A bearer token is
     /// in no record of the environment.
-    void take_ticket(Run& run)
+    Result<void> take_ticket(Run& run, WhenShort when_short)
     {
         m_ticket = login_ticket(m_doors, run.key, m_ticket.token);
+        if (m_options.keytab) {
+            TRY(add_keytab(m_doors, run, *m_options.keytab, m_ticket));
+        }
         if (!m_ticket.problem.empty()) {
             tell(m_ticket.problem);
         }
         if (!m_ticket.plan) {
-            return;
+            return {};
         }
-        m_ticket.plan->when_short = m_options.credentials;
+        m_ticket.plan->when_short = when_short;
         std::erase_if(run.environment, [](const std::string& variable) {
             return variable.starts_with("BEARER_TOKEN=");
         });
+        return {};
     }
 
     void give_ticket(Submission& submission)

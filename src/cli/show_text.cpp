@@ -369,6 +369,8 @@ std::string event_in_words(const Event& event, const RunStatus& status)
         return fmt::format("job {} waits to be the next link", event.job.value_or(0));
     case Event::Kind::next_failed:
         return "the next link could not be submitted yet: " + detail;
+    case Event::Kind::credentials:
+        return detail;
     case Event::Kind::ended: {
         const Ending ending{event.status.value_or(0), event.cause.value_or(Cause::lost), detail,
                             event.at};

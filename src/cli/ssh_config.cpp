@@ -56,21 +56,26 @@ Result<std::string> ssh_config(const SshHost& host)
         return without_tokens(
             fmt::format("\"{}/{}\"", host.state_dir, layout::connect_file(host.key, name)));
     };
-    return fmt::format(R"(# gpuq: run {}; of use while it runs
-Host {}
-    User {}
-    ProxyCommand {}
-    IdentityFile {}
+    const std::string head =
+        fmt::format("# gpuq: run {}; of use while it runs\nHost {}\n    User {}\n"
+                    "    ProxyCommand {}\n    HostKeyAlias {}\n    UpdateHostKeys no\n",
+                    sanitised(host.title), names_of(host), host.user,
+                    without_tokens(shell_command(host.command)), host_key_alias(host.key));
+    if (host.state_dir.empty()) {
+        return head + R"(    # With a key of yours that ~/.ssh/authorized_keys has there.
+    # The way was checked: it is gpuq's to the login host.
+    StrictHostKeyChecking no
+    UserKnownHostsFile /dev/null
+    LogLevel ERROR
+)";
+    }
+    return head + fmt::format(R"(    IdentityFile {}
     IdentitiesOnly yes
-    HostKeyAlias {}
     UserKnownHostsFile {}
     StrictHostKeyChecking yes
-    UpdateHostKeys no
 )",
-                       sanitised(host.title), names_of(host), host.user,
-                       without_tokens(shell_command(host.command)),
-                       file(layout::k_connect_identity), host_key_alias(host.key),
-                       file(layout::k_connect_known_hosts));
+                              file(layout::k_connect_identity),
+                              file(layout::k_connect_known_hosts));
 }
 
 } // namespace gpuq::cli

@@ -16,11 +16,13 @@ struct SshHost {
     std::vector<std::string> called; ///< what people call the run; what is no host name is left out
     std::string user;
     std::vector<std::string> command; ///< ProxyCommand
-    std::string state_dir;
+    std::string state_dir;            ///< where its keys are; empty: not on the machine of this ssh
 };
 
 /// The block for ssh_config: what ssh, scp, rsync and editors need to get into the run as the host
-/// `gpuq-CALLED`. `usage` for a state folder whose name ssh_config can not hold.
+/// `gpuq-CALLED`. Where the run's keys are not, it is by one's own, and the host's is not checked:
+/// the connection to the login host, which leads there, was. `usage` for a state folder whose name
+/// ssh_config can not hold.
 Result<std::string> ssh_config(const SshHost& host);
 
 } // namespace gpuq::cli

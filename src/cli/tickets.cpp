@@ -5,12 +5,14 @@
 #include "cli/surroundings.h"
 #include "core/timestamp.h"
 #include "credentials/keeping.h"
+#include "credentials/keytab.h"
 #include "runs/chain.h"
 #include "runs/evidence.h"
 #include "runs/look.h"
 #include "runs/next_link.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstring>
@@ -175,13 +177,15 @@ void renew_waiting(Doors& doors, Store& store, const std::vector<RunKey>& active
     }
 }
 
+constexpr std::string_view k_no_kerberos = "the run gets no Kerberos ticket: ";
+
 LoginTicket ticket_of_login(Doors& doors, const RunKey& key)
 {
     LoginTicket found;
     auto cache = doors.login_tickets().cache();
     if (!cache) {
         if (cache.error().kind != Error::Kind::missing) {
-            found.problem = "the run gets no Kerberos ticket: " + cache.error().text;
+            found.problem = fmt::format("{}{}", k_no_kerberos, cache.error().text);
         }
         return found;
     }
@@ -189,11 +193,16 @@ LoginTicket ticket_of_login(Doors& doors, const RunKey& key)
     const auto settings = doors.settings();
     const auto folder =
         settings ? folder_of(doors, *settings, key) : Result<std::string>(settings.error());
-    if (!ticket || ticket->end <= doors.clock().now()) {
-        return found; // none, or one of yesterday: as if there were no Kerberos here
+    if (!ticket) {
+        return found;
+    }
+    if (ticket->end <= doors.clock().now()) {
+        found.problem =
+            fmt::format("{}that of the login has expired; kinit gets another", k_no_kerberos);
+        return found;
     }
     if (!folder) {
-        found.problem = "the run gets no Kerberos ticket: " + folder.error().text;
+        found.problem = fmt::format("{}{}", k_no_kerberos, folder.error().text);
         return found;
     }
     found.plan = CredentialPlan{ticket->principal, *folder, WhenShort::hold,
@@ -327,6 +336,42 @@ LoginTicket login_ticket(Doors& doors, const RunKey& key, const std::string& kno
     found.token = std::move(token.text);
     doors.forget_variable("BEARER_TOKEN");
     return found;
+}
+
+Result<void> add_keytab(Doors& doors, const Run& run, const std::string& path, LoginTicket& ticket)
+{
+    const std::string whole = path.starts_with('/') ? path : run.request.work_dir + "/" + path;
+    auto bytes = doors.secret_files().read_own(whole);
+    if (!bytes) {
+        return fail(bytes.error().kind, "--keytab: " + bytes.error().text);
+    }
+    const auto principals = credentials::principals_in_keytab(*bytes);
+    ::explicit_bzero(bytes->data(), bytes->size());
+    if (!principals) {
+        return fail(Error::Kind::usage,
+                    fmt::format("--keytab: {}: {}", whole, principals.error().text));
+    }
+    if (!ticket.plan) {
+        TRY_ASSIGN(const Settings settings, doors.settings());
+        TRY_ASSIGN(const std::string folder, folder_of(doors, settings, run.key));
+        ticket.plan = CredentialPlan{};
+        ticket.plan->folder = folder;
+        ticket.plan->aklog = settings.aklog.value_or("");
+    }
+    CredentialPlan& plan = *ticket.plan;
+    if (plan.principal.empty()) {
+        plan.principal = principals->front();
+    } else if (std::find(principals->begin(), principals->end(), plan.principal) ==
+               principals->end()) {
+        return fail(Error::Kind::usage,
+                    fmt::format("--keytab: {} has keys of {}, and your ticket is that of {}", whole,
+                                fmt::join(*principals, ", "), plan.principal));
+    }
+    plan.keytab = whole;
+    if (ticket.problem.starts_with(k_no_kerberos)) {
+        ticket.problem.clear(); // it gets one all the same
+    }
+    return {};
 }
 
 void forget(LoginTicket& ticket)

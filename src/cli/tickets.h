@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/verb.h"
+#include "core/run.h"
 #include "runs/credentials.h"
 
 #include <optional>
@@ -19,6 +20,12 @@ struct LoginTicket {
 };
 /// `known`: the bearer token, where it was found before; it is in the environment once.
 LoginTicket login_ticket(Doors& doors, const RunKey& key, const std::string& known = {});
+
+/// Has the run's tickets come from a keytab when renewals end, and the first one where the login
+/// has none. The path alone goes along, from the run's working directory. `denied`, `missing`,
+/// `usage` say why the keytab is not to be used: it is not the person's alone, or is not its
+/// owner's.
+Result<void> add_keytab(Doors& doors, const Run& run, const std::string& path, LoginTicket& ticket);
 
 /// Overwrites what is secret in it.
 void forget(LoginTicket& ticket);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/top_picture.h"
 
+#include "cli/credentials_text.h"
 #include "cli/free_table.h"
 #include "cli/run_table.h"
 #include "cli/sample_text.h"
@@ -242,6 +243,11 @@ tui::Detail top_detail(const TopCloser& closer, Time now)
     detail.key = closer.run.key.text();
     if (closer.idle.finding) {
         detail.facts.push_back(fmt::format("idle: {}", in_words(*closer.idle.finding)));
+    }
+    if (closer.credentials && closer.run.state != RunState::ended) {
+        for (const auto& [name, text] : credential_fields(*closer.credentials, closer.run, now)) {
+            detail.facts.push_back(fmt::format("{}: {}", name, text));
+        }
     }
     for (const auto& [name, text] : training_fields(closer.training, closer.run, now)) {
         if (!text.empty()) {

@@ -3,6 +3,7 @@
 
 #include "cli/training_text.h"
 #include "report/json.h"
+#include "runs/credentials.h"
 #include "runs/idle.h"
 #include "runs/overview.h"
 #include "runs/samples.h"
@@ -30,10 +31,11 @@ struct TopCloser {
     std::vector<NodeSample> newest;
     std::vector<Sample> samples; ///< of the last minutes
     IdleRecords idle;
+    std::optional<CredentialRecords> credentials;
 };
 
-/// That its GPUs lie idle, its training in words, its GPUs, and the curves of both: the loss, how
-/// busy its GPUs were, how much of their memory was used.
+/// That its GPUs lie idle, what becomes of its ticket, its training in words, its GPUs, and the
+/// curves of both: the loss, how busy its GPUs were, how much of their memory was used.
 tui::Detail top_detail(const TopCloser& closer, Time now);
 
 /// For --json.

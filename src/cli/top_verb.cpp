@@ -41,7 +41,7 @@ constexpr auto k_lost_again = 60s;
 /// Of each line that a gpuq command says.
 constexpr std::string_view k_prefix = "gpuq: ";
 
-/// What the threads of the view share. Each door is used by one of them alone, but for the store,
+/// What the threads of the view share. Each door is used by one of them alone, but for the stores,
 /// the clock and the host, which keep nothing between two calls that another could disturb.
 class Top {
 public:
@@ -89,10 +89,13 @@ public:
         if (!key) {
             return {text, {}, {}};
         }
-        TopCloser closer{look_at(look_doors(m_doors, m_store), *key, Ask::never), {}, {}, {}, {}};
+        TopCloser closer{
+            look_at(look_doors(m_doors, m_store), *key, Ask::never), {}, {}, {}, {}, {}};
         closer.training = find_training(m_doors, m_store, closer.run, Apart::no);
         closer.newest = newest_samples(m_store, *key, closer.run.link);
         closer.idle = idle_records(m_store, *key, closer.run.link);
+        closer.credentials = credential_records(m_store, m_doors.secret_files(), *key,
+                                                closer.run.link, m_clock.now());
         closer.samples = recent_samples(m_store, *key, closer.run.link, k_shown);
         return top_detail(closer, m_clock.now());
     }

@@ -73,28 +73,31 @@ std::string limit_text(const Finish& finish, const RunStatus& status)
 {
     if (finish.beyond_run > seconds(0)) {
         const bool is_chain = status.run && status.run->request.chain;
-        return fmt::format("; {} after {}: gpuq extend gives it more time",
+        return fmt::format(", {} after {}: gpuq extend gives it more time",
                            in_words(finish.beyond_run),
                            is_chain ? "the run's time is used up" : "its limit");
     }
     if (finish.more_links > 0) {
-        return fmt::format("; {} after the limit of this link: {} more",
+        return fmt::format(", {} after the limit of this link: {} more",
                            in_words(finish.beyond_limit),
                            counted(static_cast<std::uint64_t>(finish.more_links), "link"));
     }
     return "";
 }
 
+/// That it comes too late stands first: a narrow screen cuts the rest.
 std::string finish_text(const Finish& finish, const RunStatus& status, Time now)
 {
-    std::string text = fmt::format("about {}, at the pace of {}", moment_text(finish.at, now),
+    const std::string late = limit_text(finish, status);
+    std::string text = fmt::format("about {}{}{} at the pace of {}", moment_text(finish.at, now),
+                                   late, late.empty() ? "," : ";",
                                    finish.is_pace_of_link ? "this link" : "its newest steps");
     if (status.run) {
         text += fmt::format(
             "; {:.1f} GPU-hours to come",
             gpu_hours_of(status.run->request, std::chrono::floor<seconds>(finish.at - now)));
     }
-    return text + limit_text(finish, status);
+    return text;
 }
 
 std::string alarm_text(const TrainingAlarm& alarm, Time now)

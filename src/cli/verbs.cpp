@@ -54,6 +54,9 @@ constexpr std::array k_global_options = {
     Option{0, "color", "WHEN", "auto, always or never"},
     Option{0, "cluster", "NAME", "which cluster; local: the one of `gpuq cluster up`"},
     Option{0, "host", "NAME", "do it on a login host, by ssh; NAME:DIR: in that folder there"},
+    Option{0, "forward", "PORT",
+           "with --host: this port here leads to the same one in the run; PORT:PORT, "
+           "PORT:HOST:PORT"},
     Option{'Q', "quiet", "", "no words of gpuq's own, errors apart"},
     Option{'h', "help", "", "say what the verb does, and leave"},
 };

@@ -11,14 +11,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
-#include <ostream>
 #include <sstream>
 #include <unistd.h>
+#include <utility>
 
 namespace gpuq::cli {
 namespace {
 
-using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 using Words = std::vector<std::string>;
@@ -80,20 +79,50 @@ printf '%s\n' "${COMPREPLY[@]}"
     return lines_of(shell("LINE='" + line + "' bash --norc --noprofile " + script.path()).out);
 }
 
-/// What fish offers: a word, a tab and its description.
-Words offered_by_fish(const std::string& line)
+/// What a shell said of each line, with `--` behind each.
+std::vector<Words> by_line(const std::string& text)
 {
-    const File script("function gpuq; printf '41\\n42\\n'; end\n" + fish_completion() +
-                      fmt::format("complete -C '{}'\n", line));
-    Words words = lines_of(shell("fish --no-config " + script.path()).out);
-    for (std::string& word : words) {
-        word.erase(std::min(word.find('\t'), word.size()));
+    std::vector<Words> all;
+    Words one;
+    for (std::string& word : lines_of(text)) {
+        if (word == "--") {
+            all.push_back(std::exchange(one, {}));
+        } else {
+            one.push_back(std::move(word));
+        }
     }
-    return words;
+    return all;
+}
+
+std::string quoted(const Words& lines)
+{
+    std::string text;
+    for (const std::string& line : lines) {
+        text += fmt::format(" '{}'", line);
+    }
+    return text;
+}
+
+/// What fish offers after each line: a word, a tab and its description.
+std::vector<Words> offered_by_fish(const Words& lines)
+{
+    const File script("function gpuq; printf '41\\n42\\n'; end\n" + fish_completion() + R"(
+for line in $argv
+    complete -C $line
+    printf '%s\n' --
+end
+)");
+    auto all = by_line(shell("fish --no-config " + script.path() + quoted(lines)).out);
+    for (Words& words : all) {
+        for (std::string& word : words) {
+            word.erase(std::min(word.find('\t'), word.size()));
+        }
+    }
+    return all;
 }
 
 /// What zsh offers to somebody who presses Tab: its own functions work in nothing but a terminal.
-Words offered_by_zsh(const std::string& line)
+std::vector<Words> offered_by_zsh(const Words& lines)
 {
     const File inside(R"(PROMPT=
 autoload -U compinit
@@ -102,6 +131,7 @@ gpuq() { printf '41\n42\n' }
 )" + zsh_completion() +
                       R"(
 bindkey '^I' complete-word
+bindkey '^U' kill-whole-line
 zstyle ':completion:*' insert-tab false
 compadd() {
     case "$*" in *-[OAD]\ *) builtin compadd "$@"; return ;; esac
@@ -110,7 +140,7 @@ compadd() {
     print -rl -- offer:$^offers
     builtin compadd "$@"
 }
-finish() { print end-of-offers }
+finish() { print end-of-offers; comppostfuncs=(finish) }
 comppostfuncs=(finish)
 print set-up
 )");
@@ -118,16 +148,19 @@ print set-up
 zpty z zsh -f -i
 zpty -w z "source $1"
 while zpty -r z line; do [[ $line == *set-up* ]] && break; done
-zpty -w z "$2"$'\t'
-while zpty -r z line; do
-    line=${line%$'\r\n'}
-    [[ $line == *end-of-offers* ]] && break
-    [[ $line == *offer:* ]] && print -r -- ${line##*offer:}
+for typed in "${@:2}"; do
+    zpty -w -n z $'\x15'"$typed"$'\t'
+    while zpty -r z line; do
+        line=${line%$'\r\n'}
+        [[ $line == *end-of-offers* ]] && break
+        [[ $line == *offer:* ]] && print -r -- ${line##*offer:}
+    done
+    print -r -- --
 done
 zpty -d z
 )");
-    return lines_of(
-        shell(fmt::format("timeout 60 zsh -f {} {} '{}'", outside.path(), inside.path(), line))
+    return by_line(
+        shell(fmt::format("timeout 60 zsh -f {} {}", outside.path(), inside.path()) + quoted(lines))
             .out);
 }
 
@@ -194,40 +227,45 @@ TEST(FishCompletion, IsGoodFish)
     expect_good_syntax("fish", "fish -n", fish_completion());
 }
 
-struct Typed {
-    std::string line;
-    Words offered;
-};
-
-void PrintTo(const Typed& typed, std::ostream* out)
+TEST(EveryShell, OffersTheSame)
 {
-    *out << typed.line;
+    const Words runs = {"41", "42"};
+    const std::vector<std::pair<std::string, Words>> typed = {
+        {"gpuq att", {"attach"}},
+        {"gpuq attach ", runs},
+        {"gpuq attach --ta", {"--take"}},
+        {"gpuq connect ", runs},
+        {"gpuq connect --conf", {"--config"}},
+        {"gpuq clean --ke", {"--keep"}},
+        {"gpuq clean --dr", {"--dry-run"}},
+        {"gpuq extend ", runs},
+        {"gpuq usage --cs", {"--csv"}},
+        {"gpuq usage --le", {"--left"}},
+        {"gpuq usage --tar", {"--targets"}},
+        {"gpuq report ", runs},
+        {"gpuq report --no-l", {"--no-logs"}},
+        {"gpuq doctor --nod", {"--nodes"}},
+        {"gpuq free --ne", {"--next"}},
+        {"gpuq why ", runs},
+        {"gpuq show ", runs},
+        {"gpuq show --js", {"--json"}},
+    };
+    Words lines;
+    for (const auto& [line, expected] : typed) {
+        lines.push_back(line);
+    }
+    const auto by_zsh = offered_by_zsh(lines);
+    const auto by_fish = offered_by_fish(lines);
+    ASSERT_EQ(by_zsh.size(), lines.size());
+    ASSERT_EQ(by_fish.size(), lines.size());
+    for (std::size_t i = 0; i < typed.size(); ++i) {
+        const auto& [line, expected] = typed[i];
+        const auto matches = testing::UnorderedElementsAreArray(expected);
+        EXPECT_THAT(offered(line), matches) << line;
+        EXPECT_THAT(by_zsh[i], matches) << line;
+        EXPECT_THAT(by_fish[i], matches) << line;
+    }
 }
-
-class EveryShell : public testing::TestWithParam<Typed> {};
-
-TEST_P(EveryShell, OffersTheSame)
-{
-    const auto& [line, expected] = GetParam();
-    EXPECT_THAT(offered(line), testing::UnorderedElementsAreArray(expected));
-    EXPECT_THAT(offered_by_zsh(line), testing::UnorderedElementsAreArray(expected));
-    EXPECT_THAT(offered_by_fish(line), testing::UnorderedElementsAreArray(expected));
-}
-
-const Words k_runs = {"41", "42"};
-
-INSTANTIATE_TEST_SUITE_P(
-    Completion, EveryShell,
-    testing::Values(Typed{"gpuq att", {"attach"}}, Typed{"gpuq attach ", k_runs},
-                    Typed{"gpuq attach --ta", {"--take"}}, Typed{"gpuq connect ", k_runs},
-                    Typed{"gpuq connect --conf", {"--config"}},
-                    Typed{"gpuq clean --ke", {"--keep"}}, Typed{"gpuq clean --dr", {"--dry-run"}},
-                    Typed{"gpuq extend ", k_runs}, Typed{"gpuq usage --cs", {"--csv"}},
-                    Typed{"gpuq usage --le", {"--left"}}, Typed{"gpuq usage --tar", {"--targets"}},
-                    Typed{"gpuq report ", k_runs}, Typed{"gpuq report --no-l", {"--no-logs"}},
-                    Typed{"gpuq doctor --nod", {"--nodes"}}, Typed{"gpuq free --ne", {"--next"}},
-                    Typed{"gpuq why ", k_runs}, Typed{"gpuq show ", k_runs},
-                    Typed{"gpuq show --js", {"--json"}}));
 
 TEST(Completion, KnowsEveryVerbAndOption)
 {

@@ -52,6 +52,25 @@ TEST(HostCall, TheFileOfACopiedLogIsHere)
     EXPECT_EQ(call({"run", "a", "--to", "b"}, "login1")->copy_to, "");
 }
 
+TEST(HostCall, LinesForSshAreForThisMachines)
+{
+    EXPECT_TRUE(call({"connect", "--config", "last"}, "login1")->ssh_config);
+    EXPECT_FALSE(call({"connect", "last"}, "login1")->ssh_config);
+    EXPECT_FALSE(call({"run", "connect", "--config"}, "login1")->ssh_config);
+}
+
+TEST(HostCall, WhatIsForwardedIsOfThisMachine)
+{
+    HostCall expected{"login1", {"run", "-t", "2h", "a", "--forward", "1"}, "run", false, ""};
+    expected.forwards = {"6006"};
+    EXPECT_EQ(call({"--forward", "6006", "run", "-t", "2h", "a", "--forward", "1"}, "login1"),
+              expected);
+    expected.forwards = {"6006", "8888:80", "9:x:9"};
+    EXPECT_EQ(call({"--forward=6006", "run", "--forward=8888:80", "--host", "login1", "-t", "2h",
+                    "--forward", "9:x:9", "a", "--forward", "1"}),
+              expected);
+}
+
 TEST(HostCall, HelpAndCompletionStayHere)
 {
     for (const Words& words :

@@ -88,7 +88,7 @@ TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
 {
     Looked looked;
     looked.runs.push_back(some_status());
-    EXPECT_EQ(told_of("gpuq ls"), members_of(run_list(looked, Time()), {"runs", "warnings"}));
+    EXPECT_EQ(told_of("gpuq ls"), members_of(run_list(looked, {}, Time()), {"runs", "warnings"}));
     Names run;
     collect(run_json(some_status(), Time()), {}, run);
     EXPECT_EQ(told_of("A run"), run);

@@ -2,10 +2,13 @@
 #include "cli/keepalive_verb.h"
 
 #include "cli/fake_doors.h"
+#include "cli/ls_verb.h"
 #include "cli/show_verb.h"
 #include "cli/tickets.h"
+#include "cli/top_picture.h"
 #include "core/layout.h"
 #include "credentials/cache_bytes.h"
+#include "credentials/keytab_bytes.h"
 #include "runs/credentials.h"
 #include "runs/run_on_disk.h"
 
@@ -67,6 +70,40 @@ TEST_F(Keepalive, TellsOfTheTicketsOfActiveRuns)
     EXPECT_THAT(use(k_show_verb, m_doors, {"train"}, {}).out, HasSubstr("log in once before"));
 }
 
+TEST_F(Keepalive, ListsSayWhatDoesNotLast)
+{
+    const Use listed = use(k_ls_verb, m_doors, {}, {});
+    EXPECT_THAT(listed.err, HasSubstr("run 7 (train): the ticket is renewable until"));
+    EXPECT_THAT(listed.out, testing::Not(HasSubstr("renewable")));
+    Globals globals;
+    globals.json = true;
+    EXPECT_THAT(use(k_ls_verb, m_doors, {}, globals).out, HasSubstr("\"code\": \"ticket_short\""));
+    globals.json = false;
+    globals.quiet = true;
+    EXPECT_EQ(use(k_ls_verb, m_doors, {}, globals).err, "");
+
+    m_doors.secrets.folders[m_folder][k_delivered] = cache(10min, 200h);
+    EXPECT_EQ(use(k_ls_verb, m_doors, {}, {}).err, "");
+    m_doors.secrets.folders[m_folder][k_delivered] = cache(10min, 20min);
+    m_doors.time.advance(11min);
+    EXPECT_THAT(use(k_ls_verb, m_doors, {}, {}).err,
+                HasSubstr("run 7 (train): the ticket has expired: kinit, then any gpuq command"));
+}
+
+TEST_F(Keepalive, TopTellsOfTheTicketOfTheRunItShows)
+{
+    TopCloser closer{RunStatus{m_run.key()}, {}, {}, {}, {}, {}};
+    closer.run.run = fakes::some_run(m_doors.time.now(), "train", 1);
+    closer.run.state = RunState::waiting;
+    closer.credentials = credential_records(m_doors.memory, m_doors.secrets, m_run.key(),
+                                            LinkNumber{1}, m_doors.time.now());
+    EXPECT_THAT(top_detail(closer, m_doors.time.now()).facts,
+                testing::Contains(HasSubstr("ticket: ada@EXAMPLE.ORG, good until")));
+    closer.run.state = RunState::ended;
+    EXPECT_THAT(top_detail(closer, m_doors.time.now()).facts,
+                testing::Not(testing::Contains(HasSubstr("ticket"))));
+}
+
 TEST_F(Keepalive, SaysInJsonWhatIsNext)
 {
     Globals globals;
@@ -126,6 +163,18 @@ TEST_F(Keepalive, ARunTakesTheLoginsTokenAndNobodyFindsItInTheEnvironment)
     m_doors.login.bearer = std::string(k_expired);
     EXPECT_EQ(login_ticket(m_doors, m_run.key()).problem,
               "the run gets no bearer token: that of the login has expired");
+}
+
+TEST_F(Keepalive, ARunIsToldThatTheLoginsTicketHasExpired)
+{
+    m_doors.login.answer = cache(-1min, 20min);
+    const LoginTicket found = login_ticket(m_doors, m_run.key());
+    EXPECT_FALSE(found.plan);
+    EXPECT_EQ(found.problem,
+              "the run gets no Kerberos ticket: that of the login has expired; kinit "
+              "gets another");
+    m_doors.login.answer = std::string("no cache");
+    EXPECT_EQ(login_ticket(m_doors, m_run.key()).problem, "");
 }
 
 TEST_F(Keepalive, ACommandGivesTokensAsTheyAreDue)
@@ -251,6 +300,61 @@ TEST_F(Keepalive, ARunTakesTheLoginsTicketToItsOwnStore)
     m_doors.login.answer = fail(Error::Kind::io, "KCM: does not answer");
     EXPECT_EQ(login_ticket(m_doors, m_run.key()).problem,
               "the run gets no Kerberos ticket: KCM: does not answer");
+}
+
+TEST_F(Keepalive, ARunTakesThePathOfAKeytab)
+{
+    using namespace credentials;
+    gpuq::Run run = fakes::some_run(m_doors.time.now(), "train", 3);
+    run.request.work_dir = "/home/ada";
+    m_doors.set.credentials_dir = "/scratch/tickets";
+    m_doors.secrets.folders["/home/ada"]["key"] =
+        k_keytab_head + key_of({"ada"}, "EXAMPLE.ORG") + key_of({"job"}, "EXAMPLE.ORG");
+
+    LoginTicket none;
+    none.problem = "the run gets no Kerberos ticket: it has expired";
+    ASSERT_TRUE(add_keytab(m_doors, run, "key", none));
+    EXPECT_EQ(none.problem, "");
+    EXPECT_EQ(none.plan->keytab, "/home/ada/key");
+    EXPECT_EQ(none.plan->principal, "ada@EXAMPLE.ORG");
+    EXPECT_EQ(none.plan->folder, "/scratch/tickets/" + run.key.text());
+    EXPECT_TRUE(none.cache.empty());
+
+    const auto said = [&](const std::string& path, const std::string& principal) {
+        LoginTicket ticket;
+        ticket.plan = CredentialPlan{principal, "/f", WhenShort::hold, "", ""};
+        const auto added = add_keytab(m_doors, run, path, ticket);
+        return added ? "as " + ticket.plan->principal : added.error().text;
+    };
+    EXPECT_EQ(said("/home/ada/key", "job@EXAMPLE.ORG"), "as job@EXAMPLE.ORG");
+    EXPECT_EQ(
+        said("key", "ben@EXAMPLE.ORG"),
+        "--keytab: /home/ada/key has keys of ada@EXAMPLE.ORG, job@EXAMPLE.ORG, and your ticket "
+        "is that of ben@EXAMPLE.ORG");
+    EXPECT_THAT(said("none", "ada@EXAMPLE.ORG"), HasSubstr("--keytab: /home/ada/none"));
+    m_doors.secrets.folders["/home/ada"]["notes"] = "of yesterday";
+    EXPECT_EQ(said("notes", "ada@EXAMPLE.ORG"),
+              "--keytab: /home/ada/notes: no keytab that gpuq reads");
+}
+
+TEST_F(Keepalive, NobodyIsToLogInWhereAKeytabGivesTickets)
+{
+    auto& plan = m_doors.memory.files[credential_plan_json(m_run.key())];
+    plan =
+        to_json(CredentialPlan{"ada@EXAMPLE.ORG", m_folder, WhenShort::hold, "", "/home/ada/key"});
+    const Use well = keepalive();
+    EXPECT_THAT(well.out, HasSubstr("fetched when it starts"));
+    EXPECT_EQ(well.err.find("log in"), std::string::npos) << well.err;
+    EXPECT_THAT(use(k_show_verb, m_doors, {"train"}, {}).out, HasSubstr("/home/ada/key"));
+
+    CredentialState state;
+    state.at = m_doors.time.now();
+    state.trouble = credentials::Trouble::key_refused;
+    state.words = "Password incorrect";
+    m_doors.memory.files[credential_state_json(m_run.key(), LinkNumber{1})] = to_json(state);
+    const Use broken = keepalive();
+    EXPECT_THAT(broken.out, HasSubstr("the KDC takes the keytab's key no more"));
+    EXPECT_THAT(broken.err, HasSubstr("log in once before"));
 }
 
 } // namespace

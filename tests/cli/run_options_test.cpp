@@ -185,7 +185,7 @@ TEST(RunOptions, ATerminalIsOfOneNode)
 
 TEST(RunOptions, OfAShellAreTheSameButForTheTerminalAndChains)
 {
-    EXPECT_EQ(shell_option_table().size() + 12, run_option_table().size());
+    EXPECT_EQ(shell_option_table().size() + 13, run_option_table().size());
     for (const Option& option : shell_option_table()) {
         EXPECT_NE(option.name, "pty");
         EXPECT_NE(option.name, "checkpoint");

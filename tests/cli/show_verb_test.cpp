@@ -100,6 +100,10 @@ TEST_F(Show, TellsHowFarItIsAndWhenItWillFinish)
     EXPECT_THAT(shown.out,
                 HasSubstr("\n  finish      about 09:20:00, at the pace of this link; 1.3 "
                           "GPU-hours to come\n"));
+    ASSERT_TRUE(m_doors.memory.write(log, "Epoch 5/500\nEpoch 10/500\n"));
+    shown = show({"train"});
+    EXPECT_THAT(shown.out, HasSubstr(" after its limit: gpuq extend gives it more time; at the "
+                                     "pace of this link; 16.3 GPU-hours to come\n"));
     ASSERT_TRUE(m_doors.memory.write(log, "nothing of that kind\n"));
     shown = show({"train"});
     EXPECT_THAT(shown.out, Not(HasSubstr("progress")));

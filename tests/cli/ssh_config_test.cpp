@@ -28,12 +28,32 @@ TEST(SshConfig, IsAHostThatSshReachesThroughGpuq)
 Host gpuq-7 gpuq-last
     User ada
     ProxyCommand /usr/bin/gpuq connect 20261120T131158.042Z-0f3a9c1e5b7d2468
+    HostKeyAlias gpuq-20261120T131158.042Z-0f3a9c1e5b7d2468
+    UpdateHostKeys no
     IdentityFile "/home/ada/.local/state/gpuq/runs/20261120T131158.042Z-0f3a9c1e5b7d2468/connect/identity"
     IdentitiesOnly yes
-    HostKeyAlias gpuq-20261120T131158.042Z-0f3a9c1e5b7d2468
     UserKnownHostsFile "/home/ada/.local/state/gpuq/runs/20261120T131158.042Z-0f3a9c1e5b7d2468/connect/known_hosts"
     StrictHostKeyChecking yes
+)");
+}
+
+TEST(SshConfig, OfALaptopIsByOnesOwnKey)
+{
+    SshHost host = some_host();
+    host.command.insert(host.command.begin() + 1, {"--host", "ada@login"});
+    host.state_dir.clear();
+    EXPECT_EQ(ssh_config(host).value(),
+              R"(# gpuq: run 7 (train); of use while it runs
+Host gpuq-7 gpuq-last
+    User ada
+    ProxyCommand /usr/bin/gpuq --host ada@login connect 20261120T131158.042Z-0f3a9c1e5b7d2468
+    HostKeyAlias gpuq-20261120T131158.042Z-0f3a9c1e5b7d2468
     UpdateHostKeys no
+    # With a key of yours that ~/.ssh/authorized_keys has there.
+    # The way was checked: it is gpuq's to the login host.
+    StrictHostKeyChecking no
+    UserKnownHostsFile /dev/null
+    LogLevel ERROR
 )");
 }
 

@@ -42,6 +42,8 @@ SERVER = """[kdcdefaults]
     max_renewable_life = {renewable}s
     supported_enctypes = aes256-cts-hmac-sha1-96:normal
   }}
+[logging]
+  kdc = FILE:{folder}/kdc.log
 """
 
 

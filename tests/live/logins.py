@@ -81,23 +81,30 @@ class Proxy:
 
 
 class Login:
-    """gpuq of a person, from the other end of an ssh connection. `env` of gpuq there is the person's."""
+    """gpuq of a person, from the other end of an ssh connection. `env` of gpuq there is the person's.
+    `address`: where sshd listens; without one on the loopback interface, behind a proxy. `server`, `client`:
+    lines of sshd_config and ssh_config; `server_env`: sshd's own. `inside`: words that start the laptop's gpuq."""
 
-    def __init__(self, person, folder):
+    def __init__(self, person, folder, address=None, server=(), client=(), server_env=None, there=None, inside=()):
         self.person = person
         self.folder = pathlib.Path(folder)
+        self.address = address or "127.0.0.1"
+        self.server_lines, self.server_env, self.inside = server, server_env, list(inside)
         self.there = {name: value for name, value in person.env.items()
                       if name in ("SLURM_CONF", "HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "PATH", "LC_ALL")}
+        self.there |= there or {}
         for name in ("host_key", "other_key", "user_key"):
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self.folder / name)], check=True)
-        with socket.create_server(("127.0.0.1", 0)) as free:
+        with socket.create_server((self.address, 0)) as free:
             self.port = free.getsockname()[1]
         self.server = None
         self.start()
-        self.proxy = Proxy(self.port)
+        self.proxy = None if address else Proxy(self.port)
         self.trust("host_key")
         (self.folder / "ssh_config").write_text(
-            f"Host login\n HostName 127.0.0.1\n Port {self.proxy.port}\n IdentityFile {self.folder}/user_key\n"
+            "Host login\n" + "".join(f" {line}\n" for line in client) +
+            f" HostName {self.address}\n Port {self.proxy.port if self.proxy else self.port}\n"
+            f" IdentityFile {self.folder}/user_key\n"
             f" IdentitiesOnly yes\n UserKnownHostsFile {self.folder}/known_hosts\n HostKeyAlias login\n"
             f" GSSAPIAuthentication no\n")
         # A laptop: no cluster, no state folder.
@@ -109,17 +116,19 @@ class Login:
         settings = " ".join(shlex.quote(f"{name}={value}") for name, value in self.there.items())
         user = pwd.getpwuid(os.geteuid()).pw_name
         (self.folder / "sshd_config").write_text(
-            f"Port {self.port}\nListenAddress 127.0.0.1\nHostKey {self.folder}/{host_key}\nUsePAM no\n"
+            "".join(f"{line}\n" for line in self.server_lines) +
+            f"Port {self.port}\nListenAddress {self.address}\nHostKey {self.folder}/{host_key}\nUsePAM no\n"
             f"PidFile none\nStrictModes no\nAuthorizedKeysFile {self.folder}/user_key.pub\nMaxStartups 100\n"
             f"PermitRootLogin prohibit-password\nAllowUsers {user}\nSetEnv {settings}\nLogLevel ERROR\n")
         if os.geteuid() == 0:
             os.makedirs("/run/sshd", exist_ok=True)
         self.server = subprocess.Popen(
             [shutil.which("sshd", path="/usr/sbin:/usr/bin"), "-D", "-e", "-f", str(self.folder / "sshd_config")],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=(self.folder / "sshd.log").open("ab"))
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=(self.folder / "sshd.log").open("ab"),
+            env=self.server_env)
 
         def answers():
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
+            with contextlib.suppress(OSError), socket.create_connection((self.address, self.port), timeout=1):
                 return True
         wait_for(answers, 10, "an sshd that answers")
 
@@ -134,7 +143,8 @@ class Login:
         (self.folder / "known_hosts").write_text(f"login {kind} {text}\n")
 
     def close(self):
-        self.proxy.close()
+        if self.proxy:
+            self.proxy.close()
         self.stop()
 
     def servers(self):
@@ -167,7 +177,7 @@ class Login:
         wait_for(lambda: not self.proxy.silent, 5, "silence")
 
     def popen(self, *words, env=None, **options):
-        return subprocess.Popen([self.person.cluster.binary, "--host", "login", *map(str, words)],
+        return subprocess.Popen([*self.inside, self.person.cluster.binary, "--host", "login", *map(str, words)],
                                 env={**self.env, **(env or {})}, cwd=self.folder,
                                 **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
                                    "start_new_session": True, "bufsize": 0, **options})
@@ -215,8 +225,8 @@ def ancestor(pid, other):
 
 
 @contextlib.contextmanager
-def login_host(person, folder):
-    login = Login(person, folder)
+def login_host(person, folder, **options):
+    login = Login(person, folder, **options)
     try:
         yield login
     finally:

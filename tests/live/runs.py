@@ -56,6 +56,11 @@ class Record:
         """How the run ended: {"status", "cause", ...}, or None."""
         return self.event("ended") or self._json("ended.json")
 
+    @property
+    def end_of_run(self):
+        """What a client or a later link has written of its end, or None."""
+        return self._json("ended.json")
+
     def wait_for_end(self, seconds=30):
         return wait_for(lambda: self.ended, seconds, f"the end of run {self.key}")
 
@@ -216,9 +221,9 @@ def terminal(person, *words, **options):
 
 
 @contextlib.contextmanager
-def all_gpus_taken(cluster, nodes=2):
+def all_gpus_taken(cluster, nodes=2, gpus=4):
     """Nothing can start inside the block; gives the jobs that are in the way."""
-    jobs = [cluster.slurm("sbatch", "--parsable", "-o", "/dev/null", "--gres=gpu:4", "--wrap",
+    jobs = [cluster.slurm("sbatch", "--parsable", "-o", "/dev/null", f"--gres=gpu:{gpus}", "--wrap",
                           "exec sleep 300").strip() for _ in range(nodes)]
     try:
         wait_for(lambda: [job[1] for job in cluster.squeue()] == ["RUNNING"] * nodes, 30,

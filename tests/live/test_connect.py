@@ -124,6 +124,13 @@ def test_a_command_runs_in_the_job_and_its_status_comes_back(person):
         assert not [line for line in lines if line.startswith("SLURM_STEP")]
 
 
+def test_a_session_has_the_credentials_of_the_run(person):
+    person.env |= {"BEARER_TOKEN": "opaque", "KRB5CCNAME": "FILE:/of/the/login"}
+    with a_run(person):
+        done = ssh(person, "gpuq-last", 'cat "$BEARER_TOKEN_FILE"; echo "/$BEARER_TOKEN/$KRB5CCNAME/"')
+        assert (done.returncode, done.stdout) == (0, "opaque///\n"), done.stderr
+
+
 def test_input_and_every_byte_pass(person):
     data = bytes(range(256)) * 1000
     with a_run(person):

@@ -1,149 +1,56 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Kerberos tickets of runs, with a real KDC (kdc.py) whose tickets live for seconds."""
 import contextlib
-import glob
 import json
 import os
 import pathlib
+import random
+import subprocess
 import signal
-import threading
 import time
 
 import pytest
 
 from clusters import command_of, processes, wait_for
+from faults import of_soak
 from kdc import Ticket, is_installed, running_kdc
-from runs import all_gpus_taken, nothing_left, processes_of, records
+from runs import all_gpus_taken, processes_of, records
+from tickets import LIFE, PRINTS, Kept, Watch, logged_in
 
 CLUSTER = {"nodes": 1}
+NODE = pathlib.Path("/tmp")
 pytestmark = pytest.mark.skipif(not is_installed(), reason="no krb5-kdc")
-LIFE = 8  # of a ticket, in seconds
-PRINTS = ("/bin/sh", "-c", 'echo "$KRB5CCNAME"; exec sleep 300')
 
 
 @pytest.fixture(scope="module")
 def kdc():
-    with running_kdc("ada", "ben", life=20, renewable=600) as one:
+    with running_kdc("ada", "ben", life=of_soak(60, 20), renewable=of_soak(1200, 600)) as one:
         yield one
-
-
-class Login:
-    """A person who has logged in: a cache of theirs, and gpuq with it."""
-
-    def __init__(self, kdc, person, **options):
-        self.kdc, self.person = kdc, person
-        self.cache = person.home / "login"
-        self.env = {**kdc.env, "KRB5CCNAME": f"FILE:{self.cache}"}
-        self.again(**options)
-
-    def again(self, life=LIFE, **options):
-        self.kdc.login(self.person, self.cache, life=life, **options)
-
-    def gpuq(self, *words, **options):
-        return self.person.gpuq(*words, env=self.env, **options)
-
-    def start(self, *words):
-        """A detached run; gives it as soon as its program runs and its ticket is kept."""
-        before = {record.key for record in records(self.person)}
-        done = self.gpuq("run", "-t", "5", "--detach", *words, "--", *PRINTS)
-        assert done.returncode == 0, done.stderr
-        record = next(one for one in records(self.person) if one.key not in before)
-        wait_for(record.log, 20, "the name of the cache")
-        return Kept(self, record)
-
-    def keepalive(self, *words):
-        done = self.gpuq("keepalive", "--json", *words)
-        assert done.returncode == 0, done.stderr
-        return {run["key"]: run["credentials"] for run in json.loads(done.stdout)["runs"]}
-
-
-class Kept:
-    """A run with a ticket."""
-
-    def __init__(self, login, record):
-        self.login, self.record = login, record
-        self.cache = pathlib.Path(record.log().decode().strip().removeprefix("FILE:"))
-        self.store = record.dir / "credentials"
-
-    def ticket(self):
-        return Ticket(self.cache.read_bytes())
-
-    def state(self):
-        path = self.record.dir / "link-1" / "credentials.json"
-        return json.loads(path.read_text()) if path.exists() else {"trouble": None, "renewals": 0}
-
-    def wait_for_trouble(self, trouble, seconds=15):
-        return wait_for(lambda: self.state()["trouble"] == trouble and self.state(), seconds,
-                        lambda: f"{trouble}; last: {self.state()}")
-
-    def end(self):
-        self.login.gpuq("stop", str(self.record.job))
-        self.record.wait_for_end()
-        self.wiped()
-
-    def wiped(self):
-        wait_for(lambda: not self.cache.parent.exists() and not self.store.exists(), 10,
-                 lambda: f"no ticket left: {list(self.cache.parent.glob('*'))} {list(self.store.glob('*'))}")
 
 
 @pytest.fixture
 def login(kdc, person):
-    one = Login(kdc, person)
-    yield one
-    for record in records(person):
-        if record.job and not record.ended:
-            person.gpuq("stop", str(record.job))
-    nothing_left(person)
-    own = {record.key for record in records(person)}
-    assert not [path for path in glob.glob("/tmp/gpuq-krb5-*") if any(key in path for key in own)]
-
-
-class Watch(threading.Thread):
-    """Reads a cache again and again: what a program that wants a ticket would find."""
-
-    def __init__(self, path, pause):
-        super().__init__()
-        self.path, self.pause = path, pause
-        self.reads = self.unusable = 0
-        self.expired, self.least = 0.0, float("inf")
-        self.over = threading.Event()
-
-    def run(self):
-        last = time.time()
-        while not self.over.wait(self.pause):
-            self.reads += 1
-            now = time.time()
-            try:
-                left = Ticket(self.path.read_bytes()).left()
-            except (OSError, AssertionError):
-                self.unusable += 1
-                continue
-            self.least = min(self.least, left)
-            self.expired += now - last if left <= 0 else 0
-            last = now
-
-    def __enter__(self):
-        self.start()
-        return self
-
-    def __exit__(self, *_):
-        self.over.set()
-        self.join(5)
+    with logged_in(kdc, person) as one:
+        yield one
 
 
 def test_is_renewed_over_its_lives(login):
-    kept = login.start()
+    life, lives = of_soak((60, 10), (LIFE, 2.4))
+    login.again(life=life)
+    kept = login.start(minutes=15)
     assert kept.cache.stat().st_mode & 0o777 == 0o600
     assert kept.cache.parent.stat().st_mode & 0o777 == 0o700
     assert not list(kept.store.glob("*")), "the store keeps what nobody needs any more"
     login.cache.unlink()  # as sshd does at logout
     with Watch(kept.cache, 0.05) as steady, Watch(kept.cache, 0) as eager:
-        time.sleep(2.4 * LIFE)
+        time.sleep(lives * life)
+    print(f"{lives} lives of {life} s: {steady.expired:.2f} s expired, {steady.least / life:.1%} left at least; "
+          f"{steady.unusable + eager.unusable} of {steady.reads + eager.reads} reads unusable")
     assert steady.expired == 0 and steady.unusable == 0 and eager.unusable == 0
-    assert steady.reads > 300 and eager.reads > 10000
+    assert steady.reads > 15 * lives * life and eager.reads > of_soak(1_000_000, 10_000)
     # 40 % less a second, for a KDC counts in whole ones, and one for a busy machine to start kinit.
-    assert steady.least >= 0.4 * LIFE - 2
-    assert kept.state()["renewals"] >= 3 and kept.state()["trouble"] == "none"
+    assert steady.least >= 0.4 * life - 2
+    assert kept.state()["renewals"] >= lives and kept.state()["trouble"] == "none"
     told = login.keepalive("last")[kept.record.key]
     assert told["principal"] == "ada@GPUQ.TEST" and told["next_action"] == "renew"
     assert "renewed at" in login.gpuq("keepalive").stdout
@@ -284,8 +191,9 @@ def test_a_link_without_a_ticket_waits_for_a_login(login, person, cluster):
     held = chains["hold"].dir / "held.json"
     wait_for(held.exists, 40, "a held link")
     wait_for(lambda: begun("run", 2), 30, "a link that runs without")
-    ended = wait_for(lambda: chains["fail"].ended and not chains["fail"].ended.get("continues") and
-                     chains["fail"].ended, 30, "an end")
+    # At the end of its first link, or as its second is to begin.
+    ended = wait_for(lambda: (lambda told: told and not told.get("continues") and told)(
+        chains["fail"].end_of_run or chains["fail"].ended), 30, lambda: f"an end: {chains['fail'].journal}")
     assert "Kerberos ticket" in ended["detail"]
     login.gpuq("stop", "run")
     run = wait_for(lambda: (lambda told: told["state"] == "waiting" and told)(
@@ -350,6 +258,90 @@ def test_what_nobody_lived_to_wipe_is_swept(login, cluster):
     login.start().end()
     assert not kept.cache.parent.exists()
     wait_for(lambda: login.gpuq("ls").returncode == 0 and not kept.store.exists(), 30, "no store of it")
+
+
+def killed(record, cluster, how):
+    """Ends a run without asking it."""
+    if how == "slurm":
+        cluster.slurm("scancel", "--full", "--signal=KILL", str(record.job), check=False)
+        cluster.slurm("scancel", str(record.job), check=False)
+    supervisor = record.event("supervisor_started")
+    for pid in cluster.job_processes() if how == "all" else [supervisor["pid"]] if supervisor else []:
+        with contextlib.suppress(ProcessLookupError):
+            if command_of(pid) != "slurmstepd":
+                os.kill(pid, signal.SIGKILL)
+
+
+def test_nothing_is_left_of_runs_that_are_killed_at_any_moment(login, person, cluster):
+    """Their supervisor, all of the job's processes at once, or the job by Slurm."""
+    count, seed = of_soak(100, 3), random.randrange(10**6)
+    dice = random.Random(seed)
+    swept = 0
+    for number in range(count):
+        how = dice.choice(["supervisor", "all", "slurm"])
+        pause = dice.uniform(0, 4)
+        login.again(life=20)
+        done = login.gpuq("run", "-t", "5", "--detach", "--", *PRINTS)
+        assert done.returncode == 0, done.stderr
+        record = records(person)[-1]
+        time.sleep(pause)
+        killed(record, cluster, how)
+        wait_for(lambda: how == "slurm" or not cluster.squeue() or killed(record, cluster, how), 30, "a kill")
+        wait_for(lambda: not cluster.squeue() and not cluster.job_processes(), 60,
+                 lambda: f"the end of run {number} of seed {seed}, killed by {how} after {pause:.2f} s")
+        for folder in NODE.glob(f"gpuq-krb5-*{record.key}*"):  # its next run sweeps it
+            os.utime(folder, (0, time.time() - 100))
+            swept += 1
+    own = [record.key for record in records(person)]
+    assert swept < count, "nobody wipes"
+    assert all((record.dir / "credentials.json").exists() for record in records(person))
+    login.again()
+    login.start().end()
+    wait_for(lambda: login.gpuq("ls").returncode == 0 and not list(person.state.rglob("credentials/*")), 30,
+             "no store of theirs")
+    left = [path for path in NODE.glob("gpuq-krb5-*") if any(key in path.name for key in own)]
+    at_work = [pid for pid in processes_of(person) if command_of(pid) == "gpuq-keep"] + cluster.job_processes()
+    print(f"{count} runs killed (seed {seed}): {swept} swept by the next, {len(left)} caches and "
+          f"{len(at_work)} processes left")
+    assert not left and not at_work
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
+def test_a_store_that_is_full(login, person):
+    """A run without a place for its ticket goes on; so does a link, whose state says what is wrong."""
+    disk = person.home / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=1777", "tmpfs", str(disk)], check=True)
+    fill = disk / "fill"
+    try:
+        login.env["GPUQ_CREDENTIALS_DIR"] = str(disk)
+        with contextlib.suppress(OSError):
+            fill.write_bytes(b"x" * (1 << 20))
+        done = login.gpuq("run", "-t", "5", "--", "/bin/echo", "on")
+        assert done.returncode == 0 and done.stdout == "on\n"
+        assert "the run gets no Kerberos ticket" in done.stderr and "No space left" in done.stderr
+        assert "its Kerberos ticket did not reach this node" in done.stderr
+        fill.unlink()
+
+        script = person.home / "train.sh"
+        script.write_text(TRAIN)
+        script.chmod(0o755)
+        kept = login.start("--link", "3m", "--restart-from-scratch", minutes=10)
+        wait_for(lambda: kept.state()["renewals"] >= 1, 15, "a renewal")
+        with contextlib.suppress(OSError):
+            fill.write_bytes(b"x" * (1 << 20))
+        state = wait_for(lambda: "No space left" in kept.state()["words"] and kept.state(), 15,
+                         lambda: f"what is wrong: {kept.state()}")
+        assert state["trouble"] == "none" and kept.ticket().left() > 0
+        assert "No space left" in login.gpuq("keepalive").stdout
+        assert [one for one in kept.record.journal if one["event"] == "credentials"]
+        fill.unlink()
+        wait_for(lambda: kept.state()["words"] == "", 15, "all well")
+        login.gpuq("stop", str(kept.record.job))
+        kept.record.wait_for_end()
+        wait_for(lambda: not list(disk.glob("*/*")), 10, "an empty store")
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=False)
 
 
 def test_the_ticket_of_a_run_that_waits(login, person, cluster):

@@ -8,7 +8,7 @@ import stat
 import time
 
 from clusters import wait_for
-from runs import PYTHON, nothing_left, processes_of, the_run, words_of
+from runs import PYTHON, all_gpus_taken, nothing_left, processes_of, the_run, words_of
 
 CLUSTER = dict(nodes=1, gpus=2, lines=["KillWait=2"])
 
@@ -112,6 +112,21 @@ def test_the_login_s_token_goes_along_and_a_better_one_follows(person):
     assert json.loads(record.log("out").decode().splitlines()[1])["tokens"] == 2
     nothing_left(person)
     assert not files_with(person.state, first) and not files_with(person.state, second)
+
+
+def test_a_token_that_does_not_tell_is_followed_by_another_while_its_run_waits(person, cluster):
+    with all_gpus_taken(cluster, nodes=1, gpus=2):
+        run = person.gpuq("run", "--detach", "--gpus", "1", "-J", "waits", "--", *watch(1), env={"BEARER_TOKEN": "first"})
+        assert run.returncode == 0, run.stderr
+        path = the_run(person).dir / "credentials" / "token"
+        env = command(person, 3600)
+        assert person.gpuq("ls", env=env).returncode == 0
+        assert path.read_text() == "first", "after a second"
+        os.utime(path, (0, time.time() - 700))
+        wait_for(lambda: person.gpuq("ls", env=env).returncode == 0 and path.read_text() != "first", 10, "another")
+        assert json.loads(person.gpuq("show", "waits", "--json").stdout)["credentials"]["token_expires"]
+    assert the_run(person).wait_for_end(60)["status"] == 0
+    nothing_left(person)
 
 
 def test_what_is_no_token_is_said_and_the_run_goes_on_without(person):

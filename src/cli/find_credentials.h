@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "cli/credentials_text.h"
+#include "cli/verb.h"
+
+namespace gpuq::cli {
+
+/// Those of the runs that have a ticket or a token, with what the disk says of it.
+std::vector<RunCredentials> find_credentials(Doors& doors, Store& store,
+                                             const std::vector<RunStatus>& runs);
+
+} // namespace gpuq::cli

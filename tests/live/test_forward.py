@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`gpuq --host --forward`: a port of a run on the laptop, over a connection that is cut."""
+import contextlib
+import hashlib
+import http.client
+import os
+import random
+import signal
+import socket
+import threading
+
+import pytest
+
+from clusters import processes, short_folder, wait_for
+from kdc import free_port
+from logins import login_host
+from runs import nothing_left, the_run, words_of
+
+CLUSTER = dict(nodes=1, gpus=4, lines=["KillWait=5"])
+LARGE = 50 << 20
+
+
+@pytest.fixture
+def login(person):
+    with short_folder() as folder, login_host(person, folder) as one:
+        yield one
+        wait_for(lambda: not one.sessions(), 20, lambda: f"nothing left there: {one.sessions()}")
+        nothing_left(person)
+
+
+def fetch(port, path, timeout=30):
+    """The body, or nothing of a connection that has ended before its end."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().read()
+    except (OSError, http.client.HTTPException):
+        return None
+    finally:
+        connection.close()
+
+
+def is_taken(port):
+    with socket.socket() as one:
+        one.settimeout(1)
+        return one.connect_ex(("127.0.0.1", port)) == 0
+
+
+def ways_in():
+    """gpuq's on the node."""
+    return processes(lambda pid: words_of(pid)[1:2] == ["connect"] and words_of(pid)[0].endswith("gpuq-supervisor"))
+
+
+def test_a_server_of_the_run_is_on_the_laptop(login):
+    """Byte for byte, six at once, again after a cut, and gone with the session."""
+    site = login.person.home / "site"
+    site.mkdir()
+    large = random.Random(3).randbytes(LARGE)
+    (site / "large").write_bytes(large)
+    (site / "index.html").write_bytes(b"<h1>board</h1>\n")
+    here, there, nobody = free_port(), free_port(), free_port()
+    server = ["python3", "-m", "http.server", "--bind", "127.0.0.1", "--directory", str(site), str(there)]
+    with login.begin("--forward", f"{here}:{there}", "--forward", f"{nobody}:1", "run", *server) as child:
+        # Who comes before the run has begun waits; before the server has begun, is sent away.
+        assert wait_for(lambda: fetch(here, "/"), 30, "the first page") == b"<h1>board</h1>\n"
+        got = [None] * 6
+
+        def get(number):
+            got[number] = fetch(here, "/large", 120)
+        threads = [threading.Thread(target=get, args=(number,)) for number in range(6)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        digest = hashlib.sha256(large).digest()
+        assert [one is not None and hashlib.sha256(one).digest() == digest for one in got] == [True] * 6
+        assert fetch(nobody, "/") is None
+        # A cut ends what is open, and never as if it were whole.
+        with socket.create_connection(("127.0.0.1", here)) as one:
+            one.sendall(b"GET /large HTTP/1.0\r\n\r\n")
+            assert one.recv(1000)
+            login.cut()
+            with pytest.raises(ConnectionResetError):
+                while one.recv(1 << 20):
+                    pass
+        assert fetch(here, "/") == b"<h1>board</h1>\n"
+        # Who leaves takes it along; the run goes on.
+        child.send_signal(signal.SIGHUP)
+        child.wait(30)
+        assert not is_taken(here)
+        wait_for(lambda: not ways_in(), 20, lambda: f"no way in left: {ways_in()}")
+    assert not the_run(login.person).ended
+    with login.begin("--forward", f"{here}:localhost:{there}", "attach", "last") as child:
+        assert wait_for(lambda: fetch(here, "/"), 30, "the first page") == b"<h1>board</h1>\n"
+        assert ways_in()
+        assert login.person.gpuq("stop", "last").returncode == 0
+        child.wait(30)
+        assert not is_taken(here)
+    assert not folders_of_forwards()
+
+
+def folders_of_forwards():
+    return [name for name in os.listdir("/tmp") if name.startswith("gpuq-forward-") and
+            os.stat(f"/tmp/{name}").st_uid == os.geteuid()]
+
+
+def test_what_can_not_be_is_said_before_anything_begins(login):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = other.getsockname()[1]
+        done = login.gpuq("--forward", taken, "run", "true")
+    assert done.returncode == 2 and f"port {taken} of this machine is taken" in done.stderr
+    for word in ("0", "x", "80:-x:80", "1:2:3:4", "70000"):
+        done = login.gpuq("--forward", word, "run", "true")
+        assert done.returncode == 2 and "PORT:HOST:PORT" in done.stderr
+    done = login.gpuq("--forward", free_port(), "ls")
+    assert done.returncode == 2 and "run, shell, attach and resume" in done.stderr
+    assert "run" not in login.person.gpuq("ls", "--all", "--no-header").stdout
+    done = login.person.gpuq("--forward", "6006", "run", "true")
+    assert done.returncode == 2 and "--forward goes with --host" in done.stderr
+
+
+def test_a_node_without_an_ssh_server_is_said(login):
+    port = free_port()
+    login.person.env["GPUQ_SSHD"] = "/nonexistent/sshd"
+    login.there["GPUQ_SSHD"] = "/nonexistent/sshd"
+    login.stop()
+    login.start()
+    with login.begin("--forward", port, "run", "sh", "-c", "echo begun; exec sleep 600") as child:
+        assert child.stdout.readline() == b"begun\n"
+        assert fetch(port, "/") is None
+        assert login.person.gpuq("stop", "last").returncode == 0
+        child.wait(30)
+        assert "no sshd on node" in child.stderr.read().decode()

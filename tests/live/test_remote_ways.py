@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`gpuq --host` by ways that ssh knows: a Kerberos ticket that goes along, a jump host; and an interface that goes
+down under it."""
+import contextlib
+import getpass
+import hashlib
+import os
+import subprocess
+import time
+
+import pytest
+
+from clusters import short_folder, wait_for
+from kdc import REALM, is_installed, running_kdc
+from logins import login_host
+from runs import Terminal, nothing_left, the_run
+
+CLUSTER = dict(nodes=1, gpus=4, lines=["KillWait=5"])
+
+
+@contextlib.contextmanager
+def clean(person, **options):
+    """A login host that nothing is left on."""
+    with short_folder() as folder, login_host(person, folder, **options) as login:
+        yield login
+        wait_for(lambda: not login.sessions(), 20, lambda: f"nothing left there: {login.sessions()}")
+        nothing_left(person)
+
+
+@pytest.mark.skipif(not is_installed(), reason="no krb5-kdc")
+def test_the_ticket_of_the_laptop_is_the_runs(person):
+    """GSSAPI alone lets in; what it delegates outlives the login, whose cache sshd removes."""
+    me = getpass.getuser()
+    with running_kdc(me, life=600) as kdc:
+        keytab = kdc.folder / "host.keytab"
+        kdc.admin(f"addprinc -randkey host/127.0.0.1@{REALM}")
+        kdc.admin(f"ktadd -norandkey -k {keytab} host/127.0.0.1@{REALM}")
+        cache = kdc.folder / "laptop"
+        kdc.login(None, cache, "-f", name=me)
+        with clean(person, server=["GSSAPIAuthentication yes", "AuthenticationMethods gssapi-with-mic",
+                                   "GSSAPIStrictAcceptorCheck no"],
+                   client=["GSSAPIAuthentication yes", "GSSAPIDelegateCredentials yes", "HostKeyAlias login"],
+                   server_env={**os.environ, **kdc.env, "KRB5_KTNAME": f"FILE:{keytab}"}, there=kdc.env) as login:
+            login.env |= {**kdc.env, "KRB5CCNAME": f"FILE:{cache}"}
+            script = "echo $KRB5CCNAME; klist -f; touch begun; while [ ! -e go ]; do sleep 0.1; done; klist -f"
+            with login.begin("run", "sh", "-c", script) as child:
+                wait_for(lambda: (person.home / "begun").exists(), 30, "the run")
+                login.cut()  # and with that a logout
+                time.sleep(1)
+                (person.home / "go").touch()
+                out = child.stdout.read().decode()
+                assert child.wait(30) == 0, child.stderr.read()
+            name = out.splitlines()[0]
+            assert "krb5cc_" not in name  # neither the login's nor the laptop's
+            assert out.count(f"Default principal: {me}@{REALM}") == 2, out
+            assert out.count(f"krbtgt/{REALM}@{REALM}") == 2, out
+            assert all("f" in line.partition("Flags:")[2] for line in out.splitlines() if "Flags:" in line), out
+            login.env["KRB5CCNAME"] = "FILE:/nonexistent/cache"
+            done = login.gpuq("ls")
+            assert done.returncode == 121 and "lets nobody in" in done.stderr
+
+
+def test_a_jump_host_on_the_way(person):
+    with short_folder() as folder, login_host(person, folder) as jump, clean(person, client=["ProxyJump jump"]) as login:
+        with (login.folder / "ssh_config").open("a") as config:
+            config.write(f"Host jump\n HostName 127.0.0.1\n Port {jump.port}\n IdentityFile {folder}/user_key\n"
+                         f" IdentitiesOnly yes\n UserKnownHostsFile {folder}/known_hosts\n HostKeyAlias login\n")
+        script = "i=0; while [ $i -lt 40 ]; do i=$((i+1)); echo line $i; sleep 0.1; done; exit 3"
+        with login.begin("-Q", "run", "sh", "-c", script) as child:
+            assert child.stdout.readline() == b"line 1\n"
+            jump.cut()
+            text = child.stdout.read()
+            assert child.wait(60) == 3, child.stderr.read()
+        assert text == b"".join(b"line %d\n" % i for i in range(2, 41))
+        jump.trust("other_key")
+        done = login.gpuq("ls")
+        assert done.returncode == 121 and "host key" in done.stderr, done.stderr
+
+
+def ip(*words):
+    done = subprocess.run(["ip", *words], capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"no network namespaces here: ip {' '.join(words)}: {done.stderr.strip()}")
+
+
+class Cable:
+    """Between this machine, the login host, and a network namespace, the laptop."""
+
+    def __init__(self):
+        self.name = f"gpuq{os.getpid() % 100000}"
+        self.address, self.other = f"10.254.{os.getpid() % 250}.1", f"10.254.{os.getpid() % 250}.2"
+        self.inside = ["nsenter", f"--net=/run/netns/{self.name}"]
+
+    def __enter__(self):
+        ip("netns", "add", self.name)
+        try:
+            ip("link", "add", f"{self.name}a", "type", "veth", "peer", "name", "laptop", "netns", self.name)
+            ip("addr", "add", f"{self.address}/30", "dev", f"{self.name}a")
+            ip("link", "set", f"{self.name}a", "up")
+            ip("-n", self.name, "addr", "add", f"{self.other}/30", "dev", "laptop")
+            ip("-n", self.name, "link", "set", "laptop", "up")
+            return self
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_):
+        for words in (["link", "del", f"{self.name}a"], ["netns", "del", self.name]):
+            subprocess.run(["ip", *words], capture_output=True, check=False)
+
+    def set(self, state):
+        ip("-n", self.name, "link", "set", "laptop", state)
+
+    def break_silently(self):
+        """As where a router on the way has died: this interface stays up."""
+        ip("addr", "del", f"{self.address}/30", "dev", f"{self.name}a")
+
+    def mend(self):
+        ip("addr", "add", f"{self.address}/30", "dev", f"{self.name}a")
+
+
+@pytest.fixture
+def cable():
+    if os.geteuid() != 0:
+        pytest.skip("network namespaces need root")
+    with Cable() as one:
+        yield one
+
+
+def seconds_until(found, most):
+    begin = time.monotonic()
+    wait_for(found, most, "what was waited for")
+    return time.monotonic() - begin
+
+
+def test_an_interface_that_goes_down(person, cable):
+    """For 6 s under a log that grows, seen by nobody; then under somebody who looks, with a way that is only silent."""
+    program = ("import sys, time\n"
+               "for n in range(400):\n"
+               "    sys.stdout.write(f'{n} ' + 'x' * 2000 + '\\n'); sys.stdout.flush(); time.sleep(0.04)\n")
+    with clean(person, address=cable.address, inside=cable.inside) as login:
+        done = person.gpuq("run", "--detach", "python3", "-c", program)
+        assert done.returncode == 0, done.stderr
+        copy = login.folder / "copy"
+        errors = login.folder / "errors"
+        with errors.open("wb") as stderr, login.begin("logs", "-f", "--to", str(copy), "last", stderr=stderr) as child:
+            wait_for(lambda: copy.exists() and copy.stat().st_size > 10000, 20, "a log")
+            cable.set("down")
+            assert seconds_until(lambda: b"reconnecting" in errors.read_bytes(), 17) < 16
+            time.sleep(3)
+            cable.set("up")
+            assert seconds_until(lambda: b"connected again" in errors.read_bytes(), 10) < 3
+            assert child.wait(60) == 0, errors.read_bytes()
+        log = the_run(person).dir / "link-1" / "out.log"
+        assert hashlib.sha256(copy.read_bytes()).digest() == hashlib.sha256(log.read_bytes()).digest()
+
+        screen = Terminal(Laptop(login), "--host", "login", "run", "--pty", "bash", "--norc", "-i",
+                          before=" ".join(cable.inside))
+        with contextlib.closing(screen):
+            screen.type("PS1='ready''> '\r")
+            screen.wait_for("ready> ", 30)
+            screen.screen = b""
+            cable.break_silently()
+            begin = time.monotonic()
+            screen.wait_for("reconnecting", 6)
+            assert time.monotonic() - begin <= 3.5
+            cable.mend()
+            screen.type("echo $((6*7))\r")
+            screen.wait_for("42", 20)
+            screen.type("exit\r")
+            assert screen.status() == 0
+
+
+class Laptop:
+    """As far as runs.Terminal asks a person."""
+
+    def __init__(self, login):
+        self.home = login.folder
+        self.env = login.env
+        self.cluster = login.person.cluster
