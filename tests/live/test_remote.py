@@ -88,7 +88,8 @@ def test_a_run_over_drops_is_the_same_bytes(login):
         next_drop = begin + 1.5
         while True:
             now = time.monotonic()
-            most = min(len(data), int((now - begin) * rate))
+            # The last byte after the last drop, however long these take.
+            most = min(len(data) - (drops < 20), int((now - begin) * rate))
             with contextlib.suppress(BlockingIOError):
                 if sent < most:
                     sent += os.write(child.stdin.fileno(), data[sent:most])
@@ -193,6 +194,28 @@ def test_a_session_that_was_killed_is_gone_on_with(login):
     assert text == b"".join(b"line %d\n" % i for i in range(1, 4001))
 
 
+def test_ssh_of_the_laptop_goes_into_a_run_over_a_cut(login):
+    assert login.person.gpuq("run", "-g", "1", "--detach", "sleep", "600").returncode == 0
+    record = the_run(login.person)
+    wait_for(lambda: record.job and record.event("program_started"), 20, "the run")
+    made = login.gpuq("connect", "--config", "last")
+    assert made.returncode == 0, made.stderr
+    config = login.folder / "run_config"
+    config.write_bytes(made.stdout)
+    # The key of the run stands for one in ~/.ssh/authorized_keys, which is not ours to change.
+    ssh = ["ssh", "-F", str(config), "-i", str(record.dir / "connect" / "identity"), "gpuq-last"]
+    script = "echo $GPUQ_RUN_ID; read word; echo got $word; exit 5"
+    with subprocess.Popen([*ssh, script], env=login.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, bufsize=0) as child:
+        assert child.stdout.readline().decode().strip() == record.key
+        login.cut()
+        child.stdin.write(b"hello\n")
+        out, err = child.communicate(timeout=40)
+        assert (child.returncode, out) == (5, b"got hello\n"), err
+    assert login.person.gpuq("stop", "last").returncode == 0
+    record.wait_for_end()
+
+
 def test_a_changed_host_key_is_a_hard_stop(login):
     login.trust("other_key")
     done = login.gpuq("ls")
@@ -230,36 +253,57 @@ def test_what_stands_between_is_named(login):
     assert done.returncode == 2
 
 
+#: 10 MB/s, until told that it is enough.
+WRITER = ("import os, sys, time\n"
+          "n, begin = 0, time.monotonic()\n"
+          "while not os.path.exists('enough'):\n"
+          "    sys.stdout.write(''.join(f'{n} {i} ' + 'x' * 90 + '\\n' for i in range(10000)))\n"
+          "    sys.stdout.flush(); sys.stderr.write(f'{n}\\n'); n += 1\n"
+          "    time.sleep(max(0, begin + n / 10 - time.monotonic()))\n")
+#: A freeze and a silence last 15 s each, and what comes meanwhile has to be carried too.
+DROPS = ["cut", "client", "session"] * 2 + ["freeze", "silence"]
+if os.environ.get("GPUQ_SOAK"):
+    DROPS = random.Random(6).sample(["cut", "client", "session"] * 60 + ["freeze", "silence"] * 10, 200)
+
+
 def test_a_copy_of_the_log_over_everything_that_breaks(login):
-    """logs -f --to: connections cut, the session there killed, the laptop's gpuq killed; 10 MB/s for a while."""
-    program = ("import sys, time\n"
-               "for n in range(60):\n"
-               "    sys.stdout.write(''.join(f'{n} {i} ' + 'x' * 90 + '\\n' for i in range(10000)))\n"
-               "    sys.stdout.flush(); sys.stderr.write(f'{n}\\n'); time.sleep(0.08)\n")
-    done = login.person.gpuq("run", "--detach", "--gpus", "1", "--", "python3", "-c", program)
+    """logs -f --to under 10 MB/s: connections cut, frozen or forgotten, the session there killed, the laptop's gpuq
+    killed."""
+    done = login.person.gpuq("run", "--detach", "--gpus", "1", "--", "python3", "-c", WRITER)
     assert done.returncode == 0, done.stderr
     copy = login.folder / "copy"
-    for fault in ("client", "session", "cut", "client", "session", "cut", None):
-        with login.begin("logs", "-f", "--to", str(copy), "last") as child:
-            if fault == "client":
-                time.sleep(0.9)
+
+    def grows():
+        size = copy.stat().st_size if copy.exists() else 0
+        wait_for(lambda: copy.exists() and copy.stat().st_size > size + (1 << 20), 30, "more of the log")
+    with contextlib.ExitStack() as stack:
+        child = stack.enter_context(login.begin("logs", "-f", "--to", str(copy), "last"))
+        for kind in DROPS:
+            grows()
+            frozen = []
+            if kind == "client":
                 child.kill()
                 child.wait()
-                continue
-            for _ in range(4 if fault else 0):
-                time.sleep(0.45)
-                login.cut() if fault == "cut" else end_of_verbs(login)
-            if fault is None:
-                assert child.wait(60) == 0, child.stderr.read()
-                words = child.stderr.read().decode()
+                child = stack.enter_context(login.begin("logs", "-f", "--to", str(copy), "last"))
+            elif kind == "session":
+                end_of_verbs(login)
+            elif kind == "cut":
+                login.cut()
+            elif kind == "freeze":
+                frozen = login.freeze()
             else:
-                time.sleep(0.5)
-                child.kill()
-                child.wait()
+                login.silence()
+            time.sleep(random.random() / 2)
+            grows()
+            for pid in frozen:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        (login.person.home / "enough").touch()
+        assert child.wait(120) == 0, child.stderr.read()
+        words = child.stderr.read().decode()
     assert f"{copy} holds {copy.stat().st_size} bytes of the log" in words
-    both = login.person.gpuq("logs", "last", text=False, capture_output=False, stdout=subprocess.PIPE,
-                             stderr=subprocess.STDOUT)
-    assert hashlib.sha256(both.stdout).digest() == hashlib.sha256(copy.read_bytes()).digest()
+    with login.person.start("logs", "last", stderr=subprocess.STDOUT) as both, copy.open("rb") as ours:
+        assert hashlib.file_digest(both.stdout, "sha256").digest() == hashlib.file_digest(ours, "sha256").digest()
     end_of_verbs(login)
     copy.write_text("mine")
     refused = login.gpuq("logs", "--to", str(copy), "last")
