@@ -36,10 +36,10 @@ def comment_of(cluster, job):
 
 
 def noted(cluster, job):
-    comment, elapsed = comment_of(cluster, job)
-    found = NOTE.fullmatch(comment)
-    assert found, comment
-    return [int(number) for number in found.groups()[1:]], elapsed
+    """The note may come a moment after the end."""
+    found = wait_for(lambda: NOTE.fullmatch(comment_of(cluster, job)[0]), 10,
+                     lambda: f"a note, not {comment_of(cluster, job)[0]}")
+    return [int(number) for number in found.groups()[1:]], comment_of(cluster, job)[1]
 
 
 def usage(person, *words):
