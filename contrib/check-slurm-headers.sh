@@ -16,7 +16,7 @@ release_of() {
     if [ -n "${SLURM_RELEASE:-}" ]; then
         echo "$SLURM_RELEASE"
     else
-        sed -n 's/^ *Version: *\([0-9.]*\).*/\1/p' "$1/META" | head -n 1
+        sed -n 's/^[[:space:]]*Version:[[:space:]]*\([0-9.]*\).*/\1/p' "$1/META" | head -n 1
     fi
 }
 
