@@ -49,8 +49,9 @@ public:
     Result<void> set_walltime(JobId id, std::chrono::minutes walltime) override;
     Result<void> complete(JobId id, int exit_status) override;
 
-    /// Gives a job of the caller that is not over another comment, for accounting to keep at its
-    /// end. Where accounting keeps none (AccountingStoreFlags), nobody is asked.
+    /// Gives a job of the caller another comment, for accounting to keep at its end; when it turns
+    /// out to be over, as note_in_accounting() does. Where accounting keeps none
+    /// (AccountingStoreFlags), nobody is asked.
     Result<void> note(JobId id, const std::string& comment);
     /// The same of a job that Slurm has called over: in the record that slurmdbd has of it, once
     /// slurmctld has told of the end there. Waits up to three seconds for that.

@@ -166,7 +166,8 @@ Error::Kind kind_of(int code, Question question)
 
 bool says_ended(int code)
 {
-    return code == ESLURM_ALREADY_DONE || code == ESLURM_INVALID_JOB_ID;
+    return code == ESLURM_ALREADY_DONE || code == ESLURM_JOB_FINISHED ||
+           code == ESLURM_INVALID_JOB_ID;
 }
 
 bool never_sent(int code)

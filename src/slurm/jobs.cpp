@@ -178,6 +178,18 @@ std::vector<Job> jobs_in(const job_info_msg_t& message)
     return jobs;
 }
 
+/// 0, or Slurm's error code.
+int change_comment(JobId id, std::string comment)
+{
+    job_desc_msg_t message;
+    slurm_init_job_desc_msg(&message);
+    set_job_id(message, id.value);
+    message.comment = comment.data();
+    const Words words; // which nobody reads: they are kept from the terminal
+    errno = 0;
+    return slurm_update_job(&message) == SLURM_SUCCESS ? 0 : errno;
+}
+
 } // namespace
 
 JobState state_of(std::uint32_t state)
@@ -363,23 +375,18 @@ Result<void> SlurmCluster::set_walltime(JobId id, std::chrono::minutes walltime)
                            words.text());
 }
 
-// NOLINTNEXTLINE(readability-convert-member-functions-to-static)
 Result<void> SlurmCluster::note(JobId id, const std::string& comment)
 {
     if (!slurm::has_accounting() || !slurm::keeps_comments()) {
         return {};
     }
-    job_desc_msg_t message;
-    slurm_init_job_desc_msg(&message);
-    slurm::set_job_id(message, id.value);
-    std::string text = comment;
-    message.comment = text.data();
-    const slurm::Words words;
-    if (slurm_update_job(&message) == SLURM_SUCCESS) {
-        return {};
+    const int error = slurm::change_comment(id, comment);
+    if (slurm::says_ended(error)) {
+        return note_in_accounting(id, comment);
     }
-    return slurm::error_of(errno, slurm::Question::other,
-                           fmt::format("can't note the use of job {}", id.value), words.text());
+    return error == 0 ? Result<void>()
+                      : slurm::error_of(error, slurm::Question::other,
+                                        fmt::format("can't note the use of job {}", id.value), "");
 }
 
 Result<void> SlurmCluster::complete(JobId id, int exit_status)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What runs note of their GPUs at their end, and what `gpuq usage` makes of it."""
+import contextlib
 import json
 import re
 import shutil
@@ -72,12 +73,15 @@ def test_a_run_notes_what_its_gpus_did(cluster, person, driver, how):
     assert told["gpu_seconds"] == before["gpu_seconds"] + 2 * elapsed
 
 
-def test_a_run_that_slurm_has_ended_has_its_note_in_the_record(cluster, person, driver):
-    """slurmctld changes no comment of a job that it has called over: slurmdbd does."""
+@pytest.mark.parametrize("pause", [0, 1.5])
+def test_a_run_that_slurm_has_ended_has_its_note_in_the_record(cluster, person, driver, pause):
+    """slurmctld changes no comment of a job that it has called over: slurmdbd does, and once it has heard of the end."""
     with person.start("run", "--", *sleep(60), env=driver) as child:
         wait_for(lambda: person.run_dirs() and the_run(person).job, 20, "the job")
         time.sleep(5)
-        assert person.gpuq("stop", "last").returncode == 0
+        with cluster.stopped("slurmdbd") if pause else contextlib.nullcontext():
+            assert person.gpuq("stop", "last").returncode == 0
+            time.sleep(pause)
         child.wait(20)
     the_run(person).wait_for_end()
     cluster.wait_until_idle()
