@@ -20,7 +20,6 @@ public:
     struct NewFile {
         std::string path;
         std::string content;
-        bool once = false; ///< as write_once
     };
 
     virtual ~Store() = default;
@@ -41,9 +40,10 @@ public:
     virtual Result<void> write(const std::string& path, std::string_view content) = 0;
     /// The same, but the first writer wins: `busy` when the file is there already.
     virtual Result<void> write_once(const std::string& path, std::string_view content) = 0;
-    /// Several files in this order, each as by a write of its own, for little more than the time of
-    /// one: the disk is waited for once. After a failure those before the file that it names may be
-    /// there.
+    /// Files that are all new, in this order, for little more than the time of one: the disk is
+    /// waited for once, at the end. `busy` when one is there already. A reader sees each whole; only
+    /// after a crash of the machine in the middle may one be there that is empty. After a failure
+    /// those before the file that it names may be there.
     virtual Result<void> write_together(const std::vector<NewFile>& files) = 0;
 
     /// For what comes later: unlike the folders that a write makes, it may be gone after a crash of

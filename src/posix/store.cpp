@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -204,6 +205,14 @@ public:
 
     bool sync() { return ::fsync(m_file.get()) == 0; }
 
+    /// On NFS, whose close(2) flushes, its bytes are with the server then; elsewhere it does
+    /// nothing.
+    bool flush()
+    {
+        const int same = ::fcntl(m_file.get(), F_DUPFD_CLOEXEC, 0);
+        return same >= 0 && ::close(same) == 0;
+    }
+
     bool replace(const std::string& name)
     {
         if (::renameat(m_folder, m_name.c_str(), m_folder, name.c_str()) != 0) {
@@ -331,6 +340,81 @@ auto fresh(Attempt attempt)
     }
 }
 
+enum class Naming { replaces, claims };
+
+/// A file that has its bytes and not yet its name, and the folders that were made for it.
+class Unnamed {
+public:
+    /// `path` is safe.
+    Unnamed(const std::string& root, const std::string& path, std::string_view content)
+        : m_root(root)
+        , m_path(path)
+        , m_empty(content.empty())
+    {
+        Descriptor folder = open_folder(root, split_last(path).first, Missing::is_made, &m_changed);
+        if (!folder) {
+            m_error = errno;
+            return;
+        }
+        m_file.emplace(folder.get(), content);
+        m_error = m_file->error();
+        m_changed.push_back(std::move(folder)); // closed after the temporary name has gone
+    }
+
+    /// Whether it could be written.
+    Result<void> written() const { return m_error == 0 ? Result<void>() : fault(m_error); }
+
+    /// An empty one has no bytes that could be missing.
+    Result<void> sync() { return m_empty || m_file->sync() ? Result<void>() : fault(errno); }
+    Result<void> flush() { return m_file->flush() ? Result<void>() : fault(errno); }
+
+    Result<void> name(Naming naming)
+    {
+        const std::string name(split_last(m_path).second);
+        if (naming == Naming::replaces ? m_file->replace(name) : m_file->claim(name)) {
+            return {};
+        }
+        if (naming == Naming::claims && errno == EEXIST) {
+            return fail(Error::Kind::busy, fmt::format("{}/{} is there already", m_root, m_path));
+        }
+        return fault(errno);
+    }
+
+    Result<void> sync_folders() const
+    {
+        for (const Descriptor& folder : m_changed) {
+            if (::fsync(folder.get()) != 0) {
+                return fault(errno);
+            }
+        }
+        return {};
+    }
+
+private:
+    Error fault(int error) const { return trouble("write", m_root, m_path, error); }
+
+    const std::string& m_root;
+    const std::string& m_path;
+    bool m_empty;
+    std::vector<Descriptor> m_changed;
+    std::optional<Temporary> m_file;
+    int m_error = 0;
+};
+
+/// A name must not be there before its bytes, whatever crashes.
+Result<void> put(const std::string& root, const std::string& path, std::string_view content,
+                 Naming naming)
+{
+    if (!is_safe(path)) {
+        return unsafe(path);
+    }
+    Unnamed file(root, path, content);
+    TRY(file.written());
+    TRY(file.sync());
+    TRY(file.name(naming));
+    return file.sync_folders();
+}
+
 } // namespace
 
 Result<std::unique_ptr<PosixStore>> PosixStore::open(const std::string& given_root)
@@ -408,52 +492,34 @@ Result<std::uint64_t> PosixStore::size(const std::string& path)
 
 Result<void> PosixStore::write(const std::string& path, std::string_view content)
 {
-    return write_together({{path, std::string(content), false}});
+    return put(m_root, path, content, Naming::replaces);
 }
 
 Result<void> PosixStore::write_once(const std::string& path, std::string_view content)
 {
-    return write_together({{path, std::string(content), true}});
+    return put(m_root, path, content, Naming::claims);
 }
 
 Result<void> PosixStore::write_together(const std::vector<NewFile>& files)
 {
-    std::vector<Descriptor> changed; // closed after the temporary names in them have gone
-    std::vector<std::unique_ptr<Temporary>> written;
+    std::vector<std::unique_ptr<Unnamed>> unnamed;
     for (const NewFile& file : files) {
         if (!is_safe(file.path)) {
             return unsafe(file.path);
         }
-        Descriptor folder =
-            open_folder(m_root, split_last(file.path).first, Missing::is_made, &changed);
-        if (!folder) {
-            return trouble("write", m_root, file.path, errno);
-        }
-        written.push_back(std::make_unique<Temporary>(folder.get(), file.content));
-        changed.push_back(std::move(folder));
-        if (const int error = written.back()->error(); error != 0) {
-            return trouble("write", m_root, file.path, error);
-        }
+        unnamed.push_back(std::make_unique<Unnamed>(m_root, file.path, file.content));
+        TRY(unnamed.back()->written());
+        TRY(unnamed.back()->flush());
     }
-    // A name must not be there before its bytes; an empty file has none that could be missing.
-    for (std::size_t i = 0; i < files.size(); ++i) {
-        if (!files[i].content.empty() && !written[i]->sync()) {
-            return trouble("write", m_root, files[i].path, errno);
-        }
+    for (const auto& file : unnamed) {
+        TRY(file->name(Naming::claims));
     }
-    for (std::size_t i = 0; i < files.size(); ++i) {
-        const std::string name(split_last(files[i].path).second);
-        if (files[i].once ? !written[i]->claim(name) : !written[i]->replace(name)) {
-            return files[i].once && errno == EEXIST
-                       ? fail(Error::Kind::busy,
-                              fmt::format("{}/{} is there already", m_root, files[i].path))
-                       : trouble("write", m_root, files[i].path, errno);
-        }
+    // With the names there already, the first sync takes all to the disk where it has a journal.
+    for (const auto& file : unnamed) {
+        TRY(file->sync());
     }
-    for (const Descriptor& folder : changed) {
-        if (::fsync(folder.get()) != 0) {
-            return trouble("write", m_root, files.front().path, errno);
-        }
+    for (const auto& file : unnamed) {
+        TRY(file->sync_folders());
     }
     return {};
 }

@@ -42,13 +42,13 @@ std::optional<Job> job_with_key(const std::vector<Job>& jobs, const RunKey& key)
 Result<void> record_run(Store& store, const Submission& submission)
 {
     const Run& run = submission.run;
-    std::vector<Store::NewFile> files = {{layout::run_json(run.key), to_json(run), true},
-                                         {layout::active(run.key), "", false}};
+    std::vector<Store::NewFile> files = {{layout::run_json(run.key), to_json(run)},
+                                         {layout::active(run.key), ""}};
     if (!submission.idle_rules.empty()) {
-        files.push_back({idle_rules_json(run.key), submission.idle_rules, false});
+        files.push_back({idle_rules_json(run.key), submission.idle_rules});
     }
     if (!submission.credentials.empty()) {
-        files.push_back({credential_plan_json(run.key), submission.credentials, false});
+        files.push_back({credential_plan_json(run.key), submission.credentials});
     }
     TRY(store.write_together(files));
     if (submission.store_ticket) {

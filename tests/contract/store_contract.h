@@ -94,16 +94,15 @@ TEST_P(StoreContract, LetsTheFirstWriterWin)
 TEST_P(StoreContract, WritesSeveralFilesTogetherInTheirOrder)
 {
     ASSERT_TRUE(m_store.write("a/taken", "old"));
-    EXPECT_TRUE(m_store.write_together({{"a/b/run", "one", true}, {"a/mark", "", false}}));
+    EXPECT_TRUE(m_store.write_together({{"a/b/run", "one"}, {"a/mark", ""}}));
     EXPECT_EQ(m_store.read("a/b/run").value(), "one");
     EXPECT_EQ(m_store.read("a/mark").value(), "");
-    const auto second = m_store.write_together(
-        {{"a/c", "two", false}, {"a/taken", "new", true}, {"a/d", "", false}});
+    const auto second = m_store.write_together({{"a/c", "two"}, {"a/taken", "new"}, {"a/d", ""}});
     EXPECT_EQ(second.error().kind, Error::Kind::busy);
     EXPECT_EQ(m_store.read("a/taken").value(), "old");
     EXPECT_EQ(m_store.read("a/d").error().kind, Error::Kind::missing);
     EXPECT_EQ(m_store.list("a")->size(), 4U) << "b, c, mark, taken and no temporary name";
-    EXPECT_EQ(m_store.write_together({{"../out", "", false}}).error().kind, Error::Kind::internal);
+    EXPECT_EQ(m_store.write_together({{"../out", ""}}).error().kind, Error::Kind::internal);
 }
 
 TEST_P(StoreContract, ListsFilesAndFolders)

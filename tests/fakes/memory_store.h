@@ -81,7 +81,7 @@ public:
     Result<void> write_together(const std::vector<NewFile>& together) override
     {
         for (const NewFile& file : together) {
-            TRY(file.once ? write_once(file.path, file.content) : write(file.path, file.content));
+            TRY(write_once(file.path, file.content));
         }
         return {};
     }
