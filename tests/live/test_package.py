@@ -100,6 +100,16 @@ def test_package_and_spec_are_of_one_version(package):
     assert done("dpkg-deb", "-f", package, "Version").strip() == f"{spec}-1"
 
 
+def test_the_spec_asks_for_what_the_build_needs():
+    """By the names that Enterprise Linux has for Debian's."""
+    names = {"g++": "gcc-c++", "libcli11-dev": "cli11-devel", "libfmt-dev": "fmt-devel", "libncurses-dev": "ncurses-devel",
+             "libre2-dev": "re2-devel", "libslurm-dev": "slurm-devel", "libyaml-cpp-dev": "yaml-cpp-devel",
+             "liblua5.1-0-dev": "lua-devel", "nlohmann-json3-dev": "json-devel", "zlib1g-dev": "zlib-devel"}
+    needed = (ROOT / "contrib" / "packages.txt").read_text().split("# to build\n")[1].split("\n\n")[0].split()
+    asked = re.findall(r"BuildRequires: *([\w.+-]+)", (ROOT / "contrib" / "gpuq.spec").read_text())
+    assert [name for name in needed if name != "git" and names.get(name, name) not in asked] == []
+
+
 def test_lintian_finds_nothing_that_is_not_explained(package, plain_user):
     # As an ordinary user: as root lintian warns of itself.
     answer = run(["lintian", "--fail-on", "error,warning,info", "--suppress-tags",
