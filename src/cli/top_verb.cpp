@@ -119,12 +119,14 @@ public:
         find_lost(anew);
     }
 
-    /// Before something is printed once: whoever has no answer yet can't leave it to another.
+    /// Before something is printed once: there is no second look, and whoever has no whole answer
+    /// yet can't leave it to another.
     void ask_once()
     {
         const auto cluster = m_doors.cluster();
         const auto name = cluster ? (*cluster)->name() : Result<std::string>(cluster.error());
-        ask(name && !kept_overview(m_store, *name).at);
+        const Overview known = name ? kept_overview(m_store, *name) : Overview{};
+        ask(!known.whole_at || due(known, ::getuid(), m_clock.now()) == Due::first);
     }
 
     std::optional<tui::LogBytes> read(const tui::OpenLog& log, bool begin)
