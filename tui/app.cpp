@@ -48,7 +48,7 @@ struct Shared {
     bool asked = false;  ///< of Slurm, by a person
     bool wanted = false; ///< a look at the disk, at once
     std::optional<OpenLog> log;
-    std::string selected;
+    std::string in_detail;   ///< key of a run; empty: none
     bool log_unread = false; ///< bytes of it are among the messages
     int log_number = 0;      ///< counts what was opened
     std::deque<Command> commands;
@@ -118,18 +118,18 @@ void look_again_and_again(Shared& shared, const Sources& sources)
 /// At once for another run; again the later the longer it takes.
 void look_closer_again_and_again(Shared& shared, const Sources& sources)
 {
-    std::string selected;
+    std::string key;
     std::chrono::milliseconds pause = k_look_closer_again;
-    while (rest(shared, pause, [&] { return shared.selected != selected; })) {
+    while (rest(shared, pause, [&] { return shared.in_detail != key; })) {
         {
             const std::lock_guard lock(shared.mutex);
-            selected = shared.selected;
+            key = shared.in_detail;
         }
-        if (selected.empty()) {
+        if (key.empty()) {
             continue;
         }
         const auto begin = std::chrono::steady_clock::now();
-        shared.post(LookedCloser{sources.look_closer(selected)});
+        shared.post(LookedCloser{sources.look_closer(key)});
         const auto took =
             std::chrono::ceil<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
         pause = std::max<std::chrono::milliseconds>(k_look_closer_again, k_rest * took);
@@ -236,8 +236,9 @@ public:
             if (has_read) {
                 tell([](Shared& shared) { shared.log_unread = false; });
             }
-            if (std::exchange(m_selected, m_model.selected) != m_model.selected) {
-                tell([this](Shared& shared) { shared.selected = m_selected; });
+            if (std::string shown = run_in_detail(m_model); shown != m_in_detail) {
+                m_in_detail = std::move(shown);
+                tell([this](Shared& shared) { shared.in_detail = m_in_detail; });
             }
         }
         return {};
@@ -313,7 +314,7 @@ private:
     const Sources& m_sources;
     Pointer m_shared;
     Model m_model;
-    std::string m_selected;
+    std::string m_in_detail;
     bool m_leaving = false;
 };
 

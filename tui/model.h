@@ -133,5 +133,7 @@ struct Model {
 
 /// The run that is selected; null without one.
 const RunRow* selected_run(const Model& model);
+/// The key of the run whose details are shown; empty while a log or the help covers them.
+std::string run_in_detail(const Model& model);
 
 } // namespace gpuq::tui

@@ -485,6 +485,11 @@ const RunRow* selected_run(const Model& model)
     return found == rows.end() ? nullptr : &*found;
 }
 
+std::string run_in_detail(const Model& model)
+{
+    return model.log || model.help ? "" : model.selected;
+}
+
 bool is_in(std::string_view text, std::string_view sought)
 {
     const auto small = [](char c) {

@@ -228,6 +228,9 @@ tui::Picture top_picture(const TopFound& found, Time now)
     picture.cluster = found.overview.cluster;
     picture.slurm_at = found.overview.at;
     picture.answer = found.overview.at ? free_answer(free_in(found.overview), now) : "";
+    if (found.overview.at && !found.overview.whole_at) {
+        picture.answer += "; who else waits is not known yet";
+    }
     picture.trouble = found.overview.silent.empty() ? found.trouble : found.overview.silent;
     picture.gpus = gpu_table(found.overview, now);
     picture.runs = run_table(found.runs, now);

@@ -51,6 +51,7 @@ public:
         , m_clock(doors.clock())
         , m_host(doors.host())
         , m_want_all(want_all)
+        , m_recent(store, k_shown)
         , m_began(doors.clock().now())
     {
     }
@@ -96,7 +97,7 @@ public:
         closer.idle = idle_records(m_store, *key, closer.run.link);
         closer.credentials = credential_records(m_store, m_doors.secret_files(), *key,
                                                 closer.run.link, m_clock.now());
-        closer.samples = recent_samples(m_store, *key, closer.run.link, k_shown);
+        closer.samples = m_recent.of(*key, closer.run.link, closer.newest);
         return top_detail(closer, m_clock.now());
     }
 
@@ -118,12 +119,14 @@ public:
         find_lost(anew);
     }
 
-    /// Before something is printed once: whoever has no answer yet can't leave it to another.
+    /// Before something is printed once: there is no second look, and whoever has no whole answer
+    /// yet can't leave it to another.
     void ask_once()
     {
         const auto cluster = m_doors.cluster();
         const auto name = cluster ? (*cluster)->name() : Result<std::string>(cluster.error());
-        ask(name && !kept_overview(m_store, *name).at);
+        const Overview known = name ? kept_overview(m_store, *name) : Overview{};
+        ask(!known.whole_at || due(known, ::getuid(), m_clock.now()) == Due::first);
     }
 
     std::optional<tui::LogBytes> read(const tui::OpenLog& log, bool begin)
@@ -285,6 +288,7 @@ private:
     Host& m_host;
     bool m_want_all;
     std::map<std::string, RunStatus> m_ended; ///< of the thread that looks
+    RecentSamples m_recent;                   ///< of the one that looks closer
     Time m_began;
     std::optional<LogTail> m_tail;                                   ///< of the thread that reads
     std::optional<std::chrono::steady_clock::time_point> m_found_at; ///< of the one that asks

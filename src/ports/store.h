@@ -29,7 +29,8 @@ public:
 
     /// The whole of a small file; `io` beyond 4 MiB.
     virtual Result<std::string> read(const std::string& path) = 0;
-    /// Up to `size` bytes from `offset`; shorter at the end of the file, empty beyond it.
+    /// Up to `size` bytes from `offset`; shorter at the end of the file, empty beyond it. Takes
+    /// room for what is there, however large `size` is.
     virtual Result<std::string> read_at(const std::string& path, std::uint64_t offset,
                                         std::size_t size) = 0;
     /// Size in bytes.

@@ -470,7 +470,12 @@ Result<std::string> PosixStore::read_at(const std::string& path, std::uint64_t o
     struct stat status = {};
     auto bytes = fresh([&]() -> std::optional<std::string> {
         const Descriptor file = open_file(m_root, path, status);
-        return file ? read_range(file.get(), offset, size) : std::nullopt;
+        if (!file) {
+            return std::nullopt;
+        }
+        const auto end = static_cast<std::uint64_t>(status.st_size);
+        const std::uint64_t there = end - std::min(end, offset);
+        return read_range(file.get(), offset, std::min<std::uint64_t>(size, there));
     });
     if (!bytes) {
         return unreadable(m_root, path, errno);

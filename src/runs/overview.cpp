@@ -27,6 +27,9 @@ constexpr int k_rest = 20;
 /// long another one does.
 constexpr auto k_missed = 6 * k_nodes_again;
 constexpr auto k_never_asked = 10s;
+/// Users are apart by so much, also those whose numbers follow each other, within so much.
+constexpr auto k_turn = 1618ms;
+constexpr auto k_turns = 5s;
 
 template <typename Value>
 json of(const std::optional<Value>& value)
@@ -248,6 +251,23 @@ void ask_for_nodes(Overview& overview, Cluster& cluster, Time now)
     overview.at = now;
 }
 
+/// What was known of the jobs of others is of another day.
+void ask_first(Overview& overview, Cluster& cluster, Time now)
+{
+    Overview first;
+    first.cluster = overview.cluster;
+    first.asked_at = overview.asked_at;
+    ask_for_nodes(first, cluster, now);
+    if (first.silent.empty()) {
+        ask_for_jobs(first, cluster, now);
+    }
+    if (!first.silent.empty()) {
+        overview.silent = first.silent;
+        return;
+    }
+    overview = std::move(first);
+}
+
 void ask_for_all(Overview& overview, Cluster& cluster, Clock& clock, std::uint32_t uid, Time now)
 {
     const auto begin = clock.steady();
@@ -299,9 +319,13 @@ Overview make_overview(std::string cluster, const Inventory& inventory, const Al
     return overview;
 }
 
-Due due(const Overview& overview, Time now)
+Due due(const Overview& overview, std::uint32_t uid, Time now)
 {
-    if (!overview.asked_at || *overview.asked_at > now) {
+    if (!overview.asked_at || *overview.asked_at > now || now - *overview.asked_at > k_missed) {
+        return Due::first;
+    }
+    const std::chrono::milliseconds turn = std::uint64_t{uid} * k_turn % k_turns;
+    if (!overview.whole_at && overview.silent.empty() && now - *overview.asked_at >= turn) {
         return Due::all;
     }
     if (now - *overview.asked_at < k_jobs_again) {
@@ -348,7 +372,7 @@ void refresh_overview(Store& store, Cluster& cluster, Host& host, Clock& clock, 
     Overview overview = kept_overview(store, *name);
     const bool recent =
         overview.asked_at && *overview.asked_at <= now && now - *overview.asked_at < k_anew_again;
-    const Due what = wish.anew && !recent ? Due::all : due(overview, now);
+    const Due what = wish.anew && !recent ? Due::all : due(overview, uid, now);
     if (what == Due::nothing) {
         return;
     }
@@ -362,6 +386,8 @@ void refresh_overview(Store& store, Cluster& cluster, Host& host, Clock& clock, 
         ask_for_jobs(overview, cluster, now);
     } else if (what == Due::nodes) {
         ask_for_nodes(overview, cluster, now);
+    } else if (what == Due::first) {
+        ask_first(overview, cluster, now);
     } else {
         ask_for_all(overview, cluster, clock, uid, now);
     }

@@ -60,8 +60,10 @@ Overview make_overview(std::string cluster, const Inventory& inventory, const Al
 /// jobs of all, the one large answer, every five minutes, of somebody whose job waits every three,
 /// and slower where it takes long; one's own jobs every 15 s while one of them waits. At most 46
 /// RPCs in five minutes.
-enum class Due { nothing, own_jobs, nodes, all };
-Due due(const Overview& overview, Time now);
+/// `first`, where nobody has asked for long: nodes and one's own jobs. The jobs of all follow
+/// within five seconds, by `uid`: many people who begin at once don't ask for them at once.
+enum class Due { nothing, own_jobs, nodes, first, all };
+Due due(const Overview& overview, std::uint32_t uid, Time now);
 
 /// The overview that is kept; an empty one when there is none that can be read.
 Overview kept_overview(Store& store, const std::string& cluster);

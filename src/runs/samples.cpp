@@ -81,20 +81,64 @@ std::vector<NodeSample> newest_samples(Store& store, const RunKey& key, LinkNumb
     return samples;
 }
 
-std::vector<Sample> recent_samples(Store& store, const RunKey& key, LinkNumber link,
-                                   std::chrono::minutes span)
+RecentSamples::RecentSamples(Store& store, std::chrono::minutes span)
+    : m_store(store)
+    , m_span(span)
 {
-    const auto files = sample_files(store, key, link);
-    if (files.empty()) {
-        return {};
+}
+
+const std::vector<Sample>& RecentSamples::of(const RunKey& key, LinkNumber link,
+                                             const std::vector<NodeSample>& newest)
+{
+    if (newest.empty() || !newest.front().newest) {
+        m_samples.clear();
+        return m_samples;
     }
-    const auto bytes = store.read_at(files.front(), 0, k_most_bytes);
-    auto samples = bytes ? all_samples(*bytes) : std::vector<Sample>{};
-    if (!samples.empty()) {
-        const Time from = samples.back().at - span;
-        std::erase_if(samples, [&](const Sample& sample) { return sample.at < from; });
+    const NodeSample& node = newest.front();
+    const std::string file = layout::link_dir(key, link) + "/" + samples_name(node.header.node);
+    if (file != m_file || node.header.began != m_began) {
+        m_file = file;
+        m_began = node.header.began;
+        m_samples.clear();
     }
-    return samples;
+    const milliseconds last = node.newest->elapsed;
+    const auto is_behind = [&] { return m_samples.empty() || m_samples.back().elapsed < last; };
+    if (!m_samples.empty() && is_behind()) { // one a second, and two for clocks
+        const auto since = std::chrono::ceil<std::chrono::seconds>(last - m_samples.back().elapsed);
+        read(node, m_slot + 1, static_cast<std::size_t>(since.count()) + 2);
+    }
+    if (is_behind()) { // the first look, the end of the slots, or anything unexpected
+        m_samples.clear();
+        read(node, 0, finest_slots(node.header).count);
+    }
+    std::erase_if(m_samples, [&](const Sample& sample) { return sample.elapsed < last - m_span; });
+    return m_samples;
+}
+
+/// Takes what is later than what is known.
+void RecentSamples::read(const NodeSample& node, std::size_t slot, std::size_t count)
+{
+    const FinestSlots slots = finest_slots(node.header);
+    count = std::min(count, slots.count - std::min(slots.count, slot));
+    const auto bytes =
+        m_store.read_at(m_file, slots.offset + slot * slots.size, count * slots.size);
+    const milliseconds known = m_samples.empty() ? milliseconds(-1) : m_samples.back().elapsed;
+    milliseconds latest = known;
+    for (std::size_t i = 0; bytes && (i + 1) * slots.size <= bytes->size(); ++i) {
+        auto sample =
+            sample_in(std::string_view(*bytes).substr(i * slots.size, slots.size), node.header);
+        if (!sample || sample->elapsed <= known ||
+            sample->elapsed < node.newest->elapsed - m_span) {
+            continue;
+        }
+        if (sample->elapsed > latest) {
+            latest = sample->elapsed;
+            m_slot = slot + i;
+        }
+        m_samples.push_back(*std::move(sample));
+    }
+    std::sort(m_samples.begin(), m_samples.end(),
+              [](const Sample& a, const Sample& b) { return a.elapsed < b.elapsed; });
 }
 
 GpuTime gpu_time_so_far(Store& store, const RunStatus& status, Time now)

@@ -8,7 +8,9 @@
 #include "telemetry/sample_file.h"
 
 #include <chrono>
+#include <cstddef>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace gpuq {
@@ -23,10 +25,28 @@ struct NodeSample {
 /// read.
 std::vector<NodeSample> newest_samples(Store& store, const RunKey& key, LinkNumber link);
 
-/// What one node said of itself, as finely as it is known, of the last `span` before its newest
-/// sample; the oldest first. The first node's, of one link. Reads the part of the file that has it.
-std::vector<Sample> recent_samples(Store& store, const RunKey& key, LinkNumber link,
-                                   std::chrono::minutes span);
+/// What one node of a link said of itself in the last `span` before its newest sample, for somebody
+/// who looks every few seconds: of a file that was looked at before only the slots are read that
+/// have been written since.
+class RecentSamples {
+public:
+    /// `span`: two hours at most.
+    RecentSamples(Store& store, std::chrono::minutes span);
+
+    /// The oldest first; they end with the newest of the first node of `newest`, or later.
+    const std::vector<Sample>& of(const RunKey& key, LinkNumber link,
+                                  const std::vector<NodeSample>& newest);
+
+private:
+    void read(const NodeSample& node, std::size_t slot, std::size_t count);
+
+    Store& m_store;
+    std::chrono::minutes m_span;
+    std::string m_file;
+    Time m_began{};
+    std::size_t m_slot = 0; ///< of the newest of these
+    std::vector<Sample> m_samples;
+};
 
 /// What the GPUs of a run have done so far, over all its links. All that was allocated and is not
 /// in a sample is unknown.

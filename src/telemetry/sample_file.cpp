@@ -432,4 +432,15 @@ std::vector<Sample> all_samples(std::string_view bytes)
     return all;
 }
 
+FinestSlots finest_slots(const SampleHeader& header)
+{
+    const std::size_t gpus = header.gpus.size();
+    return {offset_of(k_seconds, 0, gpus), slot_size(gpus), k_rings[k_seconds].slots};
+}
+
+std::optional<Sample> sample_in(std::string_view slot, const SampleHeader& header)
+{
+    return unpacked(slot, header.gpus.size());
+}
+
 } // namespace gpuq

@@ -97,4 +97,15 @@ std::optional<Sample> newest_sample(std::string_view bytes);
 /// All there are, oldest first, each time told of once, as finely as it is known.
 std::vector<Sample> all_samples(std::string_view bytes);
 
+/// Where in a file its finest samples are: slots in the order of their writing, the first again
+/// after the last.
+struct FinestSlots {
+    std::uint64_t offset = 0; ///< of the first
+    std::size_t size = 0;     ///< of one
+    std::size_t count = 0;
+};
+FinestSlots finest_slots(const SampleHeader& header);
+/// Nothing where no sample was written, or a part of one.
+std::optional<Sample> sample_in(std::string_view slot, const SampleHeader& header);
+
 } // namespace gpuq

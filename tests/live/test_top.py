@@ -93,10 +93,14 @@ def test_several_ask_slurm_as_often_as_one(cluster, person):
             for screen in screens:
                 screen.type("q")
                 assert screen.status() == 0
+    def once():
+        printed = person.gpuq("top", "--once")
+        assert printed.returncode == 0 and "k80" in printed.stdout
     _, rpcs = rpcs_of(cluster, watch)
+    assert rpcs == {"REQUEST_PARTITION_INFO": 1, "REQUEST_NODE_INFO": 1, "REQUEST_JOB_USER_INFO": 1}
+    _, rpcs = rpcs_of(cluster, once)
     assert rpcs == {"REQUEST_PARTITION_INFO": 1, "REQUEST_NODE_INFO": 1, "REQUEST_JOB_INFO": 1}
-    once, rpcs = rpcs_of(cluster, lambda: person.gpuq("top", "--once"))
-    assert once.returncode == 0 and "k80" in once.stdout
+    _, rpcs = rpcs_of(cluster, once)
     assert rpcs == {}  # what is known is young enough
 
 

@@ -101,21 +101,23 @@ TEST(Due, KeepsToItsBudget)
 {
     Overview known = overview();
     known.asked_at = k_now;
-    EXPECT_EQ(due(Overview{}, k_now), Due::all);
-    EXPECT_EQ(due(known, k_now + 14s), Due::nothing);
-    EXPECT_EQ(due(known, k_now + 15s), Due::own_jobs);
-    EXPECT_EQ(due(known, k_now + 30s), Due::nodes);
-    EXPECT_EQ(due(known, k_now + 180s), Due::all);
+    EXPECT_EQ(due(Overview{}, k_me, k_now), Due::first);
+    EXPECT_EQ(due(known, k_me, k_now + 14s), Due::nothing);
+    EXPECT_EQ(due(known, k_me, k_now + 15s), Due::own_jobs);
+    EXPECT_EQ(due(known, k_me, k_now + 30s), Due::nodes);
+    EXPECT_EQ(due(known, k_me, k_now + 180s), Due::all);
     known.jobs.pop_back(); // nothing of ours waits
-    EXPECT_EQ(due(known, k_now + 29s), Due::nothing);
+    EXPECT_EQ(due(known, k_me, k_now + 29s), Due::nothing);
+    known.asked_at = k_now + 280s;
     known.at = k_now + 290s;
-    EXPECT_EQ(due(known, k_now + 299s), Due::nothing);
-    EXPECT_EQ(due(known, k_now + 300s), Due::all);
+    EXPECT_EQ(due(known, k_me, k_now + 299s), Due::nothing);
+    EXPECT_EQ(due(known, k_me, k_now + 300s), Due::all);
+    known.asked_at = k_now + 380s;
     known.at = k_now + 390s;
     known.took = 20s; // a busy controller is left alone
-    EXPECT_EQ(due(known, k_now + 399s), Due::nothing);
-    EXPECT_EQ(due(known, k_now + 400s), Due::all);
-    EXPECT_EQ(due(known, k_now - 1s), Due::all); // the clock was set back
+    EXPECT_EQ(due(known, k_me, k_now + 399s), Due::nothing);
+    EXPECT_EQ(due(known, k_me, k_now + 400s), Due::all);
+    EXPECT_EQ(due(known, k_me, k_now - 1s), Due::first); // the clock was set back
 }
 
 TEST(Due, DoesNotHammerASilentSlurm)
@@ -123,8 +125,22 @@ TEST(Due, DoesNotHammerASilentSlurm)
     Overview silent;
     silent.asked_at = k_now;
     silent.silent = "no answer";
-    EXPECT_EQ(due(silent, k_now + 14s), Due::nothing);
-    EXPECT_EQ(due(silent, k_now + 15s), Due::all);
+    EXPECT_EQ(due(silent, k_me, k_now + 14s), Due::nothing);
+    EXPECT_EQ(due(silent, k_me, k_now + 15s), Due::all);
+}
+
+TEST(Due, AfterAFirstLookEachUserHasATurnForTheJobsOfAll)
+{
+    Overview first = overview();
+    first.asked_at = k_now;
+    first.whole_at.reset();
+    EXPECT_EQ(due(first, k_me, k_now + 2s), Due::nothing);
+    EXPECT_EQ(due(first, k_me, k_now + 3s), Due::all);
+    EXPECT_EQ(due(first, k_other, k_now + 3s), Due::nothing);
+    EXPECT_EQ(due(first, k_other, k_now + 5s), Due::all);
+    first.silent = "no answer";
+    EXPECT_EQ(due(first, k_other, k_now + 5s), Due::nothing);
+    EXPECT_EQ(due(first, k_other, k_now + 181s), Due::first); // nobody has asked meanwhile
 }
 
 class Refreshed : public testing::Test {
@@ -132,6 +148,12 @@ protected:
     void refresh(bool anew = false)
     {
         refresh_overview(store, cluster, host, clock, k_me, {began, anew});
+    }
+    void refresh_whole()
+    {
+        refresh();
+        clock.advance(5s);
+        refresh();
     }
     Overview kept() { return kept_overview(store, *cluster.name()); }
 
@@ -168,10 +190,39 @@ TEST_F(Refreshed, LeavesTheAskingToWhoeverHoldsIt)
     EXPECT_GT(cluster.asked.size(), asked);
 }
 
-TEST_F(Refreshed, AsksMoreOftenForNodesThanForEverybodysJobs)
+TEST_F(Refreshed, BeginsWithWhatAFirstScreenNeeds)
 {
     refresh();
+    EXPECT_THAT(cluster.asked, testing::Not(testing::Contains("all_jobs")));
+    EXPECT_TRUE(kept().at);
+    EXPECT_TRUE(kept().jobs_at);
+    EXPECT_FALSE(kept().whole_at);
+    clock.advance(5s);
+    refresh();
+    EXPECT_TRUE(kept().whole_at);
+}
+
+TEST_F(Refreshed, OfAnotherDayKeepsOnlyWhatIsNotAnswered)
+{
+    refresh_whole();
+    clock.advance(24h);
+    cluster.silent = true;
+    refresh();
+    EXPECT_TRUE(kept().whole_at);
+    EXPECT_NE(kept().silent, "");
+    clock.advance(24h);
+    cluster.silent = false;
+    refresh();
+    EXPECT_EQ(kept().silent, "");
+    EXPECT_EQ(kept().at, kept().asked_at);
+    EXPECT_FALSE(kept().whole_at);
+}
+
+TEST_F(Refreshed, AsksMoreOftenForNodesThanForEverybodysJobs)
+{
+    refresh_whole();
     const Overview first = kept();
+    ASSERT_TRUE(first.whole_at);
     cluster.asked.clear();
     clock.advance(31s);
     refresh();

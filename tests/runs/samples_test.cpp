@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace gpuq {
 namespace {
 
@@ -85,6 +87,117 @@ TEST(Samples, OtherFilesOfALinkAreNotRead)
     ASSERT_EQ(samples.size(), 1U);
     EXPECT_EQ(samples[0].header.node, "node1");
     EXPECT_TRUE(newest_samples(chained.store, chained.run.key, LinkNumber{7}).empty());
+}
+
+/// The file of a node whose program runs on.
+class Recent : public testing::Test {
+protected:
+    Recent()
+    {
+        m_store.append(m_file, "");
+        write(m_writer.header());
+    }
+
+    void add(int from, int to)
+    {
+        for (int second = from; second <= to; ++second) {
+            Sample sample;
+            sample.at = k_now + std::chrono::seconds(second);
+            sample.elapsed = std::chrono::seconds(second);
+            sample.stands_for = 1s;
+            sample.gpus.resize(1);
+            for (const Piece& piece : m_writer.add(sample)) {
+                write(piece);
+            }
+        }
+    }
+    void write(const Piece& piece)
+    {
+        std::string& bytes = m_store.files[m_file];
+        bytes.resize(std::max<std::size_t>(bytes.size(), piece.offset + piece.bytes.size()));
+        bytes.replace(piece.offset, piece.bytes.size(), piece.bytes);
+    }
+    /// Whoever reads them again finds nothing.
+    void wipe_slots(std::size_t from, std::size_t count)
+    {
+        const FinestSlots slots = finest_slots(m_header);
+        write({slots.offset + from * slots.size, std::string(count * slots.size, '\0')});
+    }
+    /// Seconds of the first and of the last, and how many there are.
+    std::vector<long> look()
+    {
+        const auto& samples =
+            m_recent.of(m_key, LinkNumber{1}, newest_samples(m_store, m_key, LinkNumber{1}));
+        if (samples.empty()) {
+            return {};
+        }
+        const auto in_order = [](const Sample& a, const Sample& b) {
+            return a.elapsed < b.elapsed;
+        };
+        EXPECT_TRUE(std::is_sorted(samples.begin(), samples.end(), in_order));
+        return {samples.front().elapsed / 1s, samples.back().elapsed / 1s,
+                static_cast<long>(samples.size())};
+    }
+
+    using Seconds = std::vector<long>;
+    fakes::MemoryStore m_store;
+    RunKey m_key = *RunKey::parse("20261123T072953.601Z-9ace793821375167");
+    std::string m_file = layout::link_dir(m_key, LinkNumber{1}) + "/samples-node1";
+    SampleHeader m_header{k_now, "node1", {GpuName{}}};
+    SampleWriter m_writer{m_header};
+    RecentSamples m_recent{m_store, std::chrono::minutes(1)};
+};
+
+TEST_F(Recent, AreTheLastMinutesUpToTheNewest)
+{
+    EXPECT_EQ(look(), Seconds{});
+    add(1, 30);
+    EXPECT_EQ(look(), (Seconds{1, 30, 30}));
+    add(31, 100);
+    EXPECT_EQ(look(), (Seconds{40, 100, 61}));
+    EXPECT_EQ(look(), (Seconds{40, 100, 61}));
+}
+
+TEST_F(Recent, WhatIsKnownIsNotReadAgain)
+{
+    add(1, 30);
+    EXPECT_EQ(look(), (Seconds{1, 30, 30}));
+    wipe_slots(0, 30);
+    add(31, 35);
+    EXPECT_EQ(look(), (Seconds{1, 35, 35}));
+}
+
+TEST_F(Recent, GoOnWhereTheSlotsBeginAgain)
+{
+    add(1, 7198);
+    EXPECT_EQ(look(), (Seconds{7138, 7198, 61}));
+    add(7199, 7203);
+    EXPECT_EQ(look(), (Seconds{7143, 7203, 61}));
+    wipe_slots(0, 3);
+    add(7204, 7205);
+    EXPECT_EQ(look(), (Seconds{7145, 7205, 61}));
+}
+
+TEST_F(Recent, WhereThereIsLessThanExpectedAllAreRead)
+{
+    add(1, 30);
+    EXPECT_EQ(look(), (Seconds{1, 30, 30}));
+    add(31, 40);
+    wipe_slots(25, 15); // also of the slots that were seen; the newest is written twice
+    EXPECT_EQ(look(), (Seconds{1, 25, 25}));
+}
+
+TEST_F(Recent, OfAnotherFileNothingIsKept)
+{
+    add(1, 30);
+    EXPECT_EQ(look(), (Seconds{1, 30, 30}));
+    m_header.began += 1h;
+    m_writer = SampleWriter(m_header);
+    m_store.files[m_file].clear();
+    write(m_writer.header());
+    EXPECT_EQ(look(), Seconds{});
+    add(10, 12);
+    EXPECT_EQ(look(), (Seconds{10, 12, 3}));
 }
 
 } // namespace

@@ -296,6 +296,20 @@ TEST(Update, ShowsAllThatACommandHasSaid)
     EXPECT_THAT(screen(shown), HasSubstr("gpuq top")); // not more than half of the screen
 }
 
+TEST(RunInDetail, IsNoneWhileSomethingCoversIt)
+{
+    Model m = model(2);
+    EXPECT_EQ(run_in_detail(m), "key0");
+    press(m, "j");
+    EXPECT_EQ(run_in_detail(m), "key1");
+    press(m, "\n");
+    EXPECT_EQ(run_in_detail(m), "");
+    press(m, "\x1b");
+    EXPECT_EQ(run_in_detail(m), "key1");
+    press(m, "?");
+    EXPECT_EQ(run_in_detail(m), "");
+}
+
 TEST(Update, HelpHasPagesOnASmallScreen)
 {
     Model shown = model(1, {10, 60});
