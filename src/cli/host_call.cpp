@@ -98,6 +98,17 @@ std::optional<HostCall> host_call(const Words& words, const std::optional<std::s
     return call;
 }
 
+std::vector<std::string> with_options(const HostCall& call, const Words& options)
+{
+    const auto parsed = parse_options(global_options(), Order::options_first, call.words);
+    const std::size_t behind_verb =
+        parsed && !parsed->operands.empty() ? call.words.size() - parsed->operands.size() + 1 : 0;
+    Words words = call.words;
+    words.insert(words.begin() + static_cast<std::ptrdiff_t>(behind_verb), options.begin(),
+                 options.end());
+    return words;
+}
+
 bool only_looks(std::string_view verb)
 {
     static constexpr std::array<std::string_view, 9> k_words = {

@@ -30,6 +30,10 @@ struct HostCall {
 std::optional<HostCall> host_call(const std::vector<std::string>& words,
                                   const std::optional<std::string>& configured);
 
+/// The call's words with further options of its verb, where no `--` can stand before them.
+std::vector<std::string> with_options(const HostCall& call,
+                                      const std::vector<std::string>& options);
+
 /// What may be made again from the beginning when it has shown nothing: it only looks.
 bool only_looks(std::string_view verb);
 /// Reads its standard input.

@@ -195,11 +195,10 @@ Result<frames::Start> in_its_place(const HostCall& call, frames::Start start,
 }
 
 /// The rest of a log, into the file of --to.
-Result<void> go_on_after(const LogCopy& copy, frames::Start& start)
+Result<std::vector<std::string>> words_after(const LogCopy& copy, const HostCall& call)
 {
     TRY_ASSIGN(const LogMark mark, copy.mark());
-    start.words.insert(start.words.end(), {"--after", to_text(mark)});
-    return {};
+    return with_options(call, {"--after", to_text(mark)});
 }
 
 /// Before anything is begun there: a port that is taken is known here.
@@ -252,9 +251,8 @@ Result<int> run_on_host(const HostCall& call, Doors& doors)
     options.start.words = call.words;
     if (call.ssh_config) {
         TRY_ASSIGN(const std::string program, doors.program());
-        for (const std::string& word : {program, std::string("--host"), call.place}) {
-            options.start.words.push_back("--proxy=" + word);
-        }
+        options.start.words =
+            with_options(call, {"--proxy=" + program, "--proxy=--host", "--proxy=" + call.place});
     }
     options.start.folder = place.folder;
     options.start.variables = variables_for_there(doors);
@@ -271,12 +269,12 @@ Result<int> run_on_host(const HostCall& call, Doors& doors)
             return in_its_place(call, start, lost);
         }
         frames::Start again = start;
-        TRY(go_on_after(*copy, again));
+        TRY_ASSIGN(again.words, words_after(*copy, call));
         return again;
     };
     if (copy) {
         options.out = copy->descriptor();
-        TRY(go_on_after(*copy, options.start));
+        TRY_ASSIGN(options.start.words, words_after(*copy, call));
     }
     TerminalOrPipes person(call.quiet, options.start.raw);
     if (takes_paths(call.verb)) {

@@ -59,6 +59,18 @@ TEST(HostCall, LinesForSshAreForThisMachines)
     EXPECT_FALSE(call({"run", "connect", "--config"}, "login1")->ssh_config);
 }
 
+TEST(HostCall, FurtherOptionsStandBeforeTheOperands)
+{
+    const Words more{"--proxy=a", "--proxy=b"};
+    EXPECT_EQ(with_options(*call({"connect", "--config", "--", "last"}, "login1"), more),
+              (Words{"connect", "--proxy=a", "--proxy=b", "--config", "--", "last"}));
+    EXPECT_EQ(with_options(*call({"-Q", "--cluster", "connect", "--host", "login1", "connect",
+                                  "last", "--config"}),
+                           more),
+              (Words{"-Q", "--cluster", "connect", "connect", "--proxy=a", "--proxy=b", "last",
+                     "--config"}));
+}
+
 TEST(HostCall, WhatIsForwardedIsOfThisMachine)
 {
     HostCall expected{"login1", {"run", "-t", "2h", "a", "--forward", "1"}, "run", false, ""};
