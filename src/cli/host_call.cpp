@@ -2,6 +2,7 @@
 #include "cli/host_call.h"
 
 #include "cli/verbs.h"
+#include "core/quote.h"
 
 #include <algorithm>
 #include <array>
@@ -95,6 +96,7 @@ std::optional<HostCall> host_call(const Words& words, const std::optional<std::s
         return std::nullopt;
     }
     call.place = asked ? *asked : *configured;
+    call.called = asked ? "gpuq --host " + shell_quoted(call.place) : "gpuq";
     return call;
 }
 

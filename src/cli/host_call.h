@@ -20,6 +20,8 @@ struct HostCall {
     std::string copy_to;     ///< of `logs --to`: a file of this machine, not among the words
     bool ssh_config = false; ///< of `connect --config`: for this machine's ssh
     std::vector<std::string> forwards; ///< --forward, as they were given
+    std::string called =
+        "gpuq"; ///< what the person types for a verb there; --host, if it was given
     bool operator==(const HostCall&) const = default;
 };
 

@@ -9,6 +9,7 @@
 #include "core/words.h"
 #include "remote/client.h"
 #include "remote/forward.h"
+#include "remote/verb_process.h"
 
 #include <fmt/format.h>
 
@@ -124,7 +125,7 @@ private:
     std::chrono::steady_clock::time_point m_said_at;
 };
 
-std::vector<std::string> variables_for_there(Doors& doors)
+std::vector<std::string> variables_for_there(Doors& doors, const HostCall& call)
 {
     static constexpr std::array k_names = {
         "TERM",   "COLORTERM", "NO_COLOR", "COLUMNS",         "LANG",
@@ -135,6 +136,7 @@ std::vector<std::string> variables_for_there(Doors& doors)
             variables.push_back(fmt::format("{}={}", name, *value));
         }
     }
+    variables.push_back(fmt::format("{}={}", remote::k_called, call.called));
     return variables;
 }
 
@@ -154,7 +156,7 @@ Result<std::vector<std::string>> ssh_of(Doors& doors)
 
 std::string command_there(const HostCall& call, const std::string& rest)
 {
-    return fmt::format("gpuq --host {} {}", call.place, rest);
+    return fmt::format("{} {}", call.called, rest);
 }
 
 /// What goes on where a session was that is gone, should it be possible without doing anything
@@ -184,7 +186,9 @@ Result<frames::Start> in_its_place(const HostCall& call, frames::Start start,
         start.words.emplace_back("-Q");
     }
     start.words.emplace_back("attach");
-    if (!start.raw) { // in a terminal both are one, with gpuq's own words in between
+    // In a terminal both are one, with gpuq's own words in between.
+    const bool are_one = start.terminals[1] && start.terminals[2];
+    if (!start.raw && !are_one) {
         start.words.insert(start.words.end(),
                            {"--shown", fmt::format("{},{},{}", lost.following->link,
                                                    lost.following->out + lost.out,
@@ -248,6 +252,7 @@ Result<int> run_on_host(const HostCall& call, Doors& doors)
 
     remote::ClientOptions options;
     options.host = place.host;
+    options.called = call.called;
     options.start.words = call.words;
     if (call.ssh_config) {
         TRY_ASSIGN(const std::string program, doors.program());
@@ -255,7 +260,7 @@ Result<int> run_on_host(const HostCall& call, Doors& doors)
             with_options(call, {"--proxy=" + program, "--proxy=--host", "--proxy=" + call.place});
     }
     options.start.folder = place.folder;
-    options.start.variables = variables_for_there(doors);
+    options.start.variables = variables_for_there(doors, call);
     options.start.terminals = terminals;
     options.start.raw = terminals[0] && terminals[1];
     options.start.patience = settings.host_patience.value_or(k_patience);

@@ -255,8 +255,8 @@ void Client::end_of_connection()
 void Client::stop(Error error)
 {
     if (m_was_live && m_started) {
-        error.text += m_following ? fmt::format(". Run {} goes on: gpuq --host {} attach {}",
-                                                m_following->job, m_options.host, m_following->job)
+        error.text += m_following ? fmt::format(". Run {} goes on: {} attach {}", m_following->job,
+                                                m_options.called, m_following->job)
                                   : "";
     }
     m_person.show_state("");
@@ -677,10 +677,10 @@ void Client::on_interrupt()
         return leave(static_cast<int>(ExitStatus::interrupted), "");
     }
     leave(static_cast<int>(ExitStatus::interrupted),
-          m_following ? fmt::format("left; run {} goes on. Back to it: gpuq --host {} attach {}",
-                                    m_following->job, m_options.host, m_following->job)
-                      : fmt::format("left; what was begun on {} goes on there: gpuq --host {} ls",
-                                    m_options.host, m_options.host));
+          m_following ? fmt::format("left; run {} goes on. Back to it: {} attach {}",
+                                    m_following->job, m_options.called, m_following->job)
+                      : fmt::format("left; what was begun on {} goes on there: {} ls",
+                                    m_options.host, m_options.called));
 }
 
 void Client::send_input()

@@ -43,7 +43,8 @@ public:
 };
 
 struct ClientOptions {
-    std::string host; ///< for people
+    std::string host;            ///< for people
+    std::string called = "gpuq"; ///< what they type for a verb there: `gpuq --host login1`
     frames::Start start;
     Pace pace;
     int in = 0, out = 1, err = 2;

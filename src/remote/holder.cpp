@@ -480,16 +480,30 @@ void Holder::on_facts()
     }
     m_facts.append(buffer.data(), static_cast<std::size_t>(count));
     for (std::size_t end = 0; (end = m_facts.find('\n')) != std::string::npos;) {
-        if (const auto following = following_from(std::string_view(m_facts).substr(0, end))) {
-            m_following = *following;
-            if (m_channel && m_opened) {
-                m_channel->send(*m_following);
-            }
-        }
+        on_fact(std::string_view(m_facts).substr(0, end));
         m_facts.erase(0, end + 1);
     }
     if (m_facts.size() > k_most_facts) {
         m_facts.clear();
+    }
+}
+
+void Holder::on_fact(std::string_view line)
+{
+    if (const auto own = own_from(line)) {
+        m_own += *own;
+        if (!m_following) {
+            return;
+        }
+        m_following->err -= *own; // behind it, less of stderr is the run's
+    } else if (const auto following = following_from(line)) {
+        m_following = *following;
+        m_following->err -= m_own;
+    } else {
+        return;
+    }
+    if (m_channel && m_opened) {
+        m_channel->send(*m_following);
     }
 }
 

@@ -57,6 +57,7 @@ private:
     void answer_dials();
     void on_output(Stream stream);
     void on_facts();
+    void on_fact(std::string_view line);
     void on_children();
     void on_timers(Moment now);
     void write_input();
@@ -109,6 +110,7 @@ private:
     bool m_input_closed = false;
     std::string m_facts;
     std::optional<frames::Following> m_following;
+    std::uint64_t m_own = 0; ///< bytes of stderr that are gpuq's own
     std::optional<Moment> m_kill_at;
     int m_hang_ups = 0;
 };

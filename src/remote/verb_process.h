@@ -5,6 +5,8 @@
 #include "core/result.h"
 #include "wire/remote_frame.h"
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <sys/types.h>
@@ -14,6 +16,9 @@ namespace gpuq::remote {
 /// The variable whose value is a descriptor: a verb that shows a run writes there which, and from
 /// where on (Following), a line each.
 constexpr const char* k_serve_descriptor = "GPUQ_SERVE_FD";
+
+/// The variable that says how the person calls gpuq here: `gpuq --host login1`.
+constexpr const char* k_called = "GPUQ_CALLED";
 
 /// A verb that runs for somebody far away, in a session of its own: hung up when its parent dies.
 struct VerbProcess {
@@ -33,5 +38,8 @@ bool may_pass(std::string_view variable);
 /// `KEY JOB LINK OUT ERR`, as a verb writes it.
 std::string line_of(const wire::remote::Following& following);
 std::optional<wire::remote::Following> following_from(std::string_view line);
+/// `OWN BYTES`: what follows on stderr is gpuq's own, and no part of what the run has printed.
+std::string line_of_own(std::uint64_t bytes);
+std::optional<std::uint64_t> own_from(std::string_view line);
 
 } // namespace gpuq::remote

@@ -13,24 +13,32 @@ std::optional<HostCall> call(const Words& words, const std::optional<std::string
     return host_call(words, set);
 }
 
+/// By --host.
+HostCall asked_for(HostCall expected)
+{
+    expected.called = "gpuq --host " + expected.place;
+    return expected;
+}
+
 TEST(HostCall, IsWhatIsAskedForBeforeOrAfterTheVerb)
 {
-    const HostCall expected{"login1", {"run", "-t", "2h", "a"}, "run", false, ""};
+    const HostCall expected = asked_for({"login1", {"run", "-t", "2h", "a"}, "run", false, ""});
     EXPECT_EQ(call({"--host", "login1", "run", "-t", "2h", "a"}), expected);
     EXPECT_EQ(call({"--host=login1", "run", "-t", "2h", "a"}), expected);
     EXPECT_EQ(call({"run", "-t", "2h", "--host", "login1", "a"}), expected);
     EXPECT_EQ(call({"run", "--host=login1", "-t", "2h", "a"}), expected);
-    EXPECT_EQ(call({"ls", "--all", "--host", "login1:~/w"}),
-              (HostCall{"login1:~/w", {"ls", "--all"}, "ls", false, ""}));
+    EXPECT_EQ(call({"ls", "--all", "--host", "login1:w"}),
+              asked_for({"login1:w", {"ls", "--all"}, "ls", false, ""}));
+    EXPECT_EQ(call({"ls", "--host", "login1:~/w"})->called, "gpuq --host 'login1:~/w'");
 }
 
 TEST(HostCall, AProgramsOwnHostIsTheProgramsOwn)
 {
     EXPECT_EQ(call({"run", "prog", "--host", "x"}), std::nullopt);
     EXPECT_EQ(call({"--host", "login1", "run", "prog", "--host", "x"}),
-              (HostCall{"login1", {"run", "prog", "--host", "x"}, "run", false, ""}));
+              asked_for({"login1", {"run", "prog", "--host", "x"}, "run", false, ""}));
     EXPECT_EQ(call({"run", "--host", "login1", "--", "prog", "--host=x"}),
-              (HostCall{"login1", {"run", "--", "prog", "--host=x"}, "run", false, ""}));
+              asked_for({"login1", {"run", "--", "prog", "--host=x"}, "run", false, ""}));
 }
 
 TEST(HostCall, FollowsTheSettingUnlessItIsAskedForOtherwise)
@@ -48,7 +56,8 @@ TEST(HostCall, TheFileOfACopiedLogIsHere)
     const HostCall expected{"login1", {"-Q", "logs", "-f", "last"}, "logs", true, "", "x y"};
     EXPECT_EQ(call({"-Q", "logs", "-f", "--to", "x y", "last"}, "login1"), expected);
     EXPECT_EQ(call({"-Q", "logs", "-f", "--to=x y", "last"}, "login1"), expected);
-    EXPECT_EQ(call({"--host", "login1", "-Q", "logs", "-f", "last", "--to", "x y"}), expected);
+    EXPECT_EQ(call({"--host", "login1", "-Q", "logs", "-f", "last", "--to", "x y"}),
+              asked_for(expected));
     EXPECT_EQ(call({"run", "a", "--to", "b"}, "login1")->copy_to, "");
 }
 
@@ -80,7 +89,7 @@ TEST(HostCall, WhatIsForwardedIsOfThisMachine)
     expected.forwards = {"6006", "8888:80", "9:x:9"};
     EXPECT_EQ(call({"--forward=6006", "run", "--forward=8888:80", "--host", "login1", "-t", "2h",
                     "--forward", "9:x:9", "a", "--forward", "1"}),
-              expected);
+              asked_for(expected));
 }
 
 TEST(HostCall, HelpAndCompletionStayHere)

@@ -5,6 +5,7 @@ import fcntl
 import hashlib
 import os
 import random
+import re
 import signal
 import struct
 import subprocess
@@ -183,15 +184,20 @@ def test_a_killed_client_leaves_nothing_after_its_patience(login):
 
 def test_a_session_that_was_killed_is_gone_on_with(login):
     """As after a reboot of the login host, or where another one answers: to the byte."""
-    script = "i=0; while [ $i -lt 4000 ]; do i=$((i+1)); echo line $i; [ $((i % 100)) = 0 ] && sleep 0.1; done; exit 3"
-    with login.begin("-Q", "run", "sh", "-c", script) as child:
+    script = ("i=0; while [ $i -lt 4000 ]; do i=$((i+1)); echo line $i; echo error $i >&2; [ $((i % 100)) = 0 ] && "
+              "sleep 0.1; done; exit 3")
+    with login.begin("run", "sh", "-c", script) as child:
         text = b""
         while b"line 1200\n" not in text:
             text += os.read(child.stdout.fileno(), 4096)
         end_of_verbs(login)
         text += child.stdout.read()
+        errors = child.stderr.read()
         assert child.wait(60) == 3
     assert text == b"".join(b"line %d\n" % i for i in range(1, 4001))
+    # gpuq's own words are among them, and count for nothing.
+    assert b"all of it: gpuq --host login logs " in errors
+    assert re.sub(rb"gpuq: [^\n]*\n", b"", errors) == b"".join(b"error %d\n" % i for i in range(1, 4001))
 
 
 def test_ssh_of_the_laptop_goes_into_a_run_over_a_cut(login):

@@ -360,6 +360,26 @@ TEST_F(SessionTest, WhatIsToBeStartedInItsPlaceIs)
     EXPECT_EQ(lost->out, 5U);
 }
 
+TEST_F(SessionTest, GpuqsOwnWordsAreNoPartOfWhatTheRunHasPrinted)
+{
+    std::optional<ClientOptions::Lost> lost;
+    in_its_place = [&](const ClientOptions::Lost& what) -> Result<frames::Start> {
+        lost = what;
+        frames::Start start;
+        start.words = {"-c", "exit"};
+        return start;
+    };
+    CutTransport transport(options(), never());
+    const auto status =
+        run(transport, "echo 'OWN 6' >&3; echo words >&2; "
+                       "echo '20261120T131158.042Z-0f3a9c1e5b7d2468 42 1 0 100' >&3; echo run >&2; "
+                       "echo 'OWN 5' >&3; echo more >&2; sleep 0.3; kill -9 $PPID; sleep 60");
+    ASSERT_TRUE(status) << status.error().text;
+    ASSERT_TRUE(lost && lost->following);
+    EXPECT_EQ(lost->err, 15U);
+    EXPECT_EQ(lost->following->err + lost->err, 104U); // behind `run`
+}
+
 TEST_F(SessionTest, WhatWaitsForASlowReaderComesOnceWhenTheSessionIsGone)
 {
     in_its_place = [](const ClientOptions::Lost& lost) -> Result<frames::Start> {
