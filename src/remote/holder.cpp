@@ -416,7 +416,7 @@ void Holder::on_dial(const frames::Dial& dial)
     }
     m_streams.begin(dial.stream);
     m_dialed.push_back(dial);
-    const auto opened = m_door->open(m_following->key);
+    const auto opened = m_door->open(*m_following);
     if (!opened) {
         m_dialed.pop_back();
         return m_streams.refuse(*m_channel, dial.stream, opened.error().text);

@@ -78,9 +78,9 @@ void RunDoor::end()
     }
 }
 
-Result<void> RunDoor::open(const std::string& key)
+Result<void> RunDoor::open(const wire::remote::Following& run)
 {
-    if (m_process && !m_ended && key == m_key) {
+    if (m_process && !m_ended && run.key == m_key && run.job == m_job) {
         return {};
     }
     end();
@@ -89,11 +89,12 @@ Result<void> RunDoor::open(const std::string& key)
         return fail(Error::Kind::io, fmt::format("{}: {}", folder, std::strerror(errno)));
     }
     m_folder = folder;
-    m_key = key;
+    m_key = run.key;
+    m_job = run.job;
     wire::remote::Start start = m_start;
     start.terminals = {};
     start.folder = "/";
-    start.words = {"connect", "--forward-from", folder, key};
+    start.words = {"connect", "--forward-from", folder, run.key};
     start.words.insert(start.words.end(), m_start.forwards.begin(), m_start.forwards.end());
     TRY_ASSIGN(m_process, start_verb(m_program, start));
     m_ended = false;
