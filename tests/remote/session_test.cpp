@@ -327,6 +327,19 @@ TEST_F(SessionTest, AVerbThatHasEndedKeepsItsOutputForWhoComesBack)
     EXPECT_EQ(transport.connections, 2);
 }
 
+TEST_F(SessionTest, WhatALoginIsGoodForIsUsedByThoseThatComeBack)
+{
+    ServeOptions serving = options();
+    serving.came_back = [this] { std::ofstream(path("came"), std::ios::app) << "again\n"; };
+    int connections = 0;
+    CutTransport transport(
+        serving, [&]() -> std::uint64_t { return ++connections == 1 ? 3000 : ~std::uint64_t{0}; });
+    const auto status = run(transport, "seq 1 10000; while [ ! -e came ]; do sleep 0.01; done");
+    ASSERT_TRUE(status) << status.error().text;
+    EXPECT_EQ(transport.connections, 2);
+    EXPECT_EQ(content("came"), "again\n");
+}
+
 TEST_F(SessionTest, ASessionThatIsGoneIsNotBegunTwice)
 {
     int connections = 0;
