@@ -5,6 +5,7 @@
 #include "cli/raw_terminal.h"
 #include "cli/say.h"
 #include "cli/signals.h"
+#include "cli/surroundings.h"
 #include "core/sanitise.h"
 #include "core/words.h"
 #include "remote/client.h"
@@ -260,13 +261,14 @@ Result<int> run_on_host(const HostCall& call, Doors& doors)
             with_options(call, {"--proxy=" + program, "--proxy=--host", "--proxy=" + call.place});
     }
     options.start.folder = place.folder;
+    options.start.no_input = kind_of_stdin() == Input::none;
     options.start.variables = variables_for_there(doors, call);
     options.start.terminals = terminals;
     options.start.raw = terminals[0] && terminals[1];
     options.start.patience = settings.host_patience.value_or(k_patience);
     TRY(listen_for(call, options));
     options.pace = options.start.raw ? remote::k_pace_in_front : remote::Pace{};
-    options.reads_input = options.start.raw || reads_input(call.verb);
+    options.reads_input = !options.start.no_input && (options.start.raw || reads_input(call.verb));
     options.random = [&doors] { return doors.random(); };
     options.in_its_place = [&call, &copy,
                             start = options.start](const auto& lost) -> Result<frames::Start> {

@@ -294,6 +294,7 @@ void Holder::on_start(const frames::Start& start)
     }
     m_terminal_is = start.terminals[1] ? Stream::out : Stream::err;
     m_terminal_raw = start.raw;
+    m_input_closed = start.no_input;
     m_patience = std::min<std::chrono::seconds>(start.patience, k_most_patience);
     for (const Descriptor* each :
          {&m_verb->terminal, &m_verb->input, &m_verb->out, &m_verb->err, &m_verb->facts}) {

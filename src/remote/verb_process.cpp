@@ -190,7 +190,9 @@ Result<VerbProcess> start_verb(const std::string& program, const wire::remote::S
         slave = std::move(terminal.verbs);
     }
     std::array<Descriptor, 3> theirs;
-    if (!is_terminal[0]) {
+    if (start.no_input && !is_terminal[0]) {
+        theirs[0].reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    } else if (!is_terminal[0]) {
         TRY_ASSIGN(Pipe pipe, new_pipe());
         theirs[0] = std::move(pipe.read);
         verb.input = std::move(pipe.write);

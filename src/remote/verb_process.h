@@ -24,7 +24,7 @@ constexpr const char* k_called = "GPUQ_CALLED";
 struct VerbProcess {
     pid_t pid = -1;
     Descriptor terminal; ///< our side of its terminal, if it has one
-    Descriptor input;    ///< its stdin, where that is no terminal
+    Descriptor input;    ///< its stdin, where that is a pipe
     Descriptor out, err; ///< where they are no terminal
     Descriptor facts;    ///< the other end of k_serve_descriptor
 };

@@ -97,6 +97,7 @@ std::string bytes_of(const Start& frame)
     add(out, frame.size);
     out.number(static_cast<std::uint32_t>(frame.patience.count()));
     add(out, frame.forwards);
+    out.number(static_cast<std::uint8_t>(frame.no_input));
     return out.frame();
 }
 
@@ -230,6 +231,9 @@ Start start_from(PayloadReader& in)
     frame.patience = std::chrono::seconds{in.number<std::uint32_t>()};
     if (!in.at_end()) { // a client of version 1 says nothing of them
         frame.forwards = texts(in);
+    }
+    if (!in.at_end()) {
+        frame.no_input = in.flag();
     }
     return frame;
 }

@@ -64,6 +64,7 @@ struct Start {
     TerminalSize size{24, 80};
     std::chrono::seconds patience{0};  ///< without a connection the verb is hung up after that
     std::vector<std::string> forwards; ///< HOST:PORT, as seen from the node of the verb's run
+    bool no_input = false;             ///< stdin is /dev/null, and no pipe at its end
     bool operator==(const Start&) const = default;
 };
 /// So much of the output has been shown, or can not be lost any more.

@@ -212,6 +212,8 @@ protected:
         options.start.folder = m_folder;
         options.start.variables = {"TERM=dumb"};
         options.start.patience = patience;
+        options.start.no_input = no_input;
+        options.reads_input = !no_input;
         options.pace.longest_pause = 5ms;
         options.in = in.get();
         options.out = slow_reader ? slow_reader.get() : out.get();
@@ -243,6 +245,7 @@ protected:
     }
 
     std::chrono::seconds patience{60};
+    bool no_input = false;
     std::function<Result<frames::Start>(const ClientOptions::Lost&)> in_its_place;
     Nobody nobody;
     Descriptor slow_reader; ///< a pipe, in the place of the file `out`
@@ -272,6 +275,15 @@ TEST_F(SessionTest, AVerbThatDiesOfASignalHasAShellsStatus)
     const auto status = run(transport, "kill -TERM $$");
     ASSERT_TRUE(status) << status.error().text;
     EXPECT_EQ(*status, 128 + SIGTERM);
+}
+
+TEST_F(SessionTest, NoInputHereIsNoInputThere)
+{
+    no_input = true;
+    CutTransport transport(options(), never());
+    const auto status = run(transport, "readlink /proc/self/fd/0; cat");
+    ASSERT_TRUE(status) << status.error().text;
+    EXPECT_EQ(content("out"), "/dev/null\n");
 }
 
 TEST_F(SessionTest, AFolderThatIsNotThereIsSaid)

@@ -21,6 +21,7 @@ std::vector<Frame> one_of_each()
     start.size = {50, 132};
     start.patience = std::chrono::hours{3};
     start.forwards = {"localhost:6006", "node2:1"};
+    start.no_input = true;
     return {
         Open{k_version, 1, std::string(32, 'a'), 1ULL << 40, 7, std::chrono::milliseconds{1000}},
         start,
@@ -80,16 +81,18 @@ TEST(RemoteFrame, EveryKindSurvivesTheWireInPiecesOfAnySize)
     }
 }
 
-TEST(RemoteFrame, AStartOfAnOlderClientForwardsNothing)
+TEST(RemoteFrame, AStartOfAnOlderClientForwardsNothingAndHasInput)
 {
     Start start;
     start.words = {"ls"};
-    std::string bytes = encode(start);
-    bytes.resize(bytes.size() - 4); // no number of forwards
-    bytes[1] = static_cast<char>(bytes[1] - 4);
-    Decoder decoder;
-    decoder.feed(bytes);
-    EXPECT_EQ(decoded(decoder), std::vector<Frame>{start});
+    for (const std::size_t newer : {1U, 5U}) { // no_input, and before it the number of forwards
+        std::string bytes = encode(start);
+        bytes.resize(bytes.size() - newer);
+        bytes[1] = static_cast<char>(static_cast<std::size_t>(bytes[1]) - newer);
+        Decoder decoder;
+        decoder.feed(bytes);
+        EXPECT_EQ(decoded(decoder), std::vector<Frame>{start}) << newer;
+    }
 }
 
 TEST(RemoteFrame, AnOversizedFrameAndOneThatIsTooShortBreakTheConnection)
