@@ -160,6 +160,23 @@ std::string command_there(const HostCall& call, const std::string& rest)
     return fmt::format("{} {}", call.called, rest);
 }
 
+/// Both streams of a log in one place, as a terminal has them, and nothing else there.
+bool is_one_stream(const std::vector<std::string>& words)
+{
+    return std::find(words.begin(), words.end(), "--after") != words.end();
+}
+
+std::vector<std::string> log_after(const HostCall& call, const frames::Start& start,
+                                   const frames::Following& from,
+                                   const remote::ClientOptions::Lost& lost)
+{
+    const std::uint64_t out = from.out + lost.out;
+    if (is_one_stream(start.words)) {
+        return log_again(call, {"--after", to_text(LogMark{out, 0, 0})}, from.key);
+    }
+    return log_again(call, {"--shown", fmt::format("{},{}", out, from.err + lost.err)}, from.key);
+}
+
 /// What goes on where a session was that is gone, should it be possible without doing anything
 /// twice.
 Result<frames::Start> in_its_place(const HostCall& call, frames::Start start,
@@ -167,6 +184,10 @@ Result<frames::Start> in_its_place(const HostCall& call, frames::Start start,
 {
     const std::uint64_t shown = lost.out + lost.err;
     if (only_looks(call.verb) && shown == 0) {
+        return start;
+    }
+    if (call.verb == "logs" && lost.following) {
+        start.words = log_after(call, start, *lost.following, lost);
         return start;
     }
     if (!follows_run(call.verb) || !lost.following) {
@@ -179,13 +200,7 @@ Result<frames::Start> in_its_place(const HostCall& call, frames::Start start,
                                     : ". Whether it has done what it was to do is not known: " +
                                           command_there(call, "ls")));
     }
-    start.words.clear();
-    if (!call.cluster.empty()) {
-        start.words.insert(start.words.end(), {"--cluster", call.cluster});
-    }
-    if (call.quiet) {
-        start.words.emplace_back("-Q");
-    }
+    start.words = global_words(call);
     start.words.emplace_back("attach");
     // In a terminal both are one, with gpuq's own words in between.
     const bool are_one = start.terminals[1] && start.terminals[2];
@@ -204,6 +219,17 @@ Result<std::vector<std::string>> words_after(const LogCopy& copy, const HostCall
 {
     TRY_ASSIGN(const LogMark mark, copy.mark());
     return with_options(call, {"--after", to_text(mark)});
+}
+
+/// A log has to go on at its byte when the session is lost: so no terminal there changes the bytes
+/// or mixes gpuq's own words into them. On a terminal here its two streams are one, in their order.
+void show_log(const HostCall& call, frames::Start& start)
+{
+    if (start.terminals[1] && start.terminals[2]) {
+        start.words = with_options(call, {"--after", to_text(LogMark{})});
+    }
+    start.terminals = {};
+    start.raw = false;
 }
 
 /// Before anything is begun there: a port that is taken is known here.
@@ -265,9 +291,12 @@ Result<int> run_on_host(const HostCall& call, Doors& doors)
     options.start.variables = variables_for_there(doors, call);
     options.start.terminals = terminals;
     options.start.raw = terminals[0] && terminals[1];
-    options.start.patience = settings.host_patience.value_or(k_patience);
-    TRY(listen_for(call, options));
     options.pace = options.start.raw ? remote::k_pace_in_front : remote::Pace{};
+    options.start.patience = settings.host_patience.value_or(k_patience);
+    if (call.verb == "logs") {
+        show_log(call, options.start);
+    }
+    TRY(listen_for(call, options));
     options.reads_input = !options.start.no_input && (options.start.raw || reads_input(call.verb));
     options.random = [&doors] { return doors.random(); };
     options.in_its_place = [&call, &copy,

@@ -255,12 +255,19 @@ void Client::end_of_connection()
 void Client::stop(Error error)
 {
     if (m_was_live && m_started) {
-        error.text += m_following ? fmt::format(". Run {} goes on: {} attach {}", m_following->job,
-                                                m_options.called, m_following->job)
-                                  : "";
+        error.text += m_following ? ". " + way_back() : "";
     }
     m_person.show_state("");
     m_error = std::move(error);
+}
+
+/// Of a session that shows a run, or its log.
+std::string Client::way_back() const
+{
+    return m_following->link == 0
+               ? fmt::format("Back to it: {} logs -f {}", m_options.called, m_following->job)
+               : fmt::format("Run {0} goes on. Back to it: {1} attach {0}", m_following->job,
+                             m_options.called);
 }
 
 void Client::leave(int status, std::string_view words)
@@ -677,8 +684,7 @@ void Client::on_interrupt()
         return leave(static_cast<int>(ExitStatus::interrupted), "");
     }
     leave(static_cast<int>(ExitStatus::interrupted),
-          m_following ? fmt::format("left; run {} goes on. Back to it: {} attach {}",
-                                    m_following->job, m_options.called, m_following->job)
+          m_following ? "left. " + way_back()
                       : fmt::format("left; what was begun on {} goes on there: {} ls",
                                     m_options.host, m_options.called));
 }

@@ -104,6 +104,7 @@ private:
     void live();
     void state_changed();
     void leave(int status, std::string_view words);
+    std::string way_back() const;
     void stop(Error error);
     bool takes_visitors() const
     {

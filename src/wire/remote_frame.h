@@ -124,7 +124,8 @@ struct InputTaken {
     std::uint64_t room = 0;
     bool operator==(const InputTaken&) const = default;
 };
-/// The verb shows a run from these offsets of a link on: where to go on should serve be lost.
+/// The verb shows a run from these offsets of a link on: where to go on should serve be lost. Link
+/// 0: the log, from its beginning.
 struct Following {
     std::string key;
     std::uint32_t job = 0;

@@ -53,7 +53,8 @@ TEST(HostCall, FollowsTheSettingUnlessItIsAskedForOtherwise)
 
 TEST(HostCall, TheFileOfACopiedLogIsHere)
 {
-    const HostCall expected{"login1", {"-Q", "logs", "-f", "last"}, "logs", true, "", "x y"};
+    HostCall expected{"login1", {"-Q", "logs", "-f", "last"}, "logs", true, "", "x y"};
+    expected.follow = true;
     EXPECT_EQ(call({"-Q", "logs", "-f", "--to", "x y", "last"}, "login1"), expected);
     EXPECT_EQ(call({"-Q", "logs", "-f", "--to=x y", "last"}, "login1"), expected);
     EXPECT_EQ(call({"--host", "login1", "-Q", "logs", "-f", "last", "--to", "x y"}),
@@ -78,6 +79,15 @@ TEST(HostCall, FurtherOptionsStandBeforeTheOperands)
                            more),
               (Words{"-Q", "--cluster", "connect", "connect", "--proxy=a", "--proxy=b", "last",
                      "--config"}));
+}
+
+TEST(HostCall, ALogGoesOnAsItWasAskedFor)
+{
+    EXPECT_EQ(log_again(*call({"-Q", "logs", "--cluster", "big", "-f", "last"}, "login1"),
+                        {"--shown", "3,4"}, "KEY"),
+              (Words{"--cluster", "big", "-Q", "logs", "-f", "--shown", "3,4", "KEY"}));
+    EXPECT_EQ(log_again(*call({"logs", "--", "last"}, "login1"), {"--after", "9:0:0"}, "KEY"),
+              (Words{"logs", "--after", "9:0:0", "KEY"}));
 }
 
 TEST(HostCall, WhatIsForwardedIsOfThisMachine)
