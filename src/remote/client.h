@@ -75,7 +75,7 @@ private:
     /// Output of one stream: what has come and what is written.
     struct Shown {
         std::uint64_t received = 0;
-        std::string waiting;
+        Backlog waiting;
         bool broken = false; ///< nobody reads it
         std::uint64_t written() const { return received - waiting.size(); }
     };
@@ -90,7 +90,8 @@ private:
     void on_bytes(std::string_view bytes);
     void on_frame(frames::Frame&& frame);
     void on_hello(const frames::Hello& hello);
-    void on_output(frames::Output&& output);
+    void on_output(const frames::OutputBytes& output);
+    void nonsense(std::string_view what);
     void on_ssh_words();
     void on_input();
     void on_interrupt();
@@ -101,6 +102,8 @@ private:
     void send_input();
     void send_taken();
     void write_output();
+    std::size_t write_some(std::size_t stream, std::string_view bytes);
+    void on_closed_output(std::size_t stream, int error);
     void live();
     void state_changed();
     void leave(int status, std::string_view words);
@@ -112,7 +115,7 @@ private:
     }
     bool is_open() const { return m_channel && m_hello; }
     bool is_in_front() const { return m_options.start.raw; }
-    bool all_written() const { return m_shown[0].waiting.empty() && m_shown[1].waiting.empty(); }
+    bool all_written() const { return m_shown[0].waiting.size() + m_shown[1].waiting.size() == 0; }
     int milliseconds_to_wait() const;
 
     ClientOptions m_options;
@@ -126,7 +129,7 @@ private:
     std::optional<Channel> m_channel;
     Descriptor m_errors; ///< ssh's own words
     frames::Greeting m_greeting;
-    frames::Decoder m_decoder;
+    frames::OutputDecoder m_decoder;
     bool m_marked = false; ///< the marker has come
     bool m_hello = false;
     std::string m_ssh_words, m_ssh_line;

@@ -309,9 +309,16 @@ void Holder::on_start(const frames::Start& start)
 
 void Holder::on_taken(const frames::Taken& taken)
 {
-    if (!m_output[0].confirm(taken.out) || !m_output[1].confirm(taken.err)) {
+    if (!confirm(0, taken.out) || !confirm(1, taken.err)) {
         refuse(fail(Error::Kind::internal, "output was confirmed that was never sent"));
     }
+}
+
+/// Not what has not even left: the channel still has it from there.
+bool Holder::confirm(std::size_t stream, std::uint64_t offset)
+{
+    const std::size_t borrowed = stream == m_sending && m_channel ? m_channel->borrowed() : 0;
+    return offset <= m_output[stream].sent() - borrowed && m_output[stream].confirm(offset);
 }
 
 void Holder::on_input(const frames::Input& input)
@@ -448,11 +455,12 @@ void Holder::answer_dials()
 void Holder::on_output(Stream stream)
 {
     const auto i = static_cast<std::size_t>(stream);
-    std::array<char, wire::k_piece> buffer;
     while (!keeps_all_it_may()) {
-        const ssize_t count = ::read(descriptor_of(stream), buffer.data(), buffer.size());
+        const std::span<char> room = m_output[i].room();
+        const ssize_t count = ::read(descriptor_of(stream), room.data(),
+                                     std::min<std::size_t>(room.size(), wire::k_piece));
         if (count > 0) {
-            m_output[i].add({buffer.data(), static_cast<std::size_t>(count)});
+            m_output[i].grew(static_cast<std::size_t>(count));
             // It is on its way before more is read; and a little was all there is.
             if (m_output[i].end() - m_output[i].sent() >= wire::k_piece ||
                 (count < k_little && !m_status)) {
@@ -528,20 +536,28 @@ void Holder::on_children()
     }
 }
 
+/// It is not copied to wait for its turn, but where there are streams that never let it come.
+bool Holder::takes_output() const
+{
+    return m_channel->waiting() == 0 || (m_streams.size() > 0 && !m_channel->is_full());
+}
+
 /// As much as fits into the connection; after all of it, the end.
 void Holder::send_output()
 {
     if (!m_channel || !m_opened || !m_verb) {
         return;
     }
+    (void)m_channel->write_some();
     for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
         if (m_status && !m_drained[i]) {
             on_output(static_cast<Stream>(i));
         }
         Backlog& output = m_output[i];
-        while (!output.all_sent() && !m_channel->is_full()) {
+        while (!output.all_sent() && takes_output()) {
             const std::uint64_t offset = output.sent();
             const std::string_view bytes = output.send(wire::k_piece);
+            m_sending = i;
             m_channel->send_bytes(
                 frames::output_header(static_cast<Stream>(i), offset, bytes.size()), bytes);
         }

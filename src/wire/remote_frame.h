@@ -199,6 +199,35 @@ private:
     bool m_broken = false;
 };
 
+/// Bytes of an Output, where they came: as valid as what was read.
+struct OutputBytes {
+    Stream stream = Stream::out;
+    std::uint64_t offset = 0;
+    std::string_view bytes;
+};
+/// Nothing: all of what has come is taken, and more is needed.
+using Came = std::variant<std::monostate, OutputBytes, Frame>;
+
+/// A Decoder that makes no copy of output: it gives it in the pieces that come. An Output without
+/// bytes is a frame.
+class OutputDecoder {
+public:
+    /// What is next in `bytes`, behind what was given before; takes it off their front. Errors of
+    /// Decoder.
+    Result<Came> take(std::string_view& bytes);
+
+private:
+    /// Whether so much of the frame is there.
+    bool has(std::size_t size, std::string_view& bytes);
+
+    std::string
+        m_begun; ///< a frame that is not whole, or what stands before the bytes of an Output
+    Stream m_stream = Stream::out;
+    std::uint64_t m_offset = 0;
+    std::size_t m_left = 0; ///< of that Output
+    Decoder m_whole;
+};
+
 /// Finds the marker in what comes from a shell that may have printed something before.
 class Greeting {
 public:

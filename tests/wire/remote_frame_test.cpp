@@ -81,6 +81,66 @@ TEST(RemoteFrame, EveryKindSurvivesTheWireInPiecesOfAnySize)
     }
 }
 
+/// Output in pieces is put together again.
+std::vector<Frame> taken(OutputDecoder& decoder, std::string_view bytes, std::vector<Frame> frames)
+{
+    while (true) {
+        auto came = decoder.take(bytes);
+        EXPECT_TRUE(came);
+        if (!came || std::holds_alternative<std::monostate>(*came)) {
+            EXPECT_TRUE(bytes.empty());
+            return frames;
+        }
+        const auto* const part = std::get_if<OutputBytes>(&*came);
+        auto* const before = frames.empty() ? nullptr : std::get_if<Output>(&frames.back());
+        if (part == nullptr) {
+            frames.push_back(std::get<Frame>(*std::move(came)));
+        } else if (before != nullptr && before->stream == part->stream &&
+                   before->offset + before->bytes.size() == part->offset) {
+            before->bytes += part->bytes;
+        } else {
+            frames.emplace_back(Output{part->stream, part->offset, std::string(part->bytes)});
+        }
+    }
+}
+
+TEST(RemoteFrame, OutputComesInPlaceAndEverythingElseAsItIs)
+{
+    std::vector<Frame> all = one_of_each();
+    all.insert(all.begin() + 3, Output{Stream::out, 7, ""});
+    std::string bytes("\x7f\3\0\0\0new", 8); // of a newer gpuq
+    for (const Frame& frame : all) {
+        bytes += encode(frame);
+    }
+    for (const std::size_t piece :
+         {std::size_t{1}, std::size_t{7}, std::size_t{70'000}, bytes.size()}) {
+        OutputDecoder decoder;
+        std::vector<Frame> found;
+        for (std::size_t at = 0; at < bytes.size(); at += piece) {
+            found = taken(decoder, std::string_view(bytes).substr(at, piece), std::move(found));
+        }
+        EXPECT_EQ(found, all) << piece;
+    }
+}
+
+TEST(RemoteFrame, WhatIsNoOutputBreaksTheConnectionWhereverItIsCut)
+{
+    for (const std::string& bytes :
+         {std::string("\x42\xff\xff\xff\xff", 5), std::string("\x42\1\0\x20\0", 5),
+          std::string("\x42\xa\0\0\0\2\0\0\0\0\0\0\0\0x", 15), std::string("\x42\1\0\0\0\1", 6)}) {
+        for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
+            OutputDecoder decoder;
+            std::string_view first = std::string_view(bytes).substr(0, cut);
+            std::string_view second = std::string_view(bytes).substr(cut);
+            const bool broken = !decoder.take(first) || !decoder.take(second);
+            EXPECT_TRUE(broken) << cut;
+            const std::string more = encode(Bye{});
+            std::string_view left = more;
+            EXPECT_FALSE(decoder.take(left)) << "it stays broken";
+        }
+    }
+}
+
 TEST(RemoteFrame, AStartOfAnOlderClientForwardsNothingAndHasInput)
 {
     Start start;
