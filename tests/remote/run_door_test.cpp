@@ -70,5 +70,23 @@ TEST_F(RunDoorTest, IsOpenedAgainWhenTheRunIsInAnotherJob)
     EXPECT_EQ(WTERMSIG(status), SIGTERM);
 }
 
+TEST_F(RunDoorTest, TellsWhyItIsShutInTheWordsThatSayIt)
+{
+    std::ofstream(program())
+        << "#!/bin/sh\n"
+           "echo 'gpuq: srun: error: n0: task 0: Exited with exit code 4' >&2\n"
+           "echo 'gpuq: no sshd on node n0' >&2\n"
+           "echo 'Connection closed by UNKNOWN port 65535' >&2\n";
+    RunDoor door(program(), start());
+    ASSERT_TRUE(door.open({k_key, 8, 1, 0, 0}));
+    int status = 0;
+    for (pid_t pid = 0; (pid = ::wait(&status)) > 0;) {
+        door.on_child(pid);
+    }
+    const auto reached = door.reach(0);
+    ASSERT_FALSE(reached);
+    EXPECT_EQ(reached.error().text, "no sshd on node n0");
+}
+
 } // namespace
 } // namespace gpuq::remote
