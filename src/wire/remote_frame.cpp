@@ -383,6 +383,9 @@ bool OutputDecoder::has(std::size_t size, std::string_view& bytes)
 Result<Came> OutputDecoder::take(std::string_view& bytes)
 {
     constexpr std::size_t k_before_bytes = k_header + 1 + sizeof(std::uint64_t);
+    if (m_broken) {
+        return m_whole.next().error();
+    }
     while (!bytes.empty()) {
         if (m_left > 0) {
             const OutputBytes output{m_stream, m_offset, bytes.substr(0, m_left)};
@@ -414,9 +417,13 @@ Result<Came> OutputDecoder::take(std::string_view& bytes)
             m_begun.resize(size);
         }
         m_whole.feed(std::exchange(m_begun, {}));
-        TRY_ASSIGN(auto frame, m_whole.next());
-        if (frame) {
-            return Came(*std::move(frame));
+        auto frame = m_whole.next();
+        m_broken = !frame;
+        if (m_broken) {
+            return std::move(frame).error();
+        }
+        if (*frame) {
+            return Came(**std::move(frame));
         }
     }
     return Came();

@@ -226,6 +226,7 @@ private:
     std::uint64_t m_offset = 0;
     std::size_t m_left = 0; ///< of that Output
     Decoder m_whole;
+    bool m_broken = false;
 };
 
 /// Finds the marker in what comes from a shell that may have printed something before.

@@ -3,7 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <random>
+#include <set>
+#include <variant>
 #include <vector>
 
 namespace gpuq::wire::remote {
@@ -81,6 +86,25 @@ TEST(RemoteFrame, EveryKindSurvivesTheWireInPiecesOfAnySize)
     }
 }
 
+TEST(RemoteFrame, TheFuzzersSeedsHoldEveryKind)
+{
+    std::set<std::size_t> kinds;
+    for (const auto& file : std::filesystem::directory_iterator(GPUQ_SEEDS_DIR)) {
+        std::ifstream in(file.path(), std::ios::binary);
+        std::string bytes(std::istreambuf_iterator<char>(in), {});
+        Greeting greeting;
+        if (const auto rest = greeting.feed(bytes); rest && *rest) {
+            bytes = **rest;
+        }
+        Decoder decoder;
+        decoder.feed(bytes);
+        for (const Frame& frame : decoded(decoder)) {
+            kinds.insert(frame.index());
+        }
+    }
+    EXPECT_EQ(kinds.size(), std::variant_size_v<Frame>);
+}
+
 /// Output in pieces is put together again.
 std::vector<Frame> taken(OutputDecoder& decoder, std::string_view bytes, std::vector<Frame> frames)
 {
@@ -134,7 +158,7 @@ TEST(RemoteFrame, WhatIsNoOutputBreaksTheConnectionWhereverItIsCut)
             std::string_view second = std::string_view(bytes).substr(cut);
             const bool broken = !decoder.take(first) || !decoder.take(second);
             EXPECT_TRUE(broken) << cut;
-            const std::string more = encode(Bye{});
+            const std::string more = encode(Output{Stream::out, 0, "x"});
             std::string_view left = more;
             EXPECT_FALSE(decoder.take(left)) << "it stays broken";
         }
