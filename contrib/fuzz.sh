@@ -21,6 +21,7 @@ cp tests/fuzz/seeds-trace/* $here/corpus/trace/
 cp tests/fuzz/seeds-tfevents/* $here/corpus/tfevents/
 cp tests/fuzz/seeds-training/* $here/corpus/training/
 cp tests/fuzz/seeds-ccache/* $here/corpus/ccache/
+cp tests/fuzz/seeds-remote/* $here/corpus/remote/
 
 # Names of keys and columns: by chance alone they are seldom met.
 words() {

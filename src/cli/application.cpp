@@ -6,12 +6,14 @@
 #include "cli/say.h"
 #include "cli/tickets.h"
 #include "cli/verbs.h"
+#include "remote/verb_process.h"
 
 #include <fmt/format.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 
 namespace gpuq::cli {
 namespace {
@@ -137,6 +139,13 @@ Result<int> run(const Words& words, Doors& doors)
 
 int run_application(int argc, char** argv, Doors& doors)
 {
+    const std::string called = doors.variable(remote::k_called).value_or("");
+    doors.forget_variable(remote::k_called); // a program that we start is not called so
+    std::optional<Audience> audience;
+    if (doors.is_served()) {
+        audience.emplace(
+            called, [&doors](std::size_t bytes) { doors.tell_serve(remote::line_of_own(bytes)); });
+    }
     Result<int> status = run(argc > 1 ? Words(argv + 1, argv + argc) : Words{}, doors);
     if (status) {
         status = with_output_written(*status);

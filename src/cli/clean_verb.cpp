@@ -185,7 +185,7 @@ private:
                                     runs_text(doomed)));
         }
         const std::string question = fmt::format("gpuq: remove {}? y/n ", runs_text(doomed));
-        (void)!::write(STDERR_FILENO, question.data(), question.size());
+        write_own(question);
         std::array<char, 64> answer{};
         const ssize_t size = ::read(STDIN_FILENO, answer.data(), answer.size());
         return size > 0 && (answer[0] == 'y' || answer[0] == 'Y');

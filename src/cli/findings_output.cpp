@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/findings_output.h"
 
+#include "cli/say.h"
 #include <algorithm>
 #include <string>
 
@@ -33,8 +34,9 @@ report::Table findings_table(const std::vector<Finding>& findings)
     report::Table table;
     table.columns = {{"level", "LEVEL"}, {"check", "CHECK"}, {"what", "WHAT"}};
     for (const Finding& one : findings) {
-        table.rows.push_back({Cell(std::string(word(one.level)), tone_of(one.level)), one.check,
-                              one.remedy.empty() ? one.text : one.text + ". " + one.remedy});
+        const std::string text = one.remedy.empty() ? one.text : one.text + ". " + one.remedy;
+        table.rows.push_back(
+            {Cell(std::string(word(one.level)), tone_of(one.level)), one.check, as_typed(text)});
     }
     return table;
 }

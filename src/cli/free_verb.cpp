@@ -3,7 +3,6 @@
 
 #include "cli/free_table.h"
 #include "cli/table_output.h"
-#include "core/sanitise.h"
 
 #include <fmt/format.h>
 
@@ -39,7 +38,7 @@ Result<int> print(const FreeGpus& found, Invocation& invocation, Time now)
     const report::Table table = found.next ? next_table(found, now) : free_table(found);
     TRY_ASSIGN([[maybe_unused]] const auto checked, report::only(table, globals.columns));
     if (!globals.no_header) {
-        TRY(print_text(sanitised(free_answer(found, now)) + "\n"));
+        TRY(print_line(free_answer(found, now)));
     }
     if (!table.rows.empty()) {
         TRY(print_table(table, globals, invocation.doors));

@@ -2,6 +2,7 @@
 #include "cli/host_call.h"
 
 #include "cli/verbs.h"
+#include "core/quote.h"
 
 #include <algorithm>
 #include <array>
@@ -83,6 +84,7 @@ std::optional<HostCall> host_call(const Words& words, const std::optional<std::s
             const std::size_t own = own_words(rest, *after, verb->order);
             call.words = without(k_not_for_there, words, at + 1, at + 1 + own);
         }
+        call.follow = after && call.verb == "logs" && after->options.has("follow");
         call.ssh_config = after && call.verb == "connect" && after->options.has("config");
         if (after && call.verb == "logs" && after->options.has("to")) {
             call.copy_to = *after->options.value("to");
@@ -95,7 +97,43 @@ std::optional<HostCall> host_call(const Words& words, const std::optional<std::s
         return std::nullopt;
     }
     call.place = asked ? *asked : *configured;
+    call.called = asked ? "gpuq --host " + shell_quoted(call.place) : "gpuq";
     return call;
+}
+
+Words global_words(const HostCall& call)
+{
+    Words words;
+    if (!call.cluster.empty()) {
+        words.insert(words.end(), {"--cluster", call.cluster});
+    }
+    if (call.quiet) {
+        words.emplace_back("-Q");
+    }
+    return words;
+}
+
+std::vector<std::string> with_options(const HostCall& call, const Words& options)
+{
+    const auto parsed = parse_options(global_options(), Order::options_first, call.words);
+    const std::size_t behind_verb =
+        parsed && !parsed->operands.empty() ? call.words.size() - parsed->operands.size() + 1 : 0;
+    Words words = call.words;
+    words.insert(words.begin() + static_cast<std::ptrdiff_t>(behind_verb), options.begin(),
+                 options.end());
+    return words;
+}
+
+Words log_again(const HostCall& call, const Words& options, const std::string& key)
+{
+    Words words = global_words(call);
+    words.emplace_back("logs");
+    if (call.follow) {
+        words.emplace_back("-f");
+    }
+    words.insert(words.end(), options.begin(), options.end());
+    words.push_back(key);
+    return words;
 }
 
 bool only_looks(std::string_view verb)

@@ -18,8 +18,11 @@ struct HostCall {
     bool quiet = false;
     std::string cluster;     ///< --cluster, if it was given
     std::string copy_to;     ///< of `logs --to`: a file of this machine, not among the words
+    bool follow = false;     ///< of `logs -f`
     bool ssh_config = false; ///< of `connect --config`: for this machine's ssh
     std::vector<std::string> forwards; ///< --forward, as they were given
+    std::string called =
+        "gpuq"; ///< what the person types for a verb there; --host, if it was given
     bool operator==(const HostCall&) const = default;
 };
 
@@ -29,6 +32,16 @@ struct HostCall {
 /// that is wrong here may be right there: it goes where it is sent.
 std::optional<HostCall> host_call(const std::vector<std::string>& words,
                                   const std::optional<std::string>& configured);
+
+/// What a call says to gpuq whatever the verb.
+std::vector<std::string> global_words(const HostCall& call);
+/// The call's words with further options of its verb, where no `--` can stand before them.
+std::vector<std::string> with_options(const HostCall& call,
+                                      const std::vector<std::string>& options);
+
+/// `gpuq logs` of the run with this key as in the call, but from where further options say.
+std::vector<std::string> log_again(const HostCall& call, const std::vector<std::string>& options,
+                                   const std::string& key);
 
 /// What may be made again from the beginning when it has shown nothing: it only looks.
 bool only_looks(std::string_view verb);

@@ -5,10 +5,12 @@
 #include "cli/raw_terminal.h"
 #include "cli/say.h"
 #include "cli/signals.h"
+#include "cli/surroundings.h"
 #include "core/sanitise.h"
 #include "core/words.h"
 #include "remote/client.h"
 #include "remote/forward.h"
+#include "remote/verb_process.h"
 
 #include <fmt/format.h>
 
@@ -124,7 +126,7 @@ private:
     std::chrono::steady_clock::time_point m_said_at;
 };
 
-std::vector<std::string> variables_for_there(Doors& doors)
+std::vector<std::string> variables_for_there(Doors& doors, const HostCall& call)
 {
     static constexpr std::array k_names = {
         "TERM",   "COLORTERM", "NO_COLOR", "COLUMNS",         "LANG",
@@ -135,6 +137,7 @@ std::vector<std::string> variables_for_there(Doors& doors)
             variables.push_back(fmt::format("{}={}", name, *value));
         }
     }
+    variables.push_back(fmt::format("{}={}", remote::k_called, call.called));
     return variables;
 }
 
@@ -154,7 +157,24 @@ Result<std::vector<std::string>> ssh_of(Doors& doors)
 
 std::string command_there(const HostCall& call, const std::string& rest)
 {
-    return fmt::format("gpuq --host {} {}", call.place, rest);
+    return fmt::format("{} {}", call.called, rest);
+}
+
+/// Both streams of a log in one place, as a terminal has them, and nothing else there.
+bool is_one_stream(const std::vector<std::string>& words)
+{
+    return std::find(words.begin(), words.end(), "--after") != words.end();
+}
+
+std::vector<std::string> log_after(const HostCall& call, const frames::Start& start,
+                                   const frames::Following& from,
+                                   const remote::ClientOptions::Lost& lost)
+{
+    const std::uint64_t out = from.out + lost.out;
+    if (is_one_stream(start.words)) {
+        return log_again(call, {"--after", to_text(LogMark{out, 0, 0})}, from.key);
+    }
+    return log_again(call, {"--shown", fmt::format("{},{}", out, from.err + lost.err)}, from.key);
 }
 
 /// What goes on where a session was that is gone, should it be possible without doing anything
@@ -164,6 +184,10 @@ Result<frames::Start> in_its_place(const HostCall& call, frames::Start start,
 {
     const std::uint64_t shown = lost.out + lost.err;
     if (only_looks(call.verb) && shown == 0) {
+        return start;
+    }
+    if (call.verb == "logs" && lost.following) {
+        start.words = log_after(call, start, *lost.following, lost);
         return start;
     }
     if (!follows_run(call.verb) || !lost.following) {
@@ -176,15 +200,11 @@ Result<frames::Start> in_its_place(const HostCall& call, frames::Start start,
                                     : ". Whether it has done what it was to do is not known: " +
                                           command_there(call, "ls")));
     }
-    start.words.clear();
-    if (!call.cluster.empty()) {
-        start.words.insert(start.words.end(), {"--cluster", call.cluster});
-    }
-    if (call.quiet) {
-        start.words.emplace_back("-Q");
-    }
+    start.words = global_words(call);
     start.words.emplace_back("attach");
-    if (!start.raw) { // in a terminal both are one, with gpuq's own words in between
+    // In a terminal both are one, with gpuq's own words in between.
+    const bool are_one = start.terminals[1] && start.terminals[2];
+    if (!start.raw && !are_one) {
         start.words.insert(start.words.end(),
                            {"--shown", fmt::format("{},{},{}", lost.following->link,
                                                    lost.following->out + lost.out,
@@ -195,11 +215,21 @@ Result<frames::Start> in_its_place(const HostCall& call, frames::Start start,
 }
 
 /// The rest of a log, into the file of --to.
-Result<void> go_on_after(const LogCopy& copy, frames::Start& start)
+Result<std::vector<std::string>> words_after(const LogCopy& copy, const HostCall& call)
 {
     TRY_ASSIGN(const LogMark mark, copy.mark());
-    start.words.insert(start.words.end(), {"--after", to_text(mark)});
-    return {};
+    return with_options(call, {"--after", to_text(mark)});
+}
+
+/// A log has to go on at its byte when the session is lost: so no terminal there changes the bytes
+/// or mixes gpuq's own words into them. On a terminal here its two streams are one, in their order.
+void show_log(const HostCall& call, frames::Start& start)
+{
+    if (start.terminals[1] && start.terminals[2]) {
+        start.words = with_options(call, {"--after", to_text(LogMark{})});
+    }
+    start.terminals = {};
+    start.raw = false;
 }
 
 /// Before anything is begun there: a port that is taken is known here.
@@ -249,21 +279,25 @@ Result<int> run_on_host(const HostCall& call, Doors& doors)
 
     remote::ClientOptions options;
     options.host = place.host;
+    options.called = call.called;
     options.start.words = call.words;
     if (call.ssh_config) {
         TRY_ASSIGN(const std::string program, doors.program());
-        for (const std::string& word : {program, std::string("--host"), call.place}) {
-            options.start.words.push_back("--proxy=" + word);
-        }
+        options.start.words =
+            with_options(call, {"--proxy=" + program, "--proxy=--host", "--proxy=" + call.place});
     }
     options.start.folder = place.folder;
-    options.start.variables = variables_for_there(doors);
+    options.start.no_input = kind_of_stdin() == Input::none;
+    options.start.variables = variables_for_there(doors, call);
     options.start.terminals = terminals;
     options.start.raw = terminals[0] && terminals[1];
-    options.start.patience = settings.host_patience.value_or(k_patience);
-    TRY(listen_for(call, options));
     options.pace = options.start.raw ? remote::k_pace_in_front : remote::Pace{};
-    options.reads_input = options.start.raw || reads_input(call.verb);
+    options.start.patience = settings.host_patience.value_or(k_patience);
+    if (call.verb == "logs") {
+        show_log(call, options.start);
+    }
+    TRY(listen_for(call, options));
+    options.reads_input = !options.start.no_input && (options.start.raw || reads_input(call.verb));
     options.random = [&doors] { return doors.random(); };
     options.in_its_place = [&call, &copy,
                             start = options.start](const auto& lost) -> Result<frames::Start> {
@@ -271,12 +305,12 @@ Result<int> run_on_host(const HostCall& call, Doors& doors)
             return in_its_place(call, start, lost);
         }
         frames::Start again = start;
-        TRY(go_on_after(*copy, again));
+        TRY_ASSIGN(again.words, words_after(*copy, call));
         return again;
     };
     if (copy) {
         options.out = copy->descriptor();
-        TRY(go_on_after(*copy, options.start));
+        TRY_ASSIGN(options.start.words, words_after(*copy, call));
     }
     TerminalOrPipes person(call.quiet, options.start.raw);
     if (takes_paths(call.verb)) {

@@ -9,6 +9,7 @@
 #include "core/layout.h"
 #include "core/pending_reason.h"
 #include "core/sanitise.h"
+#include "remote/verb_process.h"
 #include "report/words.h"
 #include "runs/find.h"
 #include "runs/log_reader.h"
@@ -19,6 +20,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -34,7 +36,9 @@ using Steady = std::chrono::steady_clock::time_point;
 constexpr std::array k_options = {
     Option{'f', "follow", "", "go on until the run has ended; exit with its status"},
     Option{0, "to", "FILE", "into FILE, going on after what it holds of the log already"},
-    Option{0, "after", "MARK", "only what follows a mark, on standard output (for --to by ssh)"}};
+    Option{0, "after", "MARK", "only what follows a mark, on standard output (for --to by ssh)"},
+    // For gpuq --host, whose session was lost: it knows what it has shown.
+    Option{0, "shown", "OUT,ERR", "", Option::State::hidden}};
 
 constexpr auto k_shortest_pause = 100ms;
 constexpr auto k_longest_pause = 1000ms;
@@ -62,8 +66,9 @@ struct Copying {
 class LogsVerb {
 public:
     LogsVerb(Invocation& invocation, Store& store, const RunKey& key,
-             std::optional<Copying> copying)
-        : m_quiet(invocation.globals.quiet)
+             std::optional<Copying> copying, std::array<std::uint64_t, 2> shown)
+        : m_all_doors(invocation.doors)
+        , m_quiet(invocation.globals.quiet)
         , m_follow(invocation.options.has("follow"))
         , m_clock(invocation.doors.clock())
         , m_store(store)
@@ -71,6 +76,7 @@ public:
         , m_key(key)
         , m_reader(store, key)
         , m_copying(std::move(copying))
+        , m_shown(shown)
         , m_status{key}
     {
         if (m_copying) {
@@ -86,6 +92,7 @@ public:
     Result<int> run()
     {
         look();
+        tell_serve();
         while (!m_left) {
             TRY_ASSIGN(const log::Item item, m_reader.next(writer(), m_clock.steady()));
             if (!std::holds_alternative<log::Gap>(item)) {
@@ -118,7 +125,10 @@ private:
         m_pause = k_shortest_pause;
         m_printed = true;
         if (!m_copying) {
-            written(m_output.write(output.stream, output.bytes));
+            auto& shown = m_shown[static_cast<std::size_t>(output.stream)];
+            const std::size_t known = std::min<std::uint64_t>(shown, output.bytes.size());
+            shown -= known;
+            written(m_output.write(output.stream, std::string_view(output.bytes).substr(known)));
             return;
         }
         const std::string_view bytes = behind_the_mark(output.bytes);
@@ -126,6 +136,14 @@ private:
             written(m_copying->file ? m_copying->file->write(bytes)
                                     : m_output.write(Stream::out, bytes));
         }
+    }
+
+    /// Where this shows the log from, should it have to go on elsewhere: link 0, the whole of it.
+    void tell_serve() const
+    {
+        const std::uint64_t out = m_copying ? m_copying->mark.bytes : m_shown[0];
+        m_all_doors.tell_serve(remote::line_of(
+            {m_key.text(), m_status.job ? m_status.job->job.value : 0, 0, out, m_shown[1]}));
     }
 
     /// What of these bytes follows the mark; the rest of them it checks.
@@ -323,6 +341,7 @@ private:
         }
     }
 
+    const Doors& m_all_doors;
     bool m_quiet;
     bool m_follow;
     Clock& m_clock;
@@ -331,7 +350,8 @@ private:
     RunKey m_key;
     LogReader m_reader;
     std::optional<Copying> m_copying;
-    std::uint64_t m_unchecked = 0; ///< bytes before the mark that are still to be checked
+    std::array<std::uint64_t, 2> m_shown; ///< somewhere else, and not to be printed
+    std::uint64_t m_unchecked = 0;        ///< bytes before the mark that are still to be checked
     std::uint32_t m_crc = 0;
     std::optional<Steady> m_short_since; ///< the log does not reach the mark
     bool m_is_another = false;           ///< log than that of the mark
@@ -373,6 +393,22 @@ Result<std::optional<Copying>> copying(const Options& options)
     return std::optional(Copying{mark, *path, std::move(file)});
 }
 
+/// `OUT,ERR`
+Result<std::array<std::uint64_t, 2>> shown_elsewhere(const Options& options)
+{
+    std::array<std::uint64_t, 2> shown{};
+    const std::string text = options.value("shown").value_or("0,0");
+    const char* const end = text.data() + text.size();
+    const auto [comma, first] = std::from_chars(text.data(), end, shown[0]);
+    if (first == std::errc{} && comma != end && *comma == ',') {
+        const auto [last, second] = std::from_chars(comma + 1, end, shown[1]);
+        if (second == std::errc{} && last == end) {
+            return shown;
+        }
+    }
+    return fail(Error::Kind::usage, "--shown: two numbers, OUT,ERR");
+}
+
 /// Ctrl-C ends the following, not the run. Nothing is buffered, so leaving at once loses nothing.
 void leave_on_interrupt()
 {
@@ -393,8 +429,9 @@ Result<int> logs(Invocation& invocation)
     TRY_ASSIGN(Store* const store, invocation.doors.store());
     TRY_ASSIGN(const RunKey key, find_run(*store, invocation.words.front()));
     TRY_ASSIGN(auto copy, copying(invocation.options));
+    TRY_ASSIGN(const auto shown, shown_elsewhere(invocation.options));
     leave_on_interrupt();
-    return LogsVerb(invocation, *store, key, std::move(copy)).run();
+    return LogsVerb(invocation, *store, key, std::move(copy), shown).run();
 }
 
 } // namespace

@@ -3,7 +3,6 @@
 
 #include "cli/policy_in_force.h"
 #include "cli/table_output.h"
-#include "core/sanitise.h"
 #include "embedded/process.h"
 
 #include <fmt/format.h>
@@ -77,7 +76,7 @@ Result<int> policy_probe(Invocation& invocation)
     const Words* const probe = probe_of(*policy, node);
     const std::string answer =
         probe != nullptr ? answer_of(*probe) : fmt::format("no probe for node {}", node);
-    TRY(print_text(sanitised(answer) + "\n"));
+    TRY(print_line(answer));
     return 0;
 }
 

@@ -8,7 +8,6 @@
 #include "cli/profile_text.h"
 #include "cli/say.h"
 #include "cli/table_output.h"
-#include "core/sanitise.h"
 #include "runs/find.h"
 #include "runs/look.h"
 #include "runs/samples.h"
@@ -41,7 +40,7 @@ WholeProfile find_out(Doors& doors, Store& store, const RunKey& key)
 Result<void> print_summary(const WholeProfile& whole, Invocation& invocation, Time now)
 {
     for (const std::string& line : profile_head(whole, now)) {
-        TRY(print_text(sanitised(line) + "\n"));
+        TRY(print_line(line));
     }
     if (const report::Table table = measures_table(whole); !table.rows.empty()) {
         TRY(print_text("\n"));
@@ -58,7 +57,7 @@ Result<void> print_summary(const WholeProfile& whole, Invocation& invocation, Ti
         TRY(print_text("\n"));
     }
     for (const std::string& line : foot) {
-        TRY(print_text(sanitised(line) + "\n"));
+        TRY(print_line(line));
     }
     return {};
 }

@@ -1,14 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/say.h"
 
+#include "cli/verbs.h"
 #include "core/sanitise.h"
 
-#include <string>
+#include <algorithm>
 #include <sys/ioctl.h>
 #include <unistd.h>
+#include <utility>
 
 namespace gpuq::cli {
 namespace {
+
+struct Reader {
+    std::string called;
+    std::function<void(std::size_t)> wrote;
+};
+
+Reader& reader()
+{
+    static Reader one;
+    return one;
+}
+
+bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '/' || c == '_' ||
+           c == '.';
+}
+
+/// The verb at the beginning of `text`, where there is one.
+bool begins_with_verb(std::string_view text)
+{
+    const auto end = std::find_if_not(text.begin(), text.end(), is_letter);
+    auto word = text.substr(0, static_cast<std::size_t>(end - text.begin()));
+    word.remove_suffix(word.ends_with('.') ? 1 : 0); // of the sentence
+    return find_verb(word) != nullptr;
+}
 
 std::string in_the_last_row(const std::string& words)
 {
@@ -40,13 +68,54 @@ std::string line_of(const std::string& words, Cursor cursor)
 
 } // namespace
 
+Audience::Audience(std::string called, std::function<void(std::size_t)> wrote)
+{
+    reader() = {std::move(called), std::move(wrote)};
+}
+
+Audience::~Audience()
+{
+    reader() = {};
+}
+
+std::string as_typed(std::string_view text)
+{
+    return as_typed(text, reader().called);
+}
+
+std::string as_typed(std::string_view text, std::string_view called)
+{
+    constexpr std::string_view k_gpuq = "gpuq ";
+    std::string typed;
+    while (!called.empty()) {
+        const std::size_t found = text.find(k_gpuq);
+        if (found == std::string_view::npos) {
+            break;
+        }
+        const bool is_word = found == 0 || !is_letter(text[found - 1]);
+        const std::string_view rest = text.substr(found + k_gpuq.size());
+        typed += text.substr(0, found);
+        typed += is_word && begins_with_verb(rest) ? called : k_gpuq.substr(0, k_gpuq.size() - 1);
+        typed += ' ';
+        text = rest;
+    }
+    return typed.append(text);
+}
+
+void write_own(std::string_view bytes)
+{
+    if (reader().wrote) {
+        reader().wrote(bytes.size());
+    }
+    [[maybe_unused]] const ssize_t count = ::write(STDERR_FILENO, bytes.data(), bytes.size());
+}
+
 void say(std::string_view text, Cursor cursor)
 {
     const bool terminal = isatty(STDERR_FILENO) == 1;
-    const std::string line =
-        line_of("gpuq: " + sanitised(text), terminal ? cursor : Cursor::line_start);
-    // One write: lines of several processes do not mix. There is nobody to tell when it fails.
-    [[maybe_unused]] const ssize_t count = ::write(STDERR_FILENO, line.data(), line.size());
+    // One write: lines of several processes do not mix.
+    write_own(
+        line_of("gpuq: " + sanitised(as_typed(text)), terminal ? cursor : Cursor::line_start));
 }
 
 } // namespace gpuq::cli

@@ -2,6 +2,7 @@
 #include "cli/serve_verb.h"
 
 #include "cli/surroundings.h"
+#include "cli/tickets.h"
 #include "remote/serve.h"
 
 #include <unistd.h>
@@ -19,6 +20,8 @@ Result<int> serve(Invocation& invocation)
     remote::ServeOptions options;
     options.program = program;
     options.identity = {GPUQ_VERSION, host_name()};
+    // With it may have come a ticket, which sshd takes away at its end.
+    options.came_back = [&doors = invocation.doors] { refresh_tickets(doors); };
     return remote::serve(options);
 }
 

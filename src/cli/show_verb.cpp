@@ -7,7 +7,6 @@
 #include "cli/show_text.h"
 #include "cli/table_output.h"
 #include "core/layout.h"
-#include "core/sanitise.h"
 #include "runs/evidence.h"
 #include "runs/find.h"
 
@@ -60,7 +59,7 @@ Result<int> show(Invocation& invocation)
         say(fmt::format("{}; this is what the disk knows", warning));
     }
     for (const std::string& line : show_lines(whole, now)) {
-        TRY(print_text(sanitised(line) + "\n"));
+        TRY(print_line(line));
     }
     return 0;
 }

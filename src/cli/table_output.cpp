@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/table_output.h"
 
+#include "cli/say.h"
+#include "core/sanitise.h"
+
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -43,6 +46,11 @@ Result<void> print_table(const report::Table& table, const Globals& globals, Doo
     look.color = wants_color(globals, doors);
     look.width = terminal_width();
     return print_text(report::to_text(chosen, look));
+}
+
+Result<void> print_line(std::string_view text)
+{
+    return print_text(sanitised(as_typed(text)) + "\n");
 }
 
 Result<void> print_text(std::string_view text)

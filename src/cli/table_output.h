@@ -15,6 +15,9 @@ Result<void> print_table(const report::Table& table, const Globals& globals, Doo
 /// Whether --color, NO_COLOR and TERM let what is printed on this terminal have colours.
 bool wants_color(const Globals& globals, Doors& doors);
 
+/// A line for a person, sanitised and with hints as they are typed (say.h). Errors of print_text.
+Result<void> print_line(std::string_view text);
+
 /// All of `text` to stdout; `io` with the reason. A reader that has left is no error.
 Result<void> print_text(std::string_view text);
 

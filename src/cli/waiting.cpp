@@ -137,15 +137,14 @@ private:
         if (!m_one_line) {
             return say(text);
         }
-        const std::string line = "\r\033[Kgpuq: " + clipped(sanitised(text), 72);
-        [[maybe_unused]] const auto count = ::write(STDERR_FILENO, line.data(), line.size());
+        write_own("\r\033[Kgpuq: " + clipped(sanitised(as_typed(text)), 72));
         m_line_open = true;
     }
 
     void close_line()
     {
         if (std::exchange(m_line_open, false)) {
-            [[maybe_unused]] const auto count = ::write(STDERR_FILENO, "\n", 1);
+            write_own("\n");
         }
     }
 
@@ -164,7 +163,7 @@ private:
             const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(waited);
             say(fmt::format("started after {}", in_words(seconds)));
             if (isatty(STDERR_FILENO) == 1) {
-                [[maybe_unused]] const auto count = ::write(STDERR_FILENO, "\a", 1);
+                write_own("\a");
             }
         }
         return Waited{};

@@ -6,7 +6,6 @@
 #include "cli/say.h"
 #include "cli/table_output.h"
 #include "cli/why_text.h"
-#include "core/sanitise.h"
 #include "runs/find.h"
 #include "runs/free_gpus.h"
 
@@ -72,7 +71,7 @@ Result<int> why(Invocation& invocation)
         }
     }
     for (const std::string& line : lines) {
-        TRY(print_text(sanitised(line) + "\n"));
+        TRY(print_line(line));
     }
     return 0;
 }

@@ -1,36 +1,62 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "wire/frame.h"
+
+#include <algorithm>
 #include <cstdint>
-#include <string>
+#include <deque>
+#include <memory>
+#include <span>
 #include <string_view>
 
 namespace gpuq::remote {
 
 /// Bytes of a stream that the other side has not confirmed: from the confirmed offset to the end.
-/// Where the sending stands in between may be put back.
+/// Where the sending stands in between may be put back. They lie in blocks and are never moved:
+/// what has been given stays valid until it is confirmed.
 class Backlog {
 public:
-    void add(std::string_view bytes) { m_bytes += bytes; }
+    void add(std::string_view bytes)
+    {
+        while (!bytes.empty()) {
+            const std::span<char> free = room();
+            const std::size_t count = bytes.copy(free.data(), free.size());
+            grew(count);
+            bytes.remove_prefix(count);
+        }
+    }
+    /// Room behind the last byte, never none, to be read into; then how much was.
+    std::span<char> room()
+    {
+        if (size() == 0) {
+            m_first = m_end; // from the beginning of the same block
+        }
+        if (m_end - m_first == m_blocks.size() * k_block) {
+            m_blocks.push_back(m_spare ? std::move(m_spare) : new_block());
+        }
+        const auto used = static_cast<std::size_t>((m_end - m_first) % k_block);
+        return {m_blocks.back().get() + used, k_block - used};
+    }
+    void grew(std::size_t count) { m_end += count; }
 
     std::uint64_t begin() const { return m_begin; }
-    std::uint64_t end() const { return m_begin + size(); }
-    std::size_t size() const { return m_bytes.size() - m_dropped; }
+    std::uint64_t end() const { return m_end; }
+    std::size_t size() const { return static_cast<std::size_t>(m_end - m_begin); }
     std::uint64_t sent() const { return m_sent; }
-    bool all_sent() const { return m_sent == end(); }
+    bool all_sent() const { return m_sent == m_end; }
 
-    /// The next bytes to send, at most so many; they count as sent.
+    /// The next bytes to send, at most so many, and perhaps fewer; they count as sent.
     std::string_view send(std::size_t most)
     {
-        const std::string_view bytes =
-            std::string_view(m_bytes).substr(m_dropped + (m_sent - m_begin), most);
+        const std::string_view bytes = at(m_sent, most);
         m_sent += bytes.size();
         return bytes;
     }
     /// To send from there on. False for an offset that is not in here.
     bool send_from(std::uint64_t offset)
     {
-        if (offset < m_begin || offset > end()) {
+        if (offset < m_begin || offset > m_end) {
             return false;
         }
         m_sent = offset;
@@ -42,23 +68,38 @@ public:
         if (offset > m_sent) {
             return false;
         }
-        if (offset > m_begin) {
-            m_dropped += offset - m_begin;
-            m_begin = offset;
-            // Only when it is more than what stays and has to be moved.
-            if (m_dropped >= size()) {
-                m_bytes.erase(0, m_dropped);
-                m_dropped = 0;
-            }
+        m_begin = std::max(m_begin, offset);
+        while (m_blocks.size() > 1 && m_begin - m_first >= k_block) {
+            m_spare = std::move(m_blocks.front());
+            m_blocks.pop_front();
+            m_first += k_block;
         }
         return true;
     }
 
 private:
-    std::string m_bytes;
-    std::size_t m_dropped = 0; ///< of m_bytes, confirmed
+    static constexpr std::size_t k_block = 4 * wire::k_piece;
+    using Block = std::unique_ptr<char[]>; // NOLINT(modernize-avoid-c-arrays)
+    /// Not filled: pages that are never used are never had.
+    static Block new_block() { return Block(new char[k_block]); }
+
+    std::string_view at(std::uint64_t offset, std::size_t most) const
+    {
+        if (offset == m_end) {
+            return {};
+        }
+        const auto place = static_cast<std::size_t>(offset - m_first);
+        const std::size_t in_block = k_block - place % k_block;
+        return {m_blocks[place / k_block].get() + place % k_block,
+                std::min({most, in_block, static_cast<std::size_t>(m_end - offset)})};
+    }
+
+    std::deque<Block> m_blocks; ///< all full but the last
+    Block m_spare;
+    std::uint64_t m_first = 0; ///< offset of the first block
     std::uint64_t m_begin = 0;
     std::uint64_t m_sent = 0;
+    std::uint64_t m_end = 0;
 };
 
 } // namespace gpuq::remote

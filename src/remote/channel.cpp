@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include <utility>
 
 namespace gpuq::remote {
 
@@ -30,18 +31,14 @@ Channel::Channel(Descriptor in, Descriptor out)
 
 void Channel::send_bytes(std::string_view header, std::string_view bytes)
 {
-    if (waiting() == 0) {
-        // writev only reads.
-        const std::array<iovec, 2> parts{{{const_cast<char*>(header.data()), header.size()},
-                                          {const_cast<char*>(bytes.data()), bytes.size()}}};
-        const ssize_t count = ::writev(m_out.get(), parts.data(), parts.size());
-        const std::size_t sent = static_cast<std::size_t>(std::max<ssize_t>(count, 0));
-        const std::size_t of_header = std::min(sent, header.size());
-        header.remove_prefix(of_header);
-        bytes.remove_prefix(sent - of_header);
-    }
+    const bool at_once = waiting() == 0;
     add(header);
-    add(bytes);
+    if (at_once) {
+        m_borrowed = bytes;
+        (void)write_some(); // who sends next meets the error again
+    } else {
+        add(bytes);
+    }
 }
 
 void Channel::add(std::string_view bytes)
@@ -50,16 +47,23 @@ void Channel::add(std::string_view bytes)
         m_outgoing.clear();
         m_written = 0;
     }
+    m_outgoing += std::exchange(m_borrowed, {}); // what comes next is to come after it
     m_outgoing += bytes;
 }
 
 bool Channel::write_some()
 {
     while (waiting() > 0) {
-        const ssize_t count =
-            ::write(m_out.get(), m_outgoing.data() + m_written, m_outgoing.size() - m_written);
+        // writev only reads.
+        const std::array<iovec, 2> parts{
+            {{m_outgoing.data() + m_written, m_outgoing.size() - m_written},
+             {const_cast<char*>(m_borrowed.data()), m_borrowed.size()}}};
+        const ssize_t count = ::writev(m_out.get(), parts.data(), parts.size());
         if (count > 0) {
-            m_written += static_cast<std::size_t>(count);
+            const auto sent = static_cast<std::size_t>(count);
+            const std::size_t own = std::min(sent, m_outgoing.size() - m_written);
+            m_written += own;
+            m_borrowed.remove_prefix(sent - own);
         } else if (count < 0 && errno == EINTR) {
             continue;
         } else {

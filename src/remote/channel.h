@@ -22,12 +22,15 @@ public:
     int input() const { return m_in.get(); }
     int output() const { return m_out.get(); }
     /// Bytes that wait to be sent.
-    std::size_t waiting() const { return m_outgoing.size() - m_written; }
+    std::size_t waiting() const { return m_outgoing.size() - m_written + m_borrowed.size(); }
+    /// Of send_bytes: still where the caller has them.
+    std::size_t borrowed() const { return m_borrowed.size(); }
     /// More would only wait here.
     bool is_full() const { return waiting() >= k_full; }
 
     void send(const frames::Frame& frame) { add(frames::encode(frame)); }
-    /// What belongs together; sent at once where that is possible, and then not copied.
+    /// What belongs together; sent at once where that is possible, and then not copied: `bytes`
+    /// have to stay where they are while they are borrowed.
     void send_bytes(std::string_view header, std::string_view bytes);
     /// False when nothing can be sent any more.
     bool write_some();
@@ -44,6 +47,7 @@ private:
     Descriptor m_in, m_out;
     std::string m_outgoing;
     std::size_t m_written = 0;
+    std::string_view m_borrowed; ///< behind m_outgoing
     std::array<char, wire::k_piece> m_incoming;
 };
 

@@ -26,13 +26,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t k_tell_after = 128 << 10; ///< bytes shown
-constexpr Span k_tell_within = 200ms;
 constexpr int k_end_of_ssh_ms = 1000;
 constexpr std::size_t k_most_ssh_words = 64 << 10;
-constexpr std::size_t k_pipe_piece = 4096; ///< what a pipe that is ready takes without blocking
 constexpr char k_ctrl_c = '\3';
-constexpr int k_closed_output = 128 + SIGPIPE;
 
 Moment now()
 {
@@ -70,18 +66,6 @@ bool may_read(int descriptor)
 {
     const pid_t front = ::tcgetpgrp(descriptor);
     return front < 0 || front == ::getpgrp();
-}
-
-bool is_ready(int descriptor, short events)
-{
-    pollfd wait{descriptor, events, 0};
-    return ::poll(&wait, 1, 0) > 0;
-}
-
-bool is_file(int descriptor)
-{
-    struct stat facts {};
-    return ::fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode);
 }
 
 /// The same pipe or terminal, opened for ourselves: not to block on it is nobody else's affair.
@@ -126,7 +110,7 @@ void Client::new_session()
     m_started = false;
     for (Shown& shown : m_shown) {
         // What is not written yet comes again: whoever goes on there was told what is.
-        shown.waiting.clear();
+        shown.waiting = {};
         shown.received = 0;
     }
     m_told = {};
@@ -255,12 +239,19 @@ void Client::end_of_connection()
 void Client::stop(Error error)
 {
     if (m_was_live && m_started) {
-        error.text += m_following ? fmt::format(". Run {} goes on: gpuq --host {} attach {}",
-                                                m_following->job, m_options.host, m_following->job)
-                                  : "";
+        error.text += m_following ? ". " + way_back() : "";
     }
     m_person.show_state("");
     m_error = std::move(error);
+}
+
+/// Of a session that shows a run, or its log.
+std::string Client::way_back() const
+{
+    return m_following->link == 0
+               ? fmt::format("Back to it: {} logs -f {}", m_options.called, m_following->job)
+               : fmt::format("Run {0} goes on. Back to it: {1} attach {0}", m_following->job,
+                             m_options.called);
 }
 
 void Client::leave(int status, std::string_view words)
@@ -297,8 +288,8 @@ void Client::wait()
     listen(!m_input_over && m_was_live && terminal_ready && m_input.size() < frames::k_input_room &&
                may_read(m_options.in),
            m_options.in, POLLIN, &Client::on_input);
-    listen(!m_shown[0].waiting.empty(), m_options.out, POLLOUT, &Client::write_output);
-    listen(!m_shown[1].waiting.empty(), m_options.err, POLLOUT, &Client::write_output);
+    listen(m_shown[0].waiting.size() > 0, m_options.out, POLLOUT, &Client::write_output);
+    listen(m_shown[1].waiting.size() > 0, m_options.err, POLLOUT, &Client::write_output);
 
     std::vector<pollfd> waits;
     waits.reserve(sources.size());
@@ -429,10 +420,9 @@ void Client::on_bytes(std::string_view bytes)
                   fmt::format("{}: {}{}", sanitised(m_options.host), error.text,
                               words.empty() || m_marked ? "" : ": " + words)));
     };
-    if (m_marked) {
-        m_decoder.feed(bytes);
-    } else {
-        const auto rest = m_greeting.feed(bytes);
+    std::string behind_marker;
+    if (!m_marked) {
+        auto rest = m_greeting.feed(bytes);
         if (!rest) {
             return strange(rest.error());
         }
@@ -440,29 +430,35 @@ void Client::on_bytes(std::string_view bytes)
             return;
         }
         m_marked = true;
-        m_decoder.feed(**rest);
+        behind_marker = **std::move(rest);
+        bytes = behind_marker;
     }
     if (m_hello) {
         m_lifeline.heard(now());
     }
     while (m_channel && !m_left && !m_error) {
-        auto frame = m_decoder.next();
-        if (!frame) {
-            return strange(frame.error());
+        auto came = m_decoder.take(bytes);
+        if (!came) {
+            return strange(came.error());
         }
-        if (!*frame) {
+        if (const auto* output = std::get_if<frames::OutputBytes>(&*came)) {
+            on_output(*output);
+        } else if (auto* frame = std::get_if<frames::Frame>(&*came)) {
+            on_frame(std::move(*frame));
+        } else {
             return;
         }
-        on_frame(std::move(**frame));
     }
+}
+
+void Client::nonsense(std::string_view what)
+{
+    stop(fail(Error::Kind::internal,
+              fmt::format("{}: gpuq there speaks nonsense: {}", m_options.host, what)));
 }
 
 void Client::on_frame(frames::Frame&& frame)
 {
-    const auto nonsense = [&](const char* what) {
-        stop(fail(Error::Kind::internal,
-                  fmt::format("{}: gpuq there speaks nonsense: {}", m_options.host, what)));
-    };
     if (const auto* hello = std::get_if<frames::Hello>(&frame)) {
         return m_hello ? nonsense("Hello twice") : on_hello(*hello);
     }
@@ -473,17 +469,8 @@ void Client::on_frame(frames::Frame&& frame)
     if (!m_hello) {
         return nonsense("it does not begin with Hello");
     }
-    if (auto* output = std::get_if<frames::Output>(&frame)) {
-        const Shown& shown = m_shown[static_cast<std::size_t>(output->stream)];
-        if (output->offset != shown.received) {
-            return nonsense("output from another offset than was asked for");
-        }
-        if (m_shown[0].waiting.size() + m_shown[1].waiting.size() + output->bytes.size() >
-            frames::k_output_room + wire::k_max_payload) {
-            return nonsense("more output than there is room for");
-        }
-        m_lifeline.useful();
-        on_output(std::move(*output));
+    if (const auto* output = std::get_if<frames::Output>(&frame)) {
+        on_output({output->stream, output->offset, output->bytes});
     } else if (const auto* taken = std::get_if<frames::InputTaken>(&frame)) {
         if (!m_input.confirm(taken->offset)) {
             return nonsense("input has been taken that was not sent");
@@ -571,82 +558,6 @@ void Client::live()
     send_input();
 }
 
-void Client::on_output(frames::Output&& output)
-{
-    Shown& shown = m_shown[static_cast<std::size_t>(output.stream)];
-    shown.received += output.bytes.size();
-    if (is_in_front()) {
-        m_person.watch(output.bytes);
-    }
-    if (shown.waiting.empty() && !shown.broken) {
-        shown.waiting = std::move(output.bytes);
-    } else if (!shown.broken) {
-        shown.waiting += output.bytes;
-    }
-    if (!m_tell_at) {
-        m_tell_at = now() + k_tell_within;
-    }
-}
-
-void Client::write_output()
-{
-    for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
-        Shown& shown = m_shown[i];
-        const int given = i == 0 ? m_options.out : m_options.err;
-        const int there = m_own[i] ? m_own[i].get() : given;
-        const bool in_any_size = m_own[i] || (!shown.waiting.empty() && is_file(given));
-        const std::size_t piece = in_any_size ? shown.waiting.size() : k_pipe_piece;
-        std::size_t written = 0;
-        while (written < shown.waiting.size() && (m_own[i] || is_ready(there, POLLOUT))) {
-            const ssize_t count = ::write(there, shown.waiting.data() + written,
-                                          std::min(piece, shown.waiting.size() - written));
-            if (count < 0 && (errno == EINTR || errno == EAGAIN)) {
-                break;
-            }
-            if (count < 0) {
-                const int error = errno;
-                shown.waiting.clear();
-                shown.broken = true;
-                if (i == 0 && error == EPIPE) { // `| head`: quietly
-                    return leave(k_closed_output, "");
-                }
-                if (i == 0) {
-                    stop(fail(Error::Kind::io, fmt::format("the output can't be written here: {}",
-                                                           std::strerror(error))));
-                }
-                return;
-            }
-            written += static_cast<std::size_t>(count);
-        }
-        shown.waiting.erase(0, written);
-    }
-    send_taken();
-}
-
-void Client::send_taken()
-{
-    if (!is_open()) {
-        return;
-    }
-    const std::array<std::uint64_t, 2> written{m_shown[0].written(), m_shown[1].written()};
-    if (written == m_told) {
-        if (all_written()) {
-            m_tell_at.reset();
-        }
-        return;
-    }
-    const bool much = written[0] + written[1] - m_told[0] - m_told[1] >= k_tell_after;
-    if (much || (m_tell_at && now() >= *m_tell_at)) {
-        m_told = written;
-        m_tell_at.reset();
-        if (!all_written()) {
-            m_tell_at = now() + k_tell_within;
-        }
-        m_channel->send(frames::Taken{written[0], written[1]});
-        (void)m_channel->write_some();
-    }
-}
-
 void Client::on_input()
 {
     std::array<char, wire::k_piece> buffer;
@@ -677,10 +588,9 @@ void Client::on_interrupt()
         return leave(static_cast<int>(ExitStatus::interrupted), "");
     }
     leave(static_cast<int>(ExitStatus::interrupted),
-          m_following ? fmt::format("left; run {} goes on. Back to it: gpuq --host {} attach {}",
-                                    m_following->job, m_options.host, m_following->job)
-                      : fmt::format("left; what was begun on {} goes on there: gpuq --host {} ls",
-                                    m_options.host, m_options.host));
+          m_following ? "left. " + way_back()
+                      : fmt::format("left; what was begun on {} goes on there: {} ls",
+                                    m_options.host, m_options.called));
 }
 
 void Client::send_input()

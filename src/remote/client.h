@@ -43,7 +43,8 @@ public:
 };
 
 struct ClientOptions {
-    std::string host; ///< for people
+    std::string host;            ///< for people
+    std::string called = "gpuq"; ///< what they type for a verb there: `gpuq --host login1`
     frames::Start start;
     Pace pace;
     int in = 0, out = 1, err = 2;
@@ -74,7 +75,7 @@ private:
     /// Output of one stream: what has come and what is written.
     struct Shown {
         std::uint64_t received = 0;
-        std::string waiting;
+        Backlog waiting;
         bool broken = false; ///< nobody reads it
         std::uint64_t written() const { return received - waiting.size(); }
     };
@@ -89,7 +90,8 @@ private:
     void on_bytes(std::string_view bytes);
     void on_frame(frames::Frame&& frame);
     void on_hello(const frames::Hello& hello);
-    void on_output(frames::Output&& output);
+    void on_output(const frames::OutputBytes& output);
+    void nonsense(std::string_view what);
     void on_ssh_words();
     void on_input();
     void on_interrupt();
@@ -100,9 +102,12 @@ private:
     void send_input();
     void send_taken();
     void write_output();
+    std::size_t write_some(std::size_t stream, std::string_view bytes);
+    void on_closed_output(std::size_t stream, int error);
     void live();
     void state_changed();
     void leave(int status, std::string_view words);
+    std::string way_back() const;
     void stop(Error error);
     bool takes_visitors() const
     {
@@ -110,7 +115,7 @@ private:
     }
     bool is_open() const { return m_channel && m_hello; }
     bool is_in_front() const { return m_options.start.raw; }
-    bool all_written() const { return m_shown[0].waiting.empty() && m_shown[1].waiting.empty(); }
+    bool all_written() const { return m_shown[0].waiting.size() + m_shown[1].waiting.size() == 0; }
     int milliseconds_to_wait() const;
 
     ClientOptions m_options;
@@ -124,7 +129,7 @@ private:
     std::optional<Channel> m_channel;
     Descriptor m_errors; ///< ssh's own words
     frames::Greeting m_greeting;
-    frames::Decoder m_decoder;
+    frames::OutputDecoder m_decoder;
     bool m_marked = false; ///< the marker has come
     bool m_hello = false;
     std::string m_ssh_words, m_ssh_line;

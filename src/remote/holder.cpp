@@ -294,6 +294,7 @@ void Holder::on_start(const frames::Start& start)
     }
     m_terminal_is = start.terminals[1] ? Stream::out : Stream::err;
     m_terminal_raw = start.raw;
+    m_input_closed = start.no_input;
     m_patience = std::min<std::chrono::seconds>(start.patience, k_most_patience);
     for (const Descriptor* each :
          {&m_verb->terminal, &m_verb->input, &m_verb->out, &m_verb->err, &m_verb->facts}) {
@@ -308,9 +309,16 @@ void Holder::on_start(const frames::Start& start)
 
 void Holder::on_taken(const frames::Taken& taken)
 {
-    if (!m_output[0].confirm(taken.out) || !m_output[1].confirm(taken.err)) {
+    if (!confirm(0, taken.out) || !confirm(1, taken.err)) {
         refuse(fail(Error::Kind::internal, "output was confirmed that was never sent"));
     }
+}
+
+/// Not what has not even left: the channel still has it from there.
+bool Holder::confirm(std::size_t stream, std::uint64_t offset)
+{
+    const std::size_t borrowed = stream == m_sending && m_channel ? m_channel->borrowed() : 0;
+    return offset <= m_output[stream].sent() - borrowed && m_output[stream].confirm(offset);
 }
 
 void Holder::on_input(const frames::Input& input)
@@ -416,7 +424,7 @@ void Holder::on_dial(const frames::Dial& dial)
     }
     m_streams.begin(dial.stream);
     m_dialed.push_back(dial);
-    const auto opened = m_door->open(m_following->key);
+    const auto opened = m_door->open(*m_following);
     if (!opened) {
         m_dialed.pop_back();
         return m_streams.refuse(*m_channel, dial.stream, opened.error().text);
@@ -447,11 +455,12 @@ void Holder::answer_dials()
 void Holder::on_output(Stream stream)
 {
     const auto i = static_cast<std::size_t>(stream);
-    std::array<char, wire::k_piece> buffer;
     while (!keeps_all_it_may()) {
-        const ssize_t count = ::read(descriptor_of(stream), buffer.data(), buffer.size());
+        const std::span<char> room = m_output[i].room();
+        const ssize_t count = ::read(descriptor_of(stream), room.data(),
+                                     std::min<std::size_t>(room.size(), wire::k_piece));
         if (count > 0) {
-            m_output[i].add({buffer.data(), static_cast<std::size_t>(count)});
+            m_output[i].grew(static_cast<std::size_t>(count));
             // It is on its way before more is read; and a little was all there is.
             if (m_output[i].end() - m_output[i].sent() >= wire::k_piece ||
                 (count < k_little && !m_status)) {
@@ -480,16 +489,30 @@ void Holder::on_facts()
     }
     m_facts.append(buffer.data(), static_cast<std::size_t>(count));
     for (std::size_t end = 0; (end = m_facts.find('\n')) != std::string::npos;) {
-        if (const auto following = following_from(std::string_view(m_facts).substr(0, end))) {
-            m_following = *following;
-            if (m_channel && m_opened) {
-                m_channel->send(*m_following);
-            }
-        }
+        on_fact(std::string_view(m_facts).substr(0, end));
         m_facts.erase(0, end + 1);
     }
     if (m_facts.size() > k_most_facts) {
         m_facts.clear();
+    }
+}
+
+void Holder::on_fact(std::string_view line)
+{
+    if (const auto own = own_from(line)) {
+        m_own += *own;
+        if (!m_following) {
+            return;
+        }
+        m_following->err -= *own; // behind it, less of stderr is the run's
+    } else if (const auto following = following_from(line)) {
+        m_following = *following;
+        m_following->err -= m_own;
+    } else {
+        return;
+    }
+    if (m_channel && m_opened) {
+        m_channel->send(*m_following);
     }
 }
 
@@ -513,20 +536,28 @@ void Holder::on_children()
     }
 }
 
+/// It is not copied to wait for its turn, but where there are streams that never let it come.
+bool Holder::takes_output() const
+{
+    return m_channel->waiting() == 0 || (m_streams.size() > 0 && !m_channel->is_full());
+}
+
 /// As much as fits into the connection; after all of it, the end.
 void Holder::send_output()
 {
     if (!m_channel || !m_opened || !m_verb) {
         return;
     }
+    (void)m_channel->write_some();
     for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
         if (m_status && !m_drained[i]) {
             on_output(static_cast<Stream>(i));
         }
         Backlog& output = m_output[i];
-        while (!output.all_sent() && !m_channel->is_full()) {
+        while (!output.all_sent() && takes_output()) {
             const std::uint64_t offset = output.sent();
             const std::string_view bytes = output.send(wire::k_piece);
+            m_sending = i;
             m_channel->send_bytes(
                 frames::output_header(static_cast<Stream>(i), offset, bytes.size()), bytes);
         }

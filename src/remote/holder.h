@@ -57,6 +57,7 @@ private:
     void answer_dials();
     void on_output(Stream stream);
     void on_facts();
+    void on_fact(std::string_view line);
     void on_children();
     void on_timers(Moment now);
     void write_input();
@@ -68,6 +69,8 @@ private:
     frames::Hello hello() const;
     std::uint64_t room() const { return frames::k_input_room - m_input.size(); }
     bool keeps_all_it_may() const;
+    bool takes_output() const;
+    bool confirm(std::size_t stream, std::uint64_t offset);
     int descriptor_of(Stream stream) const;
     bool is_over() const;
     std::chrono::seconds patience() const;
@@ -101,7 +104,8 @@ private:
     std::optional<int> m_status;
     std::array<bool, 2> m_drained{};
     std::array<Backlog, 2> m_output;
-    std::string m_input; ///< on its way to the verb
+    std::size_t m_sending = 0; ///< whose bytes the channel may have borrowed
+    std::string m_input;       ///< on its way to the verb
     std::uint64_t m_input_end = 0;
     std::uint64_t m_said_taken = 0, m_said_room = frames::k_input_room;
     std::optional<Moment> m_say_taken_at;
@@ -109,6 +113,7 @@ private:
     bool m_input_closed = false;
     std::string m_facts;
     std::optional<frames::Following> m_following;
+    std::uint64_t m_own = 0; ///< bytes of stderr that are gpuq's own
     std::optional<Moment> m_kill_at;
     int m_hang_ups = 0;
 };

@@ -31,15 +31,20 @@ std::string read_all(int descriptor)
     return text;
 }
 
-/// What gpuq has said first, where it has; ssh only adds that its way in is closed.
+/// What gpuq has said first, where it has; ssh only adds that its way in is closed, and srun, now
+/// before and now after it, that a step has failed.
 std::string reason_in(std::string_view errors)
 {
     constexpr std::string_view k_gpuq = "gpuq: ";
-    const std::size_t begin = errors.find(k_gpuq);
-    return begin == std::string_view::npos
-               ? last_words(errors)
-               : last_words(errors.substr(begin + k_gpuq.size(),
-                                          errors.find('\n', begin) - begin - k_gpuq.size()));
+    constexpr std::string_view k_srun = "srun: ";
+    std::string_view left = errors;
+    for (std::size_t found = 0; (found = left.find(k_gpuq)) != std::string_view::npos;) {
+        left.remove_prefix(found + k_gpuq.size());
+        if (!left.starts_with(k_srun)) {
+            return last_words(left.substr(0, left.find('\n')));
+        }
+    }
+    return last_words(errors);
 }
 
 /// A folder of sockets and a file or two.
@@ -78,9 +83,9 @@ void RunDoor::end()
     }
 }
 
-Result<void> RunDoor::open(const std::string& key)
+Result<void> RunDoor::open(const wire::remote::Following& run)
 {
-    if (m_process && !m_ended && key == m_key) {
+    if (m_process && !m_ended && run.key == m_key && run.job == m_job) {
         return {};
     }
     end();
@@ -89,11 +94,12 @@ Result<void> RunDoor::open(const std::string& key)
         return fail(Error::Kind::io, fmt::format("{}: {}", folder, std::strerror(errno)));
     }
     m_folder = folder;
-    m_key = key;
+    m_key = run.key;
+    m_job = run.job;
     wire::remote::Start start = m_start;
     start.terminals = {};
     start.folder = "/";
-    start.words = {"connect", "--forward-from", folder, key};
+    start.words = {"connect", "--forward-from", folder, run.key};
     start.words.insert(start.words.end(), m_start.forwards.begin(), m_start.forwards.end());
     TRY_ASSIGN(m_process, start_verb(m_program, start));
     m_ended = false;

@@ -6,6 +6,7 @@
 #include "remote/verb_process.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <sys/types.h>
@@ -14,7 +15,8 @@ namespace gpuq::remote {
 
 /// The way from the login host into a run, for --forward: `gpuq connect --forward-from`, which goes
 /// into the run once and carries any number of connections there, from sockets in a folder of ours.
-/// Opened at the first use, and again when it has ended: the run may be on another node by then.
+/// Opened at the first use, and again when it has ended or the run is in another job, and perhaps
+/// on another node.
 class RunDoor {
 public:
     /// `start`: of the verb, whose environment and forwards hold here too.
@@ -24,7 +26,7 @@ public:
     RunDoor& operator=(const RunDoor&) = delete;
 
     /// Opens it to this run, unless it is open or being opened.
-    Result<void> open(const std::string& key);
+    Result<void> open(const wire::remote::Following& run);
     /// A connection to number `forward`; none yet. `io` when it has ended, with its last words.
     Result<Descriptor> reach(std::size_t forward);
 
@@ -39,6 +41,7 @@ private:
     wire::remote::Start m_start;
     std::string m_folder;
     std::string m_key;
+    std::uint32_t m_job = 0;
     std::optional<VerbProcess> m_process;
     bool m_ended = false;
 };

@@ -186,6 +186,8 @@ public:
         Descriptor session = connected_to(name);
         if (session && is_mine(session.get())) {
             if (hand_over(session.get(), m_in.get(), m_out.get(), m_read)) {
+                let_streams_go();
+                leave_to_child(session);
                 return stay(std::move(session));
             }
         }
@@ -282,6 +284,7 @@ private:
         }
         int status = 0;
         ::waitpid(child, &status, 0);
+        let_streams_go();
         return stay(std::move(ours));
     }
 
@@ -311,8 +314,8 @@ private:
         ::_exit(0);
     }
 
-    /// As long as the connection: for sshd it is we who have it.
-    Result<int> stay(Descriptor session)
+    /// They are the session's now.
+    void let_streams_go()
     {
         const Descriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
         for (Descriptor* const each : {&m_in, &m_out}) {
@@ -322,6 +325,24 @@ private:
                 each->reset();
             }
         }
+    }
+
+    /// Not here: a file system that hangs would hold up the end of the connection.
+    void leave_to_child(Descriptor& session)
+    {
+        if (::fork() == 0) {
+            session.reset();
+            const Descriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+            ::dup2(null.get(), STDERR_FILENO); // sshd waits for its end
+            ::setsid();
+            m_options.came_back();
+            ::_exit(0);
+        }
+    }
+
+    /// As long as the connection: for sshd it is we who have it.
+    static Result<int> stay(Descriptor session)
+    {
         std::array<char, 64> buffer;
         while (true) {
             const ssize_t count = ::read(session.get(), buffer.data(), buffer.size());

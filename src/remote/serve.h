@@ -4,6 +4,7 @@
 #include "core/result.h"
 #include "remote/holder.h"
 
+#include <functional>
 #include <string>
 
 namespace gpuq::remote {
@@ -13,6 +14,9 @@ struct ServeOptions {
     Identity identity;
     std::string place = "gpuq-serve"; ///< begins the names of the sessions' sockets
     int in = 0, out = 1;
+    /// In a process of its own, for each connection that comes back to its session: what a login
+    /// is good for besides. That connection's end does not wait for it.
+    std::function<void()> came_back = [] {};
 };
 
 /// What ssh starts on the login host: finds the session that the client asks for and gives it the

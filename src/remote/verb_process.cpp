@@ -28,10 +28,11 @@
 namespace gpuq::remote {
 namespace {
 
-constexpr std::array<std::string_view, 11> k_passed = {
+constexpr std::array<std::string_view, 12> k_passed = {
     "TERM",     "COLORTERM", "NO_COLOR", "COLUMNS",         "LANG",         "LC_ALL",
-    "LC_CTYPE", "LC_TIME",   "TZ",       "GPUQ_DETACH_KEY", "GPUQ_CLUSTER",
+    "LC_CTYPE", "LC_TIME",   "TZ",       "GPUQ_DETACH_KEY", "GPUQ_CLUSTER", k_called,
 };
+constexpr std::string_view k_own = "OWN ";
 constexpr int k_facts = 3; ///< of the verb
 
 std::string_view name_of(std::string_view variable)
@@ -189,7 +190,9 @@ Result<VerbProcess> start_verb(const std::string& program, const wire::remote::S
         slave = std::move(terminal.verbs);
     }
     std::array<Descriptor, 3> theirs;
-    if (!is_terminal[0]) {
+    if (start.no_input && !is_terminal[0]) {
+        theirs[0].reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    } else if (!is_terminal[0]) {
         TRY_ASSIGN(Pipe pipe, new_pipe());
         theirs[0] = std::move(pipe.read);
         verb.input = std::move(pipe.write);
@@ -246,6 +249,21 @@ std::optional<wire::remote::Following> following_from(std::string_view line)
                    take_number(line, following.out) && take_number(line, following.err)
                ? std::optional(following)
                : std::nullopt;
+}
+
+std::string line_of_own(std::uint64_t bytes)
+{
+    return fmt::format("{}{}\n", k_own, bytes);
+}
+
+std::optional<std::uint64_t> own_from(std::string_view line)
+{
+    std::uint64_t bytes = 0;
+    if (!line.starts_with(k_own)) {
+        return std::nullopt;
+    }
+    line.remove_prefix(k_own.size());
+    return take_number(line, bytes) ? std::optional(bytes) : std::nullopt;
 }
 
 } // namespace gpuq::remote

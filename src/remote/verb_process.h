@@ -5,6 +5,8 @@
 #include "core/result.h"
 #include "wire/remote_frame.h"
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <sys/types.h>
@@ -15,11 +17,14 @@ namespace gpuq::remote {
 /// where on (Following), a line each.
 constexpr const char* k_serve_descriptor = "GPUQ_SERVE_FD";
 
+/// The variable that says how the person calls gpuq here: `gpuq --host login1`.
+constexpr const char* k_called = "GPUQ_CALLED";
+
 /// A verb that runs for somebody far away, in a session of its own: hung up when its parent dies.
 struct VerbProcess {
     pid_t pid = -1;
     Descriptor terminal; ///< our side of its terminal, if it has one
-    Descriptor input;    ///< its stdin, where that is no terminal
+    Descriptor input;    ///< its stdin, where that is a pipe
     Descriptor out, err; ///< where they are no terminal
     Descriptor facts;    ///< the other end of k_serve_descriptor
 };
@@ -33,5 +38,8 @@ bool may_pass(std::string_view variable);
 /// `KEY JOB LINK OUT ERR`, as a verb writes it.
 std::string line_of(const wire::remote::Following& following);
 std::optional<wire::remote::Following> following_from(std::string_view line);
+/// `OWN BYTES`: what follows on stderr is gpuq's own, and no part of what the run has printed.
+std::string line_of_own(std::uint64_t bytes);
+std::optional<std::uint64_t> own_from(std::string_view line);
 
 } // namespace gpuq::remote

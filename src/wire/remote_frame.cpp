@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace gpuq::wire::remote {
 namespace {
@@ -97,6 +98,7 @@ std::string bytes_of(const Start& frame)
     add(out, frame.size);
     out.number(static_cast<std::uint32_t>(frame.patience.count()));
     add(out, frame.forwards);
+    out.number(static_cast<std::uint8_t>(frame.no_input));
     return out.frame();
 }
 
@@ -230,6 +232,9 @@ Start start_from(PayloadReader& in)
     frame.patience = std::chrono::seconds{in.number<std::uint32_t>()};
     if (!in.at_end()) { // a client of version 1 says nothing of them
         frame.forwards = texts(in);
+    }
+    if (!in.at_end()) {
+        frame.no_input = in.flag();
     }
     return frame;
 }
@@ -365,6 +370,63 @@ Result<std::optional<Frame>> Decoder::next()
         }
     }
     return std::optional<Frame>();
+}
+
+bool OutputDecoder::has(std::size_t size, std::string_view& bytes)
+{
+    const std::size_t lacks = size - std::min(size, m_begun.size());
+    m_begun += bytes.substr(0, lacks);
+    bytes.remove_prefix(std::min(lacks, bytes.size()));
+    return m_begun.size() >= size;
+}
+
+Result<Came> OutputDecoder::take(std::string_view& bytes)
+{
+    constexpr std::size_t k_before_bytes = k_header + 1 + sizeof(std::uint64_t);
+    if (m_broken) {
+        return m_whole.next().error();
+    }
+    while (!bytes.empty()) {
+        if (m_left > 0) {
+            const OutputBytes output{m_stream, m_offset, bytes.substr(0, m_left)};
+            bytes.remove_prefix(output.bytes.size());
+            m_offset += output.bytes.size();
+            m_left -= output.bytes.size();
+            return Came(output);
+        }
+        if (!has(k_header, bytes)) {
+            break;
+        }
+        // The Decoder says what is wrong with a size or a stream that can not be.
+        const std::size_t size = k_header + payload_size(m_begun);
+        const bool too_large = size > k_header + k_max_payload;
+        const bool is_output =
+            m_begun[0] == static_cast<char>(Type::output) && size > k_before_bytes && !too_large;
+        if (!too_large && !has(is_output ? k_before_bytes : size, bytes)) {
+            break;
+        }
+        if (is_output) {
+            PayloadReader in(std::string_view(m_begun).substr(k_header));
+            m_stream = in.one_of<Stream>(k_streams);
+            m_offset = in.number<std::uint64_t>();
+            if (in.ok()) {
+                m_left = size - k_before_bytes;
+                m_begun.clear();
+                continue;
+            }
+            m_begun.resize(size);
+        }
+        m_whole.feed(std::exchange(m_begun, {}));
+        auto frame = m_whole.next();
+        m_broken = !frame;
+        if (m_broken) {
+            return std::move(frame).error();
+        }
+        if (*frame) {
+            return Came(**std::move(frame));
+        }
+    }
+    return Came();
 }
 
 Result<std::optional<std::string>> Greeting::feed(std::string_view bytes)

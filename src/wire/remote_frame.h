@@ -64,6 +64,7 @@ struct Start {
     TerminalSize size{24, 80};
     std::chrono::seconds patience{0};  ///< without a connection the verb is hung up after that
     std::vector<std::string> forwards; ///< HOST:PORT, as seen from the node of the verb's run
+    bool no_input = false;             ///< stdin is /dev/null, and no pipe at its end
     bool operator==(const Start&) const = default;
 };
 /// So much of the output has been shown, or can not be lost any more.
@@ -123,7 +124,8 @@ struct InputTaken {
     std::uint64_t room = 0;
     bool operator==(const InputTaken&) const = default;
 };
-/// The verb shows a run from these offsets of a link on: where to go on should serve be lost.
+/// The verb shows a run from these offsets of a link on: where to go on should serve be lost. Link
+/// 0: the log, from its beginning.
 struct Following {
     std::string key;
     std::uint32_t job = 0;
@@ -194,6 +196,36 @@ public:
 private:
     std::string m_buffer;
     std::size_t m_start = 0;
+    bool m_broken = false;
+};
+
+/// Bytes of an Output, where they came: as valid as what was read.
+struct OutputBytes {
+    Stream stream = Stream::out;
+    std::uint64_t offset = 0;
+    std::string_view bytes;
+};
+/// Nothing: all of what has come is taken, and more is needed.
+using Came = std::variant<std::monostate, OutputBytes, Frame>;
+
+/// A Decoder that makes no copy of output: it gives it in the pieces that come. An Output without
+/// bytes is a frame.
+class OutputDecoder {
+public:
+    /// What is next in `bytes`, behind what was given before; takes it off their front. Errors of
+    /// Decoder.
+    Result<Came> take(std::string_view& bytes);
+
+private:
+    /// Whether so much of the frame is there.
+    bool has(std::size_t size, std::string_view& bytes);
+
+    std::string
+        m_begun; ///< a frame that is not whole, or what stands before the bytes of an Output
+    Stream m_stream = Stream::out;
+    std::uint64_t m_offset = 0;
+    std::size_t m_left = 0; ///< of that Output
+    Decoder m_whole;
     bool m_broken = false;
 };
 

@@ -13,24 +13,32 @@ std::optional<HostCall> call(const Words& words, const std::optional<std::string
     return host_call(words, set);
 }
 
+/// By --host.
+HostCall asked_for(HostCall expected)
+{
+    expected.called = "gpuq --host " + expected.place;
+    return expected;
+}
+
 TEST(HostCall, IsWhatIsAskedForBeforeOrAfterTheVerb)
 {
-    const HostCall expected{"login1", {"run", "-t", "2h", "a"}, "run", false, ""};
+    const HostCall expected = asked_for({"login1", {"run", "-t", "2h", "a"}, "run", false, ""});
     EXPECT_EQ(call({"--host", "login1", "run", "-t", "2h", "a"}), expected);
     EXPECT_EQ(call({"--host=login1", "run", "-t", "2h", "a"}), expected);
     EXPECT_EQ(call({"run", "-t", "2h", "--host", "login1", "a"}), expected);
     EXPECT_EQ(call({"run", "--host=login1", "-t", "2h", "a"}), expected);
-    EXPECT_EQ(call({"ls", "--all", "--host", "login1:~/w"}),
-              (HostCall{"login1:~/w", {"ls", "--all"}, "ls", false, ""}));
+    EXPECT_EQ(call({"ls", "--all", "--host", "login1:w"}),
+              asked_for({"login1:w", {"ls", "--all"}, "ls", false, ""}));
+    EXPECT_EQ(call({"ls", "--host", "login1:~/w"})->called, "gpuq --host 'login1:~/w'");
 }
 
 TEST(HostCall, AProgramsOwnHostIsTheProgramsOwn)
 {
     EXPECT_EQ(call({"run", "prog", "--host", "x"}), std::nullopt);
     EXPECT_EQ(call({"--host", "login1", "run", "prog", "--host", "x"}),
-              (HostCall{"login1", {"run", "prog", "--host", "x"}, "run", false, ""}));
+              asked_for({"login1", {"run", "prog", "--host", "x"}, "run", false, ""}));
     EXPECT_EQ(call({"run", "--host", "login1", "--", "prog", "--host=x"}),
-              (HostCall{"login1", {"run", "--", "prog", "--host=x"}, "run", false, ""}));
+              asked_for({"login1", {"run", "--", "prog", "--host=x"}, "run", false, ""}));
 }
 
 TEST(HostCall, FollowsTheSettingUnlessItIsAskedForOtherwise)
@@ -45,10 +53,12 @@ TEST(HostCall, FollowsTheSettingUnlessItIsAskedForOtherwise)
 
 TEST(HostCall, TheFileOfACopiedLogIsHere)
 {
-    const HostCall expected{"login1", {"-Q", "logs", "-f", "last"}, "logs", true, "", "x y"};
+    HostCall expected{"login1", {"-Q", "logs", "-f", "last"}, "logs", true, "", "x y"};
+    expected.follow = true;
     EXPECT_EQ(call({"-Q", "logs", "-f", "--to", "x y", "last"}, "login1"), expected);
     EXPECT_EQ(call({"-Q", "logs", "-f", "--to=x y", "last"}, "login1"), expected);
-    EXPECT_EQ(call({"--host", "login1", "-Q", "logs", "-f", "last", "--to", "x y"}), expected);
+    EXPECT_EQ(call({"--host", "login1", "-Q", "logs", "-f", "last", "--to", "x y"}),
+              asked_for(expected));
     EXPECT_EQ(call({"run", "a", "--to", "b"}, "login1")->copy_to, "");
 }
 
@@ -57,6 +67,27 @@ TEST(HostCall, LinesForSshAreForThisMachines)
     EXPECT_TRUE(call({"connect", "--config", "last"}, "login1")->ssh_config);
     EXPECT_FALSE(call({"connect", "last"}, "login1")->ssh_config);
     EXPECT_FALSE(call({"run", "connect", "--config"}, "login1")->ssh_config);
+}
+
+TEST(HostCall, FurtherOptionsStandBeforeTheOperands)
+{
+    const Words more{"--proxy=a", "--proxy=b"};
+    EXPECT_EQ(with_options(*call({"connect", "--config", "--", "last"}, "login1"), more),
+              (Words{"connect", "--proxy=a", "--proxy=b", "--config", "--", "last"}));
+    EXPECT_EQ(with_options(*call({"-Q", "--cluster", "connect", "--host", "login1", "connect",
+                                  "last", "--config"}),
+                           more),
+              (Words{"-Q", "--cluster", "connect", "connect", "--proxy=a", "--proxy=b", "last",
+                     "--config"}));
+}
+
+TEST(HostCall, ALogGoesOnAsItWasAskedFor)
+{
+    EXPECT_EQ(log_again(*call({"-Q", "logs", "--cluster", "big", "-f", "last"}, "login1"),
+                        {"--shown", "3,4"}, "KEY"),
+              (Words{"--cluster", "big", "-Q", "logs", "-f", "--shown", "3,4", "KEY"}));
+    EXPECT_EQ(log_again(*call({"logs", "--", "last"}, "login1"), {"--after", "9:0:0"}, "KEY"),
+              (Words{"logs", "--after", "9:0:0", "KEY"}));
 }
 
 TEST(HostCall, WhatIsForwardedIsOfThisMachine)
@@ -68,7 +99,7 @@ TEST(HostCall, WhatIsForwardedIsOfThisMachine)
     expected.forwards = {"6006", "8888:80", "9:x:9"};
     EXPECT_EQ(call({"--forward=6006", "run", "--forward=8888:80", "--host", "login1", "-t", "2h",
                     "--forward", "9:x:9", "a", "--forward", "1"}),
-              expected);
+              asked_for(expected));
 }
 
 TEST(HostCall, HelpAndCompletionStayHere)

@@ -86,6 +86,20 @@ TEST_F(Logs, PrintsEachStreamUnchanged)
     EXPECT_EQ(m_doors.slurm_opened, 0);
 }
 
+TEST_F(Logs, LeavesOutWhatWasShownElsewhereOfEachStream)
+{
+    RunOnDisk one = run().submitted(JobId{7}).started(JobId{7}, now());
+    print(one, Stream::out, "first\nsecond\n");
+    print(one, Stream::err, "warning\n");
+    one.ended({3, Cause::finished, "", now()});
+    const Use used = logs({"--shown", "8,7", "train"});
+    EXPECT_EQ(used.out, "cond\n");
+    EXPECT_EQ(used.err, "\n");
+    for (const char* const wrong : {"8", "8,", "8,7,", ",7", "x,7", ""}) {
+        EXPECT_EQ(logs({"--shown", wrong, "train"}).status, 2) << wrong;
+    }
+}
+
 TEST_F(Logs, PrintsWhatIsThereOfALivingRun)
 {
     const RunOnDisk one = run().submitted(JobId{7}).started(JobId{7}, now());

@@ -37,6 +37,61 @@ struct Reading {
     }
 };
 
+/// What an OutputDecoder gives, put together: runs of output as one.
+struct Taking {
+    std::vector<Frame> frames;
+    bool broken = false;
+
+    void take(OutputDecoder& decoder, std::string_view bytes)
+    {
+        while (true) {
+            auto came = decoder.take(bytes);
+            broken = broken || !came;
+            if (!came || std::holds_alternative<std::monostate>(*came)) {
+                check(!came || bytes.empty());
+                return;
+            }
+            if (const auto* output = std::get_if<OutputBytes>(&*came)) {
+                add(Output{output->stream, output->offset, std::string(output->bytes)});
+            } else {
+                add(std::get<Frame>(*came));
+            }
+        }
+    }
+    void add(const Frame& frame)
+    {
+        const auto* const output = std::get_if<Output>(&frame);
+        auto* const before = frames.empty() ? nullptr : std::get_if<Output>(&frames.back());
+        if (output != nullptr && before != nullptr && output->stream == before->stream &&
+            output->offset == before->offset + before->bytes.size()) {
+            before->bytes += output->bytes;
+        } else {
+            frames.push_back(frame);
+        }
+    }
+};
+
+/// Both decoders read the same; but of an Output that has not come whole, one has its beginning.
+void check_same(const Reading& whole, const Taking& pieces)
+{
+    Taking expected;
+    for (const Frame& frame : whole.frames) {
+        expected.add(frame);
+    }
+    check(pieces.broken || !whole.broken); // it sees a stream that can not be before the bytes
+    const std::size_t count = expected.frames.size();
+    const std::size_t extra = pieces.frames.size() - count;
+    check(pieces.frames.size() >= count && extra <= 1);
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto* const one = std::get_if<Output>(&expected.frames[i]);
+        const auto* const other = std::get_if<Output>(&pieces.frames[i]);
+        const bool longer = i + 1 == count && extra == 0 && one != nullptr && other != nullptr &&
+                            one->stream == other->stream && one->offset == other->offset &&
+                            other->bytes.starts_with(one->bytes);
+        check(longer || expected.frames[i] == pieces.frames[i]);
+    }
+}
+
 } // namespace
 
 /// Any bytes: what is read of them is the same in one piece and in two, wherever they are cut; what
@@ -54,6 +109,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     two.feed(bytes.substr(cut));
     parts.take(two);
     check(whole.frames == parts.frames && whole.broken == parts.broken);
+    OutputDecoder in_place, in_place_two;
+    Taking taken, taken_in_two;
+    taken.take(in_place, bytes);
+    taken_in_two.take(in_place_two, bytes.substr(0, cut));
+    taken_in_two.take(in_place_two, bytes.substr(cut));
+    check(taken.frames == taken_in_two.frames && taken.broken == taken_in_two.broken);
+    check_same(whole, taken);
     for (const Frame& frame : whole.frames) {
         Decoder again;
         again.feed(encode(frame));

@@ -5,6 +5,7 @@ import fcntl
 import hashlib
 import os
 import random
+import re
 import signal
 import struct
 import subprocess
@@ -182,16 +183,32 @@ def test_a_killed_client_leaves_nothing_after_its_patience(login):
 
 
 def test_a_session_that_was_killed_is_gone_on_with(login):
-    """As after a reboot of the login host, or where another one answers: to the byte."""
-    script = "i=0; while [ $i -lt 4000 ]; do i=$((i+1)); echo line $i; [ $((i % 100)) = 0 ] && sleep 0.1; done; exit 3"
-    with login.begin("-Q", "run", "sh", "-c", script) as child:
-        text = b""
-        while b"line 1200\n" not in text:
-            text += os.read(child.stdout.fileno(), 4096)
-        end_of_verbs(login)
-        text += child.stdout.read()
-        assert child.wait(60) == 3
-    assert text == b"".join(b"line %d\n" % i for i in range(1, 4001))
+    """As after a reboot of the login host, or where another one answers: to the byte. So is its log, on a terminal too."""
+    script = ("i=0; while [ $i -lt 4000 ]; do i=$((i+1)); echo line $i; echo error $i >&2; [ $((i % 100)) = 0 ] && "
+              "sleep 0.1; done; exit 3")
+    with login.begin("run", "sh", "-c", script) as child:
+        text = child.stdout.read(1)
+        with login.begin("logs", "-f", "last") as log, terminal(login, "logs", "-f", "last") as screen:
+            while b"line 1200\n" not in text:
+                text += os.read(child.stdout.fileno(), 4096)
+            of_log = log.stdout.read(1)
+            screen.wait_for("line 1000\r\n")
+            end_of_verbs(login)
+            text += child.stdout.read()
+            errors = child.stderr.read()
+            assert child.wait(60) == 3
+            of_log += log.stdout.read()
+            errors_of_log = log.stderr.read()
+            assert (log.wait(60), screen.status()) == (3, 3)
+    lines = [b"%s %d\n" % (word, i) for i in range(1, 4001) for word in (b"line", b"error")]
+    assert text == of_log == b"".join(lines[0::2])
+    # gpuq's own words are among them, and count for nothing.
+    assert b"all of it: gpuq --host login logs " in errors
+    for each in (errors, errors_of_log):
+        assert re.sub(rb"gpuq: [^\n]*\n", b"", each) == b"".join(lines[1::2])
+    shown = re.sub(rb"gpuq: [^\n]*\n", b"", screen.screen.replace(b"\r", b""))
+    for word, begin in ((b"line", 0), (b"error", 1)):
+        assert b"".join(re.findall(rb"%s \d+\n" % word, shown)) == b"".join(lines[begin::2])
 
 
 def test_ssh_of_the_laptop_goes_into_a_run_over_a_cut(login):

@@ -212,6 +212,8 @@ protected:
         options.start.folder = m_folder;
         options.start.variables = {"TERM=dumb"};
         options.start.patience = patience;
+        options.start.no_input = no_input;
+        options.reads_input = !no_input;
         options.pace.longest_pause = 5ms;
         options.in = in.get();
         options.out = slow_reader ? slow_reader.get() : out.get();
@@ -243,6 +245,7 @@ protected:
     }
 
     std::chrono::seconds patience{60};
+    bool no_input = false;
     std::function<Result<frames::Start>(const ClientOptions::Lost&)> in_its_place;
     Nobody nobody;
     Descriptor slow_reader; ///< a pipe, in the place of the file `out`
@@ -272,6 +275,15 @@ TEST_F(SessionTest, AVerbThatDiesOfASignalHasAShellsStatus)
     const auto status = run(transport, "kill -TERM $$");
     ASSERT_TRUE(status) << status.error().text;
     EXPECT_EQ(*status, 128 + SIGTERM);
+}
+
+TEST_F(SessionTest, NoInputHereIsNoInputThere)
+{
+    no_input = true;
+    CutTransport transport(options(), never());
+    const auto status = run(transport, "readlink /proc/self/fd/0; cat");
+    ASSERT_TRUE(status) << status.error().text;
+    EXPECT_EQ(content("out"), "/dev/null\n");
 }
 
 TEST_F(SessionTest, AFolderThatIsNotThereIsSaid)
@@ -327,6 +339,19 @@ TEST_F(SessionTest, AVerbThatHasEndedKeepsItsOutputForWhoComesBack)
     EXPECT_EQ(transport.connections, 2);
 }
 
+TEST_F(SessionTest, WhatALoginIsGoodForIsUsedByThoseThatComeBack)
+{
+    ServeOptions serving = options();
+    serving.came_back = [this] { std::ofstream(path("came"), std::ios::app) << "again\n"; };
+    int connections = 0;
+    CutTransport transport(
+        serving, [&]() -> std::uint64_t { return ++connections == 1 ? 3000 : ~std::uint64_t{0}; });
+    const auto status = run(transport, "seq 1 10000; while [ ! -e came ]; do sleep 0.01; done");
+    ASSERT_TRUE(status) << status.error().text;
+    EXPECT_EQ(transport.connections, 2);
+    EXPECT_EQ(content("came"), "again\n");
+}
+
 TEST_F(SessionTest, ASessionThatIsGoneIsNotBegunTwice)
 {
     int connections = 0;
@@ -358,6 +383,26 @@ TEST_F(SessionTest, WhatIsToBeStartedInItsPlaceIs)
     ASSERT_TRUE(lost && lost->following);
     EXPECT_EQ(lost->following->job, 42U);
     EXPECT_EQ(lost->out, 5U);
+}
+
+TEST_F(SessionTest, GpuqsOwnWordsAreNoPartOfWhatTheRunHasPrinted)
+{
+    std::optional<ClientOptions::Lost> lost;
+    in_its_place = [&](const ClientOptions::Lost& what) -> Result<frames::Start> {
+        lost = what;
+        frames::Start start;
+        start.words = {"-c", "exit"};
+        return start;
+    };
+    CutTransport transport(options(), never());
+    const auto status =
+        run(transport, "echo 'OWN 6' >&3; echo words >&2; "
+                       "echo '20261120T131158.042Z-0f3a9c1e5b7d2468 42 1 0 100' >&3; echo run >&2; "
+                       "echo 'OWN 5' >&3; echo more >&2; sleep 0.3; kill -9 $PPID; sleep 60");
+    ASSERT_TRUE(status) << status.error().text;
+    ASSERT_TRUE(lost && lost->following);
+    EXPECT_EQ(lost->err, 15U);
+    EXPECT_EQ(lost->following->err + lost->err, 104U); // behind `run`
 }
 
 TEST_F(SessionTest, WhatWaitsForASlowReaderComesOnceWhenTheSessionIsGone)

@@ -3,7 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <random>
+#include <set>
+#include <variant>
 #include <vector>
 
 namespace gpuq::wire::remote {
@@ -21,6 +26,7 @@ std::vector<Frame> one_of_each()
     start.size = {50, 132};
     start.patience = std::chrono::hours{3};
     start.forwards = {"localhost:6006", "node2:1"};
+    start.no_input = true;
     return {
         Open{k_version, 1, std::string(32, 'a'), 1ULL << 40, 7, std::chrono::milliseconds{1000}},
         start,
@@ -80,16 +86,97 @@ TEST(RemoteFrame, EveryKindSurvivesTheWireInPiecesOfAnySize)
     }
 }
 
-TEST(RemoteFrame, AStartOfAnOlderClientForwardsNothing)
+TEST(RemoteFrame, TheFuzzersSeedsHoldEveryKind)
+{
+    std::set<std::size_t> kinds;
+    for (const auto& file : std::filesystem::directory_iterator(GPUQ_SEEDS_DIR)) {
+        std::ifstream in(file.path(), std::ios::binary);
+        std::string bytes(std::istreambuf_iterator<char>(in), {});
+        Greeting greeting;
+        if (const auto rest = greeting.feed(bytes); rest && *rest) {
+            bytes = **rest;
+        }
+        Decoder decoder;
+        decoder.feed(bytes);
+        for (const Frame& frame : decoded(decoder)) {
+            kinds.insert(frame.index());
+        }
+    }
+    EXPECT_EQ(kinds.size(), std::variant_size_v<Frame>);
+}
+
+/// Output in pieces is put together again.
+std::vector<Frame> taken(OutputDecoder& decoder, std::string_view bytes, std::vector<Frame> frames)
+{
+    while (true) {
+        auto came = decoder.take(bytes);
+        EXPECT_TRUE(came);
+        if (!came || std::holds_alternative<std::monostate>(*came)) {
+            EXPECT_TRUE(bytes.empty());
+            return frames;
+        }
+        const auto* const part = std::get_if<OutputBytes>(&*came);
+        auto* const before = frames.empty() ? nullptr : std::get_if<Output>(&frames.back());
+        if (part == nullptr) {
+            frames.push_back(std::get<Frame>(*std::move(came)));
+        } else if (before != nullptr && before->stream == part->stream &&
+                   before->offset + before->bytes.size() == part->offset) {
+            before->bytes += part->bytes;
+        } else {
+            frames.emplace_back(Output{part->stream, part->offset, std::string(part->bytes)});
+        }
+    }
+}
+
+TEST(RemoteFrame, OutputComesInPlaceAndEverythingElseAsItIs)
+{
+    std::vector<Frame> all = one_of_each();
+    all.insert(all.begin() + 3, Output{Stream::out, 7, ""});
+    std::string bytes("\x7f\3\0\0\0new", 8); // of a newer gpuq
+    for (const Frame& frame : all) {
+        bytes += encode(frame);
+    }
+    for (const std::size_t piece :
+         {std::size_t{1}, std::size_t{7}, std::size_t{70'000}, bytes.size()}) {
+        OutputDecoder decoder;
+        std::vector<Frame> found;
+        for (std::size_t at = 0; at < bytes.size(); at += piece) {
+            found = taken(decoder, std::string_view(bytes).substr(at, piece), std::move(found));
+        }
+        EXPECT_EQ(found, all) << piece;
+    }
+}
+
+TEST(RemoteFrame, WhatIsNoOutputBreaksTheConnectionWhereverItIsCut)
+{
+    for (const std::string& bytes :
+         {std::string("\x42\xff\xff\xff\xff", 5), std::string("\x42\1\0\x20\0", 5),
+          std::string("\x42\xa\0\0\0\2\0\0\0\0\0\0\0\0x", 15), std::string("\x42\1\0\0\0\1", 6)}) {
+        for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
+            OutputDecoder decoder;
+            std::string_view first = std::string_view(bytes).substr(0, cut);
+            std::string_view second = std::string_view(bytes).substr(cut);
+            const bool broken = !decoder.take(first) || !decoder.take(second);
+            EXPECT_TRUE(broken) << cut;
+            const std::string more = encode(Output{Stream::out, 0, "x"});
+            std::string_view left = more;
+            EXPECT_FALSE(decoder.take(left)) << "it stays broken";
+        }
+    }
+}
+
+TEST(RemoteFrame, AStartOfAnOlderClientForwardsNothingAndHasInput)
 {
     Start start;
     start.words = {"ls"};
-    std::string bytes = encode(start);
-    bytes.resize(bytes.size() - 4); // no number of forwards
-    bytes[1] = static_cast<char>(bytes[1] - 4);
-    Decoder decoder;
-    decoder.feed(bytes);
-    EXPECT_EQ(decoded(decoder), std::vector<Frame>{start});
+    for (const std::size_t newer : {1U, 5U}) { // no_input, and before it the number of forwards
+        std::string bytes = encode(start);
+        bytes.resize(bytes.size() - newer);
+        bytes[1] = static_cast<char>(static_cast<std::size_t>(bytes[1]) - newer);
+        Decoder decoder;
+        decoder.feed(bytes);
+        EXPECT_EQ(decoded(decoder), std::vector<Frame>{start}) << newer;
+    }
 }
 
 TEST(RemoteFrame, AnOversizedFrameAndOneThatIsTooShortBreakTheConnection)

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "remote/channel.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <unistd.h>
+
+namespace gpuq::remote {
+namespace {
+
+/// What comes out at the other end, until there is no more.
+std::string drained(Channel& channel, int end)
+{
+    std::string all;
+    std::array<char, 65536> buffer;
+    while (channel.write_some()) {
+        const ssize_t count = ::read(end, buffer.data(), buffer.size());
+        if (count <= 0) {
+            break;
+        }
+        all.append(buffer.data(), static_cast<std::size_t>(count));
+    }
+    return all;
+}
+
+TEST(Channel, SendsInItsOrderWhatItBorrowsAndWhatComesBehindIt)
+{
+    std::array<int, 2> pipe{};
+    ASSERT_EQ(::pipe(pipe.data()), 0);
+    const Descriptor end(pipe[0]);
+    set_nonblocking(end.get());
+    Channel channel(Descriptor(::dup(pipe[0])), Descriptor(pipe[1]));
+    std::string lent(200'000, 'l'); // more than a pipe takes
+    channel.send_bytes("header", lent);
+    EXPECT_GT(channel.borrowed(), 0U);
+    EXPECT_EQ(channel.waiting(), channel.borrowed());
+    channel.send(frames::Beat{7});
+    EXPECT_EQ(channel.borrowed(), 0U);
+    channel.send_bytes("second", "bytes");
+    EXPECT_EQ(channel.borrowed(), 0U);
+    const std::string expected =
+        "header" + lent + frames::encode(frames::Beat{7}) + "second" + "bytes";
+    lent.assign(lent.size(), '?'); // its own again
+    EXPECT_TRUE(drained(channel, end.get()) == expected);
+    EXPECT_EQ(channel.waiting(), 0U);
+}
+
+TEST(Channel, WhatItBorrowsIsSentFromWhereItLies)
+{
+    std::array<int, 2> pipe{};
+    ASSERT_EQ(::pipe(pipe.data()), 0);
+    const Descriptor end(pipe[0]);
+    set_nonblocking(end.get());
+    Channel channel(Descriptor(::dup(pipe[0])), Descriptor(pipe[1]));
+    const std::string lent(200'000, 'l');
+    channel.send_bytes("header", lent);
+    EXPECT_TRUE(drained(channel, end.get()) == "header" + lent);
+    EXPECT_EQ(channel.borrowed(), 0U);
+}
+
+} // namespace
+} // namespace gpuq::remote

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "remote/run_door.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <sys/wait.h>
+#include <thread>
+
+namespace gpuq::remote {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* k_key = "20261120T131158.042Z-0f3a9c1e5b7d2468";
+
+/// In the place of gpuq: writes down what it is asked for, and stays.
+class RunDoorTest : public testing::Test {
+protected:
+    RunDoorTest()
+    {
+        std::string name = "/tmp/gpuq-door-XXXXXX";
+        m_folder = ::mkdtemp(name.data());
+        std::ofstream(program()) << "#!/bin/sh\necho \"$4 $5\" >>" << m_folder
+                                 << "/asked\nexec sleep 60\n";
+        std::filesystem::permissions(program(), std::filesystem::perms::owner_all);
+    }
+    ~RunDoorTest() override { std::filesystem::remove_all(m_folder); }
+
+    std::string program() const { return m_folder + "/gpuq"; }
+
+    wire::remote::Start start() const
+    {
+        wire::remote::Start made;
+        made.forwards = {"localhost:80"};
+        return made;
+    }
+
+    /// So many lines of what it was asked for, once they are there.
+    std::string asked(std::size_t lines) const
+    {
+        const std::string line = std::string(k_key) + " localhost:80\n";
+        std::string text;
+        for (int i = 0; i < 500 && text.size() < lines * line.size(); ++i) {
+            std::this_thread::sleep_for(10ms);
+            std::ifstream in(m_folder + "/asked");
+            text.assign(std::istreambuf_iterator<char>(in), {});
+        }
+        return text;
+    }
+
+    std::string m_folder;
+};
+
+TEST_F(RunDoorTest, IsOpenedAgainWhenTheRunIsInAnotherJob)
+{
+    const std::string line = std::string(k_key) + " localhost:80\n";
+    RunDoor door(program(), start());
+    ASSERT_TRUE(door.open({k_key, 8, 1, 0, 0}));
+    EXPECT_EQ(asked(1), line);
+    ASSERT_TRUE(door.open({k_key, 8, 1, 500, 0})); // more was shown: the same door
+    ASSERT_TRUE(door.open({k_key, 9, 2, 0, 0}));
+    EXPECT_EQ(asked(2), line + line);
+    // The old one is gone: whoever is still in there is not in the run.
+    int status = 0;
+    EXPECT_GT(::wait(&status), 0);
+    EXPECT_EQ(WTERMSIG(status), SIGTERM);
+}
+
+TEST_F(RunDoorTest, TellsWhyItIsShutInTheWordsThatSayIt)
+{
+    std::ofstream(program())
+        << "#!/bin/sh\n"
+           "echo 'gpuq: srun: error: n0: task 0: Exited with exit code 4' >&2\n"
+           "echo 'gpuq: no sshd on node n0' >&2\n"
+           "echo 'Connection closed by UNKNOWN port 65535' >&2\n";
+    RunDoor door(program(), start());
+    ASSERT_TRUE(door.open({k_key, 8, 1, 0, 0}));
+    int status = 0;
+    for (pid_t pid = 0; (pid = ::wait(&status)) > 0;) {
+        door.on_child(pid);
+    }
+    const auto reached = door.reach(0);
+    ASSERT_FALSE(reached);
+    EXPECT_EQ(reached.error().text, "no sshd on node n0");
+}
+
+} // namespace
+} // namespace gpuq::remote
