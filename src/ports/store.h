@@ -42,9 +42,9 @@ public:
     /// The same, but the first writer wins: `busy` when the file is there already.
     virtual Result<void> write_once(const std::string& path, std::string_view content) = 0;
     /// Files that are all new, in this order, for little more than the time of one: the disk is
-    /// waited for once, at the end. `busy` when one is there already. A reader sees each whole; only
-    /// after a crash of the machine in the middle may one be there that is empty. After a failure
-    /// those before the file that it names may be there.
+    /// waited for once, at the end. `busy` when one is there already. A reader sees each whole;
+    /// only after a crash of the machine in the middle may one be there that is empty. After a
+    /// failure those before the file that it names may be there.
     virtual Result<void> write_together(const std::vector<NewFile>& files) = 0;
 
     /// For what comes later: unlike the folders that a write makes, it may be gone after a crash of
