@@ -2,6 +2,7 @@
 #include "cli/findings_output.h"
 
 #include "cli/say.h"
+
 #include <algorithm>
 #include <string>
 
