@@ -68,6 +68,39 @@ std::vector<std::string> lines_of(const report::Table& table, int columns)
     return lines;
 }
 
+/// What goes on beneath its first line is set in.
+constexpr std::string_view k_indent = "  ";
+
+/// `text`, sanitised, in lines of at most `columns` cells, broken at blanks where there are any.
+std::vector<std::string> broken(std::string_view text, std::size_t columns)
+{
+    std::vector<std::string> lines;
+    std::string line;
+    std::size_t used = 0;
+    std::size_t blank = std::string::npos; // the last one in `line`
+    while (!text.empty()) {
+        const std::string_view glyph = take_glyph(text);
+        if (used + cells(glyph) > columns && used > k_indent.size()) {
+            const std::size_t end = glyph == " " ? line.size() : std::min(blank, line.size());
+            const std::string rest = line.substr(std::min(end + 1, line.size()));
+            lines.push_back(line.substr(0, end));
+            line = std::string(k_indent) + rest;
+            used = cells(line);
+            blank = std::string::npos;
+            if (rest.empty() && glyph == " ") {
+                continue;
+            }
+        }
+        if (glyph == " " && used > k_indent.size()) {
+            blank = line.size();
+        }
+        line += glyph;
+        used += cells(glyph);
+    }
+    lines.push_back(line);
+    return lines;
+}
+
 /// One frame of one model. An object only so that its parts need not pass both around.
 class View {
 public:
@@ -239,13 +272,24 @@ private:
         const bool is_tall = rows() >= k_tall;
         const int last_fact =
             curves.empty() || !is_tall ? last : std::max(row, last - k_curve_rows);
-        for (const std::string& fact : facts) {
+        for (const std::string& line : in_lines(facts, last_fact - row + 1)) {
             if (row > last_fact) {
                 break;
             }
-            put(row++, fact);
+            put(row++, line);
         }
         draw_curves(curves, row, last);
+    }
+
+    /// Whole where there is room for all of it, else as many as there are.
+    std::vector<std::string> in_lines(const std::vector<std::string>& facts, int room) const
+    {
+        std::vector<std::string> lines;
+        for (const std::string& fact : facts) {
+            const auto parts = broken(sanitised(fact), static_cast<std::size_t>(columns()));
+            lines.insert(lines.end(), parts.begin(), parts.end());
+        }
+        return static_cast<int>(lines.size()) <= room ? lines : facts;
     }
 
     void draw_curves(const std::vector<Curve>& curves, int row, int last)

@@ -89,6 +89,23 @@ TEST(View, Is80By24ByDesign)
               "Enter log  / search  p pager  a attach  x stop  e extend  + new  ? help  q quit\n");
 }
 
+TEST(View, LongFactsHaveAllTheirWordsWhereThereIsRoom)
+{
+    Model m = model(24, 50, 1);
+    m.picture->rows[0].facts = {"waits: no GPU is free; it is the next; Slurm expects it to start "
+                                "2026-11-24 01:29, when run 3 ends",
+                                std::string(60, 'x')};
+    EXPECT_THAT(body(m), HasSubstr("waits: no GPU is free; it is the next; Slurm\n"
+                                   "  expects it to start 2026-11-24 01:29, when run 3\n"
+                                   "  ends\n" +
+                                   std::string(50, 'x') + "\n  " + std::string(10, 'x') +
+                                   "\nstep 4 of 8\n"));
+    m.picture->rows[0].facts.resize(9, "another");
+    const std::string full = body(m);
+    EXPECT_THAT(full, HasSubstr("waits: no GPU is free; it is the next; Slurm expe…\n"));
+    EXPECT_THAT(full, HasSubstr("another\nanother\n")) << "more facts before the rest of one";
+}
+
 TEST(View, SaysWhySlurmIsSilentAndKeepsWhatWasKnown)
 {
     Model m = model(24, 80, 1);
