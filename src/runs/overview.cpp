@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace gpuq {
@@ -361,6 +362,11 @@ Overview kept_overview(Store& store, const std::string& cluster)
     }
 }
 
+std::string asks_as(const Store& store, const std::string& cluster)
+{
+    return fmt::format("overview-{:016x}-{}", std::hash<std::string>{}(store.root()), cluster);
+}
+
 void refresh_overview(Store& store, Cluster& cluster, Host& host, Clock& clock, std::uint32_t uid,
                       const Wish& wish)
 {
@@ -378,7 +384,7 @@ void refresh_overview(Store& store, Cluster& cluster, Host& host, Clock& clock, 
     }
     const bool missed =
         overview.asked_at ? now - *overview.asked_at > k_missed : now - wish.since > k_never_asked;
-    if (!host.hold("overview-" + *name) && !missed && !wish.anew) {
+    if (!host.hold(asks_as(store, *name)) && !missed && !wish.anew) {
         return; // another process of this user asks
     }
     overview.asked_at = now;

@@ -117,7 +117,7 @@ class Tmux:
         return done.stdout.splitlines()
 
     def wait_for(self, text):
-        wait_for(lambda: text in "\n".join(self.screen()), 20, f"{text} on the screen: {self.screen()}")
+        wait_for(lambda: text in "\n".join(self.screen()), 20, lambda: f"{text} on the screen: {self.screen()}")
 
     def client(self, person):
         return next(pid for pid in processes_of(person) if os.readlink(f"/proc/{pid}/exe") == person.cluster.binary)

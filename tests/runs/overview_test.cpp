@@ -181,7 +181,7 @@ TEST_F(Refreshed, LeavesTheAskingToWhoeverHoldsIt)
 {
     refresh();
     clock.advance(61s);
-    host.held_by_others.insert("overview-" + *cluster.name());
+    host.held_by_others.insert(asks_as(store, *cluster.name()));
     const auto asked = cluster.asked.size();
     refresh();
     EXPECT_EQ(cluster.asked.size(), asked);
@@ -234,7 +234,7 @@ TEST_F(Refreshed, AsksMoreOftenForNodesThanForEverybodysJobs)
 
 TEST_F(Refreshed, DoesNotWaitForEverForAFirstAnswer)
 {
-    host.held_by_others.insert("overview-" + *cluster.name());
+    host.held_by_others.insert(asks_as(store, *cluster.name()));
     refresh();
     EXPECT_TRUE(cluster.asked.empty());
     clock.advance(11s);
