@@ -108,8 +108,9 @@ def wait_for_handover(person, seconds=20):
              not sruns(person, "guard"), seconds, "the hand-over to a relay")
 
 
-def nothing_left(person, seconds=20):
-    """No job, no process of this person's and none of a job's is left."""
+def nothing_left(person, seconds=60):
+    """No job, no process of this person's and none of a job's is left. Slurm takes its time to end a
+    step whose srun it does not reach."""
     def clean():
         return (not person.cluster.squeue() and not processes_of(person) and
                 not person.cluster.job_processes())

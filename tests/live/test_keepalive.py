@@ -171,11 +171,12 @@ exit 85
 
 
 def test_a_link_without_a_ticket_waits_for_a_login(login, person, cluster):
-    """Three chains whose ticket ends with their first link, and what each was to do then."""
+    """Three chains whose ticket ends with their first link, and what each was to do then. A link
+    ends six seconds after its beginning, where less than half of what the login gives is left."""
     script = person.home / "train.sh"
     script.write_text(TRAIN)
     script.chmod(0o755)
-    login.again(renewable=15)
+    login.again(renewable=12)
     chains = {}
     for what in ("hold", "run", "fail"):
         done = login.gpuq("run", "-t", "10", "--link", "11s", "--detach", "-J", what, "--credentials", what,

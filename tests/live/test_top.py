@@ -96,10 +96,14 @@ def test_several_ask_slurm_as_often_as_one(cluster, person):
     def once():
         printed = person.gpuq("top", "--once")
         assert printed.returncode == 0 and "k80" in printed.stdout
+    first = {"REQUEST_PARTITION_INFO": 1, "REQUEST_NODE_INFO": 1, "REQUEST_JOB_USER_INFO": 1}
+    whole = {"REQUEST_PARTITION_INFO": 1, "REQUEST_NODE_INFO": 1, "REQUEST_JOB_INFO": 1}
+    both = {name: first.get(name, 0) + whole.get(name, 0) for name in first | whole}
     _, rpcs = rpcs_of(cluster, watch)
-    assert rpcs == {"REQUEST_PARTITION_INFO": 1, "REQUEST_NODE_INFO": 1, "REQUEST_JOB_USER_INFO": 1}
-    _, rpcs = rpcs_of(cluster, once)
-    assert rpcs == {"REQUEST_PARTITION_INFO": 1, "REQUEST_NODE_INFO": 1, "REQUEST_JOB_INFO": 1}
+    # The jobs of all are asked for a few seconds later, which four terminals need on a busy machine.
+    assert rpcs in (first, both)
+    _, more = rpcs_of(cluster, once)
+    assert more == (whole if rpcs == first else {})
     _, rpcs = rpcs_of(cluster, once)
     assert rpcs == {}  # what is known is young enough
 
