@@ -3,6 +3,7 @@
 
 #include "core/descriptor.h"
 #include "runs/queues.h"
+#include "supervisor/job_signals.h"
 
 #include <fmt/format.h>
 
@@ -31,6 +32,7 @@ constexpr auto k_dying = 200ms;
 void be_quiet_and_small(int answer)
 {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    heed_no_job_signals();
     sigset_t none;
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);

@@ -6,6 +6,7 @@
 #include "supervisor/afs.h"
 #include "supervisor/descriptor.h"
 #include "supervisor/external.h"
+#include "supervisor/job_signals.h"
 #include "supervisor/keytab.h"
 #include "supervisor/link_credentials.h"
 #include "supervisor/link_files.h"
@@ -13,7 +14,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstdint>
 #include <fcntl.h>
 #include <malloc.h>
@@ -41,15 +41,6 @@ constexpr auto k_longest_wait = 1s;
 constexpr std::size_t k_longest_line = 500; ///< written to a pipe whole, or not at all
 /// While a program is at work whose pipe may have ended before it.
 constexpr auto k_short_wait = 20ms;
-
-/// Signals to all processes of the job are for the program.
-void heed_no_signals()
-{
-    for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGPIPE, SIGTSTP,
-                             SIGTTIN, SIGTTOU, SIGXCPU}) {
-        ::signal(number, SIG_IGN);
-    }
-}
 
 /// When a file was last changed; 0: it is not there.
 std::int64_t changed_at(const std::string& path)
@@ -408,7 +399,7 @@ private:
 
 void keep_tickets(SecretFiles& files, Clock& clock, const Options& options)
 {
-    heed_no_signals();
+    heed_no_job_signals();
     ::prctl(PR_SET_NAME, "gpuq-keep");
     ::prctl(PR_SET_DUMPABLE, 0);
     ::mallopt(M_ARENA_MAX, 1);

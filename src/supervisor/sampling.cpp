@@ -3,6 +3,7 @@
 
 #include "core/number.h"
 #include "supervisor/descriptor.h"
+#include "supervisor/job_signals.h"
 #include "supervisor/run_use.h"
 #include "telemetry/ledger.h"
 #include "telemetry/sample_file.h"
@@ -145,15 +146,6 @@ bool wait_until(Clock::time_point when)
     }
 }
 
-/// Signals to all processes of the job are for the program.
-void heed_no_signals()
-{
-    for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGPIPE, SIGTSTP,
-                             SIGTTIN, SIGTTOU, SIGXCPU}) {
-        ::signal(number, SIG_IGN);
-    }
-}
-
 Time now_by_wall()
 {
     return std::chrono::time_point_cast<std::chrono::microseconds>(
@@ -197,7 +189,7 @@ JobGpus held_gpus(const std::function<std::optional<std::string>(const char*)>& 
 void sample(const OpenGpus& open, const JobGpus& held, const std::string& node, std::uint32_t cpus,
             pid_t root, bool with_looks)
 {
-    heed_no_signals();
+    heed_no_job_signals();
     ::prctl(PR_SET_NAME, "gpuq-sample");
     // All sleepers of a node may wake together.
     ::prctl(PR_SET_TIMERSLACK, 20'000'000UL);
