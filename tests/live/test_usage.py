@@ -76,13 +76,13 @@ def test_a_run_notes_what_its_gpus_did(cluster, person, driver, how):
 @pytest.mark.parametrize("pause", [0, 1.5])
 def test_a_run_that_slurm_has_ended_has_its_note_in_the_record(cluster, person, driver, pause):
     """slurmctld changes no comment of a job that it has called over: slurmdbd does, and once it has heard of the end."""
-    with person.start("run", "--", *sleep(60), env=driver) as child:
-        wait_for(lambda: person.run_dirs() and the_run(person).job, 20, "the job")
-        time.sleep(5)
-        with cluster.stopped("slurmdbd") if pause else contextlib.nullcontext():
-            assert person.gpuq("stop", "last").returncode == 0
-            time.sleep(pause)
-        child.wait(20)
+    # Detached: of an attached one srun may kill the step the moment that the job is told to end.
+    assert person.gpuq("run", "--detach", "--", *sleep(60), env=driver).returncode == 0
+    wait_for(lambda: the_run(person).event("program_started"), 40, "the program")
+    time.sleep(5)
+    with cluster.stopped("slurmdbd") if pause else contextlib.nullcontext():
+        assert person.gpuq("stop", "last").returncode == 0
+        time.sleep(pause)
     the_run(person).wait_for_end()
     cluster.wait_until_idle()
     (busy, idle, unknown), elapsed = noted(cluster, the_run(person).job)
