@@ -2,6 +2,7 @@
 #include "supervisor/job_signals.h"
 
 #include <csignal>
+#include <initializer_list>
 
 namespace gpuq::supervisor {
 
