@@ -181,9 +181,9 @@ Ended ended_from(Reader& in)
 }
 
 /// Braced initialisers read their fields from left to right.
-std::optional<Frame> frame_from(Type type, Reader& in)
+std::optional<Frame> frame_from(std::uint8_t type, Reader& in)
 {
-    switch (type) {
+    switch (static_cast<Type>(type)) {
     case Type::attach:
         return Attach{in.number<std::int32_t>(), in.one_of<Role>(k_roles),
                       in.number<std::uint64_t>(), in.number<std::uint64_t>()};
@@ -235,47 +235,9 @@ std::string encode(const Frame& frame)
     return std::visit([](const auto& each) { return bytes_of(each); }, frame);
 }
 
-void Decoder::feed(std::string_view bytes)
+Decoder::Decoder()
+    : FrameDecoder(frame_from)
 {
-    if (m_broken) {
-        return;
-    }
-    m_buffer.erase(0, m_start);
-    m_start = 0;
-    m_buffer += bytes;
-}
-
-Result<std::optional<Frame>> Decoder::next()
-{
-    const auto broken = [this](const char* what) {
-        m_broken = true;
-        m_buffer.clear();
-        m_start = 0;
-        return fail(Error::Kind::internal, what);
-    };
-    if (m_broken) {
-        return broken("the connection does not carry gpuq's frames");
-    }
-    while (m_buffer.size() - m_start >= k_header) {
-        const std::string_view left = std::string_view(m_buffer).substr(m_start);
-        const std::size_t size = payload_size(left);
-        if (size > k_max_payload) {
-            return broken("a frame is longer than any of gpuq's");
-        }
-        if (left.size() - k_header < size) {
-            break;
-        }
-        m_start += k_header + size;
-        Reader in(left.substr(k_header, size));
-        std::optional<Frame> frame = frame_from(static_cast<Type>(left[0]), in);
-        if (!in.ok()) {
-            return broken("a frame is too short for its type, or holds a value it can not have");
-        }
-        if (frame) {
-            return frame;
-        }
-    }
-    return std::optional<Frame>();
 }
 
 } // namespace gpuq::wire

@@ -4,6 +4,7 @@
 #include "core/ids.h"
 #include "core/result.h"
 #include "core/run.h"
+#include "wire/payload.h"
 
 #include <cstdint>
 #include <optional>
@@ -15,12 +16,9 @@
 /// started the supervisor, and over those of a relay step, which only copies bytes to and from
 /// the supervisor's socket.
 ///
-/// On the wire: type (1 byte), length of the payload (4 bytes, little endian), payload. A frame is
-/// at most `k_max_payload` long; an unknown type is skipped, so either side may be newer.
+/// On the wire: wire/payload.h.
 namespace gpuq::wire {
 
-constexpr std::size_t k_header = 5;
-constexpr std::size_t k_max_payload = 1 << 20;
 /// The largest piece of output or input in one frame.
 constexpr std::size_t k_piece = 64 << 10;
 constexpr int k_version = 1;
@@ -161,18 +159,9 @@ std::string encode(const Frame& frame);
 /// each batch of frames with it.
 constexpr std::string_view k_flush{"\0\1\0\0\0\n", k_header + 1};
 
-/// Takes bytes in any pieces, gives frames. After an error (a length beyond `k_max_payload`, a
-/// payload that is too short for its type) it stays in error: the connection is to be closed.
-class Decoder {
+class Decoder : public FrameDecoder<Frame> {
 public:
-    void feed(std::string_view bytes);
-    /// The next whole frame; an empty optional when more bytes are needed.
-    Result<std::optional<Frame>> next();
-
-private:
-    std::string m_buffer;
-    std::size_t m_start = 0;
-    bool m_broken = false;
+    Decoder();
 };
 
 } // namespace gpuq::wire

@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
-#include "wire/frame.h"
+#include "core/result.h"
 
 #include <cassert>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 /// How the frames of this room are put together and taken apart: type (1 byte), length of the
-/// payload (4 bytes, little endian), payload.
+/// payload (4 bytes, little endian), payload. An unknown type is skipped, so either side of a
+/// connection may be newer.
 namespace gpuq::wire {
+
+constexpr std::size_t k_header = 5;
+constexpr std::size_t k_max_payload = 1 << 20;
 
 class PayloadWriter {
 public:
@@ -110,5 +117,69 @@ inline std::size_t payload_size(std::string_view header)
     }
     return size;
 }
+
+/// Takes bytes in any pieces, gives frames. After an error (a length beyond `k_max_payload`, a
+/// payload that is too short for its type) it stays in error: the connection is to be closed.
+template <typename Frame>
+class FrameDecoder {
+public:
+    /// What a payload holds; nothing when nobody knows the type.
+    using Read = std::optional<Frame> (*)(std::uint8_t type, PayloadReader& payload);
+    explicit FrameDecoder(Read read)
+        : m_read(read)
+    {
+    }
+    void feed(std::string_view bytes)
+    {
+        if (m_broken) {
+            return;
+        }
+        m_buffer.erase(0, m_start);
+        m_start = 0;
+        m_buffer += bytes;
+    }
+    /// The next whole frame; an empty optional when more bytes are needed.
+    Result<std::optional<Frame>> next()
+    {
+        if (m_broken) {
+            return broken("the connection does not carry gpuq's frames");
+        }
+        while (m_buffer.size() - m_start >= k_header) {
+            const std::string_view left = std::string_view(m_buffer).substr(m_start);
+            const std::size_t size = payload_size(left);
+            if (size > k_max_payload) {
+                return broken("a frame is longer than any of gpuq's");
+            }
+            if (left.size() - k_header < size) {
+                break;
+            }
+            m_start += k_header + size;
+            PayloadReader payload(left.substr(k_header, size));
+            std::optional<Frame> frame = m_read(static_cast<std::uint8_t>(left[0]), payload);
+            if (!payload.ok()) {
+                return broken(
+                    "a frame is too short for its type, or holds a value it can not have");
+            }
+            if (frame) {
+                return frame;
+            }
+        }
+        return std::optional<Frame>();
+    }
+
+private:
+    Error broken(const char* what)
+    {
+        m_broken = true;
+        m_buffer.clear();
+        m_start = 0;
+        return fail(Error::Kind::internal, what);
+    }
+
+    Read m_read;
+    std::string m_buffer;
+    std::size_t m_start = 0;
+    bool m_broken = false;
+};
 
 } // namespace gpuq::wire

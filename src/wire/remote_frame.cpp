@@ -248,9 +248,9 @@ Failure failure_from(PayloadReader& in)
 }
 
 /// Braced initialisers read their fields from left to right.
-std::optional<Frame> frame_from(Type type, PayloadReader& in)
+std::optional<Frame> frame_from(std::uint8_t type, PayloadReader& in)
 {
-    switch (type) {
+    switch (static_cast<Type>(type)) {
     case Type::open:
         return Open{in.number<std::int32_t>(),
                     in.number<std::int32_t>(),
@@ -329,47 +329,9 @@ std::string encode(const Frame& frame)
     return std::visit([](const auto& each) { return bytes_of(each); }, frame);
 }
 
-void Decoder::feed(std::string_view bytes)
+Decoder::Decoder()
+    : FrameDecoder(frame_from)
 {
-    if (m_broken) {
-        return;
-    }
-    m_buffer.erase(0, m_start);
-    m_start = 0;
-    m_buffer += bytes;
-}
-
-Result<std::optional<Frame>> Decoder::next()
-{
-    const auto broken = [this](const char* what) {
-        m_broken = true;
-        m_buffer.clear();
-        m_start = 0;
-        return fail(Error::Kind::internal, what);
-    };
-    if (m_broken) {
-        return broken("the connection does not carry gpuq's frames");
-    }
-    while (m_buffer.size() - m_start >= k_header) {
-        const std::string_view left = std::string_view(m_buffer).substr(m_start);
-        const std::size_t size = payload_size(left);
-        if (size > k_max_payload) {
-            return broken("a frame is longer than any of gpuq's");
-        }
-        if (left.size() - k_header < size) {
-            break;
-        }
-        m_start += k_header + size;
-        PayloadReader in(left.substr(k_header, size));
-        std::optional<Frame> frame = frame_from(static_cast<Type>(left[0]), in);
-        if (!in.ok()) {
-            return broken("a frame is too short for its type, or holds a value it can not have");
-        }
-        if (frame) {
-            return frame;
-        }
-    }
-    return std::optional<Frame>();
 }
 
 bool OutputDecoder::has(std::size_t size, std::string_view& bytes)

@@ -186,17 +186,9 @@ std::string output_header(Stream stream, std::uint64_t offset, std::size_t size)
 /// The bytes of a frame. Payloads beyond `k_max_payload` are a programming error.
 std::string encode(const Frame& frame);
 
-/// As wire::Decoder.
-class Decoder {
+class Decoder : public FrameDecoder<Frame> {
 public:
-    void feed(std::string_view bytes);
-    /// The next whole frame; an empty optional when more bytes are needed.
-    Result<std::optional<Frame>> next();
-
-private:
-    std::string m_buffer;
-    std::size_t m_start = 0;
-    bool m_broken = false;
+    Decoder();
 };
 
 /// Bytes of an Output, where they came: as valid as what was read.
