@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "credentials/keeping.h"
 
+#include "core/fnv.h"
+
 #include <algorithm>
-#include <array>
 #include <utility>
 
 namespace gpuq::credentials {
@@ -222,11 +223,7 @@ Time renewed_first(const Ticket& ticket, double jitter)
 
 double jitter_of(std::string_view key)
 {
-    std::uint64_t hash = 0xcbf29ce484222325U; // FNV-1a
-    for (const char byte : key) {
-        hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3U;
-    }
-    return static_cast<double>(hash >> 11U) / static_cast<double>(1ULL << 53U);
+    return static_cast<double>(fnv1a(key) >> 11U) / static_cast<double>(1ULL << 53U);
 }
 
 std::chrono::milliseconds attempt_limit(const Ticket& ticket, Time now)

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "policy/lua.h"
 
+#include "core/fnv.h"
 #include "policy/doors.h"
 #include "policy/sentences.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -122,16 +121,6 @@ std::string body(const Policy& policy)
     return text + std::string(k_engine);
 }
 
-/// FNV-1a, 64 bits: tells texts apart, keeps no secret.
-std::uint64_t hash_of(std::string_view text)
-{
-    std::uint64_t hash = 0xcbf29ce484222325;
-    for (const char c : text) {
-        hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-    }
-    return hash;
-}
-
 } // namespace
 
 std::string lua_literal(const std::string& text)
@@ -155,13 +144,13 @@ std::string job_submit_lua(const Policy& policy)
     const std::string text = body(policy);
     return fmt::format("-- Made by `gpuq policy apply`; a change by hand is found by `gpuq policy "
                        "drift`.\nlocal P = {{ version = \"{:016x}\" }}\n",
-                       hash_of(text)) +
+                       fnv1a(text)) +
            text;
 }
 
 std::string lua_version(const Policy& policy)
 {
-    return fmt::format("{:016x}", hash_of(body(policy)));
+    return fmt::format("{:016x}", fnv1a(body(policy)));
 }
 
 } // namespace gpuq::policy

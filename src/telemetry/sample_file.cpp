@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "telemetry/sample_file.h"
 
+#include "telemetry/crc32c.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -42,30 +44,6 @@ constexpr milliseconds k_longest = std::chrono::hours(24 * 366 * 200);
 template <typename Number>
 constexpr Number k_reasons_from = std::numeric_limits<Number>::max() - 0xff;
 
-constexpr std::array<std::uint32_t, 256> crc_table()
-{
-    std::array<std::uint32_t, 256> table{};
-    for (std::uint32_t i = 0; i < table.size(); ++i) {
-        std::uint32_t value = i;
-        for (int bit = 0; bit < 8; ++bit) {
-            value = (value >> 1) ^ ((value & 1) != 0 ? 0x82f63b78U : 0U);
-        }
-        table[i] = value;
-    }
-    return table;
-}
-
-/// CRC-32C.
-std::uint32_t checksum(std::string_view bytes)
-{
-    static constexpr auto k_table = crc_table();
-    std::uint32_t value = ~std::uint32_t{0};
-    for (const char c : bytes) {
-        value = k_table[(value ^ static_cast<unsigned char>(c)) & 0xff] ^ (value >> 8);
-    }
-    return ~value;
-}
-
 class Packer {
 public:
     template <typename Number>
@@ -93,7 +71,7 @@ public:
     std::string sealed(std::size_t size)
     {
         m_bytes.resize(size - k_checksum);
-        const std::uint32_t sum = checksum(m_bytes);
+        const std::uint32_t sum = telemetry::crc32c(m_bytes);
         return std::string(reinterpret_cast<const char*>(&sum), sizeof sum) + m_bytes;
     }
 
@@ -112,7 +90,7 @@ public:
         }
         std::memcpy(&sum, sealed.data(), sizeof sum);
         sealed.remove_prefix(sizeof sum);
-        return checksum(sealed) == sum ? std::optional(Unpacker(sealed)) : std::nullopt;
+        return telemetry::crc32c(sealed) == sum ? std::optional(Unpacker(sealed)) : std::nullopt;
     }
     template <typename Number>
     Number get()
