@@ -5,12 +5,12 @@
 #include "core/timestamp.h"
 #include "credentials/forecast.h"
 #include "runs/evidence.h"
+#include "runs/json_fields.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace gpuq {
@@ -20,8 +20,6 @@ using credentials::Ticket;
 using credentials::Trouble;
 using nlohmann::json;
 
-constexpr int k_schema = 1;
-
 constexpr std::pair<WhenShort, std::string_view> k_when_short[] = {
     {WhenShort::hold, "hold"}, {WhenShort::run, "run"}, {WhenShort::fail, "fail"}};
 
@@ -29,33 +27,6 @@ constexpr Trouble k_troubles[] = {Trouble::none,       Trouble::unreachable, Tro
                                   Trouble::at_limit,   Trouble::refused,     Trouble::expired,
                                   Trouble::gone,       Trouble::no_keytab,   Trouble::no_key,
                                   Trouble::key_refused};
-
-std::string dumped(const json& document)
-{
-    return document.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
-}
-
-Result<json> parsed(std::string_view text, const char* file)
-{
-    json document = json::parse(text, nullptr, /*allow_exceptions=*/false);
-    if (!document.is_object() || document.value("schema", json()) != k_schema) {
-        return fail(Error::Kind::usage,
-                    fmt::format("{} is no record that this version reads", file));
-    }
-    return document;
-}
-
-std::string text(const json& object, const char* name)
-{
-    const auto field = object.find(name);
-    return field != object.end() && field->is_string() ? field->get<std::string>() : "";
-}
-
-bool flag(const json& object, const char* name)
-{
-    const auto field = object.find(name);
-    return field != object.end() && field->is_boolean() && field->get<bool>();
-}
 
 json json_of(const std::optional<Time>& time)
 {
@@ -78,17 +49,17 @@ std::optional<Ticket> ticket_of(const json& object, const char* name)
     if (field == object.end() || !field->is_object()) {
         return std::nullopt;
     }
-    const auto start = time_from_iso8601(text(*field, "start"));
-    const auto end = time_from_iso8601(text(*field, "end"));
+    const auto start = time_in(*field, "start");
+    const auto end = time_in(*field, "end");
     if (!start || !end) {
         return std::nullopt;
     }
-    return Ticket{text(*field, "principal"),
+    return Ticket{text_in(*field, "principal").value_or(""),
                   *start,
                   *end,
-                  time_from_iso8601(text(*field, "renew_till")),
-                  flag(*field, "forwardable"),
-                  time_from_iso8601(text(*field, "login")).value_or(*start)};
+                  time_in(*field, "renew_till"),
+                  flag_in(*field, "forwardable"),
+                  time_in(*field, "login").value_or(*start)};
 }
 
 json json_of(const std::optional<credentials::Token>& token)
@@ -103,8 +74,7 @@ std::optional<credentials::Token> token_of(const json& object, const char* name)
     if (field == object.end() || !field->is_object()) {
         return std::nullopt;
     }
-    return credentials::Token{time_from_iso8601(text(*field, "issued")),
-                              time_from_iso8601(text(*field, "expires"))};
+    return credentials::Token{time_in(*field, "issued"), time_in(*field, "expires")};
 }
 
 Trouble trouble_of(const std::string& text)
@@ -196,23 +166,25 @@ std::string credential_plan_json(const RunKey& key)
 
 std::string to_json(const CredentialPlan& plan)
 {
-    return dumped({{"schema", k_schema},
-                   {"principal", plan.principal},
-                   {"folder", plan.folder},
-                   {"when_short", word(plan.when_short)},
-                   {"aklog", plan.aklog},
-                   {"keytab", plan.keytab},
-                   {"token", plan.token}});
+    return document_of({{"principal", plan.principal},
+                        {"folder", plan.folder},
+                        {"when_short", word(plan.when_short)},
+                        {"aklog", plan.aklog},
+                        {"keytab", plan.keytab},
+                        {"token", plan.token}});
 }
 
 Result<CredentialPlan> credential_plan_from_json(std::string_view text)
 {
-    TRY_ASSIGN(const json document, parsed(text, k_credential_plan));
-    CredentialPlan plan{
-        gpuq::text(document, "principal"), gpuq::text(document, "folder"), WhenShort::hold,
-        gpuq::text(document, "aklog"),     gpuq::text(document, "keytab"), flag(document, "token")};
-    plan.when_short =
-        when_short_from_word(gpuq::text(document, "when_short")).value_or(WhenShort::hold);
+    TRY_ASSIGN(const json document, document_in(text, k_credential_plan));
+    CredentialPlan plan{text_in(document, "principal").value_or(""),
+                        text_in(document, "folder").value_or(""),
+                        WhenShort::hold,
+                        text_in(document, "aklog").value_or(""),
+                        text_in(document, "keytab").value_or(""),
+                        flag_in(document, "token")};
+    plan.when_short = when_short_from_word(text_in(document, "when_short").value_or(""))
+                          .value_or(WhenShort::hold);
     if ((plan.principal.empty() && !plan.token) || !plan.folder.starts_with('/')) {
         return fail(Error::Kind::usage, fmt::format("{} names no folder", k_credential_plan));
     }
@@ -236,39 +208,38 @@ std::string credential_state_json(const RunKey& key, LinkNumber link)
 
 std::string to_json(const CredentialState& state)
 {
-    return dumped({{"schema", k_schema},
-                   {"at", to_iso8601(state.at)},
-                   {"ticket", json_of(state.ticket)},
-                   {"next", json_of(state.next)},
-                   {"trouble", word(state.trouble)},
-                   {"words", state.words},
-                   {"renewals", state.renewals},
-                   {"afs", state.has_afs},
-                   {"token", json_of(state.token)},
-                   {"token_got", json_of(state.token_got)}});
+    return document_of({{"at", to_iso8601(state.at)},
+                        {"ticket", json_of(state.ticket)},
+                        {"next", json_of(state.next)},
+                        {"trouble", word(state.trouble)},
+                        {"words", state.words},
+                        {"renewals", state.renewals},
+                        {"afs", state.has_afs},
+                        {"token", json_of(state.token)},
+                        {"token_got", json_of(state.token_got)}});
 }
 
 Result<CredentialState> credential_state_from_json(std::string_view text)
 {
-    TRY_ASSIGN(const json document, parsed(text, k_credential_plan));
+    TRY_ASSIGN(const json document, document_in(text, k_credential_plan));
     CredentialState state;
-    const auto at = time_from_iso8601(gpuq::text(document, "at"));
+    const auto at = time_in(document, "at");
     if (!at) {
         return fail(Error::Kind::usage, fmt::format("{} tells no time", k_credential_plan));
     }
     state.at = *at;
     state.ticket = ticket_of(document, "ticket");
-    state.next = time_from_iso8601(gpuq::text(document, "next"));
-    state.trouble = trouble_of(gpuq::text(document, "trouble"));
-    state.words = gpuq::text(document, "words");
+    state.next = time_in(document, "next");
+    state.trouble = trouble_of(text_in(document, "trouble").value_or(""));
+    state.words = text_in(document, "words").value_or("");
     const auto renewals = document.find("renewals");
     if (renewals != document.end() && renewals->is_number_unsigned()) {
         state.renewals = static_cast<int>(
             std::min<std::uint64_t>(renewals->get<std::uint64_t>(), 1'000'000'000));
     }
-    state.has_afs = flag(document, "afs");
+    state.has_afs = flag_in(document, "afs");
     state.token = token_of(document, "token");
-    state.token_got = time_from_iso8601(gpuq::text(document, "token_got"));
+    state.token_got = time_in(document, "token_got");
     return state;
 }
 
@@ -304,14 +275,14 @@ std::string held_json(const RunKey& key)
 
 std::string to_json(const Held& held)
 {
-    return dumped({{"schema", k_schema}, {"link", held.link.value}, {"at", to_iso8601(held.at)}});
+    return document_of({{"link", held.link.value}, {"at", to_iso8601(held.at)}});
 }
 
 Result<Held> held_from_json(std::string_view text)
 {
-    TRY_ASSIGN(const json document, parsed(text, "held.json"));
+    TRY_ASSIGN(const json document, document_in(text, "held.json"));
     const auto link = document.find("link");
-    const auto at = time_from_iso8601(gpuq::text(document, "at"));
+    const auto at = time_in(document, "at");
     if (link == document.end() || !link->is_number_unsigned() ||
         !std::in_range<int>(link->get<std::uint64_t>()) || !at) {
         return fail(Error::Kind::usage, "held.json names no link");

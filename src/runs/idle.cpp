@@ -3,6 +3,7 @@
 
 #include "core/layout.h"
 #include "core/timestamp.h"
+#include "runs/json_fields.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -19,46 +20,11 @@ using telemetry::IdleEvidence;
 using telemetry::IdleRule;
 using State = IdleFinding::State;
 
-constexpr int k_schema = 1;
-
 constexpr std::pair<State, std::string_view> k_states[] = {{State::warned, "warned"},
                                                            {State::works, "works"},
                                                            {State::released, "released"},
                                                            {State::put_off, "put_off"},
                                                            {State::exempt, "exempt"}};
-
-std::string dumped(const json& document)
-{
-    return document.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
-}
-
-Result<json> parsed(std::string_view text, const char* file)
-{
-    json document = json::parse(text, nullptr, /*allow_exceptions=*/false);
-    if (!document.is_object() || document.value("schema", json()) != k_schema) {
-        return fail(Error::Kind::usage,
-                    fmt::format("{} is no record that this version reads", file));
-    }
-    return document;
-}
-
-/// A whole number that is there, and not less than 0.
-std::optional<std::int64_t> number(const json& object, const char* name)
-{
-    const auto field = object.find(name);
-    const bool whole = field != object.end() && field->is_number_integer();
-    if (!whole || (field->is_number_unsigned() &&
-                   !std::in_range<std::int64_t>(field->get<std::uint64_t>()))) {
-        return std::nullopt;
-    }
-    return field->get<std::int64_t>();
-}
-
-std::string text(const json& object, const char* name)
-{
-    const auto field = object.find(name);
-    return field != object.end() && field->is_string() ? field->get<std::string>() : "";
-}
 
 json json_of(const IdleRule& rule)
 {
@@ -72,10 +38,10 @@ json json_of(const IdleRule& rule)
 std::optional<IdleRule> rule_in(const json& object)
 {
     constexpr std::int64_t k_most_ms = 400LL * 24 * 3600 * 1000;
-    const auto after = object.is_object() ? number(object, "after_ms") : std::nullopt;
-    const auto warn = object.is_object() ? number(object, "warn_ms") : std::nullopt;
-    const auto start = object.is_object() ? number(object, "start_ms") : std::nullopt;
-    const auto most = object.is_object() ? number(object, "max_per_hour") : std::nullopt;
+    const auto after = number_in<std::int64_t>(object, "after_ms");
+    const auto warn = number_in<std::int64_t>(object, "warn_ms");
+    const auto start = number_in<std::int64_t>(object, "start_ms");
+    const auto most = number_in<std::int64_t>(object, "max_per_hour");
     if (!after || !warn || !start || !most || *warn <= 0 || *warn >= *after || *after > k_most_ms ||
         *start < 0 || *start > k_most_ms || *most < 0 || !std::in_range<int>(*most)) {
         return std::nullopt;
@@ -103,35 +69,36 @@ json json_of(const IdleEvidence& evidence)
             {"last_output_ms", json_of(evidence.last_output)}};
 }
 
-milliseconds time_in(const json& object, const char* name)
+milliseconds span_in(const json& object, const char* name)
 {
-    return milliseconds(number(object, name).value_or(0));
+    return milliseconds(number_in<std::int64_t>(object, name).value_or(0));
 }
 
-std::optional<milliseconds> maybe_time_in(const json& object, const char* name)
+std::optional<milliseconds> maybe_span_in(const json& object, const char* name)
 {
-    const auto value = number(object, name);
+    const auto value = number_in<std::int64_t>(object, name);
     return value ? std::optional(milliseconds(*value)) : std::nullopt;
 }
 
 std::uint64_t count_in(const json& object, const char* name)
 {
-    return static_cast<std::uint64_t>(std::max<std::int64_t>(number(object, name).value_or(0), 0));
+    return static_cast<std::uint64_t>(
+        std::max<std::int64_t>(number_in<std::int64_t>(object, name).value_or(0), 0));
 }
 
 IdleEvidence evidence_in(const json& object)
 {
     IdleEvidence evidence;
-    evidence.at = time_in(object, "at_ms");
-    evidence.idle_since = time_in(object, "idle_since_ms");
-    evidence.missing = time_in(object, "missing_ms");
+    evidence.at = span_in(object, "at_ms");
+    evidence.idle_since = span_in(object, "idle_since_ms");
+    evidence.missing = span_in(object, "missing_ms");
     evidence.samples = count_in(object, "samples");
     evidence.memory_kib = count_in(object, "gpu_memory_kib");
     evidence.cpu_ms = count_in(object, "cpu_ms");
     evidence.disk_bytes = count_in(object, "disk_bytes");
-    evidence.started = maybe_time_in(object, "started_ms");
-    evidence.last_input = maybe_time_in(object, "last_input_ms");
-    evidence.last_output = maybe_time_in(object, "last_output_ms");
+    evidence.started = maybe_span_in(object, "started_ms");
+    evidence.last_input = maybe_span_in(object, "last_input_ms");
+    evidence.last_output = maybe_span_in(object, "last_output_ms");
     return evidence;
 }
 
@@ -172,12 +139,12 @@ std::string to_json(const IdleRules& rules)
     for (const auto& [partition, rule] : rules) {
         partitions[partition] = json_of(rule);
     }
-    return dumped({{"schema", k_schema}, {"partitions", partitions}});
+    return document_of({{"partitions", partitions}});
 }
 
 Result<IdleRules> idle_rules_from_json(std::string_view text)
 {
-    TRY_ASSIGN(const json document, parsed(text, k_idle_rules));
+    TRY_ASSIGN(const json document, document_in(text, k_idle_rules));
     IdleRules rules;
     const auto partitions = document.find("partitions");
     if (partitions == document.end() || !partitions->is_object()) {
@@ -193,20 +160,19 @@ Result<IdleRules> idle_rules_from_json(std::string_view text)
 
 std::string to_json(const Exemption& exemption)
 {
-    return dumped({{"schema", k_schema},
-                   {"by", exemption.by},
-                   {"reason", exemption.reason},
-                   {"at", to_iso8601(exemption.at)}});
+    return document_of(
+        {{"by", exemption.by}, {"reason", exemption.reason}, {"at", to_iso8601(exemption.at)}});
 }
 
 Result<Exemption> exemption_from_json(std::string_view text)
 {
-    TRY_ASSIGN(const json document, parsed(text, k_exempt_request));
-    const auto at = time_from_iso8601(gpuq::text(document, "at"));
+    TRY_ASSIGN(const json document, document_in(text, k_exempt_request));
+    const auto at = time_in(document, "at");
     if (!at) {
         return fail(Error::Kind::usage, fmt::format("{} has no time", k_exempt_request));
     }
-    return Exemption{gpuq::text(document, "by"), gpuq::text(document, "reason"), *at};
+    return Exemption{text_in(document, "by").value_or(""), text_in(document, "reason").value_or(""),
+                     *at};
 }
 
 std::string_view word(State state)
@@ -221,20 +187,19 @@ std::string_view word(State state)
 
 std::string to_json(const IdleFinding& finding)
 {
-    return dumped({{"schema", k_schema},
-                   {"state", word(finding.state)},
-                   {"at", to_iso8601(finding.at)},
-                   {"partition", finding.partition},
-                   {"rule", json_of(finding.rule)},
-                   {"left_ms", finding.left.count()},
-                   {"evidence", json_of(finding.evidence)}});
+    return document_of({{"state", word(finding.state)},
+                        {"at", to_iso8601(finding.at)},
+                        {"partition", finding.partition},
+                        {"rule", json_of(finding.rule)},
+                        {"left_ms", finding.left.count()},
+                        {"evidence", json_of(finding.evidence)}});
 }
 
 Result<IdleFinding> idle_finding_from_json(std::string_view text)
 {
-    TRY_ASSIGN(const json document, parsed(text, k_idle_finding));
-    const std::string name = gpuq::text(document, "state");
-    const auto at = time_from_iso8601(gpuq::text(document, "at"));
+    TRY_ASSIGN(const json document, document_in(text, k_idle_finding));
+    const std::string name = text_in(document, "state").value_or("");
+    const auto at = time_in(document, "at");
     const auto rule = rule_in(document.value("rule", json()));
     const json evidence = document.value("evidence", json());
     IdleFinding finding;
@@ -242,9 +207,9 @@ Result<IdleFinding> idle_finding_from_json(std::string_view text)
         if (spelled == name && at && rule && evidence.is_object()) {
             finding.state = state;
             finding.at = *at;
-            finding.partition = gpuq::text(document, "partition");
+            finding.partition = text_in(document, "partition").value_or("");
             finding.rule = *rule;
-            finding.left = time_in(document, "left_ms");
+            finding.left = span_in(document, "left_ms");
             finding.evidence = evidence_in(evidence);
             return finding;
         }

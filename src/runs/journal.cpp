@@ -2,6 +2,7 @@
 #include "runs/journal.h"
 
 #include "core/timestamp.h"
+#include "runs/json_fields.h"
 
 #include <nlohmann/json.hpp>
 
@@ -75,29 +76,6 @@ void put(json& line, const char* name, const std::optional<Value>& value)
     }
 }
 
-std::optional<std::string> text_in(const json& line, const char* name)
-{
-    const auto field = line.find(name);
-    return field != line.end() && field->is_string() ? std::optional(field->get<std::string>())
-                                                     : std::nullopt;
-}
-
-template <typename Number>
-std::optional<Number> number_in(const json& line, const char* name)
-{
-    const auto field = line.find(name);
-    if (field == line.end() || !field->is_number_integer()) {
-        return std::nullopt;
-    }
-    if (field->is_number_unsigned()) {
-        const auto value = field->get<std::uint64_t>();
-        return std::in_range<Number>(value) ? std::optional(static_cast<Number>(value))
-                                            : std::nullopt;
-    }
-    const auto value = field->get<std::int64_t>();
-    return std::in_range<Number>(value) ? std::optional(static_cast<Number>(value)) : std::nullopt;
-}
-
 std::optional<Event> event_from(std::string_view text)
 {
     const json line = json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -105,7 +83,7 @@ std::optional<Event> event_from(std::string_view text)
         return std::nullopt;
     }
     const auto kind = value_in(k_kinds, text_in(line, "event").value_or(""));
-    const auto at = time_from_iso8601(text_in(line, "at").value_or(""));
+    const auto at = time_in(line, "at");
     if (!kind || !at) {
         return std::nullopt;
     }
@@ -124,8 +102,7 @@ std::optional<Event> event_from(std::string_view text)
     }
     event.detail = text_in(line, "detail");
     event.tail = text_in(line, "tail");
-    const auto continues = line.find("continues");
-    event.continues = continues != line.end() && continues->is_boolean() && continues->get<bool>();
+    event.continues = flag_in(line, "continues");
     return event;
 }
 
