@@ -116,6 +116,10 @@ void Supervisor::round()
     if (const auto again = m_clients->transmit(m_now)) {
         wake_at(*again);
     }
+    // Not before who looks on has it: the writer's waking would hold up the echo of a key.
+    if (std::exchange(m_to_be_logged, false)) {
+        m_log->poke();
+    }
     m_backlog.trim(m_clients->needed(m_now, m_options.patience.stalled));
     if (m_phase == Phase::parting) {
         part();
@@ -280,7 +284,7 @@ void Supervisor::read_output(Stream stream, short ready)
     }
     m_tail.add(stream, text);
     m_backlog.append(stream, text);
-    m_log->poke();
+    m_to_be_logged = true;
 }
 
 void Supervisor::sample_when_due()

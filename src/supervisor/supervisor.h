@@ -185,6 +185,7 @@ private:
     Sampler m_sampler;
     UseNote m_use_note;
     bool m_to_be_noted = false;
+    bool m_to_be_logged = false;
     Descriptor m_link_folder; ///< for the sampler, and the keeper of tickets
     std::optional<Clock::time_point> m_sample_at;
     Tail m_tail;
