@@ -8,7 +8,7 @@
 #include "cli/surroundings.h"
 #include "cli/tunnel.h"
 #include "core/sanitise.h"
-#include "remote/child.h"
+#include "core/words.h"
 #include "remote/forward.h"
 #include "report/words.h"
 #include "runs/connect_keys.h"
@@ -95,7 +95,7 @@ Result<int> forward(Invocation& invocation, Store& store, const RunStatus& run,
                        {"-L", fmt::format("{}/{}:{}", folder, i - 1, invocation.words[i])});
     }
     command.push_back("gpuq-" + word);
-    const std::vector<char*> words = remote::pointers(command);
+    const std::vector<char*> words = pointers(command);
     ::execvp(words[0], words.data());
     return fail(Error::Kind::not_found,
                 fmt::format("ssh, which goes into the run from here: {}", std::strerror(errno)));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/output_file.h"
 
+#include "core/descriptor.h"
 #include "core/sanitise.h"
 
 #include <fmt/format.h>
@@ -144,18 +145,6 @@ private:
     int m_links = 0;
 };
 
-bool write_all(const Descriptor& file, std::string_view text)
-{
-    while (!text.empty()) {
-        const ssize_t size = ::write(file.get(), text.data(), text.size());
-        if (size < 0 && errno != EINTR) {
-            return false;
-        }
-        text.remove_prefix(size < 0 ? 0 : static_cast<std::size_t>(size));
-    }
-    return true;
-}
-
 /// Of nobody else on this machine; one that is there already makes the open fail.
 std::string name_beside(const std::string& name)
 {
@@ -185,7 +174,7 @@ Result<void> OutputFile::write(std::string_view content) const
         return trouble(m_path, errno);
     }
     // A rename replaces a link that has come up since; it does not follow it.
-    if (!write_all(file, content) || ::fsync(file.get()) != 0 ||
+    if (!write_all(file.get(), content) || ::fsync(file.get()) != 0 ||
         ::renameat(m_folder.get(), beside.c_str(), m_folder.get(), m_name.c_str()) != 0) {
         const int error = errno;
         (void)::unlinkat(m_folder.get(), beside.c_str(), 0);

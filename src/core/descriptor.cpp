@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "core/descriptor.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/syscall.h>
+#include <system_error>
 
 namespace gpuq {
 namespace {
@@ -34,6 +40,34 @@ void all_from(int first, unsigned flags, const Act& act)
 }
 
 } // namespace
+
+Result<Pipe> make_pipe()
+{
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+        return fail(Error::Kind::io,
+                    fmt::format("can't make a pipe: {}", std::generic_category().message(errno)));
+    }
+    return Pipe{Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+bool write_all(int fd, std::string_view bytes)
+{
+    while (!bytes.empty()) {
+        const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+        if (written < 0 && errno == EAGAIN) {
+            // Somebody else made the shared description non-blocking.
+            pollfd wait{fd, POLLOUT, 0};
+            ::poll(&wait, 1, -1);
+            continue;
+        }
+        if (written == 0 || (written < 0 && errno != EINTR)) {
+            return false;
+        }
+        bytes.remove_prefix(written > 0 ? static_cast<std::size_t>(written) : 0);
+    }
+    return true;
+}
 
 void close_from(int first)
 {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
-#include <unistd.h>
+#include "core/result.h"
 
+#include <string_view>
+#include <unistd.h>
 #include <utility>
 
 namespace gpuq {
@@ -46,6 +48,16 @@ public:
 private:
     int m_fd = -1;
 };
+
+struct Pipe {
+    Descriptor read, write;
+};
+
+/// Both ends are closed on exec. `io` when there are no descriptors left.
+Result<Pipe> make_pipe();
+
+/// Writes all of it, however long that takes; false when that failed.
+bool write_all(int fd, std::string_view bytes);
 
 /// Closes all descriptors from `first` on, in a process that has just been forked: nothing but
 /// system calls. Of a kernel without close_range(2), those below 65536.

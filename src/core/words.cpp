@@ -116,4 +116,15 @@ Result<std::vector<std::string>> split_words(std::string_view line)
     return Splitter(line).words();
 }
 
+std::vector<char*> pointers(const std::vector<std::string>& words)
+{
+    std::vector<char*> found;
+    found.reserve(words.size() + 1);
+    for (const std::string& word : words) {
+        found.push_back(const_cast<char*>(word.c_str()));
+    }
+    found.push_back(nullptr);
+    return found;
+}
+
 } // namespace gpuq

@@ -14,4 +14,7 @@ namespace gpuq {
 /// a quote that is never closed or a backslash at the end.
 Result<std::vector<std::string>> split_words(std::string_view line);
 
+/// The words as execve(2) takes them, a null pointer at the end: as valid as `words` is unchanged.
+std::vector<char*> pointers(const std::vector<std::string>& words);
+
 } // namespace gpuq

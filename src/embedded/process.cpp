@@ -2,6 +2,7 @@
 #include "embedded/process.h"
 
 #include "core/descriptor.h"
+#include "core/words.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -23,16 +24,6 @@ namespace gpuq::embedded {
 namespace {
 
 constexpr auto k_poll_interval = std::chrono::milliseconds(5);
-
-std::vector<char*> pointers(const std::vector<std::string>& words)
-{
-    std::vector<char*> list;
-    for (const std::string& word : words) {
-        list.push_back(const_cast<char*>(word.c_str()));
-    }
-    list.push_back(nullptr);
-    return list;
-}
 
 /// The daemons serve many connections; beyond this closing them all at a fork takes its time.
 void raise_file_limit()
@@ -159,15 +150,12 @@ Result<ProcessId> start_daemon(const Command& command, const std::string& log)
 
 Result<Finished> run_command(const Command& command, Deadline deadline)
 {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) {
-        return fail(Error::Kind::io, fmt::format("no pipe: {}", std::strerror(errno)));
-    }
-    auto pid = start(command, ends[1]);
-    close(ends[1]);
+    TRY_ASSIGN(Pipe pipe, make_pipe());
+    auto pid = start(command, pipe.write.get());
+    pipe.write.reset();
     Finished finished;
-    const bool in_time = pid.has_value() && read_all(ends[0], finished.output, deadline);
-    close(ends[0]);
+    const bool in_time = pid.has_value() && read_all(pipe.read.get(), finished.output, deadline);
+    pipe.read.reset();
     if (!pid) {
         return std::move(pid).error();
     }

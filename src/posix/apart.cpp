@@ -27,21 +27,6 @@ constexpr char k_answer_begins = '\x01';
 constexpr int k_looks_after_kill = 50;
 constexpr int k_look_milliseconds = 2;
 
-bool write_all(int fd, std::string_view bytes)
-{
-    while (!bytes.empty()) {
-        const ssize_t size = ::write(fd, bytes.data(), bytes.size());
-        if (size < 0 && errno == EINTR) {
-            continue;
-        }
-        if (size < 0) {
-            return false;
-        }
-        bytes.remove_prefix(static_cast<std::size_t>(size));
-    }
-    return true;
-}
-
 [[noreturn]] void work_and_answer(int fd, const std::function<std::string()>& work)
 {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -60,18 +45,16 @@ class Worker {
 public:
     explicit Worker(const std::function<std::string()>& work)
     {
-        std::array<int, 2> ends{};
-        if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+        auto pipe = make_pipe();
+        if (!pipe) {
             return;
         }
-        Descriptor reader(ends[0]);
-        const Descriptor writer(ends[1]);
         m_pid = ::fork();
         if (m_pid == 0) {
-            work_and_answer(writer.get(), work);
+            work_and_answer(pipe->write.get(), work);
         }
         if (m_pid > 0) {
-            m_reader = std::move(reader);
+            m_reader = std::move(pipe->read);
         }
     }
 

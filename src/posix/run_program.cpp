@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "posix/host.h"
 
+#include "core/descriptor.h"
+#include "core/words.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -50,10 +53,7 @@ public:
 
     Result<pid_t> start(const std::vector<std::string>& words)
     {
-        std::vector<char*> arguments;
-        std::transform(words.begin(), words.end(), std::back_inserter(arguments),
-                       [](const std::string& word) { return const_cast<char*>(word.c_str()); });
-        arguments.push_back(nullptr);
+        const std::vector<char*> arguments = pointers(words);
         pid_t child = -1;
         const int refused = ::posix_spawnp(&child, arguments[0], &m_actions, &m_attributes,
                                            arguments.data(), environ);
@@ -75,19 +75,6 @@ int status_of(pid_t child)
     while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
-struct Pipe {
-    Descriptor read, write;
-};
-
-Result<Pipe> make_pipe()
-{
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-        return fail(Error::Kind::io, fmt::format("can't make a pipe: {}", std::strerror(errno)));
-    }
-    return Pipe{Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
 } // namespace
@@ -119,10 +106,7 @@ Result<Host::Ended> PosixHost::run(const std::vector<std::string>& words, Heard 
 
 Result<void> PosixHost::leave_running(const std::vector<std::string>& words)
 {
-    std::vector<char*> arguments;
-    std::transform(words.begin(), words.end(), std::back_inserter(arguments),
-                   [](const std::string& word) { return const_cast<char*>(word.c_str()); });
-    arguments.push_back(nullptr);
+    const std::vector<char*> arguments = pointers(words);
     const pid_t between = ::fork();
     if (between < 0) {
         return fail(Error::Kind::io, fmt::format("no process: {}", std::strerror(errno)));

@@ -97,21 +97,6 @@ Result<std::string> read_whole(int fd, const std::string& path)
     return bytes;
 }
 
-bool write_whole(int fd, std::string_view bytes)
-{
-    while (!bytes.empty()) {
-        const ssize_t size = ::write(fd, bytes.data(), bytes.size());
-        if (size < 0 && errno == EINTR) {
-            continue;
-        }
-        if (size <= 0) {
-            return false;
-        }
-        bytes.remove_prefix(static_cast<std::size_t>(size));
-    }
-    return true;
-}
-
 } // namespace
 
 Result<void> PosixSecretFiles::make_folder(const std::string& folder)
@@ -156,7 +141,7 @@ Result<void> PosixSecretFiles::write(const std::string& folder, const std::strin
     if (!file) {
         return problem(folder + "/" + part);
     }
-    if (!write_whole(file.get(), bytes) ||
+    if (!write_all(file.get(), bytes) ||
         ::renameat(place.get(), part.c_str(), place.get(), name.c_str()) != 0) {
         Error why = problem(folder + "/" + name);
         ::unlinkat(place.get(), part.c_str(), 0);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "posix/ssh_keygen.h"
 
+#include "core/words.h"
+
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -62,13 +64,9 @@ std::string without_comment(const std::string& line)
 }
 
 /// Runs it in silence; its exit status, 127 when there is none.
-int run_quietly(std::vector<std::string> words)
+int run_quietly(const std::vector<std::string>& words)
 {
-    std::vector<char*> arguments;
-    for (std::string& word : words) {
-        arguments.push_back(word.data());
-    }
-    arguments.push_back(nullptr);
+    const std::vector<char*> arguments = pointers(words);
     posix_spawn_file_actions_t actions;
     ::posix_spawn_file_actions_init(&actions);
     for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {

@@ -152,21 +152,6 @@ std::optional<std::string> read_whole(int file, std::size_t expected)
     return has_grown ? read_range(file, 0, k_largest_small_file + 1) : bytes;
 }
 
-bool write_all(int file, std::string_view content)
-{
-    while (!content.empty()) {
-        const ssize_t n = ::write(file, content.data(), content.size());
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n < 0) {
-            return false;
-        }
-        content.remove_prefix(static_cast<std::size_t>(n));
-    }
-    return true;
-}
-
 std::string temporary_name()
 {
     std::string name(k_temporary);

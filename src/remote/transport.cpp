@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "remote/transport.h"
 
-#include "remote/child.h"
+#include "core/descriptor.h"
+#include "core/words.h"
 
 #include <fmt/format.h>
 
@@ -40,9 +41,9 @@ Result<Transport::Streams> SshTransport::connect(Attempt attempt, bool alone)
     SshCommand command = m_command;
     command.attempt = attempt;
     command.alone = alone;
-    TRY_ASSIGN(Pipe to, new_pipe());
-    TRY_ASSIGN(Pipe from, new_pipe());
-    TRY_ASSIGN(Pipe errors, new_pipe());
+    TRY_ASSIGN(Pipe to, make_pipe());
+    TRY_ASSIGN(Pipe from, make_pipe());
+    TRY_ASSIGN(Pipe errors, make_pipe());
     // Fewer turns of everybody's loop while much comes.
     ::fcntl(from.read.get(), F_SETPIPE_SZ, k_largest_pipe);
     std::vector<std::string> words = ssh_words(command);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "remote/verb_process.h"
 
+#include "core/descriptor.h"
 #include "core/key.h"
 #include "core/sanitise.h"
-#include "remote/child.h"
+#include "core/words.h"
 
 #include <fmt/format.h>
 
@@ -193,20 +194,20 @@ Result<VerbProcess> start_verb(const std::string& program, const wire::remote::S
     if (start.no_input && !is_terminal[0]) {
         theirs[0].reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     } else if (!is_terminal[0]) {
-        TRY_ASSIGN(Pipe pipe, new_pipe());
+        TRY_ASSIGN(Pipe pipe, make_pipe());
         theirs[0] = std::move(pipe.read);
         verb.input = std::move(pipe.write);
     }
     for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
         if (!is_terminal[i]) {
-            TRY_ASSIGN(Pipe pipe, new_pipe());
+            TRY_ASSIGN(Pipe pipe, make_pipe());
             theirs[i] = std::move(pipe.write);
             // Fewer turns of everybody's loop while much comes.
             ::fcntl(pipe.read.get(), F_SETPIPE_SZ, k_largest_pipe);
             (i == 1 ? verb.out : verb.err) = std::move(pipe.read);
         }
     }
-    TRY_ASSIGN(Pipe facts, new_pipe());
+    TRY_ASSIGN(Pipe facts, make_pipe());
     verb.facts = std::move(facts.read);
 
     std::vector<std::string> words{"gpuq"};

@@ -41,18 +41,6 @@ Result<void> make_folder(const std::filesystem::path& folder)
     return errno == EEXIST ? Result<void>() : io_error(folder);
 }
 
-bool write_all(const Descriptor& file, std::string_view text)
-{
-    while (!text.empty()) {
-        const ssize_t size = ::write(file.get(), text.data(), text.size());
-        if (size < 0 && errno != EINTR) {
-            return false;
-        }
-        text.remove_prefix(size < 0 ? 0 : static_cast<std::size_t>(size));
-    }
-    return true;
-}
-
 /// slurmctld loads a script when its time of change is after the last load, in whole seconds: it
 /// may have loaded the one before in this very second.
 bool set_later(const Descriptor& file)
@@ -121,7 +109,7 @@ Result<void> SlurmAdmin::write(const std::string& name, const std::string& text)
     (void)::unlink(beside.c_str());
     const Descriptor file(
         ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, k_file_mode));
-    if (!file || !write_all(file, text) || ::fchmod(file.get(), k_file_mode) != 0 ||
+    if (!file || !write_all(file.get(), text) || ::fchmod(file.get(), k_file_mode) != 0 ||
         (name == k_script && !set_later(file)) || ::fsync(file.get()) != 0 ||
         ::rename(beside.c_str(), to.c_str()) != 0) {
         return io_error(to);

@@ -57,18 +57,16 @@ std::optional<std::string> read_until(int fd, Clock::time_point end)
 std::optional<std::string> in_a_child(const std::function<std::string()>& work,
                                       std::chrono::milliseconds limit)
 {
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    auto pipe = make_pipe();
+    if (!pipe) {
         return std::nullopt;
     }
-    const Descriptor reader(ends[0]);
-    Descriptor writer(ends[1]);
     const pid_t child = ::fork();
     if (child == 0) {
-        answer(writer.get(), work);
+        answer(pipe->write.get(), work);
     }
-    writer.reset();
-    auto text = child > 0 ? read_until(reader.get(), Clock::now() + limit) : std::nullopt;
+    pipe->write.reset();
+    auto text = child > 0 ? read_until(pipe->read.get(), Clock::now() + limit) : std::nullopt;
     if (child > 0) {
         ::kill(child, SIGKILL);
         while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {

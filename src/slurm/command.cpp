@@ -2,6 +2,7 @@
 #include "slurm/command.h"
 
 #include "core/descriptor.h"
+#include "core/words.h"
 #include "slurm/job_request.h"
 
 #include <fmt/format.h>
@@ -11,7 +12,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <iterator>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -23,29 +23,6 @@ namespace gpuq::slurm {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-struct Pipe {
-    Descriptor reader;
-    Descriptor writer;
-};
-
-Result<Pipe> make_pipe()
-{
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-        return fail(Error::Kind::io, fmt::format("can't make a pipe: {}", std::strerror(errno)));
-    }
-    return Pipe{Descriptor(ends[0]), Descriptor(ends[1])};
-}
-
-std::vector<char*> pointers(std::vector<std::string>& words)
-{
-    std::vector<char*> result;
-    std::transform(words.begin(), words.end(), std::back_inserter(result),
-                   [](std::string& word) { return word.data(); });
-    result.push_back(nullptr);
-    return result;
-}
 
 bool is_set_by(const std::string& variable, const std::vector<std::string>& variables)
 {
@@ -81,8 +58,8 @@ Result<pid_t> start(std::vector<std::string>& words, const Pipe& out, const Pipe
     posix_spawn_file_actions_t actions;
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    ::posix_spawn_file_actions_adddup2(&actions, out.writer.get(), STDOUT_FILENO);
-    ::posix_spawn_file_actions_adddup2(&actions, err.writer.get(), STDERR_FILENO);
+    ::posix_spawn_file_actions_adddup2(&actions, out.write.get(), STDOUT_FILENO);
+    ::posix_spawn_file_actions_adddup2(&actions, err.write.get(), STDERR_FILENO);
     posix_spawnattr_t attributes;
     ::posix_spawnattr_init(&attributes);
     ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP); // to be killed as a group
@@ -151,10 +128,10 @@ Result<CommandAnswer> run_command(std::vector<std::string> words, std::chrono::m
     TRY_ASSIGN(Pipe out, make_pipe());
     TRY_ASSIGN(Pipe err, make_pipe());
     TRY_ASSIGN(const pid_t child, start(words, out, err, variables));
-    out.writer.reset();
-    err.writer.reset();
+    out.write.reset();
+    err.write.reset();
     CommandAnswer answer;
-    const bool done = collect(out.reader, err.reader, answer, Clock::now() + limit, enough);
+    const bool done = collect(out.read, err.read, answer, Clock::now() + limit, enough);
     if (!done || enough) {
         ::kill(-child, SIGKILL);
     }

@@ -2,6 +2,7 @@
 #include "slurm/launch.h"
 
 #include "core/descriptor.h"
+#include "core/words.h"
 #include "slurm/cluster.h"
 #include "slurm/connection.h"
 #include "slurm/job_request.h"
@@ -27,10 +28,6 @@ extern char** environ;
 namespace gpuq::slurm {
 namespace {
 
-struct Pipe {
-    Descriptor read, write;
-};
-
 /// We may have been started without standard streams: 0, 1 and 2 are to be replaced later.
 Descriptor above_the_standard_ones(int fd)
 {
@@ -41,13 +38,11 @@ Descriptor above_the_standard_ones(int fd)
     return Descriptor(::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
 }
 
-Result<Pipe> make_pipe()
+Result<Pipe> make_pipe_above_the_standard_ones()
 {
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-        return fail(Error::Kind::io, fmt::format("can't make a pipe: {}", std::strerror(errno)));
-    }
-    return Pipe{above_the_standard_ones(ends[0]), above_the_standard_ones(ends[1])};
+    TRY_ASSIGN(Pipe pipe, make_pipe());
+    return Pipe{above_the_standard_ones(pipe.read.release()),
+                above_the_standard_ones(pipe.write.release())};
 }
 
 /// The two sides of a step's streams.
@@ -59,12 +54,12 @@ Result<Streams> make_streams(bool with_input)
 {
     Streams streams;
     if (with_input) {
-        TRY_ASSIGN(streams.input, make_pipe());
+        TRY_ASSIGN(streams.input, make_pipe_above_the_standard_ones());
     } else {
         streams.input.read = above_the_standard_ones(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     }
-    TRY_ASSIGN(streams.output, make_pipe());
-    TRY_ASSIGN(streams.error, make_pipe());
+    TRY_ASSIGN(streams.output, make_pipe_above_the_standard_ones());
+    TRY_ASSIGN(streams.error, make_pipe_above_the_standard_ones());
     return streams;
 }
 
@@ -91,15 +86,6 @@ std::vector<std::string> environment_for_srun()
         all.emplace_back(*variable);
     }
     return without_slurm(all);
-}
-
-std::vector<char*> pointers(std::vector<std::string>& words)
-{
-    std::vector<char*> result;
-    std::transform(words.begin(), words.end(), std::back_inserter(result),
-                   [](std::string& word) { return word.data(); });
-    result.push_back(nullptr);
-    return result;
 }
 
 // What the new process says through its report pipe: a line `job ID PID BORN` when there is a job,
@@ -303,8 +289,8 @@ Result<Launched> launch(const Launching& what, const Step& step)
 {
     TRY_ASSIGN(const std::string srun, find_srun());
     TRY_ASSIGN(Streams streams, make_streams(step.with_input));
-    TRY_ASSIGN(Pipe permit, make_pipe());
-    TRY_ASSIGN(Pipe report, make_pipe());
+    TRY_ASSIGN(Pipe permit, make_pipe_above_the_standard_ones());
+    TRY_ASSIGN(Pipe report, make_pipe_above_the_standard_ones());
     Starter starter(streams, permit, report.write.get());
     const pid_t child = begin_in_a_grandchild([&] { starter.run(srun, what, step); });
     if (child < 0) {

@@ -2,6 +2,7 @@
 #include "slurm/sbatch.h"
 
 #include "core/descriptor.h"
+#include "core/words.h"
 #include "slurm/errors.h"
 #include "slurm/job_request.h"
 
@@ -42,15 +43,6 @@ std::vector<std::string> environment_for_sbatch(const std::vector<std::string>& 
     std::vector<std::string> kept = without_slurm(environment);
     std::erase_if(kept, [](const std::string& name) { return name.starts_with("SBATCH_"); });
     return kept;
-}
-
-std::vector<char*> pointers(std::vector<std::string>& words)
-{
-    std::vector<char*> result;
-    std::transform(words.begin(), words.end(), std::back_inserter(result),
-                   [](std::string& word) { return word.data(); });
-    result.push_back(nullptr);
-    return result;
 }
 
 Error io_error(std::string_view what)
@@ -153,12 +145,9 @@ Result<JobId> submit_by_sbatch(const JobSpec& spec, const std::string& script,
                                const std::vector<std::string>& environment)
 {
     TRY_ASSIGN(const Descriptor input, as_file(script));
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-        return io_error("make a pipe");
-    }
-    const Descriptor answer(ends[0]);
-    Descriptor output(ends[1]);
+    TRY_ASSIGN(Pipe pipe, make_pipe());
+    const Descriptor answer = std::move(pipe.read);
+    Descriptor output = std::move(pipe.write);
     SpawnActions actions;
     actions.use(input, STDIN_FILENO);
     actions.use(output, STDOUT_FILENO);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/check_command.h"
 
+#include "core/words.h"
 #include "runs/environment.h"
 
 #include <cerrno>
@@ -26,11 +27,7 @@ constexpr auto k_patience = 600s;
     for (int fd = 0; fd < 3; ++fd) {
         ::dup2(null, fd);
     }
-    std::vector<char*> argv;
-    for (const std::string& word : words) {
-        argv.push_back(const_cast<char*>(word.c_str()));
-    }
-    argv.push_back(nullptr);
+    const std::vector<char*> argv = pointers(words);
     if (::chdir(work_dir.c_str()) == 0) {
         ::execvp(argv[0], argv.data());
     }

@@ -3,6 +3,7 @@
 
 #include "core/descriptor.h"
 #include "core/sanitise.h"
+#include "core/words.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -20,16 +21,6 @@ namespace {
 
 constexpr std::size_t k_most_words = 2000;
 constexpr const char* k_usual_path = "/usr/bin:/bin:/usr/sbin:/sbin";
-
-std::vector<char*> pointers(const std::vector<std::string>& texts)
-{
-    std::vector<char*> all;
-    for (const std::string& text : texts) {
-        all.push_back(const_cast<char*>(text.c_str()));
-    }
-    all.push_back(nullptr);
-    return all;
-}
 
 [[noreturn]] void become(char* const* argv, char* const* environment, int said)
 {

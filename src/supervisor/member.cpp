@@ -5,6 +5,7 @@
 #include "core/exit_status.h"
 #include "core/number.h"
 #include "core/sanitise.h"
+#include "core/words.h"
 #include "supervisor/sampler.h"
 #include "supervisor/sampling.h"
 
@@ -59,13 +60,8 @@ Result<int> become_member(const std::vector<std::string>& words, const std::stri
     if (node != words[2]) {
         sample_beside(words[1], node, static_cast<int>(*gpus));
     }
-    std::vector<std::string> own(words.begin() + k_own_words, words.end());
-    std::vector<char*> argv;
-    for (std::string& word : own) {
-        argv.push_back(word.data());
-    }
-    argv.push_back(nullptr);
-    ::execvp(argv.front(), argv.data());
+    const std::vector<std::string> own(words.begin() + k_own_words, words.end());
+    ::execvp(own.front().c_str(), pointers(own).data());
     const bool missing = errno == ENOENT;
     return fail(missing ? Error::Kind::not_found : Error::Kind::not_executable,
                 fmt::format("{}: {} on node {}", sanitised(own.front()),

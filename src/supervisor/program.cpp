@@ -2,6 +2,7 @@
 #include "supervisor/program.h"
 
 #include "core/exit_status.h"
+#include "core/words.h"
 
 #include <fmt/format.h>
 
@@ -28,16 +29,6 @@ struct Report {
 bool is_named(const std::string& text, std::string_view name)
 {
     return text.size() > name.size() && text.starts_with(name) && text[name.size()] == '=';
-}
-
-std::vector<char*> pointers(const std::vector<std::string>& texts)
-{
-    std::vector<char*> list;
-    for (const std::string& text : texts) {
-        list.push_back(const_cast<char*>(text.c_str()));
-    }
-    list.push_back(nullptr);
-    return list;
 }
 
 winsize as_winsize(TerminalSize size)

@@ -9,9 +9,11 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <string>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <thread>
 
 namespace gpuq {
 namespace {
@@ -87,6 +89,43 @@ TEST(Descriptor, closes_what_it_owns_once)
         EXPECT_EQ(other.get(), fd);
     }
     EXPECT_EQ(::fcntl(fd, F_GETFD), -1);
+}
+
+TEST(WriteAll, waits_for_a_reader_also_where_the_descriptor_does_not)
+{
+    auto pipe = make_pipe();
+    ASSERT_TRUE(pipe) << pipe.error().text;
+    ASSERT_EQ(::fcntl(pipe->write.get(), F_SETFL, O_NONBLOCK), 0);
+    const std::string bytes(3 * k_largest_pipe + 1, 'x');
+    bool written = false;
+    std::thread writer([&] {
+        written = write_all(pipe->write.get(), bytes);
+        pipe->write.reset();
+    });
+    std::string read;
+    std::array<char, 4096> piece{};
+    for (ssize_t size = 0; (size = ::read(pipe->read.get(), piece.data(), piece.size())) > 0;) {
+        read.append(piece.data(), static_cast<std::size_t>(size));
+    }
+    writer.join();
+    EXPECT_TRUE(written);
+    EXPECT_EQ(read, bytes);
+}
+
+TEST(WriteAll, says_when_it_could_not)
+{
+    EXPECT_FALSE(write_all(-1, "x"));
+    const Descriptor full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
+    EXPECT_FALSE(write_all(full.get(), "x"));
+}
+
+TEST(MakePipe, closes_both_ends_at_exec)
+{
+    const auto pipe = make_pipe();
+    ASSERT_TRUE(pipe) << pipe.error().text;
+    for (const int fd : {pipe->read.get(), pipe->write.get()}) {
+        EXPECT_EQ(::fcntl(fd, F_GETFD), FD_CLOEXEC);
+    }
 }
 
 } // namespace
