@@ -216,7 +216,19 @@ private:
                 TRY(m_admin.remove(change.kind, change.name));
             }
         }
-        return {};
+        return show_reservations(m_candidate.objects, m_candidate.script);
+    }
+
+    /// What a script sees of reservations is looked up again only when one has changed in a later
+    /// second than any it knows (Slurm 22.05, _update_resvs_global in job_submit_lua.c): one that
+    /// was made in the second of another, with a job submitted between them, stays unseen. A script
+    /// that is loaded sees all that there are.
+    Result<void> show_reservations(const Objects& objects, const std::string& script)
+    {
+        const bool has_any =
+            std::any_of(objects.begin(), objects.end(),
+                        [](const SlurmObject& one) { return one.kind == Kind::reservation; });
+        return has_any && !script.empty() ? m_admin.write(k_script, script) : Result<void>();
     }
 
     Result<void> put_objects_back()
@@ -241,7 +253,7 @@ private:
                 TRY(m_admin.set({Kind::access, object.name, {{"accounts", ""}, {"users", ""}}, 0}));
             }
         }
-        return {};
+        return show_reservations(m_scene.there.objects, m_scene.texts.script);
     }
 
     Admin& m_admin;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -41,12 +42,14 @@ Result<void> make_folder(const std::filesystem::path& folder)
     return errno == EEXIST ? Result<void>() : io_error(folder);
 }
 
-/// slurmctld loads a script when its time of change is after the last load, in whole seconds: it
-/// may have loaded the one before in this very second.
-bool set_later(const Descriptor& file)
+/// slurmctld loads a script whose time of change, in whole seconds, is after that of the one before
+/// (22.05) or after the last load, which may have been in this very second.
+bool set_later(const Descriptor& file, const std::string& before)
 {
-    const std::array<timespec, 2> times{timespec{std::time(nullptr) + 2, 0},
-                                        timespec{std::time(nullptr) + 2, 0}};
+    struct stat there {};
+    const std::time_t changed = ::stat(before.c_str(), &there) == 0 ? there.st_mtime : 0;
+    const timespec later{std::max(std::time(nullptr) + 2, changed + 1), 0};
+    const std::array<timespec, 2> times{later, later};
     return ::futimens(file.get(), times.data()) == 0;
 }
 
@@ -110,7 +113,7 @@ Result<void> SlurmAdmin::write(const std::string& name, const std::string& text)
     const Descriptor file(
         ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, k_file_mode));
     if (!file || !write_all(file.get(), text) || ::fchmod(file.get(), k_file_mode) != 0 ||
-        (name == k_script && !set_later(file)) || ::fsync(file.get()) != 0 ||
+        (name == k_script && !set_later(file, to)) || ::fsync(file.get()) != 0 ||
         ::rename(beside.c_str(), to.c_str()) != 0) {
         return io_error(to);
     }

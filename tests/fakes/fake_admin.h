@@ -41,6 +41,8 @@ public:
     std::vector<std::string> accounts{"root"};
     std::vector<std::string> users;
     bool alive = true;
+    /// By the script: what is made after its loading may stay unseen.
+    bool reservations_seen = true;
 
     // Faults, counted over everything that changes something.
     int killed_at = -1;  ///< just before the change of that number
@@ -80,6 +82,7 @@ public:
             SlurmObject& place = of(object.kind)[object.name];
             place = object;
             place.line = 0;
+            reservations_seen = reservations_seen && object.kind != SlurmObject::Kind::reservation;
         });
     }
 
@@ -149,7 +152,10 @@ public:
     }
     Result<void> write(const std::string& name, const std::string& text) override
     {
-        return change("write " + name, [&] { files[name] = text; });
+        return change("write " + name, [&] {
+            files[name] = text;
+            reservations_seen = reservations_seen || name == "job_submit.lua";
+        });
     }
     Result<void> erase(const std::string& name) override
     {

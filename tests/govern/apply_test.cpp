@@ -103,6 +103,7 @@ std::vector<std::string> drift_of(fakes::FakeAdmin& admin)
 struct Rules {
     std::map<std::string, SlurmObject> partitions, qos, access, shares, reservations;
     std::string script, include;
+    bool reservations_seen = false;
     bool operator==(const Rules&) const = default;
 };
 Rules rules_of(fakes::FakeAdmin& admin)
@@ -114,11 +115,12 @@ Rules rules_of(fakes::FakeAdmin& admin)
             admin.shares,
             admin.reservations,
             version->value_or(""),
-            admin.files["policy.conf"]};
+            admin.files["policy.conf"],
+            admin.reservations_seen};
 }
 
 const std::string k_old = shipped("criann.yaml");
-/// Tighter here, looser there, a queue gone, another limited.
+/// Tighter here, looser there, a queue gone, another limited, a course longer.
 const std::string k_new = [] {
     std::string text = k_old;
     text = replaced(text, "        queued: 20 ", "        queued: 10 ");
@@ -126,6 +128,7 @@ const std::string k_new = [] {
     text = replaced(text, "      user: {gpus: 16, queued: 200}",
                     "      user: {gpus: 24, queued: 100}");
     text = replaced(text, "      accounts: lab\n", "      accounts: physics\n");
+    text = replaced(text, "    duration: 4h\n", "    duration: 5h\n");
     return replaced(text, "    lab: 20\n", "    lab: 10\n");
 }();
 
@@ -141,6 +144,14 @@ TEST(Apply, PutsAPolicyInForceAndThenHasNothingToDo)
     for (auto log = admin.log.begin() + changes; log != admin.log.end(); ++log) {
         EXPECT_THAT(*log, testing::StartsWith("erase ")) << "a second time changes nothing";
     }
+}
+
+TEST(Apply, HasTheScriptLoadedAgainWhenItsCoursesAreThere)
+{
+    auto admin = a_centre();
+    ASSERT_TRUE(apply_to(admin, k_old));
+    ASSERT_FALSE(admin.reservations.empty());
+    EXPECT_TRUE(admin.reservations_seen);
 }
 
 TEST(Apply, TellsEveryObstacleAndTouchesNothing)
@@ -261,14 +272,16 @@ TEST_F(NeverLooser, ThanBothPolicies)
 TEST_F(NeverLooser, TheScriptIsExchangedWhileTheTightestOfBothHolds)
 {
     ASSERT_TRUE(apply_to(m_admin, k_old));
-    m_admin.watched = [this] {
-        if (m_admin.log.back() == "write job_submit.lua") {
+    bool exchanged = false; // it is written again when all is done
+    m_admin.watched = [&] {
+        if (m_admin.log.back() == "write job_submit.lua" && !std::exchange(exchanged, true)) {
             EXPECT_EQ(m_admin.qos["gpuq_calibration"].fields["MaxSubmitPU"], "10"); // the new
             EXPECT_EQ(m_admin.qos["gpuq_calibration_soft"].fields["MaxTRESPU"], "gres/gpu=2");
             EXPECT_EQ(m_admin.access["gpuq_lab"].fields["accounts"], "");
         }
     };
     ASSERT_TRUE(apply_to(m_admin, k_new));
+    EXPECT_TRUE(exchanged);
 }
 
 TEST(Apply, GoesOnAfterACrashAtAnyPoint)
@@ -523,6 +536,7 @@ TEST(Plan, SaysWhatAChangeDoes)
                            {"qos gpuq_calibration", Effect::tightens},
                            {"qos gpuq_calibration_soft", Effect::loosens},
                            {"qos gpuq_long", Effect::both},
+                           {"reservation deep-learning-2026", Effect::neither},
                            {"script job_submit.lua", Effect::neither},
                            {"share lab", Effect::neither},
                        }));

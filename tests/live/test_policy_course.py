@@ -11,7 +11,7 @@ import time
 import pytest
 
 from clusters import GPUQ, Person, run, short_folder
-from policies import SCHEDULER, join, running_policy, sbatch, state, until
+from policies import SCHEDULER, cancel_all, join, running_policy, sbatch, state, until
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="several users need root")
 
@@ -27,6 +27,10 @@ COURSES = """\
 courses:
   morning: {{nodes: c1, start: "{morning}", duration: 2m, users: gpuq-ada}}
   noon: {{nodes: c2, start: "{noon}", duration: 4h, repeat: weekly, accounts: pupils}}
+"""
+EVENING = """\
+courses:
+  evening: {{nodes: c1, start: "{start}", duration: 20m, users: gpuq-ada}}
 """
 #: What apply and what has to be seen before noon may take.
 SLACK = 20
@@ -104,3 +108,42 @@ def test_a_course_that_is_on_holds_after_a_restart(ruled, people, noon):
     until(ruled, done.stdout.strip(), "COMPLETED")  # Slurm completes it after its run has ended
     assert place(ruled, done.stdout.strip()) == ("COMPLETED", "noon", "c2"), done.stderr
     assert state(ruled, waiting) == "PENDING"
+
+
+@pytest.mark.parametrize("phase", [0.0, 0.2, 0.4, 0.6, 0.8])
+def test_a_course_that_begins_with_its_policy_is_known_at_once(ruled, people, tmp_path, phase):
+    """slurmctld's lua does not see what comes in the second of another reservation's change: whenever in one apply ends."""
+    cancel_all(ruled)  # Slurm removes no reservation that is in use
+    now = datetime.datetime.now().replace(second=0, microsecond=0)
+    file = tmp_path / "policy.yaml"
+    for text in (POLICY, POLICY + EVENING.format(start=f"{now:%Y-%m-%dT%H:%M}")):
+        file.write_text(text)
+        time.sleep((phase - time.time()) % 1)
+        done = run([GPUQ, "policy", "apply", str(file)], env=ruled.env)
+        assert done.returncode == 0, done.stderr
+    job = submit(ruled, people["ada"])
+    until(ruled, job, "RUNNING")
+    assert place(ruled, job) == ("RUNNING", "evening", "c1")
+
+
+def test_a_course_that_jobs_run_in_stays_until_they_have_ended(ruled, people, tmp_path):
+    cancel_all(ruled)
+    file = tmp_path / "policy.yaml"
+
+    def apply(text):
+        file.write_text(text)
+        return run([GPUQ, "policy", "apply", str(file)], env=ruled.env)
+
+    now = datetime.datetime.now().replace(second=0, microsecond=0)
+    done = apply(POLICY + EVENING.format(start=f"{now:%Y-%m-%dT%H:%M}"))
+    assert done.returncode == 0, done.stderr
+    job = submit(ruled, people["ada"])
+    until(ruled, job, "RUNNING")
+    refused = apply(POLICY)
+    assert refused.returncode != 0
+    assert "scancel --reservation=evening" in refused.stderr and "is in force again" in refused.stderr
+    assert place(ruled, job) == ("RUNNING", "evening", "c1")
+    ruled.slurm("scancel", "--reservation=evening")
+    until(ruled, job, "CANCELLED")
+    done = apply(POLICY)
+    assert done.returncode == 0, done.stderr
