@@ -228,6 +228,18 @@ Words reservation_words(const SlurmObject& wanted)
     return words;
 }
 
+Result<void> delete_reservation(const std::string& name)
+{
+    auto done = order({"scontrol", "delete", "reservationname=" + name});
+    if (!done && done.error().text.find("in use") != std::string::npos) {
+        return fail(done.error().kind,
+                    fmt::format("{}: jobs run in it; apply again when they have ended, or end them "
+                                "with `scancel --reservation={}`",
+                                done.error().text, name));
+    }
+    return done;
+}
+
 /// One that is not as wanted is made anew: an update takes no flag away.
 Result<void> set_reservation(const SlurmObject& wanted)
 {
@@ -236,7 +248,7 @@ Result<void> set_reservation(const SlurmObject& wanted)
         if (there->fields == wanted.fields) {
             return {};
         }
-        TRY(order({"scontrol", "delete", "reservationname=" + wanted.name}));
+        TRY(delete_reservation(wanted.name));
     }
     Words words{"scontrol", "create", "reservation"};
     const Words fields = reservation_words(wanted);
@@ -336,7 +348,7 @@ Result<void> SlurmAdmin::remove(Kind kind, const std::string& name)
         return {};
     }
     return kind == Kind::qos ? order({"sacctmgr", "-i", "delete", "qos", name})
-                             : order({"scontrol", "delete", "reservationname=" + name});
+                             : delete_reservation(name);
 }
 
 Result<std::vector<QueuedJob>> SlurmAdmin::jobs()
