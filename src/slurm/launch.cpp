@@ -213,23 +213,14 @@ private:
         close_on_exec_from(STDERR_FILENO + 1);
     }
 
-    static void become_srun(const std::string& srun, std::vector<std::string> words)
+    static void become_srun(const std::string& srun, const std::vector<std::string>& words)
     {
-        std::vector<std::string> variables = environment_for_srun();
+        const std::vector<std::string> variables = environment_for_srun();
         ::signal(SIGPIPE, SIG_DFL);
         ::execve(srun.c_str(), pointers(words).data(), pointers(variables).data());
     }
 
-    void say(std::string_view text) const
-    {
-        while (!text.empty()) {
-            const ssize_t written = ::write(m_report, text.data(), text.size());
-            if (written < 0 && errno != EINTR) {
-                return;
-            }
-            text.remove_prefix(written > 0 ? static_cast<std::size_t>(written) : 0);
-        }
-    }
+    void say(std::string_view text) const { (void)write_all(m_report, text); }
 
     Streams& m_streams;
     Pipe& m_permit;
