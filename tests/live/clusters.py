@@ -214,7 +214,9 @@ class Cluster:
         counts a node's GPUs right again only when the node has registered with it."""
         def busy():
             return self.squeue() or self.job_processes() or self.used_gpus()
-        wait_for(lambda: not busy(), seconds, lambda: f"an idle cluster; last: {busy()}")
+        def left():
+            return self.squeue() or [(pid, command_of(pid)) for pid in self.job_processes()] or self.used_gpus()
+        wait_for(lambda: not busy(), seconds, lambda: f"an idle cluster; last: {left()}")
 
     def used_gpus(self):
         """What sinfo says is in use, a text for each node where it is not 0."""
