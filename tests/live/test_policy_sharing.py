@@ -103,6 +103,7 @@ def test_who_used_less_goes_first_and_an_account_has_its_part(ruled, people):
         order += wait_for(started, 20, "the next one")
     assert order == ["lena", "ben", "ada"]
     ruled.slurm("scancel", *waiting.values())
+    ruled.wait_until_idle()  # a slurmstepd that finds no slurmctld asks again for minutes
 
     # Nothing was added to ada's since.
     passed = count(ruled) - first
