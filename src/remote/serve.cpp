@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "remote/serve.h"
 
+#include "core/local_socket.h"
+
 #include <fmt/format.h>
 
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstddef>
 #include <cstring>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,50 +45,6 @@ bool write_all(int descriptor, std::string_view bytes)
         }
     }
     return true;
-}
-
-/// No file: the kernel keeps the name as long as the socket. Nothing is left behind, and nobody can
-/// be before us with a folder of that name. Who comes is checked (is_mine).
-struct Address {
-    sockaddr_un words{};
-    socklen_t size = 0;
-    explicit Address(const std::string& name)
-    {
-        words.sun_family = AF_UNIX;
-        const std::size_t length =
-            name.copy(static_cast<char*>(words.sun_path) + 1, sizeof words.sun_path - 1);
-        size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
-    }
-    const sockaddr* generic() const { return reinterpret_cast<const sockaddr*>(&words); }
-};
-
-Descriptor connected_to(const std::string& name)
-{
-    Descriptor made(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const Address address(name);
-    if (made && ::connect(made.get(), address.generic(), address.size) != 0) {
-        made.reset();
-    }
-    return made;
-}
-
-bool is_mine(int socket)
-{
-    ucred peer{};
-    socklen_t size = sizeof peer;
-    return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-           peer.uid == ::geteuid();
-}
-
-Result<Descriptor> listen_at(const std::string& name)
-{
-    Descriptor made(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const Address address(name);
-    if (!made || ::bind(made.get(), address.generic(), address.size) != 0 ||
-        ::listen(made.get(), k_backlog) != 0) {
-        return fail(Error::Kind::io, fmt::format("a socket: {}", std::strerror(errno)));
-    }
-    return made;
 }
 
 using TwoDescriptors = std::array<int, 2>;
@@ -129,7 +85,7 @@ std::optional<Handed> take_over(int listener)
 {
     Handed handed;
     handed.front.reset(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
-    if (!handed.front || !is_mine(handed.front.get()) ||
+    if (!handed.front || !is_same_user(handed.front.get()) ||
         !wait_for(handed.front.get(), POLLIN, k_handing_ms)) {
         return std::nullopt;
     }
@@ -183,13 +139,11 @@ public:
             return std::move(open).error();
         }
         const std::string name = m_options.place + "/" + open->session;
-        Descriptor session = connected_to(name);
-        if (session && is_mine(session.get())) {
-            if (hand_over(session.get(), m_in.get(), m_out.get(), m_read)) {
-                let_streams_go();
-                leave_to_child(session);
-                return stay(std::move(session));
-            }
+        auto session = connect_to(name);
+        if (session && hand_over(session->get(), m_in.get(), m_out.get(), m_read)) {
+            let_streams_go();
+            leave_to_child(*session);
+            return stay(*std::move(session));
         }
         return begin(name);
     }
@@ -261,7 +215,7 @@ private:
         if (!frame || !std::holds_alternative<frames::Start>(*frame)) {
             return 0; // it was only for a session that is not here
         }
-        auto listener = listen_at(name);
+        auto listener = listen_at(name, k_backlog);
         if (!listener) {
             say(frames::encode(frames::Failure{listener.error().kind, listener.error().text}));
             return std::move(listener).error();
@@ -295,7 +249,7 @@ private:
         if (::fork() != 0) {
             ::_exit(0);
         }
-        ::chdir("/"); // no file system is kept in use
+        (void)!::chdir("/"); // no file system is kept in use
         for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
             // Not what is to be handed over, which may well be these.
             for (Descriptor* const each : {&m_in, &m_out}) {

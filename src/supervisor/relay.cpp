@@ -2,6 +2,7 @@
 #include "supervisor/relay.h"
 
 #include "core/exit_status.h"
+#include "core/local_socket.h"
 #include "supervisor/descriptor.h"
 #include "supervisor/helper.h"
 #include "supervisor/process_tree.h"

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/server.h"
 
+#include "core/local_socket.h"
 #include "wire/frame.h"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstddef>
 #include <cstring>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 namespace gpuq::supervisor {
@@ -22,40 +19,6 @@ namespace {
 constexpr int k_waiting_clients = 64;
 /// After nobody could be let in: what waits would keep the loop spinning.
 constexpr int k_pause_ms = 20;
-
-/// An address in the abstract namespace: its name follows a NUL, and ends with the address.
-struct Address {
-    sockaddr_un address{};
-    socklen_t size = 0;
-
-    const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address); }
-};
-
-Result<Address> address_of(const std::string& name)
-{
-    Address made;
-    made.address.sun_family = AF_UNIX;
-    if (name.size() >= sizeof made.address.sun_path) {
-        return fail(Error::Kind::io, fmt::format("{}: too long for a socket", name));
-    }
-    std::memcpy(made.address.sun_path + 1, name.data(), name.size());
-    made.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-    return made;
-}
-
-Error socket_error(const std::string& name, int number)
-{
-    return {number == ECONNREFUSED ? Error::Kind::missing : Error::Kind::io,
-            fmt::format("the socket @{}: {}", name, error_text(number))};
-}
-
-bool is_same_user(int socket)
-{
-    ucred peer{};
-    socklen_t size = sizeof peer;
-    return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-           peer.uid == ::geteuid();
-}
 
 Descriptor spare()
 {
@@ -78,12 +41,8 @@ Server::Server(Descriptor socket)
 
 Result<Server> Server::listen(const std::string& name)
 {
-    TRY_ASSIGN(const Address address, address_of(name));
-    Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!socket || ::bind(socket.get(), address.get(), address.size) != 0 ||
-        ::listen(socket.get(), k_waiting_clients) != 0) {
-        return socket_error(name, errno);
-    }
+    TRY_ASSIGN(Descriptor socket, listen_at(name, k_waiting_clients));
+    set_nonblocking(socket.get());
     return Server(std::move(socket));
 }
 
@@ -162,20 +121,6 @@ ssize_t read_with_streams(int socket, char* bytes, std::size_t size,
     }
     const bool cut = count >= 0 && (message.msg_flags & MSG_CTRUNC) != 0;
     return cut ? 0 : count; // no descriptor was left for them: the end of the connection
-}
-
-Result<Descriptor> connect_to(const std::string& name)
-{
-    TRY_ASSIGN(const Address address, address_of(name));
-    Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (!socket || ::connect(socket.get(), address.get(), address.size) != 0) {
-        return socket_error(name, errno);
-    }
-    if (!is_same_user(socket.get())) {
-        return fail(Error::Kind::denied,
-                    fmt::format("the socket @{}: another user listens there", name));
-    }
-    return socket;
 }
 
 } // namespace gpuq::supervisor

@@ -11,9 +11,8 @@
 
 namespace gpuq::supervisor {
 
-/// The abstract unix socket (unix(7)) on the node through which relays and guards come: it needs no
-/// folder that others could spoil, and goes with its supervisor. Anybody may knock, so each side
-/// looks who the other is (SO_PEERCRED): only processes of the same user are let in.
+/// The socket on the node (core/local_socket.h) through which relays, guards and the clients that
+/// are on this node themselves come. Only processes of the same user are let in.
 class Server {
 public:
     static Result<Server> listen(const std::string& name);
@@ -42,8 +41,5 @@ struct Streams {
 /// As read(2), of a connection over which streams may come.
 ssize_t read_with_streams(int socket, char* bytes, std::size_t size,
                           std::optional<Streams>& streams);
-
-/// Connects to a supervisor of the same user. `missing` when none listens there.
-Result<Descriptor> connect_to(const std::string& name);
 
 } // namespace gpuq::supervisor

@@ -229,30 +229,5 @@ TEST(Socket, ThatIsTakenIsNotUsed)
     EXPECT_NE(client.notes[0].find("Address already in use"), std::string::npos);
 }
 
-TEST(Socket, OfSomebodyElseIsNotUsed)
-{
-    if (::geteuid() != 0) {
-        GTEST_SKIP() << "only root may be somebody else";
-    }
-    const std::string name = "gpuq-test-" + std::to_string(::getpid());
-    const pid_t somebody = ::fork();
-    if (somebody == 0) {
-        constexpr uid_t k_nobody = 65534;
-        const auto server =
-            ::setuid(k_nobody) == 0 ? Server::listen(name) : Result<Server>(Error{});
-        ::pause();
-        ::_exit(server ? 0 : 1);
-    }
-    Error seen;
-    EXPECT_TRUE(eventually([&] {
-        const auto socket = connect_to(name);
-        seen = socket ? Error{} : socket.error();
-        return seen.kind != Error::Kind::missing;
-    }));
-    EXPECT_EQ(seen.kind, Error::Kind::denied) << seen.text;
-    ::kill(somebody, SIGKILL);
-    ::waitpid(somebody, nullptr, 0);
-}
-
 } // namespace
 } // namespace gpuq::supervisor

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/layout.h"
+#include "core/local_socket.h"
 #include "fakes/local_step.h"
 #include "posix/store.h"
 #include "runs/journal.h"
