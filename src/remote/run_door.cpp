@@ -98,7 +98,7 @@ Result<void> RunDoor::open(const wire::remote::Following& run)
     m_job = run.job;
     wire::remote::Start start = m_start;
     start.terminals = {};
-    start.folder = "/";
+    start.folder = std::string("/");
     start.words = {"connect", "--forward-from", folder, run.key};
     start.words.insert(start.words.end(), m_start.forwards.begin(), m_start.forwards.end());
     TRY_ASSIGN(m_process, start_verb(m_program, start));

@@ -144,15 +144,18 @@ Result<WhenShort> choose_when_short(const AskedFor& asked, const Partition& queu
                                     const Surroundings& surroundings)
 {
     const ChainLimits* limits = chain ? chain_limits(surroundings, queue) : nullptr;
-    const auto said = limits == nullptr ? std::nullopt : limits->when_short;
-    if (asked.when_short == WhenShort::run && said.value_or(WhenShort::run) != WhenShort::run) {
+    const bool spares =
+        limits != nullptr && limits->when_short && *limits->when_short != WhenShort::run;
+    if (spares && asked.when_short == WhenShort::run) {
         return fail(Error::Kind::denied,
                     fmt::format("--credentials: hold or fail in queue {} (its policy); a program "
                                 "that needs no ticket is started without: KRB5CCNAME=MEMORY: "
                                 "gpuq run ...",
                                 queue.name));
     }
-    return asked.when_short.value_or(said.value_or(WhenShort::hold));
+    const WhenShort unless_asked =
+        limits != nullptr ? limits->when_short.value_or(WhenShort::hold) : WhenShort::hold;
+    return asked.when_short.value_or(unless_asked);
 }
 
 Result<minutes> choose_walltime(const AskedFor& asked, const Partition& queue)

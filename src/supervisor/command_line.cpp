@@ -45,7 +45,7 @@ Result<CommandLine> parse_command_line(const std::vector<std::string>& words,
                                        const Variables& variables, unsigned uid,
                                        const std::string& host)
 {
-    const auto task = words.empty() ? std::nullopt : task_of(words[0]);
+    const std::optional<Task> task = task_of(words.empty() ? "" : words[0]);
     const auto link = words.size() > 3 ? number_in<int>(words[3]) : std::nullopt;
     const std::string fifth = words.size() == 5 ? words[4] : "";
     const bool is_notice = task.has_value() && *task == Task::notice;
