@@ -11,8 +11,8 @@ namespace gpuq::cli {
 namespace {
 
 const std::vector<std::string> k_names = {
-    "state_dir", "cluster",       "container", "keep",   "detach_key",   "credentials_dir",
-    "aklog",     "token_command", "host",      "remote", "host_patience"};
+    "state_dir",       "cluster", "container",     "keep", "detach_key", "direct",
+    "credentials_dir", "aklog",   "token_command", "host", "remote",     "host_patience"};
 
 Result<std::optional<std::string>> text_in(const yaml::Node& root, const std::string& name)
 {
@@ -63,6 +63,27 @@ Result<std::optional<DetachKey>> detach_key_in(const yaml::Node& root)
         return yaml::error_at(*root.find("detach_key"), key.error().text);
     }
     return std::optional{*key};
+}
+
+Result<bool> yes_or_no(const std::string& text)
+{
+    if (text != "yes" && text != "no") {
+        return fail(Error::Kind::usage, fmt::format("direct: '{}' is not yes or no", text));
+    }
+    return text == "yes";
+}
+
+Result<std::optional<bool>> direct_in(const yaml::Node& root)
+{
+    TRY_ASSIGN(const auto text, text_in(root, "direct"));
+    if (!text) {
+        return std::optional<bool>{};
+    }
+    const auto answer = yes_or_no(*text);
+    if (!answer) {
+        return yaml::error_at(*root.find("direct"), answer.error().text);
+    }
+    return std::optional{*answer};
 }
 
 Result<std::optional<std::chrono::seconds>> time_in(const yaml::Node& root, const std::string& name)
@@ -129,6 +150,9 @@ Result<Settings> settings_of_variables(const SettingSources& sources)
     if (const auto text = variable(sources, "GPUQ_DETACH_KEY")) {
         TRY_ASSIGN(settings.detach_key, detach_key_from(*text));
     }
+    if (const auto text = variable(sources, "GPUQ_DIRECT")) {
+        TRY_ASSIGN(settings.direct, yes_or_no(*text));
+    }
     return settings;
 }
 
@@ -163,6 +187,7 @@ Settings over(Settings upper, const Settings& lower)
     upper.container = upper.container ? upper.container : lower.container;
     upper.keep = upper.keep ? upper.keep : lower.keep;
     upper.detach_key = upper.detach_key ? upper.detach_key : lower.detach_key;
+    upper.direct = upper.direct ? upper.direct : lower.direct;
     upper.credentials_dir = upper.credentials_dir ? upper.credentials_dir : lower.credentials_dir;
     upper.aklog = upper.aklog ? upper.aklog : lower.aklog;
     upper.token_command = upper.token_command ? upper.token_command : lower.token_command;
@@ -184,6 +209,7 @@ Result<Settings> settings_in(std::string_view text, const std::string& file)
     TRY_ASSIGN(settings.container, words_in(root, "container"));
     TRY_ASSIGN(settings.keep, retention_in(root, "keep"));
     TRY_ASSIGN(settings.detach_key, detach_key_in(root));
+    TRY_ASSIGN(settings.direct, direct_in(root));
     TRY_ASSIGN(settings.credentials_dir, text_in(root, "credentials_dir"));
     TRY_ASSIGN(settings.aklog, text_in(root, "aklog"));
     TRY_ASSIGN(settings.token_command, words_in(root, "token_command"));

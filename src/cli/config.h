@@ -22,6 +22,7 @@ struct Settings {
         container;                 ///< words before a program, `{image}` in them
     std::optional<Retention> keep; ///< what `gpuq clean` leaves of ended runs
     std::optional<DetachKey> detach_key;
+    std::optional<bool> direct; ///< no step of Slurm's where gpuq is on the run's own node
     std::optional<std::string> credentials_dir; ///< of runs' tickets, as state_dir; else in the run
     std::optional<std::string> aklog;           ///< executed after each renewal of a ticket
     std::optional<std::vector<std::string>> token_command; ///< prints a fresh bearer token
@@ -44,7 +45,7 @@ struct SettingSources {
 };
 
 /// GPUQ_STATE_DIR, GPUQ_CLUSTER, GPUQ_CONTAINER, GPUQ_KEEP, GPUQ_DETACH_KEY,
-/// GPUQ_CREDENTIALS_DIR, GPUQ_AKLOG, GPUQ_TOKEN_COMMAND, GPUQ_HOST, GPUQ_REMOTE,
+/// GPUQ_DIRECT, GPUQ_CREDENTIALS_DIR, GPUQ_AKLOG, GPUQ_TOKEN_COMMAND, GPUQ_HOST, GPUQ_REMOTE,
 /// GPUQ_HOST_PATIENCE, then
 /// $XDG_CONFIG_HOME/gpuq/config.yaml (or
 /// ~/.config/...), then /etc/gpuq/config.yaml: for each setting the first that has it. Empty

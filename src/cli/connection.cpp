@@ -39,6 +39,12 @@ Connection::Connection(Kind kind, const StepProcess& process)
     set_nonblocking(process.error);
 }
 
+Connection::Connection(Descriptor socket)
+    : Connection(Kind::direct, {.input = socket.get(), .output = ::dup(socket.get())})
+{
+    socket.release();
+}
+
 void Connection::send(const wire::Frame& frame)
 {
     if (m_input) {
@@ -130,6 +136,9 @@ std::optional<wire::Frame> Connection::next()
 
 void Connection::limit_output()
 {
+    if (m_kind == Kind::direct) {
+        return;
+    }
     fcntl(m_output.get(), F_SETPIPE_SZ, k_largest_pipe);
     const int size = fcntl(m_output.get(), F_GETPIPE_SZ);
     // A page takes another write only where all of it fits, and srun's have 1 KiB at most.

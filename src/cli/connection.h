@@ -12,12 +12,14 @@
 
 namespace gpuq::cli {
 
-/// One way to a supervisor: the streams of a step (the supervisor's own, a relay's, a guard's).
-/// Owns the descriptors of `process`, not the process. Never blocks.
+/// One way to a supervisor: the streams of a step (the supervisor's own, a relay's, a guard's), or
+/// its socket, on the node itself. Owns the descriptors, not the process. Never blocks.
 class Connection {
 public:
-    enum class Kind { first, relay, guard };
+    enum class Kind { first, relay, guard, direct };
     Connection(Kind kind, const StepProcess& process);
+    /// Directly: of Host::connect_to.
+    explicit Connection(Descriptor socket);
 
     Kind kind() const { return m_kind; }
     const StepProcess& process() const { return m_process; }
@@ -41,7 +43,8 @@ public:
     std::optional<wire::Frame> next();
 
     /// Makes the pipe as large as may be, and tells the other side to send no more than fits in:
-    /// nothing piles up in Slurm's processes while this one does not read (wire/frame.h).
+    /// nothing piles up in Slurm's processes while this one does not read (wire/frame.h). Does
+    /// nothing where there are none between.
     void limit_output();
 
     bool greeted = false; ///< its Hello has come

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/connections.h"
 
+#include "cli/config.h"
+#include "core/layout.h"
+
 #include <algorithm>
 #include <iterator>
 #include <poll.h>
+#include <unistd.h>
 #include <utility>
 
 namespace gpuq::cli {
@@ -35,7 +39,7 @@ Connections::Connections(Doors& doors, const Run& run, LinkNumber link, JobId jo
 void Connections::begin(std::optional<StepProcess> first)
 {
     if (!first) {
-        return open_relay();
+        return open_way();
     }
     m_first = first;
     m_guarded = false;
@@ -90,7 +94,7 @@ void Connections::begin_handover()
 {
     m_handover_at.reset();
     if (m_current && m_current->kind() == Connection::Kind::first && !m_next) {
-        open_relay();
+        open_way();
     }
 }
 
@@ -162,10 +166,24 @@ void Connections::open_guard()
     }
 }
 
-void Connections::open_relay()
+/// On the run's own node nothing of Slurm's has to carry what is said.
+std::optional<Connection> Connections::open_direct()
+{
+    const auto settings = m_doors.settings();
+    if (!settings || !settings->direct.value_or(true)) {
+        return std::nullopt;
+    }
+    auto socket = m_doors.host().connect_to(layout::socket(::geteuid(), m_run.key, m_link));
+    return socket ? std::optional<Connection>(std::in_place, *std::move(socket)) : std::nullopt;
+}
+
+void Connections::open_way()
 {
     m_retry_at.reset();
-    m_next = open(Connection::Kind::relay);
+    m_next = open_direct();
+    if (!m_next) {
+        m_next = open(Connection::Kind::relay);
+    }
     if (m_next) {
         for (const wire::Frame& frame : m_greeting()) {
             m_next->send(frame);
@@ -209,7 +227,7 @@ void Connections::on_timers()
         }
     }
     if (due(m_retry_at) && !m_next) {
-        open_relay();
+        open_way();
     }
 }
 

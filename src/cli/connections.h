@@ -13,18 +13,19 @@
 namespace gpuq::cli {
 
 /// The ways from this client to its run, one after the other: the srun of the supervisor's own step
-/// if we started it, then relays. Knows what has to happen so that the run no longer needs any
-/// process of this host (src/README.md, How a run lives, 4). Every way may break at any time.
+/// if we started it, then relays; on the run's own node its socket. Knows what has to happen so
+/// that the run no longer needs any process of this host (src/README.md, How a run lives, 4). Every
+/// way may break at any time.
 class Connections {
 public:
     using Clock = std::chrono::steady_clock;
 
-    /// `greeting`: what a new relay has to say first, Attach in front.
+    /// `greeting`: what a new way has to say first, Attach in front.
     Connections(Doors& doors, const Run& run, LinkNumber link, JobId job,
                 std::chrono::milliseconds handover,
                 std::function<std::vector<wire::Frame>()> greeting);
 
-    /// With `first`, the streams of the supervisor's own step; without, a relay is opened.
+    /// With `first`, the streams of the supervisor's own step; without, a way is opened.
     void begin(std::optional<StepProcess> first);
 
     /// What frames come from and go to; empty while there is no way.
@@ -39,7 +40,7 @@ public:
     /// Why the supervisor has let nobody in, if it ever said so.
     const std::optional<std::string>& refused() const { return m_refused; }
 
-    /// The relay that is being set up has something to say. True when it has become the current
+    /// The way that is being set up has something to say. True when it has become the current
     /// one; what it sends after its greeting is still to be read.
     bool on_next();
     void on_guard();
@@ -63,7 +64,8 @@ public:
 
 private:
     std::optional<Connection> open(Connection::Kind kind);
-    void open_relay();
+    std::optional<Connection> open_direct();
+    void open_way();
     void open_guard();
     void begin_handover();
     void finish_handover();
@@ -79,7 +81,7 @@ private:
     std::function<std::vector<wire::Frame>()> m_greeting;
 
     std::optional<Connection> m_current; ///< what we listen to
-    std::optional<Connection> m_next;    ///< a relay that is still being set up
+    std::optional<Connection> m_next;    ///< a way that is still being set up
     std::optional<Connection> m_guard;   ///< the guard step, until it stands
     std::optional<StepProcess> m_first; ///< the supervisor's own srun: whoever ends it ends the run
     bool m_guarded = true;              ///< the run needs no process on this host any more

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "core/descriptor.h"
 #include "core/result.h"
 
 #include <chrono>
@@ -49,6 +50,10 @@ public:
     /// asks for it here, and keeps it to its end. For work that one of them is to do for all; never
     /// to protect anything.
     virtual bool hold(const std::string& name) = 0;
+
+    /// Connects to a process of the calling user's on this machine (core/local_socket.h): `missing`
+    /// when none listens there, `denied` when it is another user's.
+    virtual Result<Descriptor> connect_to(const std::string& name) = 0;
 
     /// Where PATH has the program; nothing when it has none.
     virtual std::optional<std::string> program(const std::string& name) = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "posix/host.h"
 
-#include "core/descriptor.h"
+#include "core/local_socket.h"
 
 #include <fmt/format.h>
 
@@ -157,6 +157,11 @@ bool PosixHost::hold(const std::string& name)
     }
     m_held.emplace(name, std::move(socket));
     return true;
+}
+
+Result<Descriptor> PosixHost::connect_to(const std::string& name)
+{
+    return gpuq::connect_to(name);
 }
 
 std::optional<std::string> PosixHost::program(const std::string& name)

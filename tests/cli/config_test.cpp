@@ -60,7 +60,7 @@ TEST(Settings, NameTheNearestOneForAMistake)
 {
     EXPECT_EQ(settings_in("state-dir: /x\n", "c.yaml").error().text,
               "c.yaml:1:1: unknown name 'state-dir' (did you mean 'state_dir'?); there are: "
-              "state_dir, cluster, container, keep, detach_key, credentials_dir, aklog, "
+              "state_dir, cluster, container, keep, detach_key, direct, credentials_dir, aklog, "
               "token_command, host, remote, host_patience");
     EXPECT_EQ(settings_in("container: apptainer\n", "c.yaml").error().text,
               "c.yaml:1:12: container has to be a list of words: [a, b]");
@@ -104,6 +104,18 @@ TEST(Settings, HaveTheKeysThatDetach)
     EXPECT_EQ(settings_in("detach_key: ctrl-p\n", "c.yaml").error().text,
               "c.yaml:1:13: detach_key: 'ctrl-p' is not two characters that follow Enter, such as "
               "~d, and not off");
+}
+
+TEST(Settings, SayWhetherARunOnThisNodeIsReachedDirectly)
+{
+    const Texts files = {{k_site_config, "direct: no\n"}};
+    EXPECT_EQ(load_settings(from({}, {}))->direct, std::nullopt);
+    EXPECT_EQ(load_settings(from({}, files))->direct, false);
+    EXPECT_EQ(load_settings(from({{"GPUQ_DIRECT", "yes"}}, files))->direct, true);
+    EXPECT_EQ(load_settings(from({{"GPUQ_DIRECT", "1"}}, {})).error().text,
+              "direct: '1' is not yes or no");
+    EXPECT_EQ(settings_in("direct: perhaps\n", "c.yaml").error().text,
+              "c.yaml:1:9: direct: 'perhaps' is not yes or no");
 }
 
 TEST(Settings, FollowXdgConfigHome)

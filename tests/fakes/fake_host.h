@@ -31,6 +31,16 @@ public:
     std::set<std::string> held_by_others;
     bool hold(const std::string& name) override { return !held_by_others.contains(name); }
 
+    std::map<std::string, Descriptor> listening; ///< each is connected to once
+    Result<Descriptor> connect_to(const std::string& name) override
+    {
+        const auto found = listening.find(name);
+        if (found == listening.end() || !found->second) {
+            return fail(Error::Kind::missing, name + ": Connection refused");
+        }
+        return std::move(found->second);
+    }
+
     std::optional<std::string> program(const std::string& name) override
     {
         const auto found = programs.find(name);

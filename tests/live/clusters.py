@@ -231,6 +231,8 @@ def plain_environment():
                                     "XDG_"))}
     kept["PATH"] = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
     kept["LC_ALL"] = "C.UTF-8"
+    # As where the nodes are other machines: relays carry what is said (test_direct.py: without).
+    kept["GPUQ_DIRECT"] = "no"
     return kept
 
 

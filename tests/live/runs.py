@@ -103,8 +103,11 @@ def sruns(person, kind):
 
 
 def wait_for_handover(person, seconds=20):
-    """Until the relay has taken over from the step's own srun, and the guard stands."""
-    wait_for(lambda: sruns(person, "relay") and not sruns(person, "run") and
+    """Until the relay, or a socket of the node, has taken over from the step's own srun, and the guard stands."""
+    relayed = person.env["GPUQ_DIRECT"] == "no"
+    def guarded():
+        return any("guard" in words_of(pid) and command_of(pid) != "srun" for pid in processes_of(person))
+    wait_for(lambda: (sruns(person, "relay") if relayed else guarded()) and not sruns(person, "run") and
              not sruns(person, "guard"), seconds, "the hand-over to a relay")
 
 
