@@ -88,16 +88,21 @@ int relay(const Options& options)
     }
     // slurmstepd takes 4 KiB at a time, and should not have to wake the supervisor for each.
     ::fcntl(STDOUT_FILENO, F_SETPIPE_SZ, k_largest_pipe);
-    if (!give_streams(socket->get(), STDIN_FILENO, STDOUT_FILENO)) {
-        return no_supervisor(fail(Error::Kind::io, error_text(errno)));
-    }
-    // What comes this way is why the supervisor does not take them.
+    const bool given = give_streams(socket->get(), STDIN_FILENO, STDOUT_FILENO);
+    const int why_not = given ? 0 : errno;
+    // What comes this way is why the supervisor does not take them; it may have shut the door
+    // before they were given.
     char piece[4096];
     ssize_t size = 0;
+    bool told = false;
     while ((size = ::read(socket->get(), piece, sizeof piece)) > 0 ||
            (size < 0 && errno == EINTR)) {
+        told = told || size > 0;
         write_all(STDOUT_FILENO,
                   std::string_view(piece, size > 0 ? static_cast<std::size_t>(size) : 0));
+    }
+    if (!given && !told) {
+        return no_supervisor(fail(Error::Kind::io, error_text(why_not)));
     }
     ::_exit(static_cast<int>(ExitStatus::success));
 }

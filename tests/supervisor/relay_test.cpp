@@ -108,6 +108,25 @@ TEST(Relay, StandsInNobodysWay)
     EXPECT_EQ(other.out, "again\n");
 }
 
+/// A supervisor without descriptors says so and shuts the door, perhaps before the streams come.
+TEST(Relay, PassesOnWhyItIsTurnedAwayHoweverSoon)
+{
+    Stage stage = Stage::shell("true");
+    const auto listener = listen_at(stage.options.socket, 1);
+    ASSERT_TRUE(listener) << listener.error().text;
+    for (int i = 0; i < 50; ++i) {
+        Side side(stage, as_relay);
+        {
+            const Descriptor client(::accept(listener->get(), nullptr, nullptr));
+            ASSERT_TRUE(write_all(client.get(), "full"));
+        }
+        char words[8] = {};
+        ASSERT_EQ(::read(side.from.get(), words, sizeof words), 4) << i;
+        ASSERT_STREQ(words, "full");
+        ASSERT_EQ(side.wait(), 0);
+    }
+}
+
 TEST(Relay, ThatDiesTakesNothingWithIt)
 {
     Stage stage = Stage::shell("echo ready; read line; echo $line");
