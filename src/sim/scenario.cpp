@@ -197,35 +197,66 @@ public:
         for (std::size_t i = 0; i < machine.qos.size(); ++i) {
             m_qos[machine.qos[i].name] = static_cast<int>(i);
         }
-        Seconds of_few{0}; // of queues with an access list
         for (const Rules::QueueRules& queue : rules.queues()) {
-            Seconds& longest = queue.queue->access.is_open() ? m_longest : of_few;
-            longest = std::max<Seconds>(longest, queue.queue->max_time.value);
+            if (queue.queue->chain) {
+                m_chains.push_back({&queue, link_of(*queue.queue)});
+            }
         }
-        m_longest = m_longest.count() > 0 ? m_longest : of_few;
+        std::stable_sort(m_chains.begin(), m_chains.end(), [](const Chained& a, const Chained& b) {
+            return a.queue->queue->max_time.value > b.queue->queue->max_time.value;
+        });
     }
 
-    /// The policy's words when it refuses the run, else nothing. A run that is longer than every
-    /// queue is submitted as what its first link needs. One that `goes_on` is a chain even where it
-    /// fits one link.
+    /// The policy's words when it refuses the run, else nothing. One that no queue takes as a whole
+    /// is submitted as its first link, where a queue has chains. One that `goes_on` is a chain even
+    /// where it fits one link.
     std::optional<std::string> route(Job& job, std::optional<Seconds> time, bool goes_on) const
     {
-        const Seconds asked = std::min(time.value_or(Seconds{0}), m_longest);
-        const Verdict verdict =
-            decide(m_rules, submission_of(job, time ? std::optional(asked) : std::nullopt), {});
-        if (verdict.outcome != Verdict::Outcome::accept) {
-            return fmt::format("{}", fmt::join(verdict.words, "; "));
+        const Verdict whole = decide(m_rules, submission_of(job, time), {});
+        if (whole.outcome == Verdict::Outcome::accept) {
+            submit_as(job, whole);
+            job.limit = time ? *time : Seconds{std::chrono::minutes{whole.time_limit.value_or(1)}};
+            if (job.duration > job.limit) {
+                job.chain = further_links(job, time.value_or(Seconds{0}));
+            } else if (goes_on) {
+                const policy::Queue& queue = *m_rules.of_partition(whole.partitions.front())->queue;
+                job.chain = Chain{queue.max_time.value, time.value_or(Seconds{0}), job.partitions,
+                                  k_gap, k_start};
+            }
+            return std::nullopt;
         }
-        job.partitions = indexes(verdict);
-        job.qos = m_qos.at(verdict.qos);
-        job.limit = time ? asked : Seconds{std::chrono::minutes{verdict.time_limit.value_or(1)}};
-        if (job.duration > job.limit || goes_on) {
-            job.chain = chain_of(job, verdict, time.value_or(Seconds{0}));
+        if (const auto first = time ? link_for(job, *time) : std::nullopt) {
+            submit_as(job, first->verdict);
+            job.limit = std::min(*time, first->length);
+            job.chain = Chain{first->length, *time, job.partitions, k_gap, k_start};
+            return std::nullopt;
         }
-        return std::nullopt;
+        return fmt::format("{}", fmt::join(words_against(whole, job, time), "; "));
     }
 
 private:
+    /// A queue whose runs go on beyond its time.
+    struct Chained {
+        const Rules::QueueRules* queue;
+        Seconds link;
+    };
+    struct Link {
+        Verdict verdict;
+        Seconds length;
+    };
+
+    static Seconds link_of(const policy::Queue& queue)
+    {
+        return queue.chain->link ? std::min(queue.chain->link->value, queue.max_time.value)
+                                 : queue.max_time.value;
+    }
+
+    void submit_as(Job& job, const Verdict& verdict) const
+    {
+        job.partitions = indexes(verdict);
+        job.qos = m_qos.at(verdict.qos);
+    }
+
     std::vector<int> indexes(const Verdict& verdict) const
     {
         std::vector<int> partitions;
@@ -235,22 +266,47 @@ private:
         return partitions;
     }
 
-    std::optional<Chain> chain_of(const Job& job, const Verdict& first, Seconds asked) const
+    /// A link of at most `most` in the longest queue that has chains and takes this person's run,
+    /// as `gpuq run` chooses it; nothing where none does.
+    std::optional<Link> link_for(const Job& job, Seconds most) const
     {
-        const Verdict further = decide(m_rules, submission_of(job, m_longest), {});
-        if (further.outcome == Verdict::Outcome::accept) {
-            return Chain{m_longest, asked, indexes(further), k_gap, k_start};
+        for (const Chained& chained : m_chains) {
+            Submission submission = submission_of(job, std::min(most, chained.link));
+            submission.partition = chained.queue->doors.front().partition;
+            Verdict verdict = decide(m_rules, submission, {});
+            if (verdict.outcome == Verdict::Outcome::accept) {
+                return Link{std::move(verdict), chained.link};
+            }
         }
-        const policy::Queue& queue = *m_rules.of_partition(first.partitions.front())->queue;
-        return queue.chain ? std::optional(
-                                 Chain{queue.max_time.value, asked, job.partitions, k_gap, k_start})
-                           : std::nullopt;
+        return std::nullopt;
+    }
+
+    /// How a run goes on that is not done when its first link ends.
+    std::optional<Chain> further_links(const Job& job, Seconds asked) const
+    {
+        const auto link = link_for(job, Seconds::max());
+        return link ? std::optional(
+                          Chain{link->length, asked, indexes(link->verdict), k_gap, k_start})
+                    : std::nullopt;
+    }
+
+    /// Of a run that would go on as a chain, why not even a link of it is taken.
+    std::vector<std::string> words_against(const Verdict& whole, const Job& job,
+                                           std::optional<Seconds> time) const
+    {
+        if (time && !m_chains.empty() && *time > m_chains.front().link) {
+            Verdict link = decide(m_rules, submission_of(job, m_chains.front().link), {});
+            if (link.outcome == Verdict::Outcome::refuse) {
+                return std::move(link.words);
+            }
+        }
+        return whole.words;
     }
 
     const Rules& m_rules;
     std::map<std::string, int> m_partitions;
     std::map<std::string, int> m_qos;
-    Seconds m_longest{0};
+    std::vector<Chained> m_chains; ///< the longest first
 };
 
 /// Of a trace without users nobody can say whom a limit of a user would bind.

@@ -37,9 +37,10 @@ struct Scenario {
     std::map<std::size_t, std::string> refused;
 };
 
-/// The trace under a policy: its pools, partitions and limits, every run routed by `decide`. A run
-/// longer than its queue goes on in link after link where the policy allows chains, or did not
-/// state a time: then its further links are of the longest queue that takes them.
+/// The trace under a policy: its pools, partitions and limits, every run routed by what `decide`
+/// says to its user and account. A run that no queue takes as a whole goes on in link after link in
+/// the longest queue with a `chain` that its user may use, and is refused where there is none. One
+/// that states no time goes on there when the time that it got is over, or is killed then.
 /// In a trace without users, limits of a user bind nobody: whom they would is not known. Without
 /// accounts its partitions stand for them.
 /// `usage` for pools that do not say which nodes and GPUs they have.

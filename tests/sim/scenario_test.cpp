@@ -25,7 +25,7 @@ const std::string k_policy =
     "queues:\n"
     "  short: {time: 2h, default_time: 1h, pools: calib, overflow: main, limits: {user: "
     "{soft_gpus: 2}, job: {gpus: 4}}}\n"
-    "  long: {time: 48h, pools: main, limits: {user: {gpus: 6}}}\n";
+    "  long: {time: 48h, pools: main, limits: {user: {gpus: 6}}, chain: {links: 30}}\n";
 
 policy::Policy small_policy()
 {
@@ -102,6 +102,72 @@ TEST(Scenario, WhoStatesNoTimeBeginsShortAndGoesOnLong)
     const Course course = *simulate(made->machine, made->jobs);
     EXPECT_EQ(course.outcomes[0].ending, Ending::completed);
     EXPECT_EQ(course.outcomes[0].links, 2);
+}
+
+/// Under a policy with these queues on four GPUs.
+Result<Scenario> under_queues(const std::string& queues, std::vector<TraceJob> jobs,
+                              const People& people = {})
+{
+    const policy::Rules rules(policy::read_policy("version: 1\npools:\n"
+                                                  "  a: {nodes: n1, gpus: 'k80:4'}\nqueues:\n" +
+                                                      queues,
+                                                  "p")
+                                  ->policy);
+    return under_policy(rules, trace_of(std::move(jobs)), people);
+}
+
+TEST(Scenario, WhoMayUseALongerQueueIsInIt)
+{
+    TraceJob of_phys = run(0s, 30h);
+    of_phys.account = "phys";
+    of_phys.limit = 48h;
+    TraceJob of_others = of_phys;
+    of_others.account = "bio";
+    const auto made = under_queues("  quick: {time: 2h, pools: a}\n"
+                                   "  long: {time: 48h, pools: a, allow: {accounts: phys}}\n",
+                                   {of_phys, of_others});
+    ASSERT_TRUE(made) << made.error().text;
+    ASSERT_EQ(made->jobs.size(), 1U);
+    EXPECT_THAT(partitions_of(*made, 0), ElementsAre("long"));
+    EXPECT_EQ(made->jobs[0].limit, 48h);
+    EXPECT_FALSE(made->jobs[0].chain);
+    EXPECT_THAT(made->refused.at(1), HasSubstr("queue quick takes at most 2 h"));
+}
+
+TEST(Scenario, GoesOnOnlyInQueuesWithChains)
+{
+    TraceJob long_one = run(0s, 28h);
+    long_one.limit = 48h;
+    const auto refused = under_queues("  q: {time: 2h, pools: a}\n", {long_one});
+    ASSERT_EQ(refused->refused.size(), 1U);
+    EXPECT_THAT(refused->refused.at(0), HasSubstr("queue q takes at most 2 h"));
+    const auto chained =
+        under_queues("  other: {time: 12h, pools: a}\n"
+                     "  q: {time: 4h, pools: a, chain: {link: 3h}}\n"
+                     "  few: {time: 8h, pools: a, chain: {links: 9}, allow: {users: ben}}\n",
+                     {long_one});
+    ASSERT_EQ(chained->jobs.size(), 1U) << chained->refused.at(0);
+    EXPECT_THAT(partitions_of(*chained, 0), ElementsAre("q"));
+    EXPECT_EQ(chained->jobs[0].limit, 3h);
+    EXPECT_EQ(chained->jobs[0].chain->limit, 3h);
+}
+
+TEST(Scenario, WhoStatesNoTimeIsStoppedWhereNothingGoesOn)
+{
+    const auto made =
+        under_queues("  q: {time: 2h, pools: a}\n", {run(0s, 5h)}, People{Declared::rarely, 0});
+    ASSERT_EQ(made->jobs.size(), 1U);
+    EXPECT_FALSE(made->jobs[0].chain);
+    EXPECT_EQ(simulate(made->machine, made->jobs)->outcomes[0].ending, Ending::timed_out);
+}
+
+TEST(Scenario, SaysWhyNotEvenALinkIsTaken)
+{
+    TraceJob wide = run(0s, 28h, 8);
+    const auto made = under_queues("  q: {time: 2h, pools: a, limits: {job: {gpus: 4}}, "
+                                   "chain: {links: 30}}\n",
+                                   {wide});
+    EXPECT_EQ(made->refused.at(0), "queue q gives a job at most 4 GPUs (p:5)");
 }
 
 TEST(Scenario, LimitsBindInTheSimulationToo)
