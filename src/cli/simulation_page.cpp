@@ -138,12 +138,13 @@ Chart waits_chart(const std::vector<Simulated>& all)
     chart.id = "waits";
     chart.title = "How soon short runs start";
     chart.description = of_both(all, [](const Simulated& one) {
-        return fmt::format("half of the short runs start within {}, 95 % within {}, the last after "
-                           "{}; {} start within 2 h",
-                           wait_in_words(one.measures.short_runs.p50),
-                           wait_in_words(one.measures.short_runs.p95),
-                           wait_in_words(one.measures.short_runs.max),
-                           percent(one.measures.short_runs.within_target));
+        const sim::Waits& waits = one.measures.short_runs;
+        return !waits.within_target
+                   ? std::string("no short run starts")
+                   : fmt::format("half of the short runs start within {}, 95 % within {}, the last "
+                                 "after {}; {} start within 2 h",
+                                 wait_in_words(waits.p50), wait_in_words(waits.p95),
+                                 wait_in_words(waits.max), percent(*waits.within_target));
     });
     chart.x = wait_axis(longest);
     for (const Simulated& one : all) {

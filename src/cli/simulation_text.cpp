@@ -30,34 +30,55 @@ std::string percent(double part)
 struct Row {
     std::string title;
     std::function<std::string(const Simulated& one, const Simulated& first)> text;
+    /// Shown only where something is to be told; without: always.
+    std::function<bool(const Simulated& one)> matters = {};
 };
+
+/// A figure of runs of which none has started is none.
+std::string text_of(const Waits& waits, const std::function<std::string()>& text)
+{
+    return waits.within_target ? text() : std::string("-");
+}
 
 std::vector<Row> rows()
 {
-    const auto wait = [](sim::Seconds seconds) { return in_words(seconds); };
+    const auto wait = [](const Waits& waits, sim::Seconds seconds) {
+        return text_of(waits, [&] { return in_words(seconds); });
+    };
     return {
         {"runs of at most 2 h",
          [](const auto& one, const auto&) { return std::to_string(one.measures.short_runs.runs); }},
         {"  half wait at most",
-         [wait](const auto& one, const auto&) { return wait(one.measures.short_runs.p50); }},
+         [wait](const auto& one, const auto&) {
+             return wait(one.measures.short_runs, one.measures.short_runs.p50);
+         }},
         {"  95 % wait at most",
-         [wait](const auto& one, const auto&) { return wait(one.measures.short_runs.p95); }},
+         [wait](const auto& one, const auto&) {
+             return wait(one.measures.short_runs, one.measures.short_runs.p95);
+         }},
         {"  longest wait",
-         [wait](const auto& one, const auto&) { return wait(one.measures.short_runs.max); }},
+         [wait](const auto& one, const auto&) {
+             return wait(one.measures.short_runs, one.measures.short_runs.max);
+         }},
         {"  start within 2 h",
          [](const auto& one, const auto&) {
-             return percent(one.measures.short_runs.within_target);
+             const Waits& waits = one.measures.short_runs;
+             return text_of(waits, [&] { return percent(*waits.within_target); });
          }},
         {"longer runs",
          [](const auto& one, const auto&) { return std::to_string(one.measures.long_runs.runs); }},
         {"  wait on average, all links",
          [wait](const auto& one, const auto&) {
-             return wait(
-                 sim::Seconds{static_cast<std::int64_t>(one.measures.long_runs.mean_in_all)});
+             const Waits& waits = one.measures.long_runs;
+             return wait(waits, sim::Seconds{static_cast<std::int64_t>(waits.mean_in_all)});
          }},
         {"  of that before",
          [](const auto& one, const auto& first) {
-             return percent(sim::harm(first.measures.long_runs, one.measures.long_runs));
+             const Waits& before = first.measures.long_runs;
+             const Waits& waits = one.measures.long_runs;
+             return text_of(before, [&] {
+                 return text_of(waits, [&] { return percent(sim::harm(before, waits)); });
+             });
          }},
         {"GPU time used", [](const auto& one, const auto&) { return percent(one.measures.use); }},
         {"  idle while somebody waits",
@@ -66,6 +87,9 @@ std::vector<Row> rows()
          [](const auto& one, const auto&) { return percent(one.measures.idle_while_allowed); }},
         {"runs that had to leave for an owner",
          [](const auto& one, const auto&) { return std::to_string(one.measures.preempted); }},
+        {"runs stopped at their time limit",
+         [](const auto& one, const auto&) { return std::to_string(one.measures.stopped); },
+         [](const auto& one) { return one.measures.stopped > 0; }},
         {"runs refused",
          [](const auto& one, const auto&) { return std::to_string(one.refused.size()); }},
     };
@@ -73,13 +97,16 @@ std::vector<Row> rows()
 
 Json json_of(const Waits& waits)
 {
+    const auto known = [&](const auto& figure) {
+        return waits.within_target ? Json(figure) : Json();
+    };
     return Json::object({{"runs", waits.runs},
                          {"never_started", waits.never},
-                         {"p50", waits.p50},
-                         {"p95", waits.p95},
-                         {"max", waits.max},
-                         {"mean", waits.mean},
-                         {"mean_all_links", waits.mean_in_all},
+                         {"p50", known(waits.p50)},
+                         {"p95", known(waits.p95)},
+                         {"max", known(waits.max)},
+                         {"mean", known(waits.mean)},
+                         {"mean_all_links", known(waits.mean_in_all)},
                          {"within_target", waits.within_target}});
 }
 
@@ -119,6 +146,7 @@ Json json_of(const Simulated& one)
                          {"idle_while_waiting", measures.idle_while_waiting},
                          {"idle_while_allowed", measures.idle_while_allowed},
                          {"preempted", measures.preempted},
+                         {"stopped", measures.stopped},
                          {"refused", one.refused.size()},
                          {"refused_by", Json::array(std::move(rules))},
                          {"broken_targets", broken_json(one)}});
@@ -135,6 +163,9 @@ report::Table simulation_table(const std::vector<Simulated>& all)
         table.columns.push_back({title, title, report::Column::Align::right});
     }
     for (const Row& row : rows()) {
+        if (row.matters && std::none_of(all.begin(), all.end(), row.matters)) {
+            continue;
+        }
         std::vector<report::Cell> cells{row.title};
         for (const Simulated& one : all) {
             cells.emplace_back(row.text(one, all.front()));
@@ -182,7 +213,8 @@ report::Table users_table(const std::vector<Simulated>& all)
             const auto found =
                 std::find_if(there.begin(), there.end(),
                              [&](const NamedWaits& other) { return other.name == user.name; });
-            cells.emplace_back(found == there.end() ? "-" : in_words(found->waits.p95));
+            const bool known = found != there.end() && found->waits.within_target;
+            cells.emplace_back(known ? in_words(found->waits.p95) : "-");
         }
         table.rows.push_back(std::move(cells));
     }

@@ -4,6 +4,7 @@
 #include "sim/simulate.h"
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,9 +17,10 @@ struct Waits {
     Seconds p50{0};        ///< the smallest that at least half of them do not exceed
     Seconds p95{0};
     Seconds max{0};
-    double mean = 0;          ///< seconds
-    double mean_in_all = 0;   ///< with the waits of the further links
-    double within_target = 1; ///< the part that started within the class's target
+    double mean = 0;        ///< seconds
+    double mean_in_all = 0; ///< with the waits of the further links
+    /// The part of those that started that did within the class's target; none: none started.
+    std::optional<double> within_target;
 
     bool operator==(const Waits&) const = default;
 };
@@ -50,6 +52,7 @@ struct Measures {
     /// as it asks for. Whether its user is at a limit is not looked at.
     double idle_while_allowed = 0;
     std::size_t preempted = 0; ///< runs that were, once or more
+    std::size_t stopped = 0;   ///< at their time limit, with work left to do
 
     bool operator==(const Measures&) const = default;
 };

@@ -77,6 +77,17 @@ TEST_F(PolicySimulate, SaysWhichRuleRefusesAndWhichPromiseBreaks)
                 HasSubstr("\"why\": \"queue q gives a job at most 4 GPUs (p.yaml:5)\""));
 }
 
+TEST_F(PolicySimulate, TellsOfRunsThatWouldNotBeDone)
+{
+    std::ofstream(m_dir / "<b>&.csv") << "submit_s,duration_s,gpus,limit_s\n0,7200,4,3600\n";
+    const Use shown = policy({"simulate", "--trace", trace(), "p.yaml"});
+    EXPECT_THAT(shown.out, testing::ContainsRegex("runs stopped at their time limit +0 +1\n"));
+    std::ofstream(m_dir / "<b>&.csv") << "submit_s,duration_s,gpus\n0,18000,4\n";
+    const Use refused = policy({"simulate", "--trace", trace(), "p.yaml"});
+    EXPECT_THAT(refused.out, Not(HasSubstr("stopped at their")));
+    EXPECT_THAT(refused.out, testing::ContainsRegex("start within 2 h +- +-\n"));
+}
+
 TEST_F(PolicySimulate, TellsWhoWaitsLongestAndInWhichPartition)
 {
     m_doors.files["p.yaml"].text = "version: 1\npools: {all: {nodes: n1, gpus: 4}}\nqueues:\n"

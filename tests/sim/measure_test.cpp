@@ -17,7 +17,7 @@ TEST(Measure, CountsWaitsByClassAndUser)
     EXPECT_EQ(measures.short_runs.p50, 3h - 10s);
     EXPECT_EQ(measures.short_runs.p95, 3h + 100s - 20s);
     EXPECT_EQ(measures.short_runs.max, 3h + 80s);
-    EXPECT_DOUBLE_EQ(measures.short_runs.within_target, 0);
+    EXPECT_DOUBLE_EQ(measures.short_runs.within_target.value(), 0);
     EXPECT_EQ(measures.long_runs.max, 0s);
     ASSERT_EQ(measures.users.size(), 2U);
     EXPECT_EQ(measures.users[1].name, "bob");
@@ -51,11 +51,20 @@ TEST(Measure, SeesThatAWideJobCanNotUseAFreePart)
     EXPECT_DOUBLE_EQ(measures.idle_while_allowed, 0);
 }
 
+TEST(Measure, CountsRunsThatAreStoppedAtTheirLimit)
+{
+    const Machine machine = one_partition(1, 1);
+    std::vector<Job> jobs = {job(1, 0s, 3h, 1), job(2, 0s, 100s, 1)};
+    jobs[0].limit = 1h;
+    EXPECT_EQ(measure(machine, jobs, course_of(machine, jobs)).stopped, 1U);
+}
+
 TEST(Measure, NothingIsNothing)
 {
     const Machine machine = one_partition(1, 1);
     const Measures measures = measure(machine, {}, course_of(machine, {}));
     EXPECT_EQ(measures.all, Waits{});
+    EXPECT_EQ(measures.all.within_target, std::nullopt) << "no promise kept";
     EXPECT_DOUBLE_EQ(measures.use, 0);
     EXPECT_DOUBLE_EQ(harm(measures.all, measures.all), 1);
 }

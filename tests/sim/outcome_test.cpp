@@ -50,7 +50,7 @@ TEST_P(Outcome, ShortRunsStartAndLongOnesHardlyWaitLonger)
     EXPECT_EQ(ruled.short_runs.never + ruled.long_runs.never, 0U);
     EXPECT_GT(plain.short_runs.p95, 5h) << "the queue that people know";
     EXPECT_LE(ruled.short_runs.p95, 5min);
-    EXPECT_GE(ruled.short_runs.within_target, GetParam().within_target);
+    EXPECT_GE(ruled.short_runs.within_target.value(), GetParam().within_target);
     EXPECT_LE(harm(plain.long_runs, ruled.long_runs), GetParam().long_over_plain);
     EXPECT_LE(ruled.idle_while_waiting, 0.06);
 }

@@ -257,7 +257,7 @@ void print(const char* name, const Waits& waits)
     fmt::print("{} runs {} never {} p50 {} p95 {} max {} mean {:.1f} mean_in_all {:.1f} within "
                "{:.4f}\n",
                name, waits.runs, waits.never, waits.p50.count(), waits.p95.count(),
-               waits.max.count(), waits.mean, waits.mean_in_all, waits.within_target);
+               waits.max.count(), waits.mean, waits.mean_in_all, waits.within_target.value_or(1));
 }
 
 /// A line for each job: id, submission, start, end, partition, nodes of its first link.
