@@ -238,6 +238,18 @@ Result<RunKey> run_meant(Store& store, const std::vector<std::string>& words)
     return words.empty() ? find_current_run(store) : find_run(store, words.front());
 }
 
+/// What is shown in a run is its output, which would be shown again, without end.
+Result<void> check_that_we_are_not_in_it(Doors& doors, const RunStatus& status)
+{
+    if (status.state == RunState::ended || doors.variable("GPUQ_RUN_ID") != status.key.text()) {
+        return {};
+    }
+    return fail(Error::Kind::usage,
+                fmt::format("this is inside run {0}: what it shows would be its output again, "
+                            "without end; gpuq attach {0} in another terminal",
+                            status.job->job.value));
+}
+
 Result<int> attach(Invocation& invocation)
 {
     TRY_ASSIGN(Store* const store, invocation.doors.store());
@@ -253,6 +265,7 @@ Result<int> attach(Invocation& invocation)
                     fmt::format("run {} has no job yet: Slurm has not answered; try again",
                                 short_key(key)));
     }
+    TRY(check_that_we_are_not_in_it(invocation.doors, status));
     TRY_ASSIGN(const auto from, shown_asked(invocation.options));
     return AttachVerb(invocation, *store, std::move(status), from).run();
 }
