@@ -66,6 +66,10 @@ std::string_view first_line(std::string_view text)
 
 Result<Trace> parse_trace(std::string_view text, const std::string& name)
 {
+    constexpr std::string_view k_byte_order_mark = "\xef\xbb\xbf";
+    if (text.starts_with(k_byte_order_mark)) {
+        text.remove_prefix(k_byte_order_mark.size());
+    }
     const std::string_view first = first_line(text);
     if (first.empty()) {
         return fail(Error::Kind::usage, fmt::format("{}:1: an empty trace", sanitised(name)));

@@ -40,10 +40,10 @@ struct Trace {
 };
 
 /// Reads the jobs of a file, packed by gzip or not: comma-separated values with a header line that
-/// has at least `submit_s`, `duration_s` and `gpus`; the Standard Workload Format, a processor
-/// taken for a GPU; or what `sacct -P` prints, with its header line. `usage` as FILE:LINE: what for
-/// the first line that is none of that, `missing` or `io` for the file. Never more than the limits
-/// below.
+/// has at least `submit_s`, `duration_s` and `gpus`, and no column that is not known; the Standard
+/// Workload Format, a processor taken for a GPU; or what `sacct -P` prints, with its header line.
+/// `usage` as FILE:LINE: what for the first line that is none of that, `missing` or `io` for the
+/// file. Never more than the limits below.
 Result<Trace> read_trace(const std::filesystem::path& file);
 
 /// The same from text; `name` is for errors.

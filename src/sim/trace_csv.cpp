@@ -1,13 +1,91 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "sim/trace_lines.h"
 
+#include "core/nearest.h"
+#include "core/sanitise.h"
+
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
 
 namespace gpuq::sim {
 namespace {
 
-Result<void> check_header(const Line& line, const Columns& columns)
+constexpr std::size_t k_longest_name = 40; ///< that is quoted
+
+/// What a header may name. `aspect` tells columns that say the same by different names; an empty
+/// one is known and not read, as traces of centres have it.
+struct Column {
+    std::string_view name;
+    std::string_view aspect;
+};
+constexpr std::array k_columns{
+    Column{"job_id", "job_id"},
+    Column{"submit_s", "submit_s"},
+    Column{"start_s", "start_s"},
+    Column{"duration_s", "duration_s"},
+    Column{"limit_s", "limit_s"},
+    Column{"gpus", "gpus"},
+    Column{"nodes", "nodes"},
+    Column{"model", "model"},
+    Column{"user", "user"},
+    Column{"account", "account"},
+    Column{"partition", "partition"},
+    Column{"partition_or_vc", "partition"},
+    Column{"state", "state"},
+    Column{"name", ""},
+    Column{"queue", ""},
+    Column{"qos", ""},
+    Column{"cpus", ""},
+    Column{"memory", ""},
+    Column{"end_s", ""},
+    Column{"wait_s", ""},
+    Column{"exit_code", ""},
+    Column{"comment", ""},
+};
+
+Error unknown_column(const Line& line, std::size_t place, std::string_view name)
 {
+    std::vector<std::string> known;
+    for (const Column& column : k_columns) {
+        known.emplace_back(column.name);
+    }
+    const std::string shown = sanitised(name.substr(0, k_longest_name));
+    return line.wrong_at(place, fmt::format("unknown column '{}'{}; there are: {}", shown,
+                                            did_you_mean(shown, known), fmt::join(known, ", ")));
+}
+
+/// Every name known and there once. A name that is not known would silently not be read.
+Result<void> check_names(const Line& line, std::string_view words, const Fields& header)
+{
+    std::map<std::string_view, std::size_t> places; ///< by aspect
+    for (std::size_t i = 0; i < header.size(); ++i) {
+        const std::string_view name = trimmed(header[i]);
+        if (name.empty()) {
+            return line.wrong(fmt::format("column {} of the header has no name", i + 1));
+        }
+        const auto place = static_cast<std::size_t>(name.data() - words.data()) + 1;
+        const auto column = std::find_if(k_columns.begin(), k_columns.end(),
+                                         [&](const Column& one) { return one.name == name; });
+        if (column == k_columns.end()) {
+            return unknown_column(line, place, name);
+        }
+        const auto aspect = column->aspect.empty() ? column->name : column->aspect;
+        const auto [first, is_new] = places.emplace(aspect, place);
+        if (!is_new) {
+            return line.wrong_at(place, fmt::format("column '{}' says what the one at {} does",
+                                                    name, first->second));
+        }
+    }
+    return {};
+}
+
+Result<void> check_header(const Line& line, std::string_view words, const Fields& header)
+{
+    TRY(check_names(line, words, header));
+    const Columns columns(header);
     for (const char* name : {"submit_s", "duration_s", "gpus"}) {
         if (!columns.has(name)) {
             return line.wrong(fmt::format("the header has no column {}; it needs at least "
@@ -54,7 +132,7 @@ Result<Trace> parse_csv(std::string_view text, const std::string& name)
         const Fields row = split(words, ',');
         if (!columns) {
             columns.emplace(row);
-            return check_header(line, *columns);
+            return check_header(line, words, row);
         }
         if (row.size() != columns->size()) {
             return line.wrong(

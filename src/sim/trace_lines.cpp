@@ -33,6 +33,12 @@ Error Line::wrong(const std::string& what) const
     return fail(Error::Kind::usage, fmt::format("{}:{}: {}", sanitised(m_file), m_number, what));
 }
 
+Error Line::wrong_at(std::size_t column, const std::string& what) const
+{
+    return fail(Error::Kind::usage,
+                fmt::format("{}:{}:{}: {}", sanitised(m_file), m_number, column, what));
+}
+
 Result<std::optional<Seconds>> Line::seconds(std::string_view text, std::string_view what) const
 {
     const std::string_view whole = trimmed(text).substr(0, trimmed(text).find('.'));

@@ -22,6 +22,8 @@ public:
     }
 
     Error wrong(const std::string& what) const;
+    /// The same of one place in the line, counted from 1.
+    Error wrong_at(std::size_t column, const std::string& what) const;
     /// A number of seconds, whole or with a fraction that is dropped; nothing for an empty text and
     /// for a negative number, which is SWF's unknown.
     Result<std::optional<Seconds>> seconds(std::string_view text, std::string_view what) const;

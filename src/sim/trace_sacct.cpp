@@ -36,6 +36,17 @@ Result<std::optional<Seconds>> length(const Line& line, std::string_view text)
     return std::optional(Seconds{static_cast<std::int64_t>(days * 86400 + seconds)});
 }
 
+/// Without any of these no job could be told.
+Result<void> check_header(const Line& line, const Columns& columns)
+{
+    const bool gpus = columns.has("ReqTRES") || columns.has("AllocTRES");
+    const bool times = columns.has("Elapsed") || columns.has("End");
+    return columns.has("JobID") && columns.has("Submit") && columns.has("Start") && gpus && times
+               ? Result<void>()
+               : line.wrong("the header needs at least JobID, Submit, Start, one of Elapsed and "
+                            "End, and one of AllocTRES and ReqTRES, which tell of GPUs");
+}
+
 Result<TraceJob> job_in(const Line& line, const Columns& columns, const Fields& row)
 {
     TraceJob job;
@@ -109,9 +120,7 @@ Result<Trace> parse_sacct(std::string_view text, const std::string& name)
         const Fields row = split(words, '|');
         if (!columns) {
             columns.emplace(row);
-            return columns->has("JobID") && columns->has("Submit")
-                       ? Result<void>()
-                       : line.wrong("the header needs at least JobID and Submit");
+            return check_header(line, *columns);
         }
         if (columns->in(row, "JobID").find('.') != std::string_view::npos) {
             return {}; // A step of the job before.

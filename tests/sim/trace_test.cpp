@@ -102,7 +102,7 @@ TEST(Trace, NamesFileAndLineOfWhatIsWrong)
 {
     const auto error = [](const std::string& text) { return parse_trace(text, "t").error().text; };
     EXPECT_EQ(error(""), "t:1: an empty trace");
-    EXPECT_EQ(error("job_id,submit_s\n"), "t:1: the header has no column duration_s; it needs at "
+    EXPECT_EQ(error("submit_s,job_id\n"), "t:1: the header has no column duration_s; it needs at "
                                           "least submit_s, duration_s and gpus");
     EXPECT_EQ(error("submit_s,duration_s,gpus\n1,2,3\n1,2\n"), "t:3: 2 fields; the header has 3");
     EXPECT_EQ(error("submit_s,duration_s,gpus\n\n1,x,3\n"),
@@ -112,10 +112,42 @@ TEST(Trace, NamesFileAndLineOfWhatIsWrong)
     EXPECT_EQ(error("submit_s,duration_s,gpus\n1,2,99999999\n"),
               "t:2: gpus is no number: '99999999'");
     EXPECT_EQ(error("; swf\n1 2 3\n"), "t:2: 3 fields; the Standard Workload Format has 18");
-    EXPECT_EQ(error("JobID|Submit\n1|yesterday\n"), "t:2: 'yesterday' is no time of sacct");
+    EXPECT_EQ(error("JobID|Submit|Start|End|ReqTRES\n1|yesterday|||\n"),
+              "t:2: 'yesterday' is no time of sacct");
+    EXPECT_EQ(
+        error("JobID|Submit|Start|Elapsed\n1|||\n"),
+        "t:1: the header needs at least JobID, Submit, Start, one of Elapsed and End, and one "
+        "of AllocTRES and ReqTRES, which tell of GPUs");
     EXPECT_EQ(error("submit_s,duration_s,gpus\n1,\x1b[2J,3\n"),
               "t:2: duration_s is no number of seconds: '^[[2J'");
     EXPECT_EQ(error(std::string(70000, 'a')), "t:1: longer than 65536 bytes");
+}
+
+TEST(Trace, KnowsEveryColumnOrRefusesIt)
+{
+    const auto error = [](const std::string& header) {
+        const auto trace = parse_trace(header + "\n", "t");
+        return trace ? "accepted" : trace.error().text.substr(0, trace.error().text.find(';'));
+    };
+    EXPECT_EQ(error("submit_s,duration_s,gpus,limit"),
+              "t:1:26: unknown column 'limit' (did you mean 'limit_s'?)");
+    EXPECT_EQ(error("submit_s, duration_s, gpus, \"limt_s\""),
+              "t:1:30: unknown column 'limt_s' (did you mean 'limit_s'?)");
+    EXPECT_EQ(error("submit_s,duration_s,gpus,"), "t:1: column 4 of the header has no name");
+    EXPECT_EQ(error("submit_s,gpus,duration_s,gpus"),
+              "t:1:26: column 'gpus' says what the one at 10 does");
+    EXPECT_EQ(error("submit_s,gpus,duration_s,partition,partition_or_vc"),
+              "t:1:36: column 'partition_or_vc' says what the one at 26 does");
+    EXPECT_EQ(error("submit_s,gpus,duration_s,wait_s,name"), "accepted") << "and not read";
+}
+
+TEST(Trace, MayBeginWithAByteOrderMark)
+{
+    for (const std::string& text : {k_csv, k_swf, k_sacct}) {
+        const auto trace = parse_trace("\xef\xbb\xbf" + text, "t");
+        ASSERT_TRUE(trace) << trace.error().text;
+        EXPECT_EQ(*trace, *parse_trace(text, "t"));
+    }
 }
 
 class TraceFile : public ::testing::Test {
