@@ -83,7 +83,7 @@ Result<PlanSimulation> simulate_plan(Invocation& invocation, Admin& admin,
     const policy::Rules rules(std::move(reading.policy));
     TRY_ASSIGN(Simulated before, simulated_before(admin, rules, workload));
     TRY_ASSIGN(Simulated after, simulated_under(rules, wanted.file, workload));
-    PlanSimulation simulation{workload.name, wanted.file, {}, {}};
+    PlanSimulation simulation{workload.name, workload.left_out(), wanted.file, {}, {}};
     simulation.newly_refused = newly_refused(before, after, workload.trace);
     simulation.all.push_back(std::move(before));
     simulation.all.push_back(std::move(after));
@@ -92,7 +92,7 @@ Result<PlanSimulation> simulate_plan(Invocation& invocation, Admin& admin,
 
 std::string consequences_text(const PlanSimulation& simulation)
 {
-    std::string text;
+    std::string text = left_out_text(simulation.trace, simulation.left_out);
     const auto& refused = simulation.newly_refused;
     if (!refused.empty()) {
         text += fmt::format("{} would be refused that {} taken now:\n",
@@ -114,7 +114,8 @@ Json plan_simulation_json(const PlanSimulation& simulation)
     for (std::size_t i = 0; i < std::min(refused.size(), k_most_named); ++i) {
         named.push_back(json_of(refused[i]));
     }
-    Json::Members members = simulation_document(simulation.all, simulation.trace);
+    Json::Members members =
+        simulation_document(simulation.all, simulation.trace, simulation.left_out);
     members.emplace_back("newly_refused", refused.size());
     members.emplace_back("refused_runs", Json::array(std::move(named)));
     members.emplace_back("broken_targets", broken_json(simulation.all.back()));

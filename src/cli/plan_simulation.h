@@ -19,6 +19,7 @@ struct RefusedRun {
 /// What a policy that is to be applied would make of jobs, beside the one in force.
 struct PlanSimulation {
     std::string trace; ///< the workload's name
+    LeftOut left_out;  ///< of it
     std::string file;  ///< the new policy's
     /// The policy in force, or a plain queue when there is none that can be simulated; the new one.
     std::vector<Simulated> all;

@@ -50,7 +50,8 @@ Result<int> policy_simulate(Invocation& invocation)
         TRY(page->write(simulation_page(all, workload)));
     }
     if (invocation.globals.json) {
-        TRY(print_text(report::json_document(simulation_document(all, workload.name))));
+        TRY(print_text(
+            report::json_document(simulation_document(all, workload.name, workload.left_out()))));
     } else {
         TRY(print_table(simulation_table(all), invocation.globals, invocation.doors));
         TRY(print_text("\n"));
@@ -59,6 +60,7 @@ Result<int> policy_simulate(Invocation& invocation)
             TRY(print_text("\n"));
             TRY(print_table(users, invocation.globals, invocation.doors));
         }
+        TRY(print_text(left_out_text(workload.name, workload.left_out())));
         for (const Simulated& each : all) {
             TRY(print_text(refused_text(each) + broken_text(each)));
         }

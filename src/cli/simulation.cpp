@@ -2,6 +2,7 @@
 #include "cli/simulation.h"
 
 #include "core/number.h"
+#include "core/sanitise.h"
 #include "core/walltime.h"
 #include "report/words.h"
 #include "sim/simulate.h"
@@ -72,6 +73,16 @@ Result<Workload> of_accounting(Doors& doors, const std::string& words)
     return workload;
 }
 
+/// Of no jobs all would start in time: that is no answer.
+Error nothing_in(const Workload& workload)
+{
+    return fail(Error::Kind::usage,
+                fmt::format("{}: nothing to simulate: no job in it had a GPU and ran ({} without "
+                            "GPUs, {} not started)",
+                            sanitised(workload.name), workload.trace.without_gpus,
+                            workload.trace.never_started));
+}
+
 Result<Simulated> simulated(Simulated one, const policy::Rules* rules,
                             const sim::Scenario& scenario, const Workload& workload)
 {
@@ -115,6 +126,9 @@ Result<Workload> workload_in(Invocation& invocation)
     } else {
         workload.name = *file;
         TRY_ASSIGN(workload.trace, sim::read_trace(*file));
+        if (workload.trace.jobs.empty()) {
+            return nothing_in(workload);
+        }
     }
     workload.people = people;
     return workload;

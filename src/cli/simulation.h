@@ -14,19 +14,27 @@
 
 namespace gpuq::cli {
 
-/// The jobs that --trace or --from-accounting names.
+/// Jobs of a trace that can not be simulated.
+struct LeftOut {
+    std::size_t without_gpus = 0;
+    std::size_t never_started = 0;
+};
+
+/// The jobs that --trace or --from-accounting names; one at least.
 struct Workload {
     std::string name; ///< the file, or `accounting of the last 14 days`
     sim::Trace trace;
     sim::People people;
 
     sim::Seconds span() const; ///< from the first submission to the last
+    LeftOut left_out() const { return {trace.without_gpus, trace.never_started}; }
 };
 
 /// Whether any are named.
 bool names_jobs(const Options& options);
 
-/// `usage` unless exactly one is named, or for what it holds; `missing` when accounting has no job
+/// `usage` unless exactly one is named, for what it holds, and for a trace without any job to
+/// simulate; `missing` when accounting has no job
 /// that could be simulated, `unreachable` when it does not answer.
 Result<Workload> workload_in(Invocation& invocation);
 

@@ -269,12 +269,14 @@ std::string caption_over_time(const std::string& what, Seconds part)
 
 std::string head(const std::vector<Simulated>& all, const Workload& workload)
 {
+    const std::string left_out = left_out_text(workload.name, workload.left_out());
     return fmt::format(
         "<h1>{} <span class=\"soft\">against {}</span></h1>\n"
         "<p class=\"soft\">What would have become of {} runs in {} ({}), on {} GPUs, in a "
-        "simulation of Slurm&#39;s scheduling.</p>\n",
+        "simulation of Slurm&#39;s scheduling.{}</p>\n",
         html_text(all[1].name), html_text(all[0].name), workload.trace.jobs.size(),
-        html_text(in_words(workload.span())), html_text(workload.name), all[1].curves.gpus);
+        html_text(in_words(workload.span())), html_text(workload.name), all[1].curves.gpus,
+        left_out.empty() ? "" : " " + html_text(left_out));
 }
 
 std::string foot(const Workload& workload)

@@ -221,13 +221,31 @@ report::Table users_table(const std::vector<Simulated>& all)
     return table;
 }
 
-Json::Members simulation_document(const std::vector<Simulated>& all, const std::string& trace)
+Json::Members simulation_document(const std::vector<Simulated>& all, const std::string& trace,
+                                  const LeftOut& left_out)
 {
     Json::Elements courses;
     for (const Simulated& one : all) {
         courses.push_back(json_of(one));
     }
-    return {{"trace", trace}, {"courses", Json::array(std::move(courses))}};
+    return {{"trace", trace},
+            {"left_out", Json::object({{"without_gpus", left_out.without_gpus},
+                                       {"never_started", left_out.never_started}})},
+            {"courses", Json::array(std::move(courses))}};
+}
+
+std::string left_out_text(const std::string& trace, const LeftOut& left_out)
+{
+    std::vector<std::string> parts;
+    if (left_out.without_gpus > 0) {
+        parts.push_back(counted(left_out.without_gpus, "job") + " without GPUs");
+    }
+    if (left_out.never_started > 0) {
+        parts.push_back(counted(left_out.never_started, "job") + " that never started");
+    }
+    return parts.empty()
+               ? std::string()
+               : fmt::format("{}: left out: {}\n", sanitised(trace), fmt::join(parts, ", "));
 }
 
 Json broken_json(const Simulated& one)

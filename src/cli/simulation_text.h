@@ -12,9 +12,11 @@ namespace gpuq::cli {
 
 /// One column for each of `all`; the first is what the others are compared with. Pure.
 report::Table simulation_table(const std::vector<Simulated>& all);
-/// `trace`: the name of the workload.
+/// `trace`: the name of the workload. Pure.
 report::Json::Members simulation_document(const std::vector<Simulated>& all,
-                                          const std::string& trace);
+                                          const std::string& trace, const LeftOut& left_out);
+/// A line about the jobs of the workload that were not simulated, or nothing. Pure.
+std::string left_out_text(const std::string& trace, const LeftOut& left_out);
 
 /// The waits of the last of `all` in each of its partitions, so that owners see what lending costs
 /// them. Pure.

@@ -149,7 +149,7 @@ TEST(JsonMan, TellsWhatPolicyHas)
     govern::Plan plan;
     plan.changes.push_back({});
     plan.changes[0].fields.push_back({});
-    PlanSimulation planned{"t", "p", {Simulated{}}, {RefusedRun{}}};
+    PlanSimulation planned{"t", {}, "p", {Simulated{}}, {RefusedRun{}}};
     planned.all[0].broken.emplace_back();
     EXPECT_EQ(told_of("gpuq policy plan"), members_of(plan_document(plan, &planned), {"courses"}));
     Simulated simulated;
@@ -157,7 +157,8 @@ TEST(JsonMan, TellsWhatPolicyHas)
     simulated.broken.emplace_back();
     simulated.measures.partitions.emplace_back();
     simulated.measures.users.emplace_back();
-    EXPECT_EQ(told_of("gpuq policy simulate"), members_of(simulation_document({simulated}, "t")));
+    EXPECT_EQ(told_of("gpuq policy simulate"),
+              members_of(simulation_document({simulated}, "t", {})));
     TestReport report;
     const policy::Case test;
     report.cases.results.push_back({&test, true, ""});

@@ -133,14 +133,43 @@ TEST_F(PolicySimulate, APageThatCanNotBeWrittenIsToldBeforeAnythingElse)
     EXPECT_THAT(refused.err, HasSubstr("no/x.html: No such file or directory"));
 }
 
-TEST_F(PolicySimulate, DrawsATraceWithNothingInIt)
+TEST_F(PolicySimulate, DrawsATraceOfWhichNothingIsTaken)
 {
-    std::ofstream(m_dir / "empty.csv") << "submit_s,duration_s,gpus\n";
+    std::ofstream(m_dir / "wide.csv") << "submit_s,duration_s,gpus\n0,60,8\n";
     const fs::path file = m_dir / "page.html";
-    const Use shown =
-        policy({"simulate", "--trace", m_dir / "empty.csv", "--html", file, "p.yaml"});
+    const Use shown = policy({"simulate", "--trace", m_dir / "wide.csv", "--html", file, "p.yaml"});
     EXPECT_EQ(shown.status, 0) << shown.err;
+    EXPECT_THAT(shown.out, testing::ContainsRegex("start within 2 h +100.0 % +-\n"));
     EXPECT_THAT(content(file), Not(HasSubstr("nan")));
+}
+
+TEST_F(PolicySimulate, ATraceWithNothingToSimulateIsNoAnswer)
+{
+    const std::string sacct = "JobID|Submit|Start|End|Elapsed|ReqTRES\n";
+    for (const std::string& text :
+         {std::string("submit_s,duration_s,gpus\n"), std::string("; swf\n"), sacct}) {
+        std::ofstream(m_dir / "empty") << text;
+        const Use shown = policy({"simulate", "--trace", m_dir / "empty", "p.yaml"});
+        EXPECT_EQ(shown.status, 2) << text;
+        EXPECT_EQ(shown.out, "");
+        EXPECT_THAT(shown.err, HasSubstr("/empty: nothing to simulate: no job in it had a GPU and "
+                                         "ran (0 without GPUs, 0 not started)"));
+    }
+    std::ofstream(m_dir / "empty") << sacct << "1|2026-11-20T10:00:00|Unknown|||gres/gpu=1\n"
+                                   << "2|2026-11-20T10:00:00|2026-11-20T10:00:00||00:01:00|cpu=1\n";
+    EXPECT_THAT(policy({"simulate", "--trace", m_dir / "empty", "p.yaml"}).err,
+                HasSubstr("(1 without GPUs, 1 not started)"));
+}
+
+TEST_F(PolicySimulate, TellsWhatIsLeftOut)
+{
+    std::ofstream(m_dir / "t.csv") << "submit_s,duration_s,gpus\n0,60,1\n0,60,0\n0,60,0\n";
+    const Use shown = policy({"simulate", "--trace", m_dir / "t.csv", "p.yaml"});
+    EXPECT_THAT(shown.out, HasSubstr("t.csv: left out: 2 jobs without GPUs\n"));
+    Globals json;
+    json.json = true;
+    EXPECT_THAT(policy({"simulate", "--trace", m_dir / "t.csv", "p.yaml"}, json).out,
+                testing::ContainsRegex("\"left_out\": \\{[^}]*\"without_gpus\": 2"));
 }
 
 TEST_F(PolicySimulate, TakesTheJobsOfTheAccounting)
@@ -164,8 +193,8 @@ TEST_F(PolicySimulate, SaysWhatToDoWithoutAnAccounting)
     const Use silent = policy({"simulate", "--from-accounting", "14d", "p.yaml"});
     EXPECT_EQ(silent.status, 120);
     EXPECT_THAT(silent.err, HasSubstr("slurmdbd does not answer; where sacct works"));
-    m_doors.accounted = std::string("Submit|JobID|ReqTRES|Start\n"
-                                    "2026-11-20T10:00:00|7|cpu=1|2026-11-20T10:00:00\n");
+    m_doors.accounted = std::string("Submit|JobID|ReqTRES|Start|End\n"
+                                    "2026-11-20T10:00:00|7|cpu=1|2026-11-20T10:00:00|\n");
     const Use none = policy({"simulate", "--from-accounting", "14d", "p.yaml"});
     EXPECT_NE(none.status, 0);
     EXPECT_THAT(none.err, HasSubstr("accounting shows no job of the last 14 days that had a GPU "
