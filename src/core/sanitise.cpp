@@ -122,6 +122,18 @@ std::string sanitised(std::string_view text)
     return shown;
 }
 
+std::optional<std::size_t> first_not_utf8(std::string_view text)
+{
+    for (std::size_t at = 0; at < text.size();) {
+        const auto character = decode(text.substr(at));
+        if (!character) {
+            return at;
+        }
+        at += character->size;
+    }
+    return std::nullopt;
+}
+
 std::size_t cells(std::string_view sanitised_text)
 {
     std::size_t width = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,10 @@ namespace gpuq {
 /// not UTF-8 (overlong forms and surrogates too) `\x9b`. A combining mark without a base, or the
 /// fifth on one base, is written `\u{301}`. Text without any of these comes back unchanged.
 std::string sanitised(std::string_view text);
+
+/// Where the first bytes are that are not UTF-8 (overlong forms and surrogates neither); nothing:
+/// all are.
+std::optional<std::size_t> first_not_utf8(std::string_view text);
 
 /// Width of sanitised text in terminal cells: two for wide characters, none for combining marks.
 std::size_t cells(std::string_view sanitised_text);

@@ -2,6 +2,7 @@
 #include "yaml/document.h"
 
 #include "core/nearest.h"
+#include "core/sanitise.h"
 
 #include <fmt/format.h>
 #include <yaml-cpp/eventhandler.h>
@@ -237,6 +238,40 @@ std::optional<int> line_with_tab(std::string_view text, int last)
     return std::nullopt;
 }
 
+/// The first byte that no YAML file of ours has: yaml-cpp guesses at other encodings, and passes on
+/// what it can't read.
+std::optional<std::size_t> first_foreign_byte(std::string_view text)
+{
+    const auto control = std::find_if(text.begin(), text.end(), [](char c) {
+        const auto byte = static_cast<unsigned char>(c);
+        return (byte < 0x20 && c != '\t' && c != '\n' && c != '\r') || byte == 0x7f;
+    });
+    const auto at = static_cast<std::size_t>(control - text.begin());
+    const auto other = first_not_utf8(text.substr(0, at));
+    return other ? other : at < text.size() ? std::optional(at) : std::nullopt;
+}
+
+Result<void> check_bytes(std::string_view text, const std::string& file)
+{
+    const auto at = first_foreign_byte(text);
+    if (!at) {
+        return {};
+    }
+    const std::string_view before = text.substr(0, *at);
+    Node place;
+    place.file = file;
+    place.line = static_cast<int>(std::count(before.begin(), before.end(), '\n')) + 1;
+    place.column = static_cast<int>(*at - (before.rfind('\n') + 1)) + 1;
+    const auto byte = static_cast<unsigned char>(text[*at]);
+    const bool utf16 = before.empty() ? byte >= 0xfe : byte == 0;
+    return error_at(place,
+                    byte == 0x7f || (byte < 0x20 && byte != 0)
+                        ? fmt::format("the control character 0x{:02x}: no text has one", byte)
+                        : fmt::format("the byte 0x{:02x} is not UTF-8: save the file in "
+                                      "UTF-8{}",
+                                      byte, utf16 ? ", it seems to be in UTF-16" : ""));
+}
+
 Error syntax_error(const YAML::Exception& exception, std::string_view text, const std::string& file)
 {
     Node place = node_at(Node::Kind::nothing, file, exception.mark);
@@ -263,6 +298,11 @@ Result<Node> parse(std::string_view text, const std::string& file)
         return fail(Error::Kind::usage,
                     fmt::format("{}: larger than {} MiB", file, k_most_bytes >> 20));
     }
+    constexpr std::string_view k_byte_order_mark = "\xef\xbb\xbf";
+    if (text.starts_with(k_byte_order_mark)) {
+        text.remove_prefix(k_byte_order_mark.size());
+    }
+    TRY(check_bytes(text, file));
     try {
         return parse_one(text, file);
     } catch (const Refused& refused) {

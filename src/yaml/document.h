@@ -37,9 +37,10 @@ struct Node::Entry {
 constexpr std::size_t k_most_bytes = 1 << 20;
 constexpr std::size_t k_deepest = 32;
 
-/// Reads one document. `usage`, beginning with `FILE:LINE:COLUMN: `, for anything that YAML forbids
-/// and for what we do: keys given twice, keys that are no texts, anchors, aliases, tags, a second
-/// document. `file` only serves messages.
+/// Reads one document, in UTF-8 with a byte order mark or without. `usage`, beginning with
+/// `FILE:LINE:COLUMN: `, for anything that YAML forbids and for what we do: other encodings, keys
+/// given twice, keys that are no texts, anchors, aliases, tags, a second document. `file` only
+/// serves messages.
 Result<Node> parse(std::string_view text, const std::string& file);
 
 /// `usage`: `FILE:LINE:COLUMN: TEXT`.

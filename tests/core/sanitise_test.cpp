@@ -84,6 +84,16 @@ TEST(Sanitised, SpellsBytesThatAreNotUtf8)
     EXPECT_EQ(sanitised("\xe6\x9c"), "\\xe6\\x9c");                   // torn
 }
 
+TEST(Utf8, IsFoundWhereItEnds)
+{
+    EXPECT_EQ(first_not_utf8(""), std::nullopt);
+    EXPECT_EQ(first_not_utf8("d\xc3\xa9\U0001f600"), std::nullopt);
+    EXPECT_EQ(first_not_utf8("d\xe9 a"), 1U) << "Latin-1";
+    EXPECT_EQ(first_not_utf8("a\xc3"), 1U) << "cut off";
+    EXPECT_EQ(first_not_utf8("ab\xc0\x80"), 2U) << "overlong";
+    EXPECT_EQ(first_not_utf8("\xed\xa0\x80"), 0U) << "a surrogate";
+}
+
 TEST(Sanitised, AllowsFourMarksOnABaseAndNoneWithoutOne)
 {
     EXPECT_EQ(sanitised("\u0301x"), "\\u{301}x");

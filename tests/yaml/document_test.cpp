@@ -88,6 +88,31 @@ TEST(Yaml, SaysWhereASlipIs)
     EXPECT_THAT(reason("{a: 1"), StartsWith("c.yaml:"));
 }
 
+TEST(Yaml, TakesUtf8Alone)
+{
+    EXPECT_EQ(reason("# d\xc3\xa9\na: \"\xc3\xa9\"\r\n"), "accepted");
+    EXPECT_EQ(reason("# x\na: d\xe9j\xe0\n"),
+              "c.yaml:2:5: the byte 0xe9 is not UTF-8: save the file in UTF-8");
+    EXPECT_EQ(reason("# only a comment \xe9\n"),
+              "c.yaml:1:18: the byte 0xe9 is not UTF-8: save the file in UTF-8");
+    const std::string in_16 = {'a', '\0', ':', '\0', ' ', '\0', '1', '\0', '\n', '\0'};
+    EXPECT_EQ(reason("\xff\xfe" + in_16), "c.yaml:1:1: the byte 0xff is not UTF-8: save the file "
+                                          "in UTF-8, it seems to be in UTF-16");
+    EXPECT_EQ(reason(in_16), "c.yaml:1:2: the byte 0x00 is not UTF-8: save the file in UTF-8, it "
+                             "seems to be in UTF-16");
+    EXPECT_EQ(reason("a: x\x1b[2J\n"), "c.yaml:1:5: the control character 0x1b: no text has one");
+}
+
+TEST(Yaml, MayBeginWithAByteOrderMark)
+{
+    const auto root = parse("\xef\xbb\xbf# x\nb: 'c'\n", "c.yaml");
+    ASSERT_TRUE(root) << root.error().text;
+    EXPECT_EQ(root->find("b")->text, "c");
+    EXPECT_EQ(reason("\xef\xbb\xbf"
+                     "a: 'b\n"),
+              "c.yaml:1:4: this quote is never closed");
+}
+
 TEST(Yaml, RefusesWhatIsTooDeepOrTooLarge)
 {
     EXPECT_THAT(reason(std::string(33, '[') + std::string(33, ']')), HasSubstr("deeper than 32"));
