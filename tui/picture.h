@@ -24,6 +24,7 @@ struct RunRow {
     std::string id;  ///< what people type
     std::string name;
     std::string gpus;               ///< `1 k80`
+    std::string since;              ///< `running for 47 min`; empty: it does not run
     bool active = false;            ///< waits or runs: can be stopped, extended
     bool running = false;           ///< can be attached to
     bool saves = false;             ///< can be told to save before it stops

@@ -203,6 +203,9 @@ void Terminal::leave()
     for (const int number : {SIGINT, SIGQUIT}) {
         ::signal(number, SIG_IGN);
     }
+    // Ctrl-Z is for both, but ncurses' handler would set our modes and draw on the other's screen
+    // when the two go on.
+    ::signal(SIGTSTP, SIG_DFL);
 }
 
 Resized Terminal::size() const
@@ -300,7 +303,6 @@ std::optional<Message> Terminal::next()
     }
     if (code == k_ctrl_z) {
         leave();
-        ::signal(SIGTSTP, SIG_DFL);
         ::kill(0, SIGTSTP);
         enter();
         return size();

@@ -159,7 +159,7 @@ private:
         prompt.answer = {};
         auto words = split_words(prompt.typed);
         if (words && !words->empty()) {
-            words->insert(words->begin(), {"run", "--dry-run"});
+            words->insert(words->begin(), {"run", "--detach", "--dry-run"});
             m_effects.emplace_back(Try{prompt.typed, *std::move(words)});
         }
     }
@@ -334,7 +334,8 @@ private:
     void act(char32_t character)
     {
         with_run([&](const RunRow& run) {
-            const std::string title = fmt::format("{} ({}), {}", run.id, run.name, run.gpus);
+            const std::string title = fmt::format("{} ({}), {}{}{}", run.id, run.name, run.gpus,
+                                                  run.since.empty() ? "" : ", ", run.since);
             switch (character) {
             case U'v':
                 m_effects.emplace_back(Command{{"show", run.key}, true, true});

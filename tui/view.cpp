@@ -446,14 +446,26 @@ private:
         if (!m_model.words.empty()) {
             return draw_words({m_model.words, m_model.failed}, row);
         }
-        std::string keys;
+        const char* const help = has_more_help() ? "any key: more; q: back" : "any key: back";
+        put(row, m_model.help ? help : keys_that_apply(), dim());
+    }
+
+    /// As many as there is room for: how to get help and how to leave are the last to go.
+    std::string keys_that_apply() const
+    {
+        std::vector<std::string_view> keys;
+        std::size_t kept = 0; // of them
         for (const KeyRow& key : k_keys) {
             if (!key.short_form.empty() && (m_model.log ? key.in_log : key.in_list)) {
-                keys += fmt::format("{}{}", keys.empty() ? "" : "  ", key.short_form);
+                keys.push_back(key.short_form);
+                kept = kept > 0 || key.keys == "?" ? kept + 1 : 0;
             }
         }
-        const char* const help = has_more_help() ? "any key: more; q: back" : "any key: back";
-        put(row, m_model.help ? help : keys, dim());
+        const auto text = [&] { return fmt::format("{}", fmt::join(keys, "  ")); };
+        while (keys.size() > kept && cells(text()) > static_cast<std::size_t>(columns())) {
+            keys.erase(keys.end() - static_cast<std::ptrdiff_t>(kept) - 1);
+        }
+        return text();
     }
 
     void blank(int row)

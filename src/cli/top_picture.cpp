@@ -152,6 +152,10 @@ tui::RunRow row_of(const RunStatus& status, const TopFound& found, Time now)
         row.name = request.name;
         row.gpus = counted(static_cast<std::uint64_t>(request.gpus.count * request.nodes), "GPU");
         row.saves = row.running; // whether it can, it says itself
+        if (row.running && status.started_at) {
+            const auto time = std::chrono::floor<seconds>(now - *status.started_at);
+            row.since = fmt::format("running for {}", in_words(std::max(seconds(0), time)));
+        }
         row.facts.push_back(
             fmt::format("{}  (in {})", fmt::join(request.program, " "), request.work_dir));
         if (status.started_at && row.running && request.walltime.count() > 0) {

@@ -50,7 +50,7 @@ def test_a_person_sees_stops_and_starts_runs(person, tmux):
     seen = wait_for(lambda: [line for line in tmux.screen() if line.startswith("step ")], 10, "the log")
     wait_for(lambda: seen[-1] not in tmux.screen(), 10, "the log to go on")
     tmux.keys("Escape", "x")
-    tmux.wait_for(f"stop run {run.job} (train), 1 GPU? y/N")
+    tmux.wait_for(f"stop run {run.job} (train), 1 GPU, running for ")
     tmux.keys("n")
     tmux.wait_for("nothing done")
     assert run.ended is None

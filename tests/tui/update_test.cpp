@@ -31,6 +31,7 @@ Picture picture(int runs)
         row.name = "run" + std::to_string(i);
         row.gpus = "1 GPU";
         row.active = row.running = i % 2 == 0;
+        row.since = row.running ? "running for 47 h" : "";
         row.facts = {"runs on n0", "python3 train.py"};
         made.rows.push_back(row);
         made.runs.rows.push_back({row.id, row.name});
@@ -102,7 +103,7 @@ TEST(Update, StopsARunOnlyAfterNamingItAndAsking)
 {
     Model m = model(4);
     EXPECT_TRUE(press(m, "x").empty());
-    EXPECT_THAT(screen(m), HasSubstr("stop run 100 (run0), 1 GPU? y/N"));
+    EXPECT_THAT(screen(m), HasSubstr("stop run 100 (run0), 1 GPU, running for 47 h? y/N"));
     EXPECT_TRUE(press(m, "\n").empty());
     EXPECT_THAT(screen(m), HasSubstr("nothing done"));
     EXPECT_EQ(commands(press(m, "xy")), (std::vector<Words>{{"stop", "key0"}}));
@@ -263,8 +264,8 @@ TEST(Update, TriesOutWhatIsBeingTyped)
             tried.push_back(attempt->words);
         }
     }
-    EXPECT_EQ(tried.front(), (Words{"run", "--dry-run", "-"}));
-    EXPECT_EQ(tried.back(), (Words{"run", "--dry-run", "-t", "2h", "my train.py"}));
+    EXPECT_EQ(tried.front(), (Words{"run", "--detach", "--dry-run", "-"}));
+    EXPECT_EQ(tried.back(), (Words{"run", "--detach", "--dry-run", "-t", "2h", "my train.py"}));
     EXPECT_TRUE(commands(effects).empty()); // nothing is started
     update(shown, Tried{"-t 2h", {"would start something else", false}});
     EXPECT_THAT(screen(shown), Not(HasSubstr("something else"))); // typed on since then

@@ -89,6 +89,19 @@ TEST(View, Is80By24ByDesign)
               "Enter log  / search  p pager  a attach  x stop  e extend  + new  ? help  q quit\n");
 }
 
+TEST(View, HowToLeaveIsTheLastKeyThatTheBottomLineLoses)
+{
+    for (int columns = 40; columns < 90; ++columns) {
+        Model m = model(24, columns, 1);
+        EXPECT_THAT(body(m), HasSubstr("? help  q quit\n")) << columns;
+        update(m, Key{Special::enter, 0});
+        EXPECT_THAT(body(m), HasSubstr("? help  Esc back  q quit\n")) << columns;
+    }
+    Model m = model(24, 60, 1);
+    EXPECT_THAT(body(m),
+                HasSubstr("Enter log  / search  p pager  a attach  x stop  ? help  q quit"));
+}
+
 TEST(View, LongFactsHaveAllTheirWordsWhereThereIsRoom)
 {
     Model m = model(24, 50, 1);
