@@ -26,17 +26,6 @@ using report::Json;
 constexpr int k_something_to_do = 10;
 constexpr int k_target_broken = 11;
 
-/// As courses are written: the controller's host is this one.
-std::string local_time(Time now)
-{
-    const std::time_t seconds =
-        std::chrono::floor<std::chrono::seconds>(now).time_since_epoch().count();
-    std::tm parts{};
-    ::localtime_r(&seconds, &parts);
-    return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}", parts.tm_year + 1900, parts.tm_mon + 1,
-                       parts.tm_mday, parts.tm_hour, parts.tm_min);
-}
-
 std::string_view word(Change::Action action)
 {
     constexpr std::array<std::string_view, 3> k_words{"create", "modify", "remove"};

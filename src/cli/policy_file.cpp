@@ -75,4 +75,14 @@ Result<std::optional<std::string>> named_policy(const Invocation& invocation)
     return words.size() == 2 ? std::optional(words[1]) : option;
 }
 
+std::string local_time(Time now)
+{
+    const std::time_t seconds =
+        std::chrono::floor<std::chrono::seconds>(now).time_since_epoch().count();
+    std::tm parts{};
+    ::localtime_r(&seconds, &parts);
+    return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}", parts.tm_year + 1900, parts.tm_mon + 1,
+                       parts.tm_mday, parts.tm_hour, parts.tm_min);
+}
+
 } // namespace gpuq::cli

@@ -23,6 +23,9 @@ Result<LoadedPolicy> load_policy(Doors& doors, const std::optional<std::string>&
 /// The same, refusing one with errors: `usage` with all of them, a line each.
 Result<LoadedPolicy> load_valid_policy(Doors& doors, const std::optional<std::string>& path);
 
+/// As courses are written, `2026-11-03T13:00`: the controller's host is this one.
+std::string local_time(Time now);
+
 /// The file that a part of `gpuq policy` was given, as its operand or with --policy.
 Result<std::optional<std::string>> named_policy(const Invocation& invocation);
 

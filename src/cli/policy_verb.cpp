@@ -110,7 +110,8 @@ Result<int> check(Invocation& invocation)
     auto& findings = loaded.reading.findings;
     if (!has_errors(findings)) {
         TRY_ASSIGN(const SlurmRelease release, release_of(invocation, findings));
-        const auto more = consequences(loaded.reading.policy, release);
+        const auto more = consequences(loaded.reading.policy, release,
+                                       local_time(invocation.doors.clock().now()));
         findings.insert(findings.end(), more.begin(), more.end());
         if (!invocation.options.has("slurm")) {
             add_missing_settings(invocation.doors, loaded.reading.policy, findings);

@@ -2,6 +2,7 @@
 #include "govern/candidate.h"
 
 #include "govern/values.h"
+#include "policy/course_times.h"
 #include "policy/lua.h"
 #include "policy/objects.h"
 #include "policy/read.h"
@@ -15,36 +16,16 @@
 namespace gpuq::govern {
 namespace {
 
-using LocalMinutes = std::chrono::local_time<std::chrono::minutes>;
+using policy::as_written;
+using policy::is_workday;
+using policy::local_time_of;
+using policy::LocalMinutes;
 using Kind = SlurmObject::Kind;
 
-LocalMinutes local_time_of(const std::string& text)
-{
-    int year = 0;
-    unsigned month = 0;
-    unsigned day = 0;
-    int hour = 0;
-    int minute = 0;
-    // policy/read.h has looked at it.
-    (void)std::sscanf(text.c_str(), "%d-%u-%uT%d:%d", &year, &month, &day, &hour, &minute);
-    return std::chrono::local_days(std::chrono::year(year) / std::chrono::month(month) /
-                                   std::chrono::day(day)) +
-           std::chrono::hours(hour) + std::chrono::minutes(minute);
-}
-
+/// As Slurm shows it.
 std::string text_of(LocalMinutes time)
 {
-    const auto day = std::chrono::floor<std::chrono::days>(time);
-    const std::chrono::year_month_day date(day);
-    const auto minutes = (time - day).count();
-    return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:00", static_cast<int>(date.year()),
-                       static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                       minutes / 60, minutes % 60);
-}
-
-bool is_workday(LocalMinutes time)
-{
-    return std::chrono::weekday(std::chrono::floor<std::chrono::days>(time)).iso_encoding() <= 5;
+    return as_written(time) + ":00";
 }
 
 /// As Slurm has it now; false when it is over.

@@ -3,6 +3,7 @@
 
 #include "core/nearest.h"
 #include "core/walltime.h"
+#include "policy/course_times.h"
 #include "policy/doors.h"
 
 #include <fmt/format.h>
@@ -438,6 +439,7 @@ private:
             courses.push_back(course.name);
             check_course(course);
         }
+        check_overlaps();
         for (const Case& test : m_policy.tests) {
             for (const auto& name : {test.queue, test.in}) {
                 if (name) {
@@ -448,6 +450,35 @@ private:
                 expect_known(*test.course, courses, "course", test.line);
             }
         }
+    }
+
+    /// Slurm refuses a reservation of nodes that another one has at the same time.
+    void check_overlaps()
+    {
+        const auto& courses = m_policy.courses;
+        for (std::size_t i = 0; i < courses.size(); ++i) {
+            for (std::size_t j = 0; j < i; ++j) {
+                const std::string* node = common_node(courses[j], courses[i]);
+                const auto when = node ? both_on(courses[j], courses[i]) : std::nullopt;
+                if (when) {
+                    error(courses[i].start, "overlap",
+                          fmt::format("course {} has node {} on {}, and so has course {} (line "
+                                      "{}): Slurm gives a node to one at a time",
+                                      courses[i].name, *node, as_written(*when), courses[j].name,
+                                      courses[j].start.line));
+                }
+            }
+        }
+    }
+
+    static const std::string* common_node(const Course& one, const Course& other)
+    {
+        const auto& nodes = other.nodes.value;
+        const auto found = std::find_if(
+            one.nodes.value.begin(), one.nodes.value.end(), [&](const std::string& node) {
+                return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+            });
+        return found == one.nodes.value.end() ? nullptr : &*found;
     }
 
     void check_course(const Course& course)

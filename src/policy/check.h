@@ -5,6 +5,7 @@
 #include "policy/policy.h"
 
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -26,9 +27,10 @@ struct SlurmRelease {
     }
 };
 
-/// What follows from a policy under one release of Slurm: rules that it stores and ignores, rounds,
-/// or can not have; and the bound of the wait for every queue with a `wait.max`.
-std::vector<Finding> consequences(const Policy& policy, SlurmRelease slurm);
+/// What follows from a policy under one release of Slurm at a local time, as in
+/// `2026-11-03T13:00`: rules that it stores and ignores, rounds, or can not have; courses that are
+/// over; and the bound of the wait for every queue with a `wait.max`.
+std::vector<Finding> consequences(const Policy& policy, SlurmRelease slurm, const std::string& now);
 
 /// For how many people at once the longest wait of a queue is at most `wait.max`, if each uses as
 /// many GPUs as one person may and the next in turn goes first: T x ceil((K-1) x u / C).

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "core/walltime.h"
 #include "policy/check.h"
+#include "policy/course_times.h"
 #include "policy/doors.h"
 
 #include <fmt/format.h>
@@ -98,6 +99,16 @@ void say_return(const Pool& pool, std::vector<Finding>& findings)
                          : "")});
 }
 
+void say_over(const Course& course, const std::string& now, std::vector<Finding>& findings)
+{
+    const LocalMinutes end = local_time_of(course.start.value) + course.duration.value;
+    if (course.repeat.value == Course::Repeat::once && end <= local_time_of(now)) {
+        findings.push_back({Weight::warning, course.start.line, course.start.column, "over",
+                            fmt::format("course {} was over at {}: nobody gets its nodes",
+                                        course.name, as_written(end))});
+    }
+}
+
 } // namespace
 
 std::optional<WaitBound> wait_bound(const Policy& policy, const Queue& queue)
@@ -126,7 +137,7 @@ std::optional<WaitBound> wait_bound(const Policy& policy, const Queue& queue)
     return bound;
 }
 
-std::vector<Finding> consequences(const Policy& policy, SlurmRelease slurm)
+std::vector<Finding> consequences(const Policy& policy, SlurmRelease slurm, const std::string& now)
 {
     std::vector<Finding> findings;
     for (const Queue& queue : policy.queues) {
@@ -141,6 +152,7 @@ std::vector<Finding> consequences(const Policy& policy, SlurmRelease slurm)
         say_return(pool, findings);
     }
     for (const Course& course : policy.courses) {
+        say_over(course, now, findings);
         if (slurm < k_gpu_reservations) {
             findings.push_back(
                 {Weight::note, course.nodes.line, 0, "rounded",

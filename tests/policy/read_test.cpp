@@ -288,6 +288,47 @@ TEST(ReadPolicy, ACourseBeginsOnADayThatThereIs)
     EXPECT_THAT(on("2026-04-31"), HasSubstr("is no local time"));
 }
 
+TEST(CheckPolicy, CoursesShareNoNodeAtOneTime)
+{
+    const auto both = [](const std::string& one, const std::string& other) {
+        return findings(k_small + "courses:\n  a: {nodes: 'n[1-2]', users: u, start: " + one +
+                        "}\n  b: {nodes: n1, users: v, start: " + other + "}\n");
+    };
+    // A Tuesday.
+    EXPECT_THAT(both("2026-11-03T13:00, duration: 4h", "2026-11-03T16:00, duration: 1h"),
+                HasSubstr("p.yaml:8:35: error: course b has node n1 on 2026-11-03T16:00, and so "
+                          "has course a (line 7): Slurm gives a node to one at a time"));
+    const auto none = Not(HasSubstr("has node"));
+    EXPECT_THAT(both("2026-11-03T13:00, duration: 3h", "2026-11-03T16:00, duration: 1h"), none);
+    EXPECT_THAT(
+        both("2026-11-03T13:00, duration: 3h, repeat: weekly", "2026-11-24T15:00, duration: 1h"),
+        HasSubstr("2026-11-24T15:00"));
+    EXPECT_THAT(
+        both("2026-11-03T13:00, duration: 3h, repeat: weekly", "2026-10-27T15:00, duration: 1h"),
+        none)
+        << "before it ever is";
+    EXPECT_THAT(both("2026-11-03T13:00, duration: 3h, repeat: weekly",
+                     "2026-11-05T13:00, duration: 3h, repeat: weekly"),
+                none);
+    EXPECT_THAT(both("2026-11-07T13:00, duration: 3h, repeat: weekly",
+                     "2026-11-03T13:00, duration: 3h, repeat: weekdays"),
+                none)
+        << "Saturdays";
+    EXPECT_THAT(both("2026-11-07T13:00, duration: 3h, repeat: weekly",
+                     "2026-11-03T15:00, duration: 3h, repeat: daily"),
+                HasSubstr("2026-11-07T15:00"));
+    EXPECT_THAT(
+        both("2026-11-06T22:00, duration: 3h, repeat: weekdays", "2027-05-08T00:00, duration: 1h"),
+        HasSubstr("2027-05-08T00:00"))
+        << "a night that began on a Friday";
+    EXPECT_THAT(findings(k_small + "courses:\n"
+                                   "  a: {nodes: n1, users: u, start: 2026-11-03T13:00, duration: "
+                                   "4h}\n"
+                                   "  b: {nodes: n2, users: u, start: 2026-11-03T13:00, duration: "
+                                   "4h}\n"),
+                none);
+}
+
 TEST(CheckPolicy, TwoQueuesMakeNoPartitionOfOneName)
 {
     EXPECT_THAT(findings("version: 1\npools: {a: {nodes: n1}, b: {nodes: n2}}\n"
@@ -352,7 +393,8 @@ TEST(CheckPolicy, AnOwnerUsesItsPool)
 std::string told(const std::string& text, SlurmRelease slurm)
 {
     std::string lines;
-    for (const Finding& finding : consequences(read_policy(text, "p.yaml")->policy, slurm)) {
+    const Policy policy = read_policy(text, "p.yaml")->policy;
+    for (const Finding& finding : consequences(policy, slurm, "2026-11-03T17:00")) {
         lines += finding.text + "\n";
     }
     return lines;
@@ -368,6 +410,21 @@ TEST(Consequences, TheWaitBoundIsForSoManyPeople)
     EXPECT_THAT(text, HasSubstr("Slurm has one min_run for all pools: guests of pool visu are left "
                                 "alone for 900 s too"));
     EXPECT_THAT(text, HasSubstr("gets whole nodes: GPU reservations need Slurm 23.11"));
+}
+
+TEST(Consequences, ACourseThatIsOverIsTold)
+{
+    const auto lasting = [](const std::string& duration) {
+        return told(k_small +
+                        "courses: {c: {nodes: n1, users: u, start: 2026-11-03T13:00, "
+                        "duration: " +
+                        duration + "}}\n",
+                    {24, 5});
+    };
+    EXPECT_THAT(lasting("4h"),
+                HasSubstr("course c was over at 2026-11-03T17:00: nobody gets its nodes"));
+    EXPECT_THAT(lasting("241m"), Not(HasSubstr("was over")));
+    EXPECT_THAT(lasting("4h, repeat: daily"), Not(HasSubstr("was over")));
 }
 
 TEST(Consequences, DependOnTheRelease)
@@ -406,7 +463,7 @@ TEST(ReadPolicy, SurvivesEveryMutation)
         if (!reading) {
             EXPECT_THAT(reading.error().text, StartsWith("p.yaml"));
         } else if (!has_errors(reading->findings)) {
-            (void)consequences(reading->policy, {22, 5});
+            (void)consequences(reading->policy, {22, 5}, "2026-11-03T17:00");
         }
     }
 }

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "policy/policy.h"
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+/// When courses are on, in the local time of the controller. Pure.
+namespace gpuq::policy {
+
+using LocalMinutes = std::chrono::local_time<minutes>;
+
+/// Of `2026-11-03T13:00`, which policy/read.h has looked at.
+LocalMinutes local_time_of(const std::string& text);
+/// `2026-11-03T13:00`.
+std::string as_written(LocalMinutes time);
+
+bool is_workday(LocalMinutes time);
+
+/// The first moment at which both are on, however often they are; nothing: there is none.
+std::optional<LocalMinutes> both_on(const Course& one, const Course& other);
+
+} // namespace gpuq::policy
