@@ -298,12 +298,13 @@ private:
     std::vector<RunKey> m_lost;
 };
 
-int columns_of_terminal()
+/// As for gpuq ls: nothing is cut for a reader that is no terminal.
+std::optional<int> columns_of_terminal()
 {
-    constexpr int k_usual = 80;
     winsize size{};
-    return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col
-                                                                             : k_usual;
+    return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0
+               ? std::optional<int>(size.ws_col)
+               : std::nullopt;
 }
 
 Result<int> print_once(Top& top, const Invocation& invocation)

@@ -47,6 +47,14 @@ void require_setting(const SlurmObject& need, const SlurmState& there,
         return;
     }
     std::set<std::string> has = as_set(lower(value));
+    if (const auto without = need.fields.find("without"); without != need.fields.end()) {
+        if (has.contains(lower(without->second))) {
+            list.push_back(fmt::format("{}: {} may not have {} (it is now: {}); then restart "
+                                       "slurmctld",
+                                       slurm_conf_path, need.name, without->second, now));
+        }
+        return;
+    }
     std::set<std::string> lacks;
     for (const std::string& word : as_set(need.fields.at("contains"))) {
         if (!has.contains(lower(word))) {
@@ -89,6 +97,56 @@ void refuse_doubles(const std::vector<SlurmObject>& wanted, const Texts& texts, 
                                            texts.slurm_conf_path, line.number, word(object.kind),
                                            object.name));
             }
+        }
+    }
+}
+
+/// Nobody but root gets in, or nothing starts in it any more.
+bool is_shut(const SlurmObject& partition)
+{
+    const auto has = [&](const std::string& field, std::initializer_list<std::string_view> values) {
+        const auto found = partition.fields.find(field);
+        return found != partition.fields.end() &&
+               std::find(values.begin(), values.end(), found->second) != values.end();
+    };
+    return has("State", {"DOWN", "DRAIN", "INACTIVE"}) || has("RootOnly", {"YES"}) ||
+           has("AllowGroups", {"root"}) || has("AllowAccounts", {"root"});
+}
+
+/// A partition of slurm.conf's own on the policy's nodes: whoever names it is under no rule.
+void refuse_ways_around(const std::vector<SlurmObject>& wanted, const SlurmState& there,
+                        const Texts& texts, Sentences& list)
+{
+    const auto nodes_of = [&](const SlurmObject& partition) {
+        const auto nodes = partition.fields.find("Nodes");
+        return nodes == partition.fields.end() ? std::set<std::string>{}
+                                               : as_nodes(nodes->second, there.nodes);
+    };
+    std::set<std::string> ruled;
+    for (const SlurmObject& object : wanted) {
+        if (object.kind == Kind::partition) {
+            ruled.merge(nodes_of(object));
+        }
+    }
+    for (const ConfLine& line : lines_of(texts.slurm_conf)) {
+        const SlurmObject* const partition = line.key == "partitionname"
+                                                 ? find(there.objects, Kind::partition, line.value)
+                                                 : nullptr;
+        if (partition == nullptr || is_shut(*partition) ||
+            find(wanted, Kind::partition, line.value) != nullptr) {
+            continue;
+        }
+        std::set<std::string> common;
+        for (const std::string& node : nodes_of(*partition)) {
+            if (ruled.contains(node)) {
+                common.insert(node);
+            }
+        }
+        if (!common.empty()) {
+            list.push_back(fmt::format(
+                "{}:{}: partition {} leads to nodes of the policy ({}) around its rules: take it "
+                "out, or these nodes out of it; State=DRAIN lets its jobs end first",
+                texts.slurm_conf_path, line.number, line.value, joined(common)));
         }
     }
 }
@@ -178,6 +236,7 @@ std::vector<std::string> obstacles(const std::vector<SlurmObject>& wanted, const
         }
     }
     refuse_doubles(wanted, texts, list);
+    refuse_ways_around(wanted, there, texts, list);
     if (!is_ours(texts.script)) {
         list.push_back(fmt::format("{} is not gpuq's: its rules would be lost. Put them into the "
                                    "policy, then let its first line be `{}`",

@@ -23,7 +23,8 @@ struct Texts {
 /// What keeps a policy from being applied, each a sentence that says what to do: all of it is the
 /// site's own, which gpuq does not touch. Requirements that slurm.conf does not meet, the line
 /// that includes our file, accounts and users that accounting does not know, nodes that are not
-/// there, partitions and settings that slurm.conf itself has, a job_submit.lua that is not ours.
+/// there, partitions and settings that slurm.conf itself has, partitions of its own that lead to the
+/// policy's nodes, a job_submit.lua that is not ours.
 std::vector<std::string> obstacles(const std::vector<SlurmObject>& wanted, const SlurmState& there,
                                    const Texts& texts);
 

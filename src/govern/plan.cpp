@@ -251,11 +251,16 @@ void add_change(const SlurmObject& object, const SlurmState& there, std::vector<
 void add_removals(const std::vector<SlurmObject>& wanted, const SlurmState& there,
                   const std::vector<SlurmObject>& owned, std::vector<Change>& list)
 {
+    // Shares are parts of one whole: where a policy gives any, who is not named has one.
+    const bool shares_out = std::any_of(wanted.begin(), wanted.end(), [](const SlurmObject& one) {
+        return one.kind == Kind::share;
+    });
     for (const SlurmObject& object : there.objects) {
         if (find(wanted, object.kind, object.name) != nullptr) {
             continue;
         }
-        const bool ours = find(owned, object.kind, object.name) != nullptr ||
+        const bool ours = (object.kind == Kind::share && shares_out) ||
+                          find(owned, object.kind, object.name) != nullptr ||
                           (object.kind == Kind::qos && object.name.starts_with(k_ours));
         const bool can_go = object.kind == Kind::partition || object.kind == Kind::qos ||
                             object.kind == Kind::reservation;

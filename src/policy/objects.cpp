@@ -48,9 +48,14 @@ void add_settings(const Policy& policy, std::vector<Object>& objects)
     set("PreemptType", lends(policy) ? "preempt/partition_prio" : "preempt/none");
     set("PriorityCalcPeriod", "00:01:00");
     set("PriorityDecayHalfLife", slurm_time(half_life));
+    set("PriorityFavorSmall", "No");
     set("PriorityMaxAge", slurm_time(std::chrono::hours{24 * 7}));
     set("PriorityWeightAge", "1000");
+    set("PriorityWeightAssoc", "0");
     set("PriorityWeightFairshare", "10000");
+    set("PriorityWeightJobSize", "0");
+    set("PriorityWeightPartition", "0");
+    set("PriorityWeightQOS", "0");
 }
 
 /// slurmctld ends itself over a weight of a TRES that it does not account for.
@@ -86,6 +91,7 @@ void add_requirements(const Policy& policy, std::vector<Object>& objects)
     }
     // slurmctld loads it when it starts: a reconfiguration would show it, and go on without.
     objects.push_back({Kind::requirement, "PriorityType", {{"is", "priority/multifactor"}}, 0});
+    objects.push_back({Kind::requirement, "PriorityFlags", {{"without", "NO_FAIR_TREE"}}, 0});
 }
 
 /// `GRES/gpu:k80=0.25,GRES/gpu:p100=0.6`; all alike: `GRES/gpu=1`.

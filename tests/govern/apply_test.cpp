@@ -434,6 +434,53 @@ TEST(Apply, OnlyOneAtATime)
     EXPECT_EQ(refused.error().kind, Error::Kind::busy);
 }
 
+TEST(Plan, RefusesAPartitionOfSlurmConfThatLeadsAroundThePolicy)
+{
+    auto admin = a_centre();
+    ASSERT_TRUE(apply_to(admin, k_old));
+    admin.files["slurm.conf"] += "PartitionName=evil Nodes=gpu0[2-3],visu1 PriorityTier=1000\n"
+                                 "PartitionName=elsewhere Nodes=login1\n";
+    admin.nodes.emplace_back("login1");
+    admin.partitions["evil"] = {Kind::partition, "evil", {{"Nodes", "gpu0[2-3],visu1"}}, 0};
+    admin.partitions["elsewhere"] = {Kind::partition, "elsewhere", {{"Nodes", "login1"}}, 0};
+    const std::string sentence =
+        "/etc/slurm/slurm.conf:2: partition evil leads to nodes of the policy (gpu02,gpu03,visu1) "
+        "around its rules: take it out, or these nodes out of it; State=DRAIN lets its jobs end "
+        "first";
+    const auto found = drift(admin, k_now);
+    ASSERT_TRUE(found) << found.error().text;
+    EXPECT_THAT(found->obstacles, ElementsAre(sentence));
+    EXPECT_THAT(apply_to(admin, k_new).error().text, HasSubstr(sentence));
+    for (const auto& [field, value] : {std::pair("State", "DRAIN"), std::pair("RootOnly", "YES"),
+                                       std::pair("AllowGroups", "root")}) {
+        admin.partitions["evil"].fields[field] = value;
+        EXPECT_THAT(drift(admin, k_now)->obstacles, IsEmpty()) << field;
+        admin.partitions["evil"].fields.erase(field);
+    }
+}
+
+TEST(Plan, RefusesPrioritiesThatPassByFairShare)
+{
+    auto admin = a_centre();
+    admin.settings["PriorityFlags"] = "NO_FAIR_TREE,ACCRUE_ALWAYS";
+    EXPECT_THAT(plan(admin, made(k_old), k_now)->obstacles,
+                ElementsAre("/etc/slurm/slurm.conf: PriorityFlags may not have NO_FAIR_TREE (it is "
+                            "now: NO_FAIR_TREE,ACCRUE_ALWAYS); then restart slurmctld"));
+    admin.settings["PriorityFlags"] = "ACCRUE_ALWAYS";
+    EXPECT_THAT(plan(admin, made(k_old), k_now)->obstacles, IsEmpty());
+}
+
+TEST(Drift, FindsSharesOfAccountsThatThePolicyDoesNotName)
+{
+    auto admin = a_centre();
+    ASSERT_TRUE(apply_to(admin, k_old));
+    admin.accounts.emplace_back("chemistry");
+    admin.shares["chemistry"] = {Kind::share, "chemistry", {{"fairshare", "500"}}, 0};
+    EXPECT_THAT(drift_of(admin), ElementsAre("share chemistry fairshare"));
+    ASSERT_TRUE(apply_to(admin, k_old));
+    EXPECT_EQ(admin.shares["chemistry"].fields["fairshare"], "1");
+}
+
 /// Every field of everything that a policy wants, changed by hand one after another.
 TEST(Drift, FindsEveryChangeOfEveryField)
 {

@@ -97,7 +97,7 @@ TEST(View, HowToLeaveIsTheLastKeyThatTheBottomLineLoses)
         update(m, Key{Special::enter, 0});
         EXPECT_THAT(body(m), HasSubstr("? help  Esc back  q quit\n")) << columns;
     }
-    Model m = model(24, 60, 1);
+    Model m = model(24, 65, 1);
     EXPECT_THAT(body(m),
                 HasSubstr("Enter log  / search  p pager  a attach  x stop  ? help  q quit"));
 }
@@ -199,6 +199,18 @@ TEST(Once, PrintsAllRunsAndNoKeys)
     EXPECT_THAT(text, HasSubstr("4759"));
     EXPECT_THAT(text, testing::Not(HasSubstr("q quit")));
     EXPECT_EQ(text.substr(text.size() - 2).front() == '\n', false);
+}
+
+TEST(Once, IsAsWideAsNeedBeWhereThereIsNoTerminal)
+{
+    Picture wide = picture(2);
+    wide.answer = std::string(150, 'a');
+    wide.rows[0].facts = {std::string(200, 'f')};
+    wide.runs.rows[1][1] = {std::string(120, 'n')};
+    const std::string text = once(wide, Time(std::chrono::seconds(1'795'000'012)), std::nullopt);
+    EXPECT_THAT(text, HasSubstr(std::string(150, 'a') + "\n"));
+    EXPECT_THAT(text, HasSubstr(std::string(200, 'f') + "\n"));
+    EXPECT_THAT(text, HasSubstr(std::string(120, 'n')));
 }
 
 } // namespace
