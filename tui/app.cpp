@@ -3,18 +3,21 @@
 
 #include "core/descriptor.h"
 #include "core/exit_status.h"
+#include "core/sanitise.h"
 #include "tui/terminal.h"
 #include "tui/update.h"
 #include "tui/view.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <condition_variable>
 #include <csignal>
 #include <cstring>
 #include <deque>
 #include <mutex>
+#include <sstream>
 #include <thread>
 #include <utility>
 
@@ -318,6 +321,20 @@ private:
     bool m_leaving = false;
 };
 
+/// So that nothing of it is cut.
+int width_of(const Picture& picture)
+{
+    constexpr std::size_t k_least = 80, k_most = 1000;
+    std::string all = report::to_text(picture.gpus, {}) + report::to_text(picture.runs, {}) +
+                      sanitised(picture.answer) + '\n' + sanitised(picture.trouble) + '\n';
+    std::size_t width = k_least;
+    std::istringstream lines(all);
+    for (std::string line; std::getline(lines, line);) {
+        width = std::max(width, cells(line));
+    }
+    return static_cast<int>(std::min(width, k_most));
+}
+
 } // namespace
 
 Result<void> run(Sources sources, bool colour)
@@ -342,12 +359,12 @@ Result<void> run(Sources sources, bool colour)
     return done;
 }
 
-std::string once(const Picture& picture, Time now, int columns)
+std::string once(const Picture& picture, Time now, std::optional<int> columns)
 {
     constexpr int k_other_rows = 8;
     Model model;
     model.size = {static_cast<int>(picture.gpus.rows.size() + picture.rows.size()) + k_other_rows,
-                  columns};
+                  columns ? *columns : width_of(picture)};
     model.now = now;
     model.picture = picture;
     model.printed = true;

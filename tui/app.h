@@ -30,7 +30,8 @@ struct Sources {
 /// Shows it until the person leaves. `usage` when there is no terminal, or one that is not known.
 Result<void> run(Sources sources, bool colour);
 
-/// What it shows of one picture, as text: all GPUs and all runs.
-std::string once(const Picture& picture, Time now, int columns);
+/// What it shows of one picture, as text: all GPUs and all runs. `columns`: of the terminal; unset:
+/// as wide as need be.
+std::string once(const Picture& picture, Time now, std::optional<int> columns);
 
 } // namespace gpuq::tui

@@ -205,11 +205,9 @@ TEST(Once, IsAsWideAsNeedBeWhereThereIsNoTerminal)
 {
     Picture wide = picture(2);
     wide.answer = std::string(150, 'a');
-    wide.rows[0].facts = {std::string(200, 'f')};
     wide.runs.rows[1][1] = {std::string(120, 'n')};
     const std::string text = once(wide, Time(std::chrono::seconds(1'795'000'012)), std::nullopt);
     EXPECT_THAT(text, HasSubstr(std::string(150, 'a') + "\n"));
-    EXPECT_THAT(text, HasSubstr(std::string(200, 'f') + "\n"));
     EXPECT_THAT(text, HasSubstr(std::string(120, 'n')));
 }
 
