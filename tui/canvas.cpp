@@ -17,6 +17,30 @@ std::string text_of(const Line& line)
     return text;
 }
 
+std::vector<Line> folded(const Line& line, int columns)
+{
+    std::vector<Line> parts(1);
+    int used = 0;
+    for (const Span& span : line) {
+        std::string_view text = span.text;
+        while (!text.empty()) {
+            const std::string_view glyph = take_glyph(text);
+            const int needed = static_cast<int>(cells(glyph));
+            if (used + needed > columns && used > 0) {
+                parts.emplace_back();
+                used = 0;
+            }
+            Line& part = parts.back();
+            if (part.empty() || part.back().style != span.style) {
+                part.push_back({"", span.style});
+            }
+            part.back().text += glyph;
+            used += needed;
+        }
+    }
+    return parts;
+}
+
 Canvas::Canvas(int rows, int columns)
     : m_rows(std::max(rows, 1))
     , m_columns(std::max(columns, 1))

@@ -29,6 +29,8 @@ struct Span {
 using Line = std::vector<Span>;
 
 std::string text_of(const Line& line);
+/// The rows of so many cells that a long line takes; one of an empty line.
+std::vector<Line> folded(const Line& line, int columns);
 
 /// A grid of cells. What does not fit is cut; positions outside take nothing.
 class Canvas {

@@ -199,6 +199,7 @@ void LogText::new_line()
     }
     if (m_lines.size() > k_most_lines) {
         m_lines.pop_front();
+        ++m_gone;
     }
 }
 

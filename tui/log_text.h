@@ -20,6 +20,8 @@ public:
     static constexpr std::size_t k_longest = 4000;
 
     void feed(std::string_view bytes);
+    /// So many lines have gone at the beginning.
+    std::size_t gone() const { return m_gone; }
     /// All of them, the last one unfinished. Never empty.
     const std::deque<Line>& lines();
 
@@ -48,7 +50,8 @@ private:
     std::size_t m_at = 0;      ///< which of them the cursor is in
     std::size_t m_column = 0;
     std::deque<Line> m_lines{1}; ///< the finished ones, then the open ones
-    bool m_stale = false;        ///< m_lines does not show m_open as it is
+    std::size_t m_gone = 0;
+    bool m_stale = false; ///< m_lines does not show m_open as it is
 };
 
 /// What report::to_text or our own words give, colours in them, as one line for the canvas.

@@ -42,6 +42,7 @@ struct LogBytes {
     bool anew = false;         ///< what was shown is to be forgotten
     std::uint64_t skipped = 0; ///< bytes of the file before the first that is shown
     std::string trouble;       ///< why there are none
+    std::string note{};        ///< with `anew`: what has happened to the file
 };
 /// A command has ended; its last words.
 struct Done {
@@ -95,7 +96,10 @@ struct OpenedLog {
     std::string trouble;
     bool follow = true;
     bool wrap = true;
-    std::size_t top = 0; ///< the first line shown, while it does not follow
+    std::string note;        ///< what has happened to the file
+    std::size_t top = 0;     ///< the first line shown, while it does not follow
+    std::size_t top_row = 0; ///< which of the rows that it is folded into
+    bool behind = false;     ///< there is more, which is not shown since what is to stay would go
 };
 
 /// A question about something that can't be undone.

@@ -87,11 +87,33 @@ private:
         }
         OpenedLog& log = *m_model.log;
         log.trouble = std::move(piece.trouble);
+        if (piece.anew && !piece.note.empty()) {
+            log.note = std::move(piece.note);
+        }
+        log.behind = log.behind ? !(piece.anew && log.follow) : would_take_away(log, piece);
+        if (log.behind) {
+            return;
+        }
         if (piece.anew) {
             log.text = LogText();
             log.skipped = piece.skipped;
+            log.top = log.top_row = 0;
         }
+        const std::size_t gone = log.text.gone();
         log.text.feed(piece.bytes);
+        log.top -= std::min(log.top, log.text.gone() - gone);
+    }
+
+    /// Whether what the person has stopped at would go: it stays, and the rest has to wait.
+    static bool would_take_away(OpenedLog& log, const LogBytes& piece)
+    {
+        const auto& lines = log.text.lines();
+        if (log.follow || (lines.size() == 1 && lines.front().empty())) {
+            return false;
+        }
+        const auto more = std::count(piece.bytes.begin(), piece.bytes.end(), '\n');
+        return piece.anew ||
+               lines.size() + static_cast<std::size_t>(more) > LogText::k_most_lines + log.top;
     }
 
     void on(Tried& tried)
@@ -268,33 +290,93 @@ private:
             m_effects.emplace_back(CloseLog{});
         } else if (key.special == Special::home || key.character == U'g') {
             log.follow = false;
-            log.top = 0;
+            show_from(log, {});
         } else if (key.special == Special::end || key.character == U'G') {
-            log.follow = true;
+            follow(log);
         } else if (key.character == U'f') {
-            log.follow = !log.follow;
-            log.top = last_top(log);
+            if (!log.follow) {
+                return follow(log);
+            }
+            log.follow = false;
+            show_from(log, last_top(log));
         } else if (key.character == U'w') {
             log.wrap = !log.wrap;
+            log.top_row = 0;
         } else if (key.character == U'o') {
             open_log(log.key, log.title, log.stream == Stream::out ? Stream::err : Stream::out);
         }
     }
 
+    /// A row of a log: of which line, and which of the rows that it is folded into.
+    struct Place {
+        std::size_t line = 0, row = 0;
+        auto operator<=>(const Place&) const = default;
+    };
+
     void scroll(OpenedLog& log, int by) const
     {
-        const auto last = static_cast<int>(last_top(log));
-        const int from = log.follow ? last : static_cast<int>(log.top);
-        log.top = static_cast<std::size_t>(std::clamp(from + by, 0, last));
+        const Place last = last_top(log);
+        const Place from = log.follow ? last : Place{log.top, log.top_row};
+        show_from(log, std::min(moved(log, from, by), last));
         log.follow = log.follow && by > 0;
     }
 
-    /// With the last line at the bottom.
-    std::size_t last_top(OpenedLog& log) const
+    static void show_from(OpenedLog& log, Place place)
     {
-        const auto shown = static_cast<std::size_t>(std::max(m_model.size.rows - 2, 1));
-        const std::size_t all = log.text.lines().size();
-        return all > shown ? all - shown : 0;
+        log.top = place.line;
+        log.top_row = place.row;
+    }
+
+    void follow(OpenedLog& log)
+    {
+        log.follow = true;
+        if (log.behind) { // there is a gap
+            m_effects.emplace_back(OpenLog{log.key, log.stream});
+        }
+    }
+
+    std::size_t rows_of(OpenedLog& log, std::size_t line) const
+    {
+        return log.wrap ? folded(log.text.lines()[line], m_model.size.columns).size() : 1;
+    }
+
+    Place moved(OpenedLog& log, Place place, int by) const
+    {
+        const std::size_t count = log.text.lines().size();
+        for (; by > 0; --by) {
+            if (place.row + 1 < rows_of(log, place.line)) {
+                ++place.row;
+            } else if (place.line + 1 < count) {
+                place = {place.line + 1, 0};
+            }
+        }
+        for (; by < 0; ++by) {
+            if (place.row > 0) {
+                --place.row;
+            } else if (place.line > 0) {
+                place = {place.line - 1, rows_of(log, place.line - 1) - 1};
+            }
+        }
+        return place;
+    }
+
+    /// With the last line at the bottom.
+    Place last_top(OpenedLog& log) const
+    {
+        auto room = static_cast<std::size_t>(std::max(m_model.size.rows - 2, 1));
+        const auto& lines = log.text.lines();
+        std::size_t at = lines.size();
+        if (at > 1 && lines.back().empty()) {
+            --at; // a cursor at a line's beginning needs no row
+        }
+        while (at > 0) {
+            const std::size_t rows = rows_of(log, --at);
+            if (rows >= room) {
+                return {at, rows - room};
+            }
+            room -= rows;
+        }
+        return {};
     }
 
     void open_log(std::string key, std::string title, Stream stream)
@@ -462,11 +544,25 @@ private:
             const std::size_t at = (from + (forward && !log.follow ? i : 2 * count - i)) % count;
             if (is_in(text_of(lines[at]), m_model.found)) {
                 log.follow = false;
-                log.top = at;
+                show_from(log, {at, row_with_found(log, at)});
                 return true;
             }
         }
         return false;
+    }
+
+    /// Of the rows that the line is folded into.
+    std::size_t row_with_found(OpenedLog& log, std::size_t line) const
+    {
+        std::size_t row = 0;
+        if (log.wrap) {
+            const auto parts = folded(log.text.lines()[line], m_model.size.columns);
+            while (row < parts.size() && !is_in(text_of(parts[row]), m_model.found)) {
+                ++row;
+            }
+            row = row < parts.size() ? row : 0; // it is there across an edge
+        }
+        return row;
     }
 
     Model& m_model;

@@ -337,15 +337,17 @@ private:
                         log.title,
                         log.skipped > 0
                             ? fmt::format(", the end; p: all {} MB", log.skipped / 1'000'000 + 1)
-                            : ""),
+                            : "") +
+                (log.note.empty() ? "" : fmt::format(" [{}]", log.note)) +
+                (log.behind && !log.follow ? " [more: G]" : ""),
             bold());
         const int height = std::max(rows() - 2, 1);
         const auto& lines = log.text.lines();
         if (lines.size() == 1 && lines.front().empty()) {
             return put(1, log.trouble.empty() ? "nothing yet" : log.trouble, dim());
         }
-        std::vector<Line> shown = log.follow ? last_lines(lines, log.wrap, height)
-                                             : lines_from(lines, log.top, log.wrap, height);
+        std::vector<Line> shown =
+            log.follow ? last_lines(lines, log.wrap, height) : lines_from(lines, log, height);
         for (std::size_t i = 0; i < shown.size(); ++i) {
             const int row = 1 + static_cast<int>(i);
             m_canvas.put(row, 0, shown[i], columns());
@@ -357,29 +359,7 @@ private:
 
     std::vector<Line> folded(const Line& line, bool wrap) const
     {
-        if (!wrap) {
-            return {line};
-        }
-        std::vector<Line> parts(1);
-        int used = 0;
-        for (const Span& span : line) {
-            std::string_view text = span.text;
-            while (!text.empty()) {
-                const std::string_view glyph = take_glyph(text);
-                const int needed = static_cast<int>(cells(glyph));
-                if (used + needed > columns() && used > 0) {
-                    parts.emplace_back();
-                    used = 0;
-                }
-                Line& part = parts.back();
-                if (part.empty() || part.back().style != span.style) {
-                    part.push_back({"", span.style});
-                }
-                part.back().text += glyph;
-                used += needed;
-            }
-        }
-        return parts;
+        return wrap ? tui::folded(line, columns()) : std::vector<Line>{line};
     }
 
     std::vector<Line> last_lines(const std::deque<Line>& lines, bool wrap, int height) const
@@ -399,14 +379,18 @@ private:
         return shown;
     }
 
-    std::vector<Line> lines_from(const std::deque<Line>& lines, std::size_t top, bool wrap,
+    std::vector<Line> lines_from(const std::deque<Line>& lines, const OpenedLog& log,
                                  int height) const
     {
         std::vector<Line> shown;
-        for (std::size_t at = top; at < lines.size() && static_cast<int>(shown.size()) < height;
-             ++at) {
-            const std::vector<Line> parts = folded(lines[at], wrap);
-            shown.insert(shown.end(), parts.begin(), parts.end());
+        std::size_t at = std::min(log.top, lines.size() - 1);
+        std::size_t above = log.top_row;
+        for (; at < lines.size() && static_cast<int>(shown.size()) < height; ++at) {
+            const std::vector<Line> parts = folded(lines[at], log.wrap);
+            above = std::min(above, parts.size() - 1); // the terminal may have become wider
+            shown.insert(shown.end(), parts.begin() + static_cast<std::ptrdiff_t>(above),
+                         parts.end());
+            above = 0;
         }
         shown.resize(std::min(shown.size(), static_cast<std::size_t>(height)));
         return shown;

@@ -41,6 +41,16 @@ constexpr auto k_lost_again = 60s;
 /// Of each line that a gpuq command says.
 constexpr std::string_view k_prefix = "gpuq: ";
 
+/// For the title of a log.
+const char* note_of(LogTail::News::Why why)
+{
+    using Why = LogTail::News::Why;
+    return why == Why::cut         ? "the file was truncated"
+           : why == Why::replaced  ? "the file was replaced"
+           : why == Why::next_link ? "the next link"
+                                   : "";
+}
+
 /// What the threads of the view share. Each door is used by one of them alone, but for the stores,
 /// the clock and the host, which keep nothing between two calls that another could disturb.
 class Top {
@@ -139,13 +149,14 @@ public:
             m_tail.emplace(m_store, *key, log.stream);
         }
         const auto news = m_tail->next();
-        tui::LogBytes bytes{log.key, log.stream, "", false, 0, ""};
+        tui::LogBytes bytes{log.key, log.stream, "", false, 0, "", ""};
         if (!news) {
             bytes.trouble = news.error().text;
         } else if (*news) {
             bytes.bytes = (*news)->bytes;
             bytes.anew = (*news)->anew;
             bytes.skipped = (*news)->skipped;
+            bytes.note = (*news)->anew ? note_of((*news)->why) : "";
         } else {
             return std::nullopt;
         }

@@ -8,6 +8,11 @@
 #include <utility>
 
 namespace gpuq {
+namespace {
+
+constexpr std::size_t k_compared = 64;
+
+} // namespace
 
 LogTail::LogTail(Store& store, RunKey key, Stream stream)
     : m_store(store)
@@ -18,6 +23,7 @@ LogTail::LogTail(Store& store, RunKey key, Stream stream)
 
 Result<std::optional<LogTail::News>> LogTail::next()
 {
+    using Why = News::Why;
     News news;
     news.link = newest_link(m_store, m_key);
     const std::string path = layout::log(m_key, news.link, m_stream);
@@ -26,16 +32,31 @@ Result<std::optional<LogTail::News>> LogTail::next()
         return size.error();
     }
     const std::uint64_t end = size ? *size : 0;
-    news.anew = m_link != news.link || end < m_at || end - m_at > k_window;
-    m_link = news.link;
+    const auto before = std::exchange(m_link, news.link);
+    news.anew = before != news.link || end < m_at || end - m_at > k_window;
+    news.why = !before               ? Why::opened
+               : before != news.link ? Why::next_link
+               : end < m_at          ? Why::cut
+                                     : Why::fast;
+    if (!news.anew && end > 0) {
+        const std::uint64_t from = m_at - m_known.size();
+        TRY_ASSIGN(news.bytes, m_store.read_at(path, from, static_cast<std::size_t>(end - from)));
+        news.anew = !news.bytes.starts_with(m_known);
+        news.why = Why::replaced;
+        news.bytes.erase(0, m_known.size());
+    }
     if (news.anew) {
-        m_at = end - std::min(end, k_window);
-        news.skipped = m_at;
+        m_at = news.skipped = end - std::min(end, k_window);
+        m_known.clear();
+        news.bytes.clear();
+        if (end > 0) {
+            TRY_ASSIGN(news.bytes,
+                       m_store.read_at(path, m_at, static_cast<std::size_t>(end - m_at)));
+        }
     }
-    if (end > m_at) {
-        TRY_ASSIGN(news.bytes, m_store.read_at(path, m_at, static_cast<std::size_t>(end - m_at)));
-        m_at += news.bytes.size();
-    }
+    m_at += news.bytes.size();
+    m_known += news.bytes;
+    m_known.erase(0, m_known.size() - std::min(m_known.size(), k_compared));
     if (news.skipped > 0) { // not in the middle of a line
         const std::size_t line = news.bytes.find('\n');
         news.bytes.erase(0, line == std::string::npos ? 0 : line + 1);

@@ -21,9 +21,15 @@ public:
 
     struct News {
         std::string bytes;
-        bool anew = false;         ///< what came before is not to be shown any more: the file was
-                                   ///< cut or replaced, grew by more than k_window, or a next link
-                                   ///< has begun
+        bool anew = false; ///< what came before is not to be shown any more
+        enum class Why {
+            opened,
+            next_link,
+            cut,
+            replaced,
+            fast
+        } why = Why::opened;       ///< with `anew`;
+                                   ///< fast: it grew by more than k_window
         std::uint64_t skipped = 0; ///< with `anew`: bytes of the file before these
         LinkNumber link;
     };
@@ -36,6 +42,7 @@ private:
     Stream m_stream;
     std::optional<LinkNumber> m_link;
     std::uint64_t m_at = 0;
+    std::string m_known; ///< the last bytes before m_at: what another file does not have there
 };
 
 } // namespace gpuq

@@ -69,6 +69,27 @@ TEST_F(Tail, NoticesAFileThatWasCut)
     EXPECT_EQ(news->bytes, "new\n");
 }
 
+TEST_F(Tail, NoticesAnotherFileInItsPlace)
+{
+    write("the log of before\n");
+    EXPECT_EQ(next()->why, LogTail::News::Why::opened);
+    write("another one, which is larger\n");
+    auto news = next();
+    EXPECT_TRUE(news->anew);
+    EXPECT_EQ(news->why, LogTail::News::Why::replaced);
+    EXPECT_EQ(news->bytes, "another one, which is larger\n");
+    write("another one, of equal size!!\n");
+    EXPECT_EQ(next()->bytes, "another one, of equal size!!\n");
+    write("");
+    news = next();
+    EXPECT_TRUE(news->anew);
+    EXPECT_EQ(news->why, LogTail::News::Why::cut);
+    write("and on\n");
+    news = next();
+    EXPECT_FALSE(news->anew);
+    EXPECT_EQ(news->bytes, "and on\n");
+}
+
 TEST_F(Tail, GoesOnWithTheNextLink)
 {
     write("first link\n");

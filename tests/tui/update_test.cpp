@@ -3,6 +3,7 @@
 
 #include "tui/view.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -197,6 +198,80 @@ TEST(Update, FollowsALogUntilOneScrollsBack)
     EXPECT_THAT(screen(m), HasSubstr("line 100"));
     press(m, "g");
     EXPECT_THAT(screen(m), HasSubstr("line 0\n"));
+}
+
+/// Every row of a folded line can be reached, and each key moves by one.
+TEST(Update, ScrollsThroughFoldedLines)
+{
+    Model m = model(1, {10, 40});
+    press(m, "\n");
+    std::string text = "first\n";
+    for (int i = 0; i < 30; ++i) {
+        text += fmt::format("<{:02}>{:036}", i, 0);
+    }
+    text += "\nlast\n";
+    update(m, LogBytes{"key0", Stream::out, text, true, 0, ""});
+    EXPECT_THAT(screen(m), HasSubstr("last"));
+    for (int i = 22; i >= 0; --i) {
+        press(m, "k");
+        EXPECT_THAT(screen(m), HasSubstr(fmt::format("\n<{:02}>", i))) << i;
+        EXPECT_THAT(screen(m), Not(HasSubstr(fmt::format("<{:02}>", i + 8)))) << i;
+    }
+    press(m, "kkk");
+    EXPECT_THAT(screen(m), HasSubstr("\nfirst\n<00>"));
+    press(m, "jj");
+    EXPECT_THAT(screen(m), HasSubstr(")\n<01>"));
+    press(m, "/<17>\n");
+    EXPECT_THAT(screen(m), HasSubstr(")\n<17>"));
+}
+
+TEST(Update, StaysWhereOneHasStoppedHoweverMuchComes)
+{
+    Model m = model(1, {10, 40});
+    press(m, "\n");
+    int line = 0;
+    const auto more = [&](int count) {
+        std::string text;
+        for (const int end = line + count; line < end; ++line) {
+            text += fmt::format("line {}\n", line);
+        }
+        return text;
+    };
+    update(m, LogBytes{"key0", Stream::out, more(4900), true, 0, ""});
+    press(m, "k");
+    const auto without_title = [&] {
+        const std::string text = screen(m);
+        return text.substr(text.find('\n'));
+    };
+    const std::string before = without_title();
+    EXPECT_THAT(before, HasSubstr("line 4891\n"));
+    for (int i = 0; i < 30; ++i) {
+        update(m, LogBytes{"key0", Stream::out, more(200), false, 0, ""});
+        ASSERT_EQ(without_title(), before) << i;
+    }
+    EXPECT_THAT(screen(m), HasSubstr("[more: G]"));
+    update(m, LogBytes{"key0", Stream::out, more(9), true, 7'000'000, ""}); // it grew too fast
+    EXPECT_EQ(without_title(), before);
+    const auto effects = press(m, "G");
+    ASSERT_EQ(effects.size(), 1U);
+    EXPECT_EQ(std::get<OpenLog>(effects[0]).key, "key0");
+    update(m, LogBytes{"key0", Stream::out, "of before it was opened anew\n", false, 0, ""});
+    EXPECT_THAT(screen(m), Not(HasSubstr("of before")));
+    update(m, LogBytes{"key0", Stream::out, "newest\n", true, 7'000'000, ""});
+    EXPECT_THAT(screen(m), HasSubstr("newest"));
+    EXPECT_THAT(screen(m), Not(HasSubstr("more: G")));
+}
+
+TEST(Update, SaysWhatHasHappenedToTheFile)
+{
+    Model m = model(1);
+    press(m, "\n");
+    update(m, LogBytes{"key0", Stream::out, "old\n", true, 0, ""});
+    update(m, LogBytes{"key0", Stream::out, "new\n", true, 0, "", "the file was replaced"});
+    EXPECT_THAT(screen(m), HasSubstr("[the file was replaced]\nnew\n"));
+    press(m, "k");
+    update(m, LogBytes{"key0", Stream::out, "", true, 0, "", "the file was truncated"});
+    EXPECT_THAT(screen(m), HasSubstr("[the file was truncated] [more: G]\nnew\n"));
 }
 
 TEST(Update, SearchesTheLogAndTheRuns)
