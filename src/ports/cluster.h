@@ -99,7 +99,7 @@ struct Job {
     bool batch = false; ///< has a batch script; else an allocation that somebody has to end
     std::uint32_t uid = 0;
     std::optional<std::uint32_t> priority; ///< of a pending job: the highest goes first; 0: held
-    std::vector<HeldGpus> held;            ///< only from Cluster::all_jobs, of a running job
+    std::vector<HeldGpus> held;            ///< from own_jobs and all_jobs alone, of a running job
     bool operator==(const Job&) const = default;
 };
 

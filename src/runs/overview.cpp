@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <utility>
 
 namespace gpuq {
@@ -189,13 +190,12 @@ OwnJob own(const Job& job)
     return own;
 }
 
-/// The GPUs of a pool that jobs of `uid` hold, told by node.
-std::optional<int> held_by(std::uint32_t uid, const GpuPool& pool, const Inventory& inventory,
-                           const AllJobs& all)
+/// The GPUs of a pool that these jobs hold, told by node.
+int held_by(const std::vector<Job>& jobs, const GpuPool& pool, const Inventory& inventory)
 {
     int held = 0;
-    for (const Job& job : all.jobs) {
-        for (const HeldGpus& gpus : job.uid == uid ? job.held : std::vector<HeldGpus>{}) {
+    for (const Job& job : jobs) {
+        for (const HeldGpus& gpus : job.held) {
             const auto node = std::find_if(inventory.nodes.begin(), inventory.nodes.end(),
                                            [&](const Node& one) { return one.name == gpus.node; });
             auto queues =
@@ -207,15 +207,10 @@ std::optional<int> held_by(std::uint32_t uid, const GpuPool& pool, const Invento
     return held;
 }
 
-void ask_for_jobs(Overview& overview, Cluster& cluster, Time now)
+void take_own(Overview& overview, const std::vector<Job>& jobs, Time now)
 {
-    const auto jobs = cluster.own_jobs();
-    if (!jobs) {
-        overview.silent = jobs.error().text;
-        return;
-    }
     const auto before = std::exchange(overview.jobs, {});
-    for (const Job& job : *jobs) {
+    for (const Job& job : jobs) {
         overview.jobs.push_back(own(job));
         const auto known = std::find_if(before.begin(), before.end(),
                                         [&](const OwnJob& old) { return old.id == job.id; });
@@ -223,18 +218,31 @@ void ask_for_jobs(Overview& overview, Cluster& cluster, Time now)
             overview.jobs.back().ahead = known->ahead;
         }
     }
-    overview.silent.clear();
     overview.jobs_at = now;
 }
 
-/// Whose the GPUs are, and which comes next, stays as it was told last.
+void ask_for_jobs(Overview& overview, Cluster& cluster, Time now)
+{
+    const auto jobs = cluster.own_jobs();
+    if (!jobs) {
+        overview.silent = jobs.error().text;
+        return;
+    }
+    overview.silent.clear();
+    take_own(overview, *jobs, now);
+}
+
+/// One's own jobs with them: what others hold is what is in use less what is one's own, and is
+/// wrong where one is older than the other. Which comes next stays as it was told last.
 void ask_for_nodes(Overview& overview, Cluster& cluster, Time now)
 {
     const auto inventory = cluster.inventory();
-    if (!inventory) {
-        overview.silent = inventory.error().text;
+    const auto jobs = inventory ? cluster.own_jobs() : Result<std::vector<Job>>(inventory.error());
+    if (!jobs) {
+        overview.silent = jobs.error().text;
         return;
     }
+    take_own(overview, *jobs, now);
     overview.queues = inventory->partitions;
     const auto before = std::exchange(overview.pools, {});
     for (GpuPool& pool : gpu_pools(*inventory)) {
@@ -242,10 +250,8 @@ void ask_for_nodes(Overview& overview, Cluster& cluster, Time now)
             return old.pool.model == pool.model && old.pool.queues == pool.queues;
         });
         PoolUse use = known == before.end() ? PoolUse{} : *known;
+        use.mine = held_by(*jobs, pool, *inventory);
         use.pool = std::move(pool);
-        if (use.mine && use.pool.in_use) {
-            use.mine = std::min(*use.mine, *use.pool.in_use);
-        }
         overview.pools.push_back(std::move(use));
     }
     overview.silent.clear();
@@ -259,9 +265,6 @@ void ask_first(Overview& overview, Cluster& cluster, Time now)
     first.cluster = overview.cluster;
     first.asked_at = overview.asked_at;
     ask_for_nodes(first, cluster, now);
-    if (first.silent.empty()) {
-        ask_for_jobs(first, cluster, now);
-    }
     if (!first.silent.empty()) {
         overview.silent = first.silent;
         return;
@@ -294,6 +297,9 @@ Overview make_overview(std::string cluster, const Inventory& inventory, const Al
     overview.at = overview.whole_at = overview.jobs_at = now;
     overview.queues = inventory.partitions;
     const std::vector<NextFree> next = next_free(inventory.nodes, all.jobs);
+    std::vector<Job> mine;
+    std::copy_if(all.jobs.begin(), all.jobs.end(), std::back_inserter(mine),
+                 [&](const Job& job) { return job.uid == uid; });
     for (GpuPool& pool : gpu_pools(inventory)) {
         PoolUse use;
         const auto first = std::find_if(next.begin(), next.end(), [&](const NextFree& one) {
@@ -301,7 +307,7 @@ Overview make_overview(std::string cluster, const Inventory& inventory, const Al
             std::sort(queues.begin(), queues.end());
             return one.at && one.model == pool.model && queues == pool.queues;
         });
-        use.mine = held_by(uid, pool, inventory, all);
+        use.mine = held_by(mine, pool, inventory);
         use.next = first == next.end() ? std::nullopt : first->at;
         use.pool = std::move(pool);
         overview.pools.push_back(std::move(use));
@@ -309,12 +315,10 @@ Overview make_overview(std::string cluster, const Inventory& inventory, const Al
     if (all.complete) {
         overview.waiting = waiting_line(all.jobs);
     }
-    for (const Job& job : all.jobs) {
-        if (job.uid == uid) {
-            overview.jobs.push_back(own(job));
-            if (job.state == JobState::pending) {
-                overview.jobs.back().ahead = jobs_ahead(job, all);
-            }
+    for (const Job& job : mine) {
+        overview.jobs.push_back(own(job));
+        if (job.state == JobState::pending) {
+            overview.jobs.back().ahead = jobs_ahead(job, all);
         }
     }
     return overview;

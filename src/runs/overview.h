@@ -41,7 +41,7 @@ struct PoolUse {
 struct Overview {
     std::string cluster;
     std::optional<Time> at;       ///< of queues and nodes; unset: there never was an answer
-    std::optional<Time> whole_at; ///< of the jobs of all: places, next free, mine
+    std::optional<Time> whole_at; ///< of the jobs of all: places, next free
     std::optional<Time> jobs_at;  ///< of `jobs`, which are asked for more often
     std::optional<Time> asked_at;
     std::string silent;            ///< why the last question had no answer; empty: it had one
@@ -56,12 +56,12 @@ struct Overview {
 Overview make_overview(std::string cluster, const Inventory& inventory, const AllJobs& all,
                        std::uint32_t uid, Time now);
 
-/// What of Slurm's answers is old enough to be asked for again: queues and nodes every 30 s; the
-/// jobs of all, the one large answer, every five minutes, of somebody whose job waits every three,
-/// and slower where it takes long; one's own jobs every 15 s while one of them waits. At most 46
-/// RPCs in five minutes.
-/// `first`, where nobody has asked for long: nodes and one's own jobs. The jobs of all follow
-/// within five seconds, by `uid`: many people who begin at once don't ask for them at once.
+/// What of Slurm's answers is old enough to be asked for again: queues, nodes and one's own jobs,
+/// so that what is mine is of the same moment as what is in use, every 30 s; the jobs of all, the
+/// one large answer, every five minutes, of somebody whose job waits every three, and slower where
+/// it takes long; one's own jobs every 15 s while one of them waits. At most 46 RPCs in five
+/// minutes. `first`, where nobody has asked for long: nodes and one's own jobs. The jobs of all
+/// follow within five seconds, by `uid`: many people who begin at once don't ask for them at once.
 enum class Due { nothing, own_jobs, nodes, first, all };
 Due due(const Overview& overview, std::uint32_t uid, Time now);
 

@@ -161,7 +161,7 @@ Result<Jobs> load_own()
 {
     const Words words;
     job_info_msg_t* answer = nullptr;
-    if (slurm_load_job_user(&answer, ::getuid(), k_show) != SLURM_SUCCESS) {
+    if (slurm_load_job_user(&answer, ::getuid(), k_show | SHOW_DETAIL) != SLURM_SUCCESS) {
         return error_of(errno, Question::other, "can't ask Slurm for your jobs", words.text());
     }
     return Jobs(answer);
@@ -173,6 +173,7 @@ std::vector<Job> jobs_in(const job_info_msg_t& message)
     for (std::uint32_t i = 0; i < message.record_count; ++i) {
         if (!is_refused_request(message.job_array[i])) {
             jobs.push_back(job_of(message.job_array[i]));
+            jobs.back().held = held_by(message.job_array[i]);
         }
     }
     return jobs;
@@ -271,8 +272,8 @@ Result<JobId> granted_with(const std::string& comment)
 
 Result<std::vector<Job>> SlurmCluster::own_jobs()
 {
-    TRY_ASSIGN(const slurm::Jobs jobs, slurm::load_own());
-    return slurm::jobs_in(*jobs);
+    TRY_ASSIGN(const slurm::Jobs message, slurm::load_own());
+    return slurm::jobs_in(*message);
 }
 
 Result<AllJobs> SlurmCluster::all_jobs()
@@ -284,15 +285,7 @@ Result<AllJobs> SlurmCluster::all_jobs()
                                words.text());
     }
     const slurm::Jobs message(answer);
-    AllJobs all{{}, slurm::sees_jobs_of_others()};
-    for (std::uint32_t i = 0; i < message->record_count; ++i) {
-        const slurm_job_info_t& info = message->job_array[i];
-        if (!slurm::is_refused_request(info)) {
-            all.jobs.push_back(slurm::job_of(info));
-            all.jobs.back().held = slurm::held_by(info);
-        }
-    }
-    return all;
+    return AllJobs{slurm::jobs_in(*message), slurm::sees_jobs_of_others()};
 }
 
 Result<Job> SlurmCluster::job(JobId id)

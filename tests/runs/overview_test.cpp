@@ -232,6 +232,24 @@ TEST_F(Refreshed, AsksMoreOftenForNodesThanForEverybodysJobs)
     EXPECT_GT(kept().at, first.at);
 }
 
+/// What is one's own is of the same moment as what is in use: never shown as others' for minutes.
+TEST_F(Refreshed, AJobOfOnesOwnIsMineWithTheNextLookAtNodes)
+{
+    cluster.machines = inventory().nodes;
+    refresh_whole();
+    ASSERT_EQ(kept().pools.at(0).mine, 0);
+    cluster.jobs.push_back(running(7, k_me, "n0", 3, clock.now() + 1h));
+    cluster.asked.clear();
+    clock.advance(31s);
+    refresh();
+    EXPECT_THAT(cluster.asked, testing::Not(testing::Contains("all_jobs")));
+    EXPECT_EQ(kept().pools.at(0).mine, 3);
+    clock.advance(31s);
+    cluster.jobs.clear();
+    refresh();
+    EXPECT_EQ(kept().pools.at(0).mine, 0);
+}
+
 TEST_F(Refreshed, DoesNotWaitForEverForAFirstAnswer)
 {
     host.held_by_others.insert(asks_as(store, *cluster.name()));
