@@ -15,7 +15,10 @@ namespace gpuq::tui {
 namespace {
 
 constexpr int k_smallest_rows = 10, k_smallest_columns = 40;
-constexpr int k_curve_rows = 4;
+constexpr int k_curve_rows = 4, k_least_curve_rows = 3, k_most_curve_rows = 12;
+constexpr int k_least_facts = 4;
+/// Of the list, with its headings, while a run that is alive needs the room.
+constexpr int k_least_runs = 4;
 constexpr int k_rows_for_runs = 5;
 constexpr int k_narrowest_curve = 30;
 constexpr int k_tall = 32;
@@ -179,9 +182,60 @@ private:
                 dim());
         }
         const int share = m_model.printed ? rows() : (last - row) / 2 + 1;
-        const int for_runs = std::max(3, std::min(share, run_lines() + 1));
+        const int wanted = std::max(3, std::min(share, run_lines() + 1));
+        const int for_runs =
+            std::clamp(last - row - 1 - detail_lines(), least_runs(wanted), wanted);
         draw_runs(row + 1, std::min(for_runs, last - row));
         draw_details(row + for_runs + 2, last);
+    }
+
+    /// Runs that have ended give way to the details of one that is alive.
+    int least_runs(int wanted) const
+    {
+        const RunRow* run = selected_run(m_model);
+        if (run == nullptr || !run->active) {
+            return wanted;
+        }
+        const auto& runs = m_model.picture->rows;
+        const auto alive =
+            std::count_if(runs.begin(), runs.end(), [](const RunRow& one) { return one.active; });
+        return std::min(wanted, std::max(k_least_runs, static_cast<int>(alive) + 1));
+    }
+
+    const Detail* detail() const
+    {
+        const RunRow* run = selected_run(m_model);
+        return run != nullptr && m_model.detail && m_model.detail->key == run->key
+                   ? &*m_model.detail
+                   : nullptr;
+    }
+
+    /// What changes stands first.
+    std::vector<std::string> facts_of(const RunRow& run) const
+    {
+        std::vector<std::string> facts = run.facts;
+        if (const Detail* more = detail()) {
+            facts.insert(facts.begin() + (facts.empty() ? 0 : 1), more->facts.begin(),
+                         more->facts.end());
+        }
+        return facts;
+    }
+
+    int rows_for_curves() const
+    {
+        return detail() == nullptr || detail()->curves.empty() ? 0
+               : rows() >= k_tall                              ? k_curve_rows
+                                                               : k_least_curve_rows;
+    }
+
+    /// As many as the details would like to have.
+    int detail_lines() const
+    {
+        const RunRow* run = selected_run(m_model);
+        return run == nullptr
+                   ? 0
+                   : 1 + (run->part ? 1 : 0) +
+                         static_cast<int>(folded_facts(facts_of(*run)).size()) + rows_for_curves();
     }
 
     int run_lines() const { return static_cast<int>(m_model.picture->rows.size()) + 1; }
@@ -262,49 +316,71 @@ private:
         if (run->part && row <= last) {
             m_canvas.put(row++, 0, bar(*run->part, std::min(40, columns() / 2)));
         }
-        std::vector<std::string> facts = run->facts;
-        std::vector<Curve> curves;
-        if (m_model.detail && m_model.detail->key == run->key) {
-            facts.insert(facts.end(), m_model.detail->facts.begin(), m_model.detail->facts.end());
-            curves = m_model.detail->curves;
-        }
-        // On the design size words go before curves.
-        const bool is_tall = rows() >= k_tall;
         const int last_fact =
-            curves.empty() || !is_tall ? last : std::max(row, last - k_curve_rows);
-        for (const std::string& line : in_lines(facts, last_fact - row + 1)) {
-            if (row > last_fact) {
-                break;
-            }
+            std::min(last, std::max(row + k_least_facts - 1, last - rows_for_curves()));
+        for (const std::string& line : in_lines(facts_of(*run), last_fact - row + 1)) {
             put(row++, line);
         }
-        draw_curves(curves, row, last);
+        if (detail() != nullptr) {
+            draw_curves(detail()->curves, row, last);
+        }
     }
 
-    /// Whole where there is room for all of it, else as many as there are.
-    std::vector<std::string> in_lines(const std::vector<std::string>& facts, int room) const
+    std::vector<std::string> folded_facts(const std::vector<std::string>& facts) const
     {
         std::vector<std::string> lines;
         for (const std::string& fact : facts) {
             const auto parts = broken(sanitised(fact), static_cast<std::size_t>(columns()));
             lines.insert(lines.end(), parts.begin(), parts.end());
         }
-        return static_cast<int>(lines.size()) <= room ? lines : facts;
+        return lines;
     }
 
+    /// Whole where there is room for all of it, else the beginning of each; when there are more,
+    /// the last line says so.
+    std::vector<std::string> in_lines(const std::vector<std::string>& facts, int room) const
+    {
+        std::vector<std::string> lines = folded_facts(facts);
+        const auto most = static_cast<std::size_t>(std::max(room, 0));
+        if (lines.size() > most) {
+            lines = facts;
+        }
+        if (lines.size() > most) {
+            const std::size_t shown = most > 0 ? most - 1 : 0;
+            const std::size_t gone = lines.size() - shown;
+            lines.resize(shown);
+            if (most > 0) {
+                lines.push_back(
+                    fmt::format("+{} lines: v shows all, a taller terminal more", gone));
+            }
+        }
+        return lines;
+    }
+
+    /// As wide as can be while all of them have their rows; then as high.
     void draw_curves(const std::vector<Curve>& curves, int row, int last)
     {
-        const int beside = std::max(1, columns() / k_narrowest_curve);
+        const int count = static_cast<int>(curves.size());
+        const int room = last - row + 1;
+        if (count == 0 || room < 2) {
+            return;
+        }
+        const int most_beside = std::clamp(columns() / k_narrowest_curve, 1, count);
+        int beside = 1;
+        const auto lines = [&] { return (count + beside - 1) / beside; };
+        while (beside < most_beside && lines() * k_curve_rows > room) {
+            ++beside;
+        }
         const int width = columns() / beside;
-        for (std::size_t i = 0; i < curves.size();) {
-            const int height = std::min(k_curve_rows, last - row + 1);
-            if (height < 2) {
+        const int least = std::min(room, k_least_curve_rows);
+        const int height = std::clamp(room / lines(), least, k_most_curve_rows);
+        for (int i = 0; i < count; ++i) {
+            const int top = row + i / beside * height;
+            if (top + height - 1 > last) {
                 return;
             }
-            for (int at = 0; at < beside && i < curves.size(); ++at, ++i) {
-                draw_curve(m_canvas, row, at * width, height, width - 1, curves[i], m_model.ascii);
-            }
-            row += height;
+            draw_curve(m_canvas, top, i % beside * width, height, width - 1,
+                       curves[static_cast<std::size_t>(i)], m_model.ascii);
         }
     }
 

@@ -78,14 +78,14 @@ TEST(View, Is80By24ByDesign)
               "run 4700 (train)\n"
               "[##########..............................] 25 % of its time\n"
               "runs on n0\n"
-              "python3 train.py  (in /home/ada)\n"
               "step 4 of 8\n"
+              "python3 train.py  (in /home/ada)\n"
               "loss 0.5  (0.5 to 4)\n"
-              "**********\n"
-              "          **********\n"
-              "                    *******************\n"
+              "********************\n"
               "\n"
-              "\n"
+              "                    ********************\n"
+              "                                        ********************\n"
+              "                                                            *******************\n"
               "Enter log  / search  p pager  a attach  x stop  e extend  + new  ? help  q quit\n");
 }
 
@@ -110,13 +110,39 @@ TEST(View, LongFactsHaveAllTheirWordsWhereThereIsRoom)
                                 std::string(60, 'x')};
     EXPECT_THAT(body(m), HasSubstr("waits: no GPU is free; it is the next; Slurm\n"
                                    "  expects it to start 2026-11-24 01:29, when run 3\n"
-                                   "  ends\n" +
-                                   std::string(50, 'x') + "\n  " + std::string(10, 'x') +
-                                   "\nstep 4 of 8\n"));
-    m.picture->rows[0].facts.resize(9, "another");
+                                   "  ends\nstep 4 of 8\n" +
+                                   std::string(50, 'x') + "\n  " + std::string(10, 'x') + "\n"));
+    m.picture->rows[0].facts.resize(8, "another");
     const std::string full = body(m);
     EXPECT_THAT(full, HasSubstr("waits: no GPU is free; it is the next; Slurm expe…\n"));
     EXPECT_THAT(full, HasSubstr("another\nanother\n")) << "more facts before the rest of one";
+}
+
+TEST(View, SaysThatFactsAreCut)
+{
+    Model m = model(24, 80, 1);
+    m.picture->rows[0].facts.resize(30, "another");
+    m.picture->rows[0].facts.back() = "the last";
+    const std::string text = body(m);
+    EXPECT_THAT(text, HasSubstr("runs on n0\nstep 4 of 8\npython3"));
+    EXPECT_THAT(text, HasSubstr("another\n+24 lines: v shows all, a taller terminal more\nloss"));
+    EXPECT_THAT(text, testing::Not(HasSubstr("the last")));
+}
+
+/// A list that is mostly of another day does not push out what the selected run does now.
+TEST(View, EndedRunsGiveWayToTheDetailsOfOneThatIsAlive)
+{
+    Model m = model(24, 80, 12);
+    for (int i = 0; i < 12; ++i) {
+        m.picture->rows[static_cast<std::size_t>(i)].active = i < 2;
+    }
+    m.detail->facts = {"progress: step 4 of 8", "finish: about 16:02", "GPU 0: 98 % busy"};
+    const std::string alive = body(m);
+    EXPECT_THAT(alive, HasSubstr("1-5 of 12"));
+    EXPECT_THAT(alive, HasSubstr("GPU 0: 98 % busy\npython3 train.py  (in /home/ada)\nloss 0.5"));
+    EXPECT_THAT(alive, testing::Not(HasSubstr("a taller terminal")));
+    m.selected = "5";
+    EXPECT_THAT(body(m), HasSubstr("1-8 of 12"));
 }
 
 TEST(View, SaysWhySlurmIsSilentAndKeepsWhatWasKnown)
