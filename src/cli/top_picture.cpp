@@ -7,11 +7,15 @@
 #include "cli/sample_text.h"
 #include "core/number.h"
 #include "core/pending_reason.h"
+#include "core/walltime.h"
 #include "report/words.h"
+#include "runs/chain.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
+#include <utility>
 
 namespace gpuq::cli {
 namespace {
@@ -224,6 +228,82 @@ tui::Curve curve_of(const std::vector<Sample>& samples, const char* title, const
     return known ? curve : tui::Curve{};
 }
 
+/// A counter as what it grows by in a second; unknown after a time in which nothing was measured.
+tui::Curve cores_of(const std::vector<Sample>& samples)
+{
+    tui::Curve curve{"processors", "", {}};
+    bool known = false;
+    for (std::size_t i = 1; i < samples.size(); ++i) {
+        const Reading& before = samples[i - 1].run[RunMetric::cpu];
+        const Reading& after = samples[i].run[RunMetric::cpu];
+        const auto time =
+            std::chrono::duration<double, std::milli>(samples[i].at - samples[i - 1].at);
+        curve.values.emplace_back();
+        if (before.known() && after.known() && time.count() > 0 &&
+            *after.value() >= *before.value()) {
+            curve.values.back() =
+                static_cast<double>(*after.value() - *before.value()) / time.count();
+            known = true;
+        }
+    }
+    return known ? curve : tui::Curve{};
+}
+
+std::optional<double> main_memory(const Sample& sample)
+{
+    constexpr double k_gib = 1024.0 * 1024 * 1024;
+    const Reading& memory = sample.run[RunMetric::memory];
+    return memory.known() ? std::optional(static_cast<double>(*memory.value()) / k_gib)
+                          : std::nullopt;
+}
+
+/// The first measure of the training whose name has one of these words in it.
+const std::pair<const std::string, telemetry::Series>*
+named(const telemetry::Curves& curves, std::initializer_list<std::string_view> words)
+{
+    for (const auto& curve : curves.by_tag()) {
+        if (std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+                return curve.first.find(word) != std::string::npos;
+            })) {
+            return &curve;
+        }
+    }
+    return nullptr;
+}
+
+/// `link 2 of about 4, 1 h of 4 h used; newest checkpoint epoch-12.pt, 3 min ago`. Empty for a run
+/// of one link.
+std::string chain_text(const TopCloser& closer, Time now)
+{
+    const RunStatus& status = closer.run;
+    if (!status.run || !status.run->request.chain) {
+        return "";
+    }
+    const Request& request = status.run->request;
+    const auto expected = expected_links(request, status.links, now);
+    const auto used = time_used(status.links, now);
+    std::string text = fmt::format("link {}", status.link.value);
+    if (expected && status.state != RunState::ended) {
+        text += fmt::format(" of about {}", *expected);
+    }
+    text += fmt::format(", {} of {} used, {:.1f} GPU-hours", in_words(used),
+                        to_text(request.walltime), gpu_hours_of(request, used));
+    std::string checkpoint;
+    for (const LinkPast& link : status.links) {
+        checkpoint = link.saved() ? link.checkpoint : checkpoint;
+    }
+    text += checkpoint.empty() ? "; no checkpoint yet"
+                               : fmt::format("; newest checkpoint {}",
+                                             checkpoint.substr(checkpoint.find_last_of('/') + 1));
+    if (!checkpoint.empty() && closer.saved_at) {
+        const auto age = std::chrono::floor<seconds>(now - *closer.saved_at);
+        text += fmt::format(", {} ago", in_words(std::max(seconds(0), age)));
+    }
+    return text + (status.next_job
+                       ? fmt::format("; job {} waits for its end", status.next_job->value)
+                       : "");
+}
+
 } // namespace
 
 tui::Picture top_picture(const TopFound& found, Time now)
@@ -251,11 +331,6 @@ tui::Detail top_detail(const TopCloser& closer, Time now)
     if (closer.idle.finding) {
         detail.facts.push_back(fmt::format("idle: {}", in_words(*closer.idle.finding)));
     }
-    if (closer.credentials && closer.run.state != RunState::ended) {
-        for (const auto& [name, text] : credential_fields(*closer.credentials, closer.run, now)) {
-            detail.facts.push_back(fmt::format("{}: {}", name, text));
-        }
-    }
     for (const auto& [name, text] : training_fields(closer.training, closer.run, now)) {
         if (!text.empty()) {
             detail.facts.push_back(fmt::format("{}: {}", name, text));
@@ -266,13 +341,29 @@ tui::Detail top_detail(const TopCloser& closer, Time now)
             detail.facts.push_back(fmt::format("{}: {}", name, text));
         }
     }
-    if (const auto* loss = telemetry::main_loss(closer.training.training.curves)) {
+    if (std::string chain = chain_text(closer, now); !chain.empty()) {
+        detail.facts.push_back(std::move(chain));
+    }
+    if (closer.credentials && closer.run.state != RunState::ended) {
+        for (const auto& [name, text] : credential_fields(*closer.credentials, closer.run, now)) {
+            detail.facts.push_back(fmt::format("{}: {}", name, text));
+        }
+    }
+    const telemetry::Curves& curves = closer.training.training.curves;
+    if (const auto* loss = telemetry::main_loss(curves)) {
         detail.curves.push_back(curve_of(loss->first, loss->second));
     }
-    for (auto& curve : {curve_of(closer.samples, "GPUs busy", "%", busy),
-                        curve_of(closer.samples, "GPU memory", "%", memory)}) {
+    for (auto& curve :
+         {curve_of(closer.samples, "GPUs busy", "%", busy),
+          curve_of(closer.samples, "GPU memory", "%", memory), cores_of(closer.samples),
+          curve_of(closer.samples, "memory", "GiB", main_memory)}) {
         if (!curve.values.empty()) {
             detail.curves.push_back(curve);
+        }
+    }
+    for (const auto* measure : {named(curves, {"acc"}), named(curves, {"learning_rate", "lr"})}) {
+        if (measure != nullptr) {
+            detail.curves.push_back(curve_of(measure->first, measure->second));
         }
     }
     return detail;

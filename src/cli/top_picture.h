@@ -32,10 +32,12 @@ struct TopCloser {
     std::vector<Sample> samples; ///< of the last minutes
     IdleRecords idle;
     std::optional<CredentialRecords> credentials;
+    std::optional<Time> saved_at = {}; ///< of a chain: its newest checkpoint
 };
 
-/// That its GPUs lie idle, what becomes of its ticket, its training in words, its GPUs, and the
-/// curves of both: the loss, how busy its GPUs were, how much of their memory was used.
+/// What changes first: that its GPUs lie idle, its training in words, its GPUs, how far its chain
+/// is, what becomes of its ticket. Curves, the most important first: the loss, how busy its GPUs
+/// were, how much of their memory was used, processors, memory, other measures of the training.
 tui::Detail top_detail(const TopCloser& closer, Time now);
 
 /// For --json.

@@ -6,8 +6,10 @@
 #include "cli/look_doors.h"
 #include "cli/table_output.h"
 #include "cli/top_picture.h"
+#include "core/layout.h"
 #include "core/sanitise.h"
 #include "runs/evidence.h"
+#include "runs/journal.h"
 #include "runs/log_tail.h"
 #include "tui/app.h"
 #include "tui/update.h"
@@ -108,6 +110,7 @@ public:
         closer.credentials = credential_records(m_store, m_doors.secret_files(), *key,
                                                 closer.run.link, m_clock.now());
         closer.samples = m_recent.of(*key, closer.run.link, closer.newest);
+        closer.saved_at = newest_checkpoint_at(closer.run);
         return top_detail(closer, m_clock.now());
     }
 
@@ -191,6 +194,22 @@ public:
     }
 
 private:
+    /// Of a chain, out of the journal of the last link that has made one.
+    std::optional<Time> newest_checkpoint_at(const RunStatus& run) const
+    {
+        const auto saved = std::find_if(run.links.rbegin(), run.links.rend(),
+                                        [](const LinkPast& link) { return link.saved(); });
+        if (!run.run || !run.run->request.chain || saved == run.links.rend()) {
+            return std::nullopt;
+        }
+        const auto bytes = m_store.read(layout::journal(run.key, saved->link));
+        std::optional<Time> at;
+        for (const Event& event : bytes ? parse_journal(*bytes) : std::vector<Event>{}) {
+            at = event.kind == Event::Kind::checkpoint ? std::optional(event.at) : at;
+        }
+        return at;
+    }
+
     /// Those that have ended, and it is known how, are looked at once.
     std::vector<RunStatus> looked_at(const std::vector<RunKey>& keys)
     {

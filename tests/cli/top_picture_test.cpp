@@ -32,5 +32,59 @@ TEST(TopPicture, DoesNotKnowWhoWaitsBeforeTheFirstWholeLook)
     EXPECT_THAT(top_picture(found, now).answer, EndsWith("; 3 jobs wait for 4 GPUs"));
 }
 
+TopCloser a_chain(Time now)
+{
+    TopCloser closer{{*RunKey::parse("20261123T072953.601Z-9ace793821375167")}, {}, {}, {}, {}, {}};
+    closer.run.state = RunState::running;
+    closer.run.link = LinkNumber{2};
+    closer.run.run = Run{closer.run.key};
+    Request& request = closer.run.run->request;
+    request.walltime = 4h;
+    request.gpus.count = 2;
+    request.nodes = 1;
+    request.chain.emplace();
+    request.chain->link = 1h;
+    LinkPast first;
+    first.link = LinkNumber{1};
+    first.started_at = now - 90min;
+    first.ending.emplace();
+    first.ending->at = now - 30min;
+    LinkPast second;
+    second.link = LinkNumber{2};
+    second.started_at = now - 30min;
+    second.checkpoint = "/home/ada/out/epoch-12.pt";
+    closer.run.links = {first, second};
+    closer.saved_at = now - 3min;
+    return closer;
+}
+
+TEST(TopDetail, TellsHowFarAChainIsAndWhatItHasSaved)
+{
+    const Time now{1'795'000'000s};
+    EXPECT_THAT(top_detail(a_chain(now), now).facts,
+                testing::ElementsAre(testing::ContainsRegex(
+                    "^link 2 of about [0-9]+, 1 h 30 min of 4 h used, 3.0 "
+                    "GPU-hours; newest checkpoint epoch-12.pt, 3 min ago$")));
+}
+
+TEST(TopDetail, HasCurvesOfTheProcessorsToo)
+{
+    const Time now{1'795'000'000s};
+    TopCloser closer = a_chain(now);
+    for (int i = 0; i < 3; ++i) {
+        Sample sample;
+        sample.at = now + i * 1s;
+        sample.run[RunMetric::cpu] = Reading::of(2500U * static_cast<unsigned>(i));
+        sample.run[RunMetric::memory] = Reading::of(std::uint64_t{3} << 30U);
+        closer.samples.push_back(sample);
+    }
+    const auto curves = top_detail(closer, now).curves;
+    ASSERT_EQ(curves.size(), 2U);
+    EXPECT_EQ(curves[0].title, "processors");
+    EXPECT_EQ(curves[0].values, (std::vector<std::optional<double>>{2.5, 2.5}));
+    EXPECT_EQ(curves[1].title, "memory");
+    EXPECT_EQ(curves[1].values.back(), 3.0);
+}
+
 } // namespace
 } // namespace gpuq::cli
