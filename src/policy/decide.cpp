@@ -4,6 +4,7 @@
 #include "core/comment.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string_view>
@@ -106,7 +107,17 @@ struct Answer {
     std::string why;
 };
 
-Answer ask(const QueueRules& rules, const Submission& job, const GpusAsked& asked)
+std::uint64_t cpus_with_each(const Queue& queue)
+{
+    return static_cast<std::uint64_t>(queue.cpus_per_gpu ? queue.cpus_per_gpu->value : 0);
+}
+
+/// Whether its CPUs and memory are new to the policy, or those that the job has got already,
+/// perhaps by Slurm's defaults.
+enum class Size { asked, kept };
+
+Answer ask(const QueueRules& rules, const Submission& job, const GpusAsked& asked,
+           Size whose = Size::asked)
 {
     const Queue& queue = *rules.queue;
     const Sentences& say = rules.say;
@@ -139,14 +150,15 @@ Answer ask(const QueueRules& rules, const Submission& job, const GpusAsked& aske
     if (job.qos && *job.qos != rules.qos) {
         return refused(say.qos);
     }
-    const auto cpus =
-        static_cast<std::uint64_t>(queue.cpus_per_gpu ? queue.cpus_per_gpu->value : 0);
-    const SizeAsked size = size_asked(job, asked, cpus);
-    const bool beyond = goes_beyond(queue, asked, size);
+    const SizeAsked size = size_asked(job, asked, cpus_with_each(queue));
+    const bool beyond = whose == Size::asked && goes_beyond(queue, asked, size);
+    bool together = false;
     bool fits = false;
     Answer answer;
     for (const Door& door : rules.doors) {
-        if (has_models(door, asked) && has_room(door, asked)) {
+        const bool models = has_models(door, asked);
+        together = together || models;
+        if (models && has_room(door, asked)) {
             fits = true;
             if (leaves_the_rest(door, asked, size, beyond)) {
                 answer.doors.push_back(&door);
@@ -154,9 +166,10 @@ Answer ask(const QueueRules& rules, const Submission& job, const GpusAsked& aske
         }
     }
     if (answer.doors.empty()) {
-        answer.why = !fits    ? fmt::format("{}{}", asked.per_node, say.fit)
-                     : beyond ? say.share
-                              : say.whole;
+        answer.why = !together ? fmt::format("{}{}", fmt::join(asked.models, " and "), say.mix)
+                     : !fits   ? fmt::format("{}{}", asked.per_node, say.fit)
+                     : beyond  ? say.share
+                               : say.whole;
     }
     return answer;
 }
@@ -215,7 +228,7 @@ std::optional<Verdict> in_course(const Policy& policy, const Candidates& candida
 }
 
 Verdict judge(const Policy& policy, const Candidates& candidates, const Submission& job,
-              const Words& courses_on)
+              const Words& courses_on, Size whose = Size::asked)
 {
     const GpusAsked asked = gpus_asked(job);
     if (auto verdict = in_course(policy, candidates, job, asked, courses_on)) {
@@ -223,7 +236,7 @@ Verdict judge(const Policy& policy, const Candidates& candidates, const Submissi
     }
     Words reasons;
     for (const QueueRules* rules : candidates) {
-        Answer answer = ask(*rules, job, asked);
+        Answer answer = ask(*rules, job, asked, whose);
         if (!answer.doors.empty()) {
             Verdict verdict = accepted(*rules, job, answer.doors);
             verdict.declined = std::move(reasons);
@@ -271,6 +284,30 @@ Candidates queues_for_anybody(const Rules& rules, const Submission& job)
         }
     }
     return queues;
+}
+
+/// Its CPUs and memory, for the same GPUs.
+bool grows(const Candidates& queues, const Submission& before, const Submission& after)
+{
+    const GpusAsked gpus = gpus_asked(before);
+    if (gpus_asked(after) != gpus || before.shared != after.shared) {
+        return true;
+    }
+    return std::any_of(queues.begin(), queues.end(), [&](const QueueRules* rules) {
+        const SizeAsked was = size_asked(before, gpus, cpus_with_each(*rules->queue));
+        const SizeAsked is = size_asked(after, gpus, cpus_with_each(*rules->queue));
+        return is.cpus > was.cpus || is.memory_mib > was.memory_mib ||
+               (is.all_memory && !was.all_memory);
+    });
+}
+
+/// Of what else the rules speak. A job may always be made smaller.
+bool raises(const Submission& before, const Submission& after)
+{
+    return !before.time_limit || !after.time_limit || *after.time_limit > *before.time_limit ||
+           after.min_nodes.value_or(1) > before.min_nodes.value_or(1) ||
+           account_of(after) != account_of(before) || after.qos != before.qos ||
+           after.reservation != before.reservation;
 }
 
 } // namespace
@@ -325,11 +362,18 @@ Verdict decide_change(const Rules& rules, const Submission& before, const Submis
     if (before.het_job_offset) {
         return refused({no_parts()});
     }
+    const bool kept = !partition_changed && !grows(is.queues, before, after);
+    if (kept && !raises(before, after)) {
+        Verdict verdict;
+        verdict.outcome = Verdict::Outcome::accept;
+        verdict.queue = is.queues.front()->queue->name;
+        return verdict;
+    }
     Submission job = after;
     if (partition_changed && after.qos == before.qos) {
         job.qos.reset(); // it came with the queue that the job leaves
     }
-    Verdict verdict = judge(rules.policy(), is.queues, job, {});
+    Verdict verdict = judge(rules.policy(), is.queues, job, {}, kept ? Size::kept : Size::asked);
     if (!partition_changed) {
         verdict.partitions.clear();
         verdict.qos.clear();

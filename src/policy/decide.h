@@ -81,8 +81,10 @@ Verdict decide(const Rules& rules, const Submission& job,
 
 /// The same for a change of a job that waits or runs (scontrol update): `after` is the whole job as
 /// it would be; a memory of 0 is one that was asked for, not one that Slurm's record shows. A job
-/// that was of the policy stays so; without `partition_changed` it stays in its queue. Accepted
-/// without `partition_changed`: nothing is rewritten.
+/// that was of the policy stays so; without `partition_changed` it stays in its queue, and is
+/// judged by what becomes more: CPUs and memory that it has already, perhaps by Slurm's defaults,
+/// it keeps, and a change that raises nothing is accepted. Accepted without `partition_changed`:
+/// nothing is rewritten.
 Verdict decide_change(const Rules& rules, const Submission& before, const Submission& after,
                       bool partition_changed);
 

@@ -56,7 +56,7 @@ std::string sentences_text(const Sentences& say)
     return fmt::format("        say = {{\n"
                        "            access = {}, model = {},\n"
                        "            time = {}, gpus = {},\n"
-                       "            nodes = {}, fit = {},\n"
+                       "            nodes = {}, fit = {}, mix = {},\n"
                        "            gpuless = {}, share = {},\n"
                        "            whole = {},\n"
                        "            qos = {}, undeclared = {},\n"
@@ -64,8 +64,9 @@ std::string sentences_text(const Sentences& say)
                        "        }},\n",
                        lua_literal(say.access), lua_literal(say.model), lua_literal(say.time),
                        lua_literal(say.gpus), lua_literal(say.nodes), lua_literal(say.fit),
-                       lua_literal(say.gpuless), lua_literal(say.share), lua_literal(say.whole),
-                       lua_literal(say.qos), lua_literal(say.undeclared), lua_literal(say.through));
+                       lua_literal(say.mix), lua_literal(say.gpuless), lua_literal(say.share),
+                       lua_literal(say.whole), lua_literal(say.qos), lua_literal(say.undeclared),
+                       lua_literal(say.through));
 }
 
 std::string queue_text(const Policy& policy, const Queue& queue)

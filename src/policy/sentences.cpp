@@ -95,6 +95,10 @@ Sentences sentences_of(const Policy& policy, const Queue& queue)
                             name, at(queue.pools.line));
     say.fit = fmt::format(" GPUs on one node are more than a node of {} has{}", name,
                           at(queue.pools.line));
+    say.mix =
+        fmt::format(" are together in no pool of {}, and a job gets the nodes of one: ask for "
+                    "one model, or send a job for each{}",
+                    name, at(queue.pools.line));
     say.qos = fmt::format("{} sets the QOS itself: leave --qos out{}", name, at(queue.line));
     if (queue.through) {
         say.through = fmt::format("{} takes runs of gpuq only: gpuq run, gpuq shell{}", name,

@@ -19,6 +19,7 @@ struct Sentences {
     std::string share;      ///< more CPUs or memory than come with its GPUs
     std::string whole;      ///< nodes for itself, without all of their GPUs
     std::string fit;        ///< after a number of GPUs that no node of it has
+    std::string mix;        ///< after models that none of its pools has together
     std::string qos;        ///< a QOS was asked for
     std::string through;    ///< was not sent by gpuq
     std::string undeclared; ///< accepted without a time limit

@@ -182,6 +182,11 @@ TEST_P(Agreement, OnEveryChange)
         }
         is = was;
         apply(change, is);
+        // Slurm keeps one of the two.
+        if (change.contains("min_mem_per_node") != change.contains("min_mem_per_cpu")) {
+            (change.contains("min_mem_per_node") ? is.min_mem_per_cpu : is.min_mem_per_node)
+                .reset();
+        }
         const Verdict verdict = change.empty()
                                     ? Verdict{}
                                     : decide_change(rules, was, is, change.count("partition") == 1);
@@ -230,6 +235,28 @@ TEST(GeneratedLua, RootMayChangeWhatItLikes)
     const ScriptFields job{{"partition", "calibration"}, {"time_limit", 60U}, {"user_name", "a"}};
     EXPECT_EQ(script->modify(job, {{"time_limit", 6000U}}, 0)->status, 0);
     EXPECT_NE(script->modify(job, {{"time_limit", 6000U}}, 1000)->status, 0);
+}
+
+TEST(GeneratedLua, AJobMayBeMadeSmallerThatHasMoreByDefaultThanComesWithItsGpus)
+{
+    const Policy policy = shipped("criann.yaml");
+    const auto script = *lua::load_submit_script(job_submit_lua(policy));
+    // 16 GiB come with a GPU.
+    const ScriptFields job{
+        {"partition", "calibration"}, {"qos", "gpuq_calibration"}, {"time_limit", 60U},
+        {"user_name", "a"},           {"num_tasks", 1U},           {"tres_per_node", "gres:gpu:1"},
+        {"min_mem_per_cpu", 30000U}};
+    const auto allowed = [&](const char* field, std::uint32_t value) {
+        return script->modify(job, {{field, value}}, 1000)->status == 0;
+    };
+    EXPECT_TRUE(allowed("time_limit", 5U));
+    EXPECT_TRUE(allowed("time_limit", 90U)) << "within the queue's";
+    EXPECT_FALSE(allowed("time_limit", 180U));
+    EXPECT_TRUE(allowed("min_mem_per_node", 400U)) << "replaces the other";
+    EXPECT_TRUE(allowed("min_mem_per_cpu", 29000U));
+    EXPECT_FALSE(allowed("min_mem_per_cpu", 30001U));
+    EXPECT_FALSE(allowed("min_mem_per_node", 0U)) << "all there is";
+    EXPECT_FALSE(allowed("num_tasks", 8U));
 }
 
 TEST(GeneratedLua, TellsItsVersionToTheProbe)

@@ -309,6 +309,16 @@ TEST(Decide, ACoursesPeopleGoToItsNodesWhileItIsOn)
     EXPECT_EQ(decide(criann(), student, {"deep-learning-2026"}).queue, "long");
 }
 
+TEST(Decide, SaysThatNoPoolHasAllModels)
+{
+    Submission both = job(60, "");
+    both.tres_per_job = "gres:gpu:k80:1,gres:gpu:p100:1";
+    both.partition = "calibration";
+    EXPECT_THAT(decide(criann(), both, {}).words,
+                ElementsAre(testing::StartsWith("k80 and p100 are together in no pool of queue "
+                                                "calibration, and a job gets the nodes of one")));
+}
+
 TEST(DecideChange, NoRaiseLeadsPastTheRules)
 {
     Submission before = job(60, "gres:gpu:1");
@@ -336,6 +346,26 @@ TEST(DecideChange, NoJobGrowsPastWhatComesWithItsGpus)
     EXPECT_EQ(decide_change(criann(), before, after, false).outcome, Outcome::refuse);
     after.min_cpus.reset();
     after.min_mem_per_node = 0;
+    EXPECT_EQ(decide_change(criann(), before, after, false).outcome, Outcome::refuse);
+}
+
+TEST(DecideChange, IsJudgedByWhatBecomesMore)
+{
+    Submission before = job(60, "gres:gpu:1");
+    before.partition = "calibration";
+    before.min_mem_per_cpu = 30000; // by Slurm's default; 16 GiB come with a GPU
+    Submission after = before;
+    after.time_limit = 5;
+    EXPECT_EQ(decide_change(criann(), before, after, false).outcome, Outcome::accept);
+    after.time_limit = 90;
+    EXPECT_EQ(decide_change(criann(), before, after, false).outcome, Outcome::accept);
+    after.min_mem_per_cpu = 30001;
+    EXPECT_EQ(decide_change(criann(), before, after, false).outcome, Outcome::refuse);
+    before.time_limit = 600; // of a policy before this one
+    after = before;
+    after.time_limit = 599;
+    EXPECT_EQ(decide_change(criann(), before, after, false).outcome, Outcome::accept);
+    after.time_limit = 601;
     EXPECT_EQ(decide_change(criann(), before, after, false).outcome, Outcome::refuse);
 }
 
