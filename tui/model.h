@@ -17,7 +17,21 @@ namespace gpuq::tui {
 // What comes in.
 
 /// A key: a character as typed, or one of these.
-enum class Special { none, up, down, page_up, page_down, home, end, enter, escape, backspace };
+enum class Special {
+    none,
+    up,
+    down,
+    page_up,
+    page_down,
+    home,
+    end,
+    enter,
+    escape,
+    backspace,
+    left,
+    right,
+    erase
+};
 struct Key {
     Special special = Special::none;
     char32_t character = 0; ///< 1 to 26: with Ctrl
@@ -114,6 +128,7 @@ struct Prompt {
     std::string label, typed;
     std::string key_of_run; ///< of the run that `extend` or `exempt` is about
     Done answer;            ///< what a run that is started so would be; empty: not known yet
+    std::size_t cursor = 0; ///< in `typed`, before which byte the next character goes
 };
 
 struct Model {
@@ -124,6 +139,9 @@ struct Model {
     std::optional<Detail> detail; ///< of a run that may no longer be the selected one
     std::string selected;         ///< key of a run
     std::size_t first_row = 0;
+    /// Since a run was started from here: the keys of all that there were. One that is not among
+    /// them is selected.
+    std::optional<std::vector<std::string>> before_start;
     std::optional<OpenedLog> log;
     std::optional<Question> question;
     std::optional<Prompt> prompt;

@@ -87,6 +87,12 @@ Special special_of(wint_t code)
         return Special::page_up;
     case KEY_NPAGE:
         return Special::page_down;
+    case KEY_LEFT:
+        return Special::left;
+    case KEY_RIGHT:
+        return Special::right;
+    case KEY_DC:
+        return Special::erase;
     case KEY_HOME:
         return Special::home;
     case KEY_END:

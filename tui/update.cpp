@@ -11,7 +11,8 @@
 namespace gpuq::tui {
 namespace {
 
-constexpr char32_t k_ctrl_c = 3, k_ctrl_d = 4, k_ctrl_l = 12, k_ctrl_u = 21, k_delete = 127;
+constexpr char32_t k_ctrl_a = 1, k_ctrl_c = 3, k_ctrl_d = 4, k_ctrl_e = 5, k_ctrl_l = 12,
+                   k_ctrl_u = 21, k_ctrl_w = 23, k_delete = 127;
 
 std::string in_utf8(char32_t point)
 {
@@ -35,13 +36,71 @@ std::string in_utf8(char32_t point)
     return text;
 }
 
-void remove_last_character(std::string& text)
+bool is_inside_character(const std::string& text, std::size_t at)
 {
-    while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xc0U) == 0x80) {
-        text.pop_back();
+    return at > 0 && at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0U) == 0x80;
+}
+
+std::size_t one_left(const std::string& text, std::size_t at)
+{
+    do {
+        at -= at > 0 ? 1 : 0;
+    } while (is_inside_character(text, at));
+    return at;
+}
+
+std::size_t one_right(const std::string& text, std::size_t at)
+{
+    do {
+        at += at < text.size() ? 1 : 0;
+    } while (is_inside_character(text, at));
+    return at;
+}
+
+/// Where the word before the cursor begins.
+std::size_t word_left(const std::string& text, std::size_t at)
+{
+    while (at > 0 && text[at - 1] == ' ') {
+        --at;
     }
-    if (!text.empty()) {
-        text.pop_back();
+    while (at > 0 && text[at - 1] != ' ') {
+        --at;
+    }
+    return at;
+}
+
+/// Takes the bytes between two places away; the cursor is at the first of them then.
+void take_away(Prompt& prompt, std::size_t from, std::size_t to)
+{
+    prompt.typed.erase(from, to - from);
+    prompt.cursor = from;
+}
+
+/// A key other than Enter and Esc, in a line that is being typed.
+void edit(Prompt& prompt, const Key& key)
+{
+    const std::string& typed = prompt.typed;
+    std::size_t& cursor = prompt.cursor;
+    if (key.special == Special::left) {
+        cursor = one_left(typed, cursor);
+    } else if (key.special == Special::right) {
+        cursor = one_right(typed, cursor);
+    } else if (key.special == Special::home || key.character == k_ctrl_a) {
+        cursor = 0;
+    } else if (key.special == Special::end || key.character == k_ctrl_e) {
+        cursor = typed.size();
+    } else if (key.special == Special::backspace || key.character == k_delete) {
+        take_away(prompt, one_left(typed, cursor), cursor);
+    } else if (key.special == Special::erase) {
+        take_away(prompt, cursor, one_right(typed, cursor));
+    } else if (key.character == k_ctrl_u) {
+        take_away(prompt, 0, cursor);
+    } else if (key.character == k_ctrl_w) {
+        take_away(prompt, word_left(typed, cursor), cursor);
+    } else if (key.character >= 0x20) {
+        const std::string character = in_utf8(key.character);
+        prompt.typed.insert(cursor, character);
+        cursor += character.size();
     }
 }
 
@@ -66,6 +125,9 @@ private:
     {
         m_model.words = std::move(done.words);
         m_model.failed = done.failed;
+        if (done.failed) {
+            m_model.before_start.reset();
+        }
         m_effects.emplace_back(Refresh{});
     }
 
@@ -73,8 +135,23 @@ private:
     {
         m_model.picture = std::move(looked.picture);
         const auto& rows = m_model.picture->rows;
+        select_started();
         if (!rows.empty() && selected_run(m_model) == nullptr) {
             m_model.selected = rows.front().key;
+        }
+    }
+
+    void select_started()
+    {
+        if (!m_model.before_start) {
+            return;
+        }
+        const auto& before = *m_model.before_start;
+        for (const RunRow& run : rows()) {
+            if (std::find(before.begin(), before.end(), run.key) == before.end()) {
+                m_model.selected = run.key;
+                return m_model.before_start.reset();
+            }
         }
     }
 
@@ -163,14 +240,9 @@ private:
         if (key.special == Special::enter) {
             return typed(*std::exchange(m_model.prompt, std::nullopt));
         }
-        if (key.special == Special::backspace || key.character == k_delete) {
-            remove_last_character(prompt.typed);
-        } else if (key.character == k_ctrl_u) {
-            prompt.typed.clear();
-        } else if (key.character >= 0x20) {
-            prompt.typed += in_utf8(key.character);
-        }
-        if (prompt.purpose == Prompt::Purpose::start) {
+        const std::string before = prompt.typed;
+        edit(prompt, key);
+        if (prompt.purpose == Prompt::Purpose::start && prompt.typed != before) {
             try_out(prompt);
         }
     }
@@ -212,6 +284,10 @@ private:
             command.words = {"extend", prompt.key_of_run};
         } else {
             command.words = {"run", "--detach"};
+            m_model.before_start.emplace();
+            for (const RunRow& run : rows()) {
+                m_model.before_start->push_back(run.key);
+            }
         }
         command.words.insert(command.words.end(), words->begin(), words->end());
         m_model.words = "...";
@@ -243,7 +319,7 @@ private:
             return true;
         case U'p':
             with_run([this](const RunRow& run) {
-                m_effects.emplace_back(Command{{"logs", run.key}, true, true});
+                m_effects.emplace_back(Command{{"logs", "--printable", run.key}, true, true});
             });
             return true;
         case U'y':
@@ -500,6 +576,7 @@ private:
 
     void select(int index)
     {
+        m_model.before_start.reset(); // the person has gone on to something else
         if (!rows().empty()) {
             const int last = static_cast<int>(rows().size()) - 1;
             m_model.selected = rows()[static_cast<std::size_t>(std::clamp(index, 0, last))].key;

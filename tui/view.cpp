@@ -558,15 +558,28 @@ private:
         }
     }
 
-    /// Its end stays in view.
+    /// The place of the next character stays in view.
     void draw_prompt(int row)
     {
-        std::string text = sanitised(m_model.prompt->label + m_model.prompt->typed) + "_";
-        std::string_view shown = text;
-        while (cells(shown) > static_cast<std::size_t>(columns())) {
+        const Prompt& prompt = *m_model.prompt;
+        const std::string before = sanitised(prompt.label + prompt.typed.substr(0, prompt.cursor));
+        const std::string after = sanitised(prompt.typed.substr(prompt.cursor));
+        std::string_view rest = after;
+        const std::string_view at = take_glyph(rest);
+        std::string_view shown = before;
+        while (cells(shown) + std::max<std::size_t>(cells(at), 1) >
+               static_cast<std::size_t>(columns())) {
+            if (shown.empty()) {
+                break;
+            }
             (void)take_glyph(shown);
         }
-        m_canvas.put(row, 0, shown);
+        m_canvas.put(row, 0,
+                     at.empty() ? Line{{std::string(shown) + "_", {}}}
+                                : Line{{std::string(shown), {}},
+                                       {std::string(at), marked()},
+                                       {std::string(rest), {}}},
+                     columns());
     }
 
     Model& m_model;

@@ -4,6 +4,7 @@
 #include "cli/log_copy.h"
 #include "cli/log_output.h"
 #include "cli/look_doors.h"
+#include "cli/printable.h"
 #include "cli/run_table.h"
 #include "cli/say.h"
 #include "core/layout.h"
@@ -37,6 +38,7 @@ constexpr std::array k_options = {
     Option{'f', "follow", "", "go on until the run has ended; exit with its status"},
     Option{0, "to", "FILE", "into FILE, going on after what it holds of the log already"},
     Option{0, "after", "MARK", "only what follows a mark, on standard output (for --to by ssh)"},
+    Option{0, "printable", "", "control characters as text, but for colours: for a pager"},
     // For gpuq --host, whose session was lost: it knows what it has shown.
     Option{0, "shown", "OUT,ERR", "", Option::State::hidden}};
 
@@ -79,6 +81,9 @@ public:
         , m_shown(shown)
         , m_status{key}
     {
+        if (invocation.options.has("printable")) {
+            m_printable.emplace();
+        }
         if (m_copying) {
             m_unchecked = m_copying->mark.checked;
             m_reader.pass_over(m_copying->mark.bytes - m_unchecked);
@@ -106,6 +111,11 @@ public:
                                         m_copying->mark.bytes, run_title(m_status)));
             }
         }
+        for (const Stream stream : {Stream::out, Stream::err}) {
+            if (m_printable) {
+                (void)m_output.write(stream, (*m_printable)[of(stream)].end());
+            }
+        }
         if (m_copying && m_copying->file) {
             written(m_copying->file->sync());
             tell(fmt::format("{} holds {} bytes of the log", sanitised(m_copying->path),
@@ -128,7 +138,10 @@ private:
             auto& shown = m_shown[static_cast<std::size_t>(output.stream)];
             const std::size_t known = std::min<std::uint64_t>(shown, output.bytes.size());
             shown -= known;
-            written(m_output.write(output.stream, std::string_view(output.bytes).substr(known)));
+            const auto bytes = std::string_view(output.bytes).substr(known);
+            auto* const printable = m_printable ? &(*m_printable)[of(output.stream)] : nullptr;
+            written(m_output.write(output.stream,
+                                   printable == nullptr ? bytes : printable->feed(bytes)));
             return;
         }
         const std::string_view bytes = behind_the_mark(output.bytes);
@@ -217,6 +230,8 @@ private:
         sleep(k_longest_pause);
         look();
     }
+
+    static std::size_t of(Stream stream) { return static_cast<std::size_t>(stream); }
 
     void leave(int status)
     {
@@ -350,8 +365,9 @@ private:
     RunKey m_key;
     LogReader m_reader;
     std::optional<Copying> m_copying;
-    std::array<std::uint64_t, 2> m_shown; ///< somewhere else, and not to be printed
-    std::uint64_t m_unchecked = 0;        ///< bytes before the mark that are still to be checked
+    std::optional<std::array<Printable, 2>> m_printable; ///< for standard output and error
+    std::array<std::uint64_t, 2> m_shown;                ///< somewhere else, and not to be printed
+    std::uint64_t m_unchecked = 0; ///< bytes before the mark that are still to be checked
     std::uint32_t m_crc = 0;
     std::optional<Steady> m_short_since; ///< the log does not reach the mark
     bool m_is_another = false;           ///< log than that of the mark
@@ -375,6 +391,9 @@ Result<std::optional<Copying>> copying(const Options& options)
 {
     const auto path = options.value("to");
     const auto after = options.value("after");
+    if (options.has("printable") && (path || after)) {
+        return fail(Error::Kind::usage, "--printable is for people: not with --to or --after");
+    }
     if (path && after) {
         return fail(Error::Kind::usage, "--to and --after exclude each other");
     }

@@ -86,6 +86,18 @@ TEST_F(Logs, PrintsEachStreamUnchanged)
     EXPECT_EQ(m_doors.slurm_opened, 0);
 }
 
+TEST_F(Logs, IsPrintableOnRequest)
+{
+    RunOnDisk one = run().submitted(JobId{7}).started(JobId{7}, now());
+    print(one, Stream::out, "\x1b]0;pwned\a\n\x1b[31mred");
+    print(one, Stream::err, "\x1b[2J");
+    one.ended({0, Cause::finished, "", now()});
+    const Use used = logs({"--printable", "train"});
+    EXPECT_EQ(used.out, "^[]0;pwned^G\n\x1b[31mred\n\x1b[0m");
+    EXPECT_EQ(used.err, "^[[2J\n");
+    EXPECT_EQ(logs({"--printable", "--after", "0:0:0", "train"}).status, 2);
+}
+
 TEST_F(Logs, LeavesOutWhatWasShownElsewhereOfEachStream)
 {
     RunOnDisk one = run().submitted(JobId{7}).started(JobId{7}, now());

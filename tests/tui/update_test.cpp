@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 namespace gpuq::tui {
@@ -155,6 +156,50 @@ TEST(Update, StartsARunByTypedWords)
     EXPECT_FALSE(m.prompt);
 }
 
+TEST(Update, EditsWhatIsBeingTyped)
+{
+    Model m = model(1);
+    const auto special = [&](Special key) { update(m, Key{key, 0}); };
+    press(m, "+ain.py -t 2h");
+    special(Special::home);
+    press(m, "tr");
+    special(Special::right);
+    special(Special::left);
+    EXPECT_EQ(m.prompt->typed, "train.py -t 2h");
+    EXPECT_THAT(screen(m), HasSubstr("gpuq run --detach train.py -t 2h\n"));
+    special(Special::erase);
+    press(m, "A\x05 more words\x17");
+    EXPECT_EQ(m.prompt->typed, "trAin.py -t 2h more ");
+    press(m, "\x17\x7f");
+    press(m, "\x01-J x \x05!");
+    EXPECT_EQ(m.prompt->typed, "-J x trAin.py -t 2h!");
+    update(m, Key{Special::none, U'ß'});
+    special(Special::left);
+    special(Special::erase);
+    special(Special::erase); // nothing is there
+    special(Special::left);
+    press(m, "\x15");
+    EXPECT_EQ(m.prompt->typed, "!");
+    special(Special::left);
+    EXPECT_EQ(m.prompt->cursor, 0U);
+}
+
+TEST(Update, SelectsTheRunThatWasStarted)
+{
+    Model m = model(3);
+    press(m, "+train.py\n");
+    update(m, Looked{picture(3)});
+    EXPECT_EQ(m.selected, "key0");
+    Picture next = picture(4);
+    std::reverse(next.rows.begin(), next.rows.end());
+    update(m, Looked{next});
+    EXPECT_EQ(m.selected, "key3");
+    press(m, "k+train.py\nk"); // and goes on to another
+    const std::string selected = m.selected;
+    update(m, Looked{picture(5)});
+    EXPECT_EQ(m.selected, selected);
+}
+
 TEST(Update, ExtendsTheRunThatWasSelected)
 {
     Model m = model(2);
@@ -294,6 +339,13 @@ TEST(Update, SearchesTheLogAndTheRuns)
     EXPECT_THAT(screen(m), HasSubstr("Loss NaN"));
     press(m, "/Loss nan\n");
     EXPECT_THAT(screen(m), HasSubstr("'Loss nan' is not here"));
+}
+
+/// A pager may hand on all that it is given: a title, a clipboard, a question to the terminal.
+TEST(Update, GivesThePagerNothingThatATerminalObeys)
+{
+    Model m = model(2);
+    EXPECT_EQ(commands(press(m, "p")), (std::vector<Words>{{"logs", "--printable", "key0"}}));
 }
 
 TEST(IsIn, SmallLettersMeanBothCases)
