@@ -132,6 +132,10 @@ training_fields(const WholeTraining& whole, const RunStatus& status, Time now)
     for (const TrainingAlarm& alarm : whole.alarms) {
         fields.emplace_back("alarm", alarm_text(alarm, now));
     }
+    for (const auto& [path, bytes] : whole.training.damage) {
+        fields.emplace_back("damaged", fmt::format("{} of {} are damaged and were skipped",
+                                                   counted(bytes, "byte"), path));
+    }
     return fields;
 }
 

@@ -79,7 +79,8 @@ bool is_of_an_earlier_run(const Files::File& file, Time since)
     return begun(file.path, file.modified) + k_clocks < since;
 }
 
-void read_events(const TrainingFile& file, Curves& curves)
+/// How many bytes of it are damaged.
+std::uint64_t read_events(const TrainingFile& file, Curves& curves)
 {
     telemetry::EventFile events;
     events.feed(file.head, curves);
@@ -87,6 +88,7 @@ void read_events(const TrainingFile& file, Curves& curves)
         events.skip(file.bytes - file.head.size() - file.tail.size());
         events.feed(file.tail, curves);
     }
+    return events.damaged_bytes();
 }
 
 /// Of a long file its header and its last rows.
@@ -169,7 +171,9 @@ bool take_events(const std::vector<TrainingFile>& files, Training& training)
     auto groups = groups_of(files);
     for (Group& group : groups) {
         for (const TrainingFile* file : group.files) {
-            read_events(*file, group.curves);
+            if (const std::uint64_t bytes = read_events(*file, group.curves); bytes > 0) {
+                training.damage.push_back({file->path, bytes});
+            }
         }
     }
     std::erase_if(groups, [](const Group& group) { return group.curves.by_tag().empty(); });

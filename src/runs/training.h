@@ -45,6 +45,11 @@ struct Training {
     bool progress_is_of_output = false;
     std::optional<double> rate;                              ///< steps per second, at this time
     std::optional<std::chrono::milliseconds> usual_interval; ///< between two steps that were told
+    struct Damage {
+        std::string path;
+        std::uint64_t bytes = 0;
+    };
+    std::vector<Damage> damage; ///< event files of which bytes were skipped
 };
 
 /// What all of it together says: curves of the first source that has any, in the order above,

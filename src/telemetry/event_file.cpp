@@ -162,21 +162,25 @@ std::optional<Event> event_in(std::string_view data)
 
 void EventFile::feed(std::string_view bytes, Curves& curves)
 {
-    if (m_is_searching) {
-        bytes.remove_prefix(search(bytes));
-    }
-    while (!bytes.empty() && !m_is_damaged) {
+    while (!bytes.empty()) {
+        if (m_is_searching && !m_held.empty()) { // a header may lie across the two pieces
+            const std::string joined = std::exchange(m_held, {}).append(bytes);
+            feed(joined, curves);
+            return;
+        }
         std::size_t used = 0;
-        if (m_passing) {
+        if (m_is_searching) {
+            used = search(bytes);
+        } else if (m_passing) {
             used = pass_over(bytes);
         } else if (m_held.empty()) {
             used = take(bytes, curves);
+            if (used == 0) { // a record that is not all there
+                m_held = bytes;
+                return;
+            }
         } else {
             used = take_held(bytes, curves);
-        }
-        if (used == 0 && !m_passing && !m_is_damaged) { // a record that is not all there
-            m_held = bytes;
-            return;
         }
         bytes.remove_prefix(used);
     }
@@ -191,6 +195,7 @@ void EventFile::skip(std::uint64_t bytes)
     m_held.clear();
     m_passing.reset();
     m_is_searching = true;
+    m_is_damage = false;
 }
 
 /// How many bytes stand before the first record in them: one chance in four thousand millions that
@@ -200,12 +205,19 @@ std::size_t EventFile::search(std::string_view bytes)
     for (std::size_t at = 0; at + k_header <= bytes.size(); ++at) {
         if (length_in(bytes.substr(at))) {
             m_is_searching = false;
-            m_offset += at;
-            return at;
+            return leave_out(at);
         }
     }
-    m_offset += bytes.size();
+    m_held = bytes.substr(bytes.size() - std::min(bytes.size(), k_header - 1));
+    leave_out(bytes.size() - m_held.size());
     return bytes.size();
+}
+
+std::size_t EventFile::leave_out(std::size_t bytes)
+{
+    m_offset += bytes;
+    m_damaged_bytes += m_is_damage ? bytes : 0;
+    return bytes;
 }
 
 std::size_t EventFile::take(std::string_view bytes, Curves& curves)
@@ -215,9 +227,9 @@ std::size_t EventFile::take(std::string_view bytes, Curves& curves)
     }
     const auto length = length_in(bytes);
     if (!length) {
-        m_is_damaged = true;
-        m_held = {};
-        return 0;
+        ++m_bad_records;
+        m_is_searching = m_is_damage = true;
+        return leave_out(1);
     }
     if (*length > k_longest_read) {
         m_passing = Passing{*length};
@@ -230,11 +242,12 @@ std::size_t EventFile::take(std::string_view bytes, Curves& curves)
     const std::string_view data = bytes.substr(k_header, *length);
     if (masked(crc32c(data)) == number_at<std::uint32_t>(bytes, k_header + *length)) {
         ++(read_event(data, curves) ? m_records : m_bad_records);
-    } else {
-        ++m_bad_records;
+        m_offset += whole;
+        return whole;
     }
-    m_offset += whole;
-    return whole;
+    ++m_bad_records;
+    m_is_searching = m_is_damage = true; // bytes may be missing: the next one begins in it
+    return leave_out(k_header);
 }
 
 /// Adds to the held bytes what their record needs, and takes it when it is all there.
@@ -248,8 +261,11 @@ std::size_t EventFile::take_held(std::string_view bytes, Curves& curves)
     m_held += bytes.substr(0, used);
     if (m_held.size() == needed) {
         const std::string held = std::exchange(m_held, {});
-        if (take(held, curves) == 0 && !m_is_damaged) {
+        const std::size_t taken = take(held, curves);
+        if (taken == 0) {
             m_held = held; // only its header was there
+        } else if (m_is_searching) {
+            feed(std::string_view(held).substr(taken), curves);
         }
     }
     return used;
@@ -269,6 +285,7 @@ std::size_t EventFile::pass_over(std::string_view bytes)
     if (m_held.size() == k_checksum) {
         const bool is_sound = masked(passing.crc) == number_at<std::uint32_t>(m_held, 0);
         ++(is_sound ? m_records : m_bad_records);
+        m_damaged_bytes += is_sound ? 0 : k_header + passing.length + k_checksum;
         m_offset += k_header + passing.length + k_checksum;
         m_passing.reset();
         m_held.clear();

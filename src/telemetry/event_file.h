@@ -16,9 +16,8 @@ namespace gpuq::telemetry {
 /// file that is still written ends in the middle of a record, and goes on there. Nothing else of it
 /// is read: no images, histograms or graphs.
 ///
-/// A record whose data has a wrong checksum is skipped and counted. After a wrong checksum of a
-/// length nobody knows where the next record begins: the file is damaged from there on, and what
-/// comes is dropped. The memory it takes does not grow with the file.
+/// What has a wrong checksum is skipped and counted: the next record is searched for behind it. The
+/// memory it takes does not grow with the file.
 class EventFile {
 public:
     /// No record is longer: a length beyond it is damage.
@@ -35,10 +34,10 @@ public:
     /// Where the first record begins that is not read yet.
     std::uint64_t offset() const { return m_offset; }
     std::uint64_t records() const { return m_records; }
-    /// Skipped: wrong data, no event, or a time that is none.
+    /// Skipped: damage, no event, or a time that is none.
     std::uint64_t bad_records() const { return m_bad_records; }
-    /// Nothing after offset() can be read.
-    bool is_damaged() const { return m_is_damaged; }
+    /// Skipped because a checksum is wrong.
+    std::uint64_t damaged_bytes() const { return m_damaged_bytes; }
 
     /// One of an event's, as it stands in the record.
     struct Value {
@@ -54,7 +53,9 @@ private:
     std::size_t take(std::string_view bytes, Curves& curves);
     std::size_t take_held(std::string_view bytes, Curves& curves);
     std::size_t pass_over(std::string_view bytes);
+    /// How many of `bytes` are no record, or held, since one may begin there.
     std::size_t search(std::string_view bytes);
+    std::size_t leave_out(std::size_t bytes);
     bool read_event(std::string_view data, Curves& curves);
     std::optional<double> number_of(const Value& value);
 
@@ -63,8 +64,9 @@ private:
     std::uint64_t m_offset = 0;
     std::uint64_t m_records = 0;
     std::uint64_t m_bad_records = 0;
-    bool m_is_damaged = false;
+    std::uint64_t m_damaged_bytes = 0;
     bool m_is_searching = false;
+    bool m_is_damage = false; ///< what is searched, else it was left out
     struct Passing {
         std::uint64_t length = 0;
         std::uint64_t passed = 0;

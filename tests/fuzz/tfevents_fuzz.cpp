@@ -38,7 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check(parts.file.offset() == whole.file.offset());
     check(parts.file.records() == whole.file.records());
     check(parts.file.bad_records() == whole.file.bad_records());
-    check(parts.file.is_damaged() == whole.file.is_damaged());
+    check(parts.file.damaged_bytes() == whole.file.damaged_bytes());
     check(parts.curves.by_tag().size() == whole.curves.by_tag().size());
     for (const auto& [tag, series] : whole.curves.by_tag()) {
         const telemetry::Series* const other = parts.curves.find(tag);

@@ -84,6 +84,16 @@ TEST_F(ATraining, IsReadFromItsEventFiles)
     EXPECT_EQ(training.usual_interval, 10s);
 }
 
+TEST_F(ATraining, TellsWhatOfItsFilesIsDamaged)
+{
+    write(name(0s), event_file(0, 30) + std::string(57, '\0') + event_file(30, 60), 600s);
+    const Training training = read();
+    EXPECT_EQ(training.progress, (telemetry::Progress{"step", 59, {}}));
+    ASSERT_EQ(training.damage.size(), 1U);
+    EXPECT_EQ(training.damage[0].path, name(0s));
+    EXPECT_EQ(training.damage[0].bytes, 57U);
+}
+
 TEST_F(ATraining, GoesOnInTheNextLinksFolder)
 {
     write("version_0/" + name(0s), event_file(0, 50), 490s);
