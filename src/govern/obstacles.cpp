@@ -113,7 +113,29 @@ bool is_shut(const SlurmObject& partition)
            has("AllowGroups", {"root"}) || has("AllowAccounts", {"root"});
 }
 
-/// A partition of slurm.conf's own on the policy's nodes: whoever names it is under no rule.
+struct SitesPartition {
+    std::string place; ///< `/etc/slurm/slurm.conf:12`
+    std::string name;
+};
+
+std::vector<SitesPartition> sites_partitions(const Texts& texts)
+{
+    std::vector<SitesPartition> list;
+    const auto add = [&](const std::string& path, const std::string& text) {
+        for (const ConfLine& line : lines_of(text)) {
+            if (line.key == "partitionname") {
+                list.push_back({fmt::format("{}:{}", path, line.number), line.value});
+            }
+        }
+    };
+    add(texts.slurm_conf_path, texts.slurm_conf);
+    for (const auto& [path, text] : texts.others) {
+        add(path, text);
+    }
+    return list;
+}
+
+/// A partition of the site's own on the policy's nodes: whoever names it is under no rule.
 void refuse_ways_around(const std::vector<SlurmObject>& wanted, const SlurmState& there,
                         const Texts& texts, Sentences& list)
 {
@@ -128,12 +150,10 @@ void refuse_ways_around(const std::vector<SlurmObject>& wanted, const SlurmState
             ruled.merge(nodes_of(object));
         }
     }
-    for (const ConfLine& line : lines_of(texts.slurm_conf)) {
-        const SlurmObject* const partition = line.key == "partitionname"
-                                                 ? find(there.objects, Kind::partition, line.value)
-                                                 : nullptr;
+    for (const SitesPartition& site : sites_partitions(texts)) {
+        const SlurmObject* const partition = find(there.objects, Kind::partition, site.name);
         if (partition == nullptr || is_shut(*partition) ||
-            find(wanted, Kind::partition, line.value) != nullptr) {
+            find(wanted, Kind::partition, site.name) != nullptr) {
             continue;
         }
         std::set<std::string> common;
@@ -144,9 +164,9 @@ void refuse_ways_around(const std::vector<SlurmObject>& wanted, const SlurmState
         }
         if (!common.empty()) {
             list.push_back(fmt::format(
-                "{}:{}: partition {} leads to nodes of the policy ({}) around its rules: take it "
+                "{}: partition {} leads to nodes of the policy ({}) around its rules: take it "
                 "out, or these nodes out of it; State=DRAIN lets its jobs end first",
-                texts.slurm_conf_path, line.number, line.value, joined(common)));
+                site.place, site.name, joined(common)));
         }
     }
 }

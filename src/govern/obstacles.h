@@ -4,6 +4,7 @@
 #include "core/slurm_object.h"
 #include "ports/admin.h"
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,13 +19,15 @@ struct Texts {
     std::string include_path;
     std::string slurm_conf_path;
     std::string script_path;
+    /// What slurm.conf includes beside our file, by path.
+    std::map<std::string, std::string> others;
 };
 
 /// What keeps a policy from being applied, each a sentence that says what to do: all of it is the
 /// site's own, which gpuq does not touch. Requirements that slurm.conf does not meet, the line
 /// that includes our file, accounts and users that accounting does not know, nodes that are not
-/// there, partitions and settings that slurm.conf itself has, partitions of its own that lead to the
-/// policy's nodes, a job_submit.lua that is not ours.
+/// there, partitions and settings that slurm.conf itself has, partitions of its own, or of
+/// a file that it includes, that lead to the policy's nodes, a job_submit.lua that is not ours.
 std::vector<std::string> obstacles(const std::vector<SlurmObject>& wanted, const SlurmState& there,
                                    const Texts& texts);
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 namespace gpuq::govern {
 namespace {
@@ -42,10 +43,16 @@ std::vector<std::string> strays(const Scene& scene)
             known.insert(object.name);
         }
     }
-    for (const ConfLine& line : lines_of(scene.texts.slurm_conf)) {
-        if (line.key == "partitionname") {
-            known.insert(line.value); // the site's own will
+    const auto add = [&](const std::string& text) {
+        for (const ConfLine& line : lines_of(text)) {
+            if (line.key == "partitionname") {
+                known.insert(line.value); // the site's own will
+            }
         }
+    };
+    add(scene.texts.slurm_conf);
+    for (const auto& [path, text] : scene.texts.others) {
+        add(text);
     }
     std::vector<std::string> names;
     for (const SlurmObject& object : scene.there.objects) {
@@ -88,6 +95,13 @@ Result<Texts> read_texts(Admin& admin)
     texts.slurm_conf_path = admin.path("slurm.conf");
     texts.include_path = admin.path(k_include);
     texts.script_path = admin.path(k_script);
+    const auto folder = std::filesystem::path(texts.slurm_conf_path).parent_path();
+    for (const ConfLine& line : lines_of(texts.slurm_conf)) {
+        const std::string path = (folder / line.value).lexically_normal().string();
+        if (line.key == "include" && path != texts.include_path) {
+            TRY_ASSIGN(texts.others[path], text_of(admin, path));
+        }
+    }
     return texts;
 }
 

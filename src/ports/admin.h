@@ -70,7 +70,7 @@ public:
 
     /// Where a file lies, for messages.
     virtual std::string path(const std::string& name) = 0;
-    /// Nothing when there is none.
+    /// Nothing when there is none. A whole path is read as it is, as of what slurm.conf includes.
     virtual Result<std::optional<std::string>> read(const std::string& name) = 0;
     /// The old text or the new one, whatever happens. A script is given a time of change by which
     /// the controller sees that it is new. Never `slurm.conf`.

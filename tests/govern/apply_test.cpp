@@ -459,6 +459,21 @@ TEST(Plan, RefusesAPartitionOfSlurmConfThatLeadsAroundThePolicy)
     }
 }
 
+TEST(Plan, RefusesAPartitionOfAnIncludedFileThatLeadsAroundThePolicy)
+{
+    auto admin = a_centre();
+    ASSERT_TRUE(apply_to(admin, k_old));
+    admin.files["slurm.conf"] += "Include extra.conf\n";
+    admin.files["/etc/slurm/extra.conf"] = "# ours\nPartitionName=evil Nodes=ALL\n";
+    admin.partitions["evil"] = {Kind::partition, "evil", {{"Nodes", "gpu02"}}, 0};
+    const auto found = drift(admin, k_now);
+    ASSERT_TRUE(found) << found.error().text;
+    EXPECT_THAT(found->obstacles,
+                ElementsAre(testing::StartsWith("/etc/slurm/extra.conf:2: partition evil leads to "
+                                                "nodes of the policy (gpu02) around its rules")));
+    EXPECT_THAT(found->changes, IsEmpty()) << "no file of gpuq's could take it out";
+}
+
 TEST(Plan, RefusesPrioritiesThatPassByFairShare)
 {
     auto admin = a_centre();
