@@ -83,8 +83,9 @@ public:
         std::string text;
     };
     /// Does each piece of work in a process of its own, all of them side by side, and returns
-    /// when all are done or `limit` has passed; then those still at work are killed, and not
-    /// waited for: a process that hangs in a file system does not die. Their answers, in order.
+    /// when all are done or `limit` has passed; then those still at work are killed, with all that
+    /// they have started in their sessions, and not waited for: a process that hangs in a file
+    /// system does not die. Their answers, in order.
     virtual std::vector<Answer> apart(const std::vector<std::function<std::string()>>& work,
                                       std::chrono::milliseconds limit) = 0;
 };

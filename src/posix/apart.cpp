@@ -29,6 +29,7 @@ constexpr int k_look_milliseconds = 2;
 
 [[noreturn]] void work_and_answer(int fd, const std::function<std::string()>& work)
 {
+    ::setsid(); // what it starts can be killed with it, and asks no terminal for a password
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::dup2(fd, STDERR_FILENO);
     std::string text;
@@ -96,7 +97,8 @@ private:
         }
         int status = 0;
         if (m_reader.get() >= 0) {
-            ::kill(m_pid, SIGKILL);
+            ::kill(-m_pid, SIGKILL); // with all that it has started
+            ::kill(m_pid, SIGKILL);  // it may not have come to its own session yet
         }
         for (int look = 0; look < k_looks_after_kill; ++look) {
             const pid_t ended = ::waitpid(m_pid, &status, WNOHANG);

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -113,6 +114,23 @@ TEST_F(HostTest, WorkApartAnswersWithAnyBytes)
                                       }},
                                       20s);
     EXPECT_EQ(answers[0].text, all);
+}
+
+TEST_F(HostTest, WhatALatePieceOfWorkHasStartedEndsWithIt)
+{
+    // Who holds the pipe's other end lives: the worker, and the command that it waits for.
+    int held[2];
+    ASSERT_EQ(::pipe2(held, 0), 0);
+    const auto answers = m_host.apart({[&]() -> std::string {
+                                          (void)m_host.run({"sleep", "333"});
+                                          return "";
+                                      }},
+                                      300ms);
+    ::close(held[1]);
+    EXPECT_EQ(answers[0].kind, Kind::late);
+    pollfd wait{held[0], POLLIN, 0};
+    EXPECT_EQ(::poll(&wait, 1, 5000), 1);
+    ::close(held[0]);
 }
 
 TEST_F(HostTest, OneThatHangsOrDiesStopsNoOther)
