@@ -32,6 +32,8 @@ struct Library {
     void (*free_principal)(Opaque, Opaque) = nullptr;
     Code (*initialize)(Opaque, Opaque, Opaque) = nullptr;
     Code (*copy)(Opaque, Opaque, Opaque) = nullptr;
+    const char* (*message)(Opaque, Code) = nullptr;
+    void (*free_message)(Opaque, const char*) = nullptr;
 };
 
 template <typename Function>
@@ -52,19 +54,25 @@ bool load(Library& found)
            take(library, "krb5_cc_get_principal", found.principal) &&
            take(library, "krb5_free_principal", found.free_principal) &&
            take(library, "krb5_cc_initialize", found.initialize) &&
-           take(library, "krb5_cc_copy_creds", found.copy);
+           take(library, "krb5_cc_copy_creds", found.copy) &&
+           take(library, "krb5_get_error_message", found.message) &&
+           take(library, "krb5_free_error_message", found.free_message);
 }
 
-Error failed(const std::string& name, Code code)
+/// In the library's words; the context may be none.
+Error failed(const Library& krb5, Opaque context, const std::string& name, Code code)
 {
-    return fail(Error::Kind::io, fmt::format("{} can't be read (krb5 error {})", name, code));
+    const char* const words = krb5.message(context, code);
+    const Error error = fail(Error::Kind::io, fmt::format("{} can't be read: {}", name, words));
+    krb5.free_message(context, words);
+    return error;
 }
 
 Result<void> copy_cache(const Library& krb5, const std::string& from, const std::string& to)
 {
     Opaque context = nullptr;
     if (const Code code = krb5.init_context(&context)) {
-        return failed(from, code);
+        return failed(krb5, nullptr, from, code);
     }
     Opaque source = nullptr, target = nullptr, principal = nullptr;
     Code code = krb5.resolve(context, from.c_str(), &source);
@@ -81,11 +89,12 @@ Result<void> copy_cache(const Library& krb5, const std::string& from, const std:
             krb5.close(context, cache);
         }
     }
+    const Result<void> copied =
+        empty       ? fail(Error::Kind::missing, fmt::format("{} has no tickets", from))
+        : code == 0 ? Result<void>()
+                    : failed(krb5, context, from, code);
     krb5.free_context(context);
-    if (empty) {
-        return fail(Error::Kind::missing, fmt::format("{} has no tickets", from));
-    }
-    return code == 0 ? Result<void>() : failed(from, code);
+    return copied;
 }
 
 } // namespace
