@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/afs.h"
 
-#include "supervisor/external.h"
+#include <fmt/format.h>
 
 #include <cstdlib>
 #include <fcntl.h>
@@ -64,7 +64,19 @@ std::string make_tokens(const std::string& aklog, const std::string& cache)
     if (!ended) {
         return "aklog: no process to be had";
     }
-    return ended->status == 0 ? "" : "aklog: " + one_line(ended->words);
+    return tokens_trouble(aklog, *ended);
+}
+
+std::string tokens_trouble(const std::string& aklog, const External::Ended& ended)
+{
+    if (ended.status == 0) {
+        return "";
+    }
+    const std::string words = one_line(ended.words);
+    return "aklog: " + (!words.empty() ? words
+                        : ended.status == 127
+                            ? aklog + " can't be executed"
+                            : fmt::format("{} exits with {}", aklog, ended.status));
 }
 
 } // namespace gpuq::supervisor

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runs/credentials.h"
+#include "supervisor/external.h"
 
 #include <string>
 
@@ -18,5 +19,7 @@ void make_pag();
 /// Executes it, for tokens of the tickets in `cache` (FILE:...), and waits for 5 s at most. What it
 /// has said when it fails, else empty.
 std::string make_tokens(const std::string& aklog, const std::string& cache);
+/// That in words, of one that has ended; empty: it went well.
+std::string tokens_trouble(const std::string& aklog, const External::Ended& ended);
 
 } // namespace gpuq::supervisor

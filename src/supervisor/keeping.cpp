@@ -168,7 +168,7 @@ private:
         if (m_tokens) {
             if (auto ended = m_tokens->look()) {
                 m_tokens.reset();
-                m_tokens_trouble = ended->status == 0 ? "" : "aklog: " + one_line(ended->words);
+                m_tokens_trouble = tokens_trouble(m_aklog, *ended);
                 m_tokens_at = ended->status == 0 ? Steady::time_point::max()
                                                  : Steady::now() + k_between_tokens;
             }
