@@ -90,7 +90,8 @@ Result<int> run_verb(const Verb& verb, const Words& words, Globals globals, Door
     if (!globals.cluster.empty()) {
         doors.choose_cluster(globals.cluster);
     }
-    if (refreshes_tickets(verb.name)) {
+    // Who stays does it itself, and must leave no other behind that would leave another.
+    if (refreshes_tickets(verb.name) && !parsed.options.has("stay")) {
         refresh_tickets(doors);
     }
     Invocation invocation{doors, globals, std::move(parsed.operands), std::move(parsed.options)};

@@ -241,8 +241,10 @@ private:
         if (m_options.keytab) {
             TRY(add_keytab(m_doors, run, *m_options.keytab, m_ticket));
         }
-        if (!m_ticket.problem.empty()) {
-            tell(m_ticket.problem);
+        for (const std::string& problem : {m_ticket.problem, m_ticket.token_problem}) {
+            if (!problem.empty()) {
+                tell(problem);
+            }
         }
         if (!m_ticket.plan) {
             return {};

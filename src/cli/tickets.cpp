@@ -25,7 +25,7 @@ namespace {
 constexpr std::chrono::milliseconds k_round{5000};
 constexpr int k_asked = 120; ///< rounds: ten minutes
 
-/// `run`, `shell` and `rehearse` are not among them: a run's start waits for nothing.
+/// `run`, `shell` and `rehearse` are not among them: a run's start waits for no other's ticket.
 constexpr std::string_view k_refreshing[] = {"attach", "logs",  "ls",     "top",     "why",
                                              "show",   "stop",  "extend", "save",    "clean",
                                              "resume", "usage", "exempt", "profile", "keepalive"};
@@ -97,10 +97,11 @@ std::optional<CredentialPlan> due_while_it_waits(Doors& doors, Store& store, con
     return is_due ? std::optional(*plan) : std::nullopt;
 }
 
+constexpr const char* k_copy = "renewing"; ///< in a run's store, while it is renewed
+
 /// Renews the ticket in a copy, which takes the place of the old one when it is better.
 void renew_in_store(Doors& doors, const std::string& kinit, const CredentialPlan& plan, Time now)
 {
-    constexpr const char* k_copy = "renewing";
     SecretFiles& files = doors.secret_files();
     const auto stored = stored_ticket(files, plan.folder, now);
     if (!stored || !files.write(plan.folder, k_copy, stored->cache)) {
@@ -161,8 +162,10 @@ void renew_waiting(Doors& doors, Store& store, const std::vector<RunKey>& active
 {
     const Time now = doors.clock().now();
     std::vector<std::function<std::string()>> work;
+    std::vector<std::string> folders;
     for (const RunKey& key : active) {
         if (const auto plan = due_while_it_waits(doors, store, key, now)) {
+            folders.push_back(plan->folder);
             work.emplace_back([&doors, plan, now]() -> std::string {
                 if (const auto kinit = doors.host().program("kinit")) {
                     renew_in_store(doors, *kinit, *plan, now);
@@ -173,7 +176,12 @@ void renew_waiting(Doors& doors, Store& store, const std::vector<RunKey>& active
     }
     if (!work.empty() && !was_tried_lately(store, k_last_renewals, k_between_renewals, now)) {
         (void)store.write(k_last_renewals, to_iso8601(now));
-        (void)doors.host().apart(work, k_renewing);
+        const auto answers = doors.host().apart(work, k_renewing);
+        for (std::size_t i = 0; i < answers.size(); ++i) {
+            if (answers[i].kind != Host::Answer::Kind::done) {
+                (void)doors.secret_files().remove(folders[i], k_copy); // nobody lives to do it
+            }
+        }
     }
 }
 
@@ -194,6 +202,8 @@ LoginTicket ticket_of_login(Doors& doors, const RunKey& key)
     const auto folder =
         settings ? folder_of(doors, *settings, key) : Result<std::string>(settings.error());
     if (!ticket) {
+        found.problem =
+            fmt::format("{}that of the login is {}", k_no_kerberos, ticket.error().text);
         return found;
     }
     if (ticket->end <= doors.clock().now()) {
@@ -215,6 +225,7 @@ LoginTicket ticket_of_login(Doors& doors, const RunKey& key)
 /// A command that asks a server for a token, and may hang.
 constexpr std::chrono::milliseconds k_token_patience{10'000};
 constexpr std::chrono::seconds k_between_tokens{5};
+constexpr std::chrono::seconds k_after_token_failure{60};
 constexpr const char* k_last_tokens = "cache/tokens";
 constexpr char k_well = '+'; ///< the first byte of an answer from a process apart
 
@@ -278,18 +289,26 @@ LoginToken login_token(Doors& doors, const Settings& settings)
     return {*std::move(text), ""};
 }
 
-void refresh_tokens(Doors& doors, Store& store, const std::vector<RunKey>& active)
+/// False when there was to be a token, and is none.
+bool refresh_tokens(Doors& doors, Store& store, const std::vector<RunKey>& active,
+                    TokenCommand where)
 {
     const Time now = doors.clock().now();
     const auto due = token_due(store, doors.secret_files(), active, now);
     const auto settings = due ? doors.settings() : Result<Settings>(Settings{});
     if (!due || !settings) {
-        return;
+        return true;
     }
     const bool by_command = settings->token_command.has_value();
     if (by_command &&
         (*due > now || was_tried_lately(store, k_last_tokens, k_between_tokens, now))) {
-        return;
+        return true;
+    }
+    if (by_command && where != TokenCommand::here) {
+        if (where == TokenCommand::elsewhere) {
+            leave_keeper(doors);
+        }
+        return true;
     }
     if (by_command) {
         (void)store.write(k_last_tokens, to_iso8601(now));
@@ -298,6 +317,25 @@ void refresh_tokens(Doors& doors, Store& store, const std::vector<RunKey>& activ
     if (!token.text.empty()) {
         (void)deliver_token(store, doors.secret_files(), token.text, active);
     }
+    return !token.text.empty();
+}
+
+/// What `refresh_tickets` does, and what `refresh_tokens` gives of it.
+bool refresh_all(Doors& doors, TokenCommand where)
+{
+    const auto cache = doors.login_tickets().cache();
+    const auto store = doors.store();
+    const auto runs = store ? with_credentials(**store) : std::vector<RunKey>{};
+    if (runs.empty()) {
+        return true;
+    }
+    if (cache) {
+        (void)deliver(**store, doors.secret_files(), *cache, runs, doors.clock().now());
+    }
+    renew_waiting(doors, **store, runs);
+    const bool is_well = refresh_tokens(doors, **store, runs, where);
+    let_go_on(doors, **store, runs);
+    return is_well;
 }
 
 /// An active run has credentials. The look takes runs that have ended off the list.
@@ -317,16 +355,14 @@ LoginTicket login_ticket(Doors& doors, const RunKey& key, const std::string& kno
     LoginToken token = !known.empty() ? LoginToken{known, ""}
                        : settings     ? login_token(doors, *settings)
                                       : LoginToken{};
-    if (found.problem.empty()) {
-        found.problem = token.problem;
-    }
+    found.token_problem = token.problem;
     if (token.text.empty()) {
         return found;
     }
     if (!found.plan) {
         const auto folder = folder_of(doors, *settings, key);
         if (!folder) {
-            found.problem = "the run gets no bearer token: " + folder.error().text;
+            found.token_problem = "the run gets no bearer token: " + folder.error().text;
             return found;
         }
         found.plan = CredentialPlan{};
@@ -402,14 +438,22 @@ void leave_keeper(Doors& doors)
 void keep_refreshing(Doors& doors)
 {
     if (!doors.host().hold("gpuq-keepalive")) {
+        refresh_tickets(doors, TokenCommand::here);
         return;
     }
     const auto store = doors.store();
+    Time next_token{};
     // Slurm is asked seldom: of runs that ended without a word, whose node has died.
     for (int round = 1;
          store && has_any(doors, **store, round % k_asked == 0 ? Ask::if_needed : Ask::never);
          ++round) {
-        refresh_tickets(doors);
+        const Time now = doors.clock().now();
+        const bool asks = now >= next_token;
+        if (asks && !refresh_all(doors, TokenCommand::here)) {
+            next_token = now + k_after_token_failure;
+        } else if (!asks) {
+            refresh_all(doors, TokenCommand::nowhere);
+        }
         ::poll(nullptr, 0, static_cast<int>(k_round.count()));
     }
 }
@@ -420,20 +464,9 @@ bool refreshes_tickets(std::string_view verb)
            std::end(k_refreshing);
 }
 
-void refresh_tickets(Doors& doors)
+void refresh_tickets(Doors& doors, TokenCommand where)
 {
-    const auto cache = doors.login_tickets().cache();
-    const auto store = doors.store();
-    const auto runs = store ? with_credentials(**store) : std::vector<RunKey>{};
-    if (runs.empty()) {
-        return;
-    }
-    if (cache) {
-        (void)deliver(**store, doors.secret_files(), *cache, runs, doors.clock().now());
-    }
-    renew_waiting(doors, **store, runs);
-    refresh_tokens(doors, **store, runs);
-    let_go_on(doors, **store, runs);
+    (void)refresh_all(doors, where);
 }
 
 } // namespace gpuq::cli

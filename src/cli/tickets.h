@@ -14,9 +14,10 @@ namespace gpuq::cli {
 struct LoginTicket {
     std::optional<CredentialPlan> plan;
     std::optional<credentials::Ticket> ticket;
-    std::string cache;   ///< secret
-    std::string token;   ///< bearer token, secret; empty: none
-    std::string problem; ///< for people: there is one, and the run can't have it
+    std::string cache;         ///< secret
+    std::string token;         ///< bearer token, secret; empty: none
+    std::string problem;       ///< for people: there is one, and the run can't have it
+    std::string token_problem; ///< the same of the bearer token
 };
 /// `known`: the bearer token, where it was found before; it is in the environment once.
 LoginTicket login_ticket(Doors& doors, const RunKey& key, const std::string& known = {});
@@ -36,13 +37,19 @@ Result<void> store_ticket(SecretFiles& files, const LoginTicket& ticket);
 /// A gpuq of this user that refreshes the credentials of runs on this machine while there are
 /// active ones: by its own process, until then (`gpuq keepalive --stay`).
 void leave_keeper(Doors& doors);
-/// Its work. Comes back when there is nothing more to refresh, or another one does it.
+/// Its work. Comes back when there is nothing more to refresh. Where another one does it, it
+/// refreshes once: this process may know another token command.
 void keep_refreshing(Doors& doors);
 
 /// Gives active runs the login's ticket where it is better than theirs, lets links go on that were
 /// held for one, and renews those of runs that wait: every verb that looks at runs does that first.
-/// Says nothing and fails nothing.
-void refresh_tickets(Doors& doors);
+/// Says nothing and fails nothing, and waits for no token command but where told so.
+enum class TokenCommand {
+    elsewhere, ///< executed by a process that is left running: it may hang
+    here,      ///< and waited for
+    nowhere,   ///< not now
+};
+void refresh_tickets(Doors& doors, TokenCommand where = TokenCommand::elsewhere);
 /// Whether a verb of this name does.
 bool refreshes_tickets(std::string_view verb);
 

@@ -158,10 +158,10 @@ TEST_F(Keepalive, ARunTakesTheLoginsTokenAndNobodyFindsItInTheEnvironment)
               (std::map<std::string, std::string>{{k_token, "opaque"}}));
 
     m_doors.login.bearer = std::string("two words");
-    EXPECT_EQ(login_ticket(m_doors, m_run.key()).problem,
+    EXPECT_EQ(login_ticket(m_doors, m_run.key()).token_problem,
               "the run gets no bearer token: what is there is no bearer token");
     m_doors.login.bearer = std::string(k_expired);
-    EXPECT_EQ(login_ticket(m_doors, m_run.key()).problem,
+    EXPECT_EQ(login_ticket(m_doors, m_run.key()).token_problem,
               "the run gets no bearer token: that of the login has expired");
 }
 
@@ -174,7 +174,47 @@ TEST_F(Keepalive, ARunIsToldThatTheLoginsTicketHasExpired)
               "the run gets no Kerberos ticket: that of the login has expired; kinit "
               "gets another");
     m_doors.login.answer = std::string("no cache");
+    EXPECT_EQ(login_ticket(m_doors, m_run.key()).problem,
+              "the run gets no Kerberos ticket: that of the login is not a credentials cache that "
+              "gpuq reads");
+    m_doors.login.answer = fail(Error::Kind::missing, "no cache");
     EXPECT_EQ(login_ticket(m_doors, m_run.key()).problem, "");
+}
+
+TEST_F(Keepalive, ARunIsToldOfTheTicketAndOfTheToken)
+{
+    m_doors.login.answer = cache(-1min, 20min);
+    m_doors.set.token_command = {"ask"};
+    m_doors.machine.ended = {3, ""};
+    const LoginTicket found = login_ticket(m_doors, m_run.key());
+    EXPECT_THAT(found.problem, HasSubstr("has expired"));
+    EXPECT_THAT(found.token_problem, HasSubstr("ask exits with 3"));
+}
+
+TEST_F(Keepalive, NoCopyOfATicketStaysWhenTheKdcDoesNotAnswer)
+{
+    m_doors.time.advance(6min); // of ten
+    m_doors.secrets.folders[m_folder]["renewing"] = "a copy";
+    m_doors.machine.late = {0};
+    refresh_tickets(m_doors);
+    EXPECT_EQ(m_doors.secrets.folders[m_folder].count("renewing"), 0U);
+}
+
+TEST_F(Keepalive, AVerbThatLooksLeavesTheTokenCommandToAnotherProcess)
+{
+    CredentialPlan plan{"", m_folder, WhenShort::hold, "", ""};
+    plan.token = true;
+    m_doors.memory.files[credential_plan_json(m_run.key())] = to_json(plan);
+    m_doors.secrets.folders[m_folder] = {{k_token, k_expired}};
+    m_doors.set.token_command = {"ask"};
+    refresh_tickets(m_doors);
+    EXPECT_TRUE(m_doors.machine.executed.empty());
+    EXPECT_EQ(m_doors.machine.left,
+              (std::vector<std::vector<std::string>>{{"/usr/bin/gpuq", "keepalive", "--stay"}}));
+    refresh_tickets(m_doors, TokenCommand::here);
+    EXPECT_EQ(m_doors.machine.executed.size(), 1U);
+    refresh_tickets(m_doors); // it was tried a moment ago
+    EXPECT_EQ(m_doors.machine.left.size(), 1U);
 }
 
 TEST_F(Keepalive, ACommandGivesTokensAsTheyAreDue)
@@ -185,18 +225,18 @@ TEST_F(Keepalive, ACommandGivesTokensAsTheyAreDue)
     m_doors.secrets.folders[m_folder] = {{k_token, k_expired}};
     m_doors.set.token_command = {"ask", "for it"};
     m_doors.machine.ended = {0, "fresh\n"};
-    refresh_tickets(m_doors);
+    refresh_tickets(m_doors, TokenCommand::here);
     EXPECT_EQ(m_doors.machine.executed, (std::vector<std::vector<std::string>>{{"ask", "for it"}}));
     EXPECT_EQ(m_doors.secrets.folders[m_folder][k_token], "fresh");
     EXPECT_THAT(keepalive().out, HasSubstr("there"));
 
     // Not all the time, and a failure leaves what is there.
-    refresh_tickets(m_doors);
+    refresh_tickets(m_doors, TokenCommand::here);
     EXPECT_EQ(m_doors.machine.executed.size(), 1U);
     m_doors.time.advance(11min);
     m_doors.machine.ended = {1, "no"};
     m_doors.secrets.folders[m_folder][k_token] = k_expired;
-    refresh_tickets(m_doors);
+    refresh_tickets(m_doors, TokenCommand::here);
     EXPECT_EQ(m_doors.machine.executed.size(), 2U);
     EXPECT_EQ(m_doors.secrets.folders[m_folder][k_token], k_expired);
 }
