@@ -15,6 +15,7 @@
 #include "posix/ssh_keygen.h"
 #include "posix/state_dir.h"
 #include "posix/store.h"
+#include "remote/verb_process.h"
 #include "slurm/admin.h"
 #include "slurm/cluster.h"
 #include "slurm/sacct.h"
@@ -31,8 +32,11 @@
 #include <filesystem>
 #include <memory>
 #include <pwd.h>
+#include <string_view>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 namespace gpuq {
 namespace {
@@ -126,6 +130,27 @@ public:
         if (m_serve) {
             (void)!::write(m_serve.get(), line.data(), line.size());
         }
+    }
+
+    std::uint64_t mark_output() override
+    {
+        tell_serve(fmt::format("{}\n", remote::k_mark));
+        return ++m_marks;
+    }
+    std::uint64_t marks_shown() override
+    {
+        std::array<char, 256> buffer;
+        ssize_t count = 0;
+        while ((count = ::recv(m_serve.get(), buffer.data(), buffer.size(), MSG_DONTWAIT)) > 0) {
+            for (const char c : std::string_view(buffer.data(), static_cast<std::size_t>(count))) {
+                if (c == '\n') {
+                    m_marks_shown = std::exchange(m_marks_heard, 0);
+                } else {
+                    m_marks_heard = m_marks_heard * 10 + static_cast<std::uint64_t>(c - '0');
+                }
+            }
+        }
+        return m_marks_shown;
     }
 
     Result<Cluster*> cluster() override
@@ -304,6 +329,8 @@ private:
     }
 
     Descriptor m_serve;
+    std::uint64_t m_marks = 0, m_marks_shown = 0;
+    std::uint64_t m_marks_heard = 0; ///< the digits of a line so far
     std::optional<std::string> m_chosen;
     std::optional<std::string> m_conf;
     std::optional<cli::Settings> m_settings;

@@ -35,6 +35,9 @@ constexpr int k_closed_output = 128 + SIGPIPE;
 /// How often it is written down what was shown, for whoever comes after a client that was killed.
 constexpr auto k_remember_again = 10s;
 constexpr std::size_t k_most_notes = 20;
+constexpr auto k_mark_again = 200ms;
+constexpr auto k_on_its_way = 600ms;
+constexpr auto k_look_for_mark = 10ms;
 
 /// True when reading from descriptor 0 is ours to do: not a terminal of which we are in the
 /// background.
@@ -90,6 +93,9 @@ Session::Session(Doors& doors, Signals& signals, const Run& run, JobId job, Sess
 {
     m_printer.begin_at(Stream::out, options.shown ? options.shown->out : wire::k_from_now);
     m_printer.begin_at(Stream::err, options.shown ? options.shown->err : wire::k_from_now);
+    if (options.shown) {
+        m_certain = Shown{options.shown->out, options.shown->err, options.link};
+    }
     if (run.request.input == Input::none || options.link > LinkNumber{1}) {
         m_input.close();
     }
@@ -507,6 +513,7 @@ void Session::leave(int status)
 {
     m_left = status;
     m_terminal.leave();
+    wait_until_shown();
     remember_shown();
     say_notes();
     if (m_ended) {
@@ -571,6 +578,10 @@ void Session::on_timers()
     if (has_terminal() && m_connections.was_connected() && !m_ended && !m_left) {
         m_terminal.enter(); // we may have been in the background until now
     }
+    if (m_mark_at <= now) {
+        m_mark_at = now + k_mark_again;
+        mark_shown();
+    }
     if (!m_remember_at || due(m_remember_at)) {
         if (m_remember_at) {
             remember_shown();
@@ -631,11 +642,47 @@ void Session::say_notes()
     }
 }
 
+Shown Session::printed() const
+{
+    return {m_printer.shown(Stream::out), m_printer.shown(Stream::err), m_options.link};
+}
+
+/// What is printed for somebody at another machine may be lost on its way: it counts when serve has
+/// heard from there.
+void Session::mark_shown()
+{
+    if (!m_doors.is_served()) {
+        m_certain = printed();
+        return;
+    }
+    if (m_mark && m_doors.marks_shown() >= m_mark->number) {
+        m_certain = m_mark->shown;
+        m_mark.reset();
+    }
+    if (!m_mark && printed() != m_certain) {
+        m_mark = Mark{m_doors.mark_output(), printed()};
+    }
+}
+
+/// What has just been printed is on its way. Not for long: whoever attaches next is rather shown a
+/// little twice.
+void Session::wait_until_shown()
+{
+    if (has_terminal() || !m_options.shown) {
+        return;
+    }
+    mark_shown();
+    for (const auto until = Clock::now() + k_on_its_way; m_mark && Clock::now() < until;) {
+        ::poll(nullptr, 0, k_look_for_mark.count());
+        mark_shown();
+    }
+}
+
 /// For the next `gpuq attach`. Not of a screen: it is drawn anew. A run of seconds that was watched
 /// to its end is not worth the writing.
 void Session::remember_shown()
 {
-    const Shown shown{m_printer.shown(Stream::out), m_printer.shown(Stream::err), m_options.link};
+    const Shown shown = m_certain;
     const bool short_lived = m_ended && is_owner() && Clock::now() - m_begun < k_remember_again;
     if (has_terminal() || short_lived || shown == m_remembered || !m_options.shown) {
         return;
@@ -662,6 +709,7 @@ int Session::finish()
 {
     const Ending& ending = m_ended->ending;
     m_terminal.leave();
+    wait_until_shown();
     remember_shown();
     say_notes();
     if (ending.continues) {

@@ -96,6 +96,9 @@ private:
     void say(const std::string& text) const;
     void note(const std::string& text);
     void say_notes();
+    Shown printed() const;
+    void mark_shown();
+    void wait_until_shown();
     void remember_shown();
     Clock::time_point next_timer() const;
     int finish();
@@ -121,6 +124,13 @@ private:
     Clock::time_point m_begun = Clock::now();
     std::optional<Clock::time_point> m_remember_at;
     Shown m_remembered;
+    Shown m_certain; ///< what the person has been shown for certain (mark_shown)
+    struct Mark {
+        std::uint64_t number = 0;
+        Shown shown;
+    };
+    std::optional<Mark> m_mark;
+    Clock::time_point m_mark_at;
     bool m_refused_input = false;
     bool m_stdin_gone = false; ///< its terminal has hung up: silence, not an end
     bool m_stopping = false;

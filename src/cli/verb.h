@@ -83,6 +83,10 @@ public:
     virtual bool is_served() const { return false; }
     /// One line to that serve (remote/verb_process.h); no deed without one.
     virtual void tell_serve(const std::string& line) const { (void)line; }
+    /// Has that serve mark what has been written until now: the number of the mark.
+    virtual std::uint64_t mark_output() { return 0; }
+    /// The last mark up to which the person has been shown what was written, as far as is known.
+    virtual std::uint64_t marks_shown() { return 0; }
 };
 
 /// Options that every verb takes.

@@ -10,6 +10,7 @@
 #include <span>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
@@ -25,6 +26,8 @@ constexpr Span k_least_silence = 20s;
 constexpr auto k_most_patience = std::chrono::hours{24 * 7};
 constexpr auto k_for_the_end = 10min;
 constexpr Span k_after_hang_up = 10s;
+/// From a write to a terminal until all of it can be read at the other end.
+constexpr Span k_until_readable = 20ms;
 constexpr Span k_after_term = 5s;
 constexpr std::size_t k_most_facts = 4096;
 constexpr Span k_say_within = 100ms;
@@ -310,8 +313,9 @@ void Holder::on_start(const frames::Start& start)
 void Holder::on_taken(const frames::Taken& taken)
 {
     if (!confirm(0, taken.out) || !confirm(1, taken.err)) {
-        refuse(fail(Error::Kind::internal, "output was confirmed that was never sent"));
+        return refuse(fail(Error::Kind::internal, "output was confirmed that was never sent"));
     }
+    answer_mark();
 }
 
 /// Not what has not even left: the channel still has it from there.
@@ -499,6 +503,13 @@ void Holder::on_facts()
 
 void Holder::on_fact(std::string_view line)
 {
+    if (line == k_mark) {
+        m_marks += 1;
+        if (!m_place_at) {
+            m_place_at = now() + k_until_readable;
+        }
+        return;
+    }
     if (const auto own = own_from(line)) {
         m_own += *own;
         if (!m_following) {
@@ -514,6 +525,37 @@ void Holder::on_fact(std::string_view line)
     if (m_channel && m_opened) {
         m_channel->send(*m_following);
     }
+}
+
+/// The output before a mark came before it: by now it can be read, and all of it has to be.
+void Holder::place_mark(Moment at)
+{
+    m_place_at = at + k_until_readable;
+    if (!m_verb || m_place) {
+        return;
+    }
+    for (const Stream stream : {Stream::out, Stream::err}) {
+        int unread = 0;
+        const int from = descriptor_of(stream);
+        if (from >= 0 && ::ioctl(from, FIONREAD, &unread) == 0 && unread > 0) {
+            return;
+        }
+    }
+    m_place_at.reset();
+    m_place = Place{m_marks, {m_output[0].end(), m_output[1].end()}};
+    answer_mark();
+}
+
+void Holder::answer_mark()
+{
+    if (!m_place || !m_verb || m_output[0].begin() < m_place->ends[0] ||
+        m_output[1].begin() < m_place->ends[1]) {
+        return;
+    }
+    const std::string line = fmt::format("{}\n", m_place->marks);
+    // A verb that does not listen has no use for it.
+    (void)::send(m_verb->facts.get(), line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    m_place.reset();
 }
 
 void Holder::on_children()
@@ -620,6 +662,9 @@ void Holder::on_timers(Moment at)
     if (!m_dialed.empty()) {
         answer_dials();
     }
+    if (m_place_at && at >= *m_place_at) {
+        place_mark(at);
+    }
     if (m_say_taken_at && at >= *m_say_taken_at) {
         say_taken();
     }
@@ -650,6 +695,7 @@ int Holder::milliseconds_to_wait(Moment at) const
     if (m_channel) {
         until(m_heard_at + m_silence);
         until(m_say_taken_at);
+        until(m_place_at);
     }
     if (m_alone_since && (m_status || m_hang_ups == 0)) {
         until(*m_alone_since + patience());

@@ -58,6 +58,8 @@ private:
     void on_output(Stream stream);
     void on_facts();
     void on_fact(std::string_view line);
+    void place_mark(Moment now);
+    void answer_mark();
     void on_children();
     void on_timers(Moment now);
     void write_input();
@@ -114,6 +116,14 @@ private:
     std::string m_facts;
     std::optional<frames::Following> m_following;
     std::uint64_t m_own = 0; ///< bytes of stderr that are gpuq's own
+    /// So many marks stand where the output ends at.
+    struct Place {
+        std::uint64_t marks = 0;
+        std::array<std::uint64_t, 2> ends{};
+    };
+    std::uint64_t m_marks = 0;
+    std::optional<Moment> m_place_at; ///< the newest one, when all before it has been read
+    std::optional<Place> m_place;     ///< to be answered when that has been shown
     std::optional<Moment> m_kill_at;
     int m_hang_ups = 0;
 };

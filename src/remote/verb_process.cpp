@@ -20,6 +20,7 @@
 #include <pwd.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
@@ -207,8 +208,12 @@ Result<VerbProcess> start_verb(const std::string& program, const wire::remote::S
             (i == 1 ? verb.out : verb.err) = std::move(pipe.read);
         }
     }
-    TRY_ASSIGN(Pipe facts, make_pipe());
-    verb.facts = std::move(facts.read);
+    std::array<int, 2> ends{-1, -1};
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+        return fail(Error::Kind::io, fmt::format("a socket: {}", std::strerror(errno)));
+    }
+    verb.facts.reset(ends[0]);
+    const Descriptor facts(ends[1]);
 
     std::vector<std::string> words{"gpuq"};
     words.insert(words.end(), start.words.begin(), start.words.end());
@@ -223,7 +228,7 @@ Result<VerbProcess> start_verb(const std::string& program, const wire::remote::S
     verb.pid = ::fork();
     if (verb.pid == 0) {
         become(program.c_str(), word_pointers.data(), variable_pointers.data(), folder.get(),
-               streams, slave ? slave.get() : -1, facts.write.get(), parent);
+               streams, slave ? slave.get() : -1, facts.get(), parent);
     }
     if (verb.pid < 0) {
         return fail(Error::Kind::io, fmt::format("fork: {}", std::strerror(errno)));

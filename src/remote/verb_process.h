@@ -14,7 +14,7 @@
 namespace gpuq::remote {
 
 /// The variable whose value is a descriptor: a verb that shows a run writes there which, and from
-/// where on (Following), a line each.
+/// where on (Following), a line each, and reads how many of its marks (k_mark) have been reached.
 constexpr const char* k_serve_descriptor = "GPUQ_SERVE_FD";
 
 /// The variable that says how the person calls gpuq here: `gpuq --host login1`.
@@ -26,7 +26,7 @@ struct VerbProcess {
     Descriptor terminal; ///< our side of its terminal, if it has one
     Descriptor input;    ///< its stdin, where that is a pipe
     Descriptor out, err; ///< where they are no terminal
-    Descriptor facts;    ///< the other end of k_serve_descriptor
+    Descriptor facts;    ///< the other end of k_serve_descriptor, a socket
 };
 
 /// Starts `program` with the words of `start`. `missing` when there is no such folder; `io`.
@@ -40,6 +40,9 @@ std::string line_of(const wire::remote::Following& following);
 std::optional<wire::remote::Following> following_from(std::string_view line);
 /// `OWN BYTES`: what follows on stderr is gpuq's own, and no part of what the run has printed.
 std::string line_of_own(std::uint64_t bytes);
+/// A mark behind all that the verb has written until now. When that has been shown to the person, a
+/// line with the number of marks until then comes back.
+constexpr std::string_view k_mark = "MARK";
 std::optional<std::uint64_t> own_from(std::string_view line);
 
 } // namespace gpuq::remote

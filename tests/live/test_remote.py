@@ -182,6 +182,40 @@ def test_a_killed_client_leaves_nothing_after_its_patience(login):
     assert login.person.gpuq("stop", "last").returncode == 0
 
 
+@pytest.mark.parametrize("way", ["killed", "cut, then told to go", "cut, and its patience passes"])
+def test_attach_goes_on_where_the_laptop_stopped(login, way):
+    """What was printed there and never came here has not been shown."""
+    script = ("i=0; while [ ! -e go ]; do i=$((i+1)); echo line $i; echo error $i >&2; sleep 0.05; done; exit 3")
+    patience = "2s" if "patience" in way else "60s"
+    with login.begin("run", "sh", "-c", script, env={"GPUQ_HOST_PATIENCE": patience}) as child:
+        shown = b""
+        while b"line 40\n" not in shown:
+            shown += os.read(child.stdout.fileno(), 4096)
+        if way == "killed":
+            child.kill()
+        else:
+            login.cut(stop=True)
+            time.sleep(4 if "patience" in way else 1)
+            child.send_signal(signal.SIGTERM)
+            child.wait(30)
+            login.start()
+        shown += child.stdout.read()
+        errors = child.stderr.read()
+        child.wait(30)
+    time.sleep(12)  # longer than between two notes of what was shown
+    (login.person.home / "go").touch()
+    the_run(login.person).wait_for_end()
+    with login.begin("-Q", "attach", "last") as other:
+        rest, rest_of_errors = other.communicate(timeout=60)
+        assert other.returncode == 3
+    log = the_run(login.person).log()
+    assert rest and log.endswith(rest) and len(shown) + len(rest) >= len(log), "nothing is missing"
+    errors = re.sub(rb"gpuq: [^\n]*\n", b"", errors)
+    log = the_run(login.person).log("err")
+    assert log.endswith(rest_of_errors) and len(errors) + len(rest_of_errors) >= len(log)
+    end_of_verbs(login)
+
+
 def test_a_session_that_was_killed_is_gone_on_with(login):
     """As after a reboot of the login host, or where another one answers: to the byte. So is its log, on a terminal too."""
     script = ("i=0; while [ $i -lt 4000 ]; do i=$((i+1)); echo line $i; echo error $i >&2; [ $((i % 100)) = 0 ] && "

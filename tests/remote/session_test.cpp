@@ -405,6 +405,38 @@ TEST_F(SessionTest, GpuqsOwnWordsAreNoPartOfWhatTheRunHasPrinted)
     EXPECT_EQ(lost->following->err + lost->err, 104U); // behind `run`
 }
 
+TEST_F(SessionTest, AVerbHearsUpToWhichMarkItsPersonHasBeenShown)
+{
+    CutTransport transport(options(), never());
+    const auto status = run(transport, "seq 1 1000; echo MARK >&3; read n <&3; echo mark $n; "
+                                       "echo words >&2; echo MARK >&3; read n <&3; echo mark $n");
+    ASSERT_TRUE(status) << status.error().text;
+    EXPECT_THAT(content("out"), testing::EndsWith("1000\nmark 1\nmark 2\n"));
+}
+
+TEST_F(SessionTest, AMarkBehindWhatNobodyHasReadIsNotReached)
+{
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+    slow_reader.reset(ends[1]);
+    std::string got;
+    std::thread reader([&, end = Descriptor(ends[0])] {
+        std::array<char, 4096> buffer;
+        std::this_thread::sleep_for(1500ms);
+        for (ssize_t size = 0; (size = ::read(end.get(), buffer.data(), buffer.size())) > 0;) {
+            got.append(buffer.data(), static_cast<std::size_t>(size));
+        }
+    });
+    CutTransport transport(options(), never());
+    const auto status =
+        run(transport, "seq 1 50000; echo MARK >&3; "
+                       "timeout 0.7 head -c 1 <&3; echo early $?; read n <&3; echo mark $n");
+    slow_reader.reset();
+    reader.join();
+    ASSERT_TRUE(status) << status.error().text;
+    EXPECT_THAT(got, testing::EndsWith("50000\nearly 124\nmark 1\n"));
+}
+
 TEST_F(SessionTest, WhatWaitsForASlowReaderComesOnceWhenTheSessionIsGone)
 {
     in_its_place = [](const ClientOptions::Lost& lost) -> Result<frames::Start> {
