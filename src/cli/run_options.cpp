@@ -153,9 +153,9 @@ Result<std::string> parse_container(std::string_view text)
 }
 
 /// Options of sbatch that would take the run, or its output, out of gpuq's hands.
-constexpr std::string_view k_not_for_runs[] = {"array", "chdir",   "comment",   "error", "help",
-                                               "input", "output",  "parsable",  "usage", "requeue",
-                                               "wait",  "version", "test-only", "wrap"};
+constexpr std::string_view k_not_for_runs[] = {
+    "array",    "chdir", "comment", "error",   "help", "gid",     "input",     "output",
+    "parsable", "uid",   "usage",   "requeue", "wait", "version", "test-only", "wrap"};
 constexpr std::string_view k_letters_not_for_runs = "aDehioVW";
 
 bool is_for_runs(std::string_view word)
@@ -170,6 +170,38 @@ bool is_for_runs(std::string_view word)
                         [&](std::string_view other) { return other.starts_with(name); });
 }
 
+/// What gpuq has to know of a run: Slurm and it would disagree about its end, its GPUs, its queue.
+struct OwnOption {
+    std::string_view name; ///< as sbatch has it
+    char letter;           ///< 0: none
+    std::string_view ours;
+};
+constexpr OwnOption k_own_options[] = {
+    {"time", 't', "-t"},          {"partition", 'p', "-p"},   {"nodes", 'N', "-N"},
+    {"job-name", 'J', "-J"},      {"account", 'A', "-A"},     {"qos", 'q', "-q"},
+    {"cpus-per-task", 'c', "-c"}, {"mem", 0, "--mem"},        {"gpus", 'G', "-g"},
+    {"gpus-per-node", 0, "-g"},   {"gpus-per-task", 0, "-g"},
+};
+
+/// gpuq's own option for what this one of sbatch says.
+std::optional<std::string_view> own_option(std::string_view word)
+{
+    if (word.size() < 2 || word[0] != '-') {
+        return std::nullopt;
+    }
+    const bool is_long = word[1] == '-';
+    const std::string_view name = is_long ? word.substr(2, word.find('=') - 2) : "";
+    if (name == "gres" && word.find("gpu") != std::string_view::npos) {
+        return "-g"; // other things than GPUs are only Slurm's
+    }
+    for (const OwnOption& option : k_own_options) {
+        if (is_long ? option.name == name : option.letter == word[1]) {
+            return option.ours;
+        }
+    }
+    return std::nullopt;
+}
+
 Result<std::string> parse_slurm(std::string_view text)
 {
     if (has_control(text)) {
@@ -180,12 +212,21 @@ Result<std::string> parse_slurm(std::string_view text)
         if (!is_for_runs(word)) {
             return fail(Error::Kind::usage, fmt::format("{} is not for a run of gpuq", word));
         }
+        if (const auto ours = own_option(word)) {
+            return fail(Error::Kind::usage,
+                        fmt::format("{}: gpuq has an option of its own for that: {}", word, *ours));
+        }
     }
     if (words.empty() || !words[0].starts_with('-')) {
         return fail(Error::Kind::usage, fmt::format("'{}' has no options of sbatch", text));
     }
     return std::string(text);
 }
+
+/// What the supervisor tells the program (man gpuq-run, ENVIRONMENT OF THE PROGRAM).
+constexpr std::string_view k_told[] = {"GPUQ_RUN_ID",         "GPUQ_LINK",        "GPUQ_DEADLINE",
+                                       "GPUQ_CHECKPOINT_DIR", "GPUQ_RESUME_FROM", "GPUQ_CAUSE",
+                                       "GPUQ_STOP_FILE",      "GPUQ_SAVE_FILE"};
 
 bool is_variable_name(std::string_view name)
 {
@@ -204,6 +245,9 @@ Result<void> take_env(const Options& options, AskedFor& asked)
         const std::string name = text.substr(0, equals);
         if (!is_variable_name(name)) {
             return wrong("--env", fmt::format("'{}' is not NAME=VALUE or NAME", text));
+        }
+        if (std::find(std::begin(k_told), std::end(k_told), name) != std::end(k_told)) {
+            return wrong("--env", fmt::format("{} is what gpuq tells the program", name));
         }
         const bool has_value = equals != std::string::npos;
         asked.env.emplace_back(name,

@@ -111,6 +111,30 @@ TEST(RunOptions, RecordAPatternOfProgressInTheEnvironment)
     EXPECT_EQ(read({"--progress", pattern, "prog"})->asked.env, env);
 }
 
+TEST(RunOptions, LeaveToGpuqWhatItHasToKnow)
+{
+    for (const auto& [text, ours] :
+         std::vector<std::pair<std::string, std::string>>{{"--time=5", "-t"},
+                                                          {"-t5", "-t"},
+                                                          {"-t 5", "-t"},
+                                                          {"--exclude=n1 --partition=gpu", "-p"},
+                                                          {"-pgpu", "-p"},
+                                                          {"--gres=gpu:2", "-g"},
+                                                          {"-G 2", "-g"},
+                                                          {"--gpus-per-node=2", "-g"},
+                                                          {"--mem=4G", "--mem"}}) {
+        EXPECT_THAT(reason({"--slurm", text}),
+                    HasSubstr("gpuq has an option of its own for that: " + ours))
+            << text;
+    }
+    for (const std::string text : {"--gres=tmpfs:10G", "--mem-bind=local", "--time-min=5"}) {
+        EXPECT_TRUE(read({"--slurm", text, "prog"})) << text;
+    }
+    EXPECT_THAT(reason({"--env", "GPUQ_RUN_ID=evil"}),
+                HasSubstr("GPUQ_RUN_ID is what gpuq tells the program"));
+    EXPECT_TRUE(read({"--env", "GPUQ_PROGRESS=x", "prog"}));
+}
+
 TEST(RunOptions, RefuseValuesThatAreNone)
 {
     EXPECT_THAT(reason({"--progress", "step ("}),
