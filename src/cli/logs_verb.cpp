@@ -315,8 +315,8 @@ private:
         }
         m_said_waiting = true;
         const Time now = m_clock.now();
-        std::string text =
-            fmt::format("run {} waits: {}", run_title(m_status), waiting_in_words(m_status.reason));
+        std::string text = fmt::format("run {} waits: {}", run_title(m_status),
+                                       waiting_in_words(m_status.reason, gpus_asked(m_status)));
         if (m_status.expected_start && *m_status.expected_start > now) {
             text += fmt::format("; expected start {}", clock_text(*m_status.expected_start, now));
         }

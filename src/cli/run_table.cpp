@@ -119,11 +119,13 @@ Cell state_cell(const RunStatus& status, Time now)
     case RunState::submitting:
         return {"submitting", Tone::warning};
     case RunState::waiting:
-        return {status.expected_start && *status.expected_start > now
-                    ? fmt::format("waiting: {}; from {}", waiting_in_words(status.reason),
-                                  clock_text(*status.expected_start, now))
-                    : fmt::format("waiting: {}", waiting_in_words(status.reason)),
-                Tone::warning};
+        return {
+            status.expected_start && *status.expected_start > now
+                ? fmt::format("waiting: {}; from {}",
+                              waiting_in_words(status.reason, gpus_asked(status)),
+                              clock_text(*status.expected_start, now))
+                : fmt::format("waiting: {}", waiting_in_words(status.reason, gpus_asked(status))),
+            Tone::warning};
     case RunState::running:
         if (is_chain(status) && !status.suspended) {
             return {"running, " + link_text(status, now), Tone::good};

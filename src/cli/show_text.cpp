@@ -58,7 +58,7 @@ std::string joined(const std::vector<std::string>& words)
 
 std::string waiting_state(const RunStatus& status, Time now)
 {
-    std::string text = "waiting: " + waiting_in_words(status.reason);
+    std::string text = "waiting: " + waiting_in_words(status.reason, gpus_asked(status));
     if (status.expected_start && *status.expected_start > now) {
         text += fmt::format("; expected start {}", clock_text(*status.expected_start, now));
     }

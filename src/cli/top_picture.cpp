@@ -95,7 +95,8 @@ const OwnJob* job_of(const RunStatus& status, const Overview& overview)
 
 std::string waiting_text(const RunStatus& status, const Overview& overview, Time now)
 {
-    std::string text = fmt::format("waits: {}", waiting_in_words(status.reason));
+    std::string text =
+        fmt::format("waits: {}", waiting_in_words(status.reason, gpus_asked(status)));
     const OwnJob* job = job_of(status, overview);
     if (job != nullptr && job->ahead) {
         text += *job->ahead == 0

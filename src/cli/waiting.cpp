@@ -113,7 +113,8 @@ private:
         if (m_options.link > LinkNumber{1} && job.reason == "Dependency") {
             return "waiting: the link before it is being cleared away";
         }
-        std::string text = fmt::format("waiting: {}", waiting_in_words(job.reason));
+        std::string text =
+            fmt::format("waiting: {}", waiting_in_words(job.reason, m_run.request.gpus.count));
         if (kind_of_reason(job.reason) == PendingReason::Kind::too_large) {
             return text + fmt::format("; gpuq why {} says what there is", m_job.value);
         }

@@ -22,9 +22,9 @@ bool is_ours(const std::string& text, const std::string& word)
 }
 
 /// `others are before you (Priority)`: Slurm's word is what one searches for.
-std::string reason_text(const std::string& word)
+std::string reason_text(const std::string& word, int gpus)
 {
-    const std::string text = waiting_in_words(word);
+    const std::string text = waiting_in_words(word, gpus);
     return is_ours(text, word) ? text : fmt::format("{} ({})", text, word);
 }
 
@@ -72,7 +72,8 @@ void add_advice(Lines& lines, const std::vector<Advice>& advice)
 
 Lines waiting_lines(const Why& why, Time now)
 {
-    Lines lines = {fmt::format("run {} waits: {}", run_title(why.run), reason_text(why.run.reason)),
+    Lines lines = {fmt::format("run {} waits: {}", run_title(why.run),
+                               reason_text(why.run.reason, gpus_asked(why.run))),
                    position_line(why), start_line(why.run, now)};
     add_advice(lines, why.advice);
     if (!why.policy.empty()) {
@@ -164,7 +165,8 @@ Json::Members why_document(const Why& why, Time now)
     }
     return {{"run", run_json(why.run, now)},
             {"waits", why.run.state == RunState::unknown ? Json() : Json(waits)},
-            {"reason_text", waits ? Json(waiting_in_words(why.run.reason)) : Json()},
+            {"reason_text",
+             waits ? Json(waiting_in_words(why.run.reason, gpus_asked(why.run))) : Json()},
             {"ahead", why.ahead},
             {"position", why.ahead ? Json(*why.ahead + 1) : Json()},
             {"expected_start_basis", waits ? Json(basis_of_start(why.run)) : Json()},

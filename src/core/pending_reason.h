@@ -42,6 +42,7 @@ PendingReason::Kind kind_of_reason(std::string_view word);
 bool is_in_line(std::string_view word);
 
 /// In a person's words, e.g. `others are before you`; Slurm's own word when it is not known.
-std::string waiting_in_words(std::string_view word);
+/// `gpus`: how many the job asks for; one that asks for none lacks something else.
+std::string waiting_in_words(std::string_view word, int gpus = 1);
 
 } // namespace gpuq

@@ -102,6 +102,12 @@ constexpr const char* k_no_next_link = "NextLink";
 /// else unknown, which is never "ended".
 RunStatus conclude(const Evidence& evidence, Time now);
 
+/// How many GPUs it asks for on each node; 1 where its record can't be read.
+inline int gpus_asked(const RunStatus& status)
+{
+    return status.run ? status.run->request.gpus.count : 1;
+}
+
 /// True for a job that Slurm has ended by itself because it could not tell its client of it: the
 /// client, which has not written it down, may be asking for another one.
 bool may_be_asked_for_again(const Evidence& evidence, Time now);
