@@ -2,7 +2,9 @@
 #include "telemetry/output_reader.h"
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
+#include <system_error>
 #include <tuple>
 
 namespace gpuq::telemetry {
@@ -17,6 +19,30 @@ std::int64_t as_step(std::uint64_t number)
 {
     constexpr std::uint64_t k_most = std::numeric_limits<std::int64_t>::max();
     return static_cast<std::int64_t>(std::min(number, k_most));
+}
+
+constexpr std::string_view k_epoch = "Epoch";
+
+/// `Epoch 2/3` and nothing else.
+bool is_header(std::string_view line)
+{
+    const auto rest = line.substr(std::min(k_epoch.size(), line.size()));
+    return line.starts_with(k_epoch) && rest.find_first_not_of(" 0123456789/") == rest.npos;
+}
+
+/// Of a bar's title `Epoch 2`, as Lightning has it.
+std::optional<std::uint64_t> epoch_of_title(std::string_view title)
+{
+    if (!title.starts_with(k_epoch)) {
+        return std::nullopt;
+    }
+    title.remove_prefix(k_epoch.size());
+    title.remove_prefix(std::min(title.find_first_not_of(' '), title.size()));
+    std::uint64_t number = 0;
+    const char* const end = title.data() + title.size();
+    const auto [rest, error] = std::from_chars(title.data(), end, number);
+    return error == std::errc() && (rest == end || *rest == '/') ? std::optional(number)
+                                                                 : std::nullopt;
 }
 
 } // namespace
@@ -51,17 +77,28 @@ void OutputReader::take_line(std::string_view line)
         const auto unit = std::ranges::find(k_units, place.unit) - k_units.begin();
         auto& range = m_words[static_cast<std::size_t>(unit)];
         range = Range{range ? range->first : place, place};
+        if (unit == 0) {
+            m_header = is_header(line) ? std::optional(m_lines) : std::nullopt;
+        }
     }
     if (told.bar) {
+        m_headers_begin = m_headers_begin || m_header.has_value();
         take_bar(*told.bar);
+        if (told.bar->done == 0) {
+            return; // a bar that begins anew still has the values of the one before
+        }
     }
     for (const auto& [name, value] : told.values) {
         m_curves.add(name, {step(), std::nullopt, value});
     }
 }
 
-void OutputReader::take_bar(const Bar& bar)
+void OutputReader::take_bar(Bar bar)
 {
+    if (const auto epoch = epoch_of_title(bar.title)) {
+        m_titles = Titles{m_titles ? m_titles->first : std::min<std::uint64_t>(*epoch, 1), *epoch};
+        bar.title = k_epoch; // one bar, epoch after epoch
+    }
     const auto found = std::ranges::find_if(m_bars, [&](const Bars& bars) {
         return bars.last.title == bar.title && bars.last.total == bar.total;
     });
@@ -78,8 +115,9 @@ void OutputReader::take_bar(const Bar& bar)
 
 const OutputReader::Bars* OutputReader::main_bar() const
 {
-    const auto longest = std::ranges::max_element(
-        m_bars, {}, [](const Bars& bars) { return std::tuple(bars.last.elapsed, bars.line); });
+    const auto longest = std::ranges::max_element(m_bars, {}, [](const Bars& bars) {
+        return std::tuple(bars.last.title == k_epoch, bars.last.elapsed, bars.line);
+    });
     return longest == m_bars.end() ? nullptr : &*longest;
 }
 
@@ -87,6 +125,12 @@ std::optional<OutputReader::Range> OutputReader::range() const
 {
     const auto word =
         std::ranges::find_if(m_words, [](const auto& one) { return one.has_value(); });
+    if (word == m_words.begin() && m_headers_begin) {
+        Range epochs = **word;
+        epochs.first.done -= std::min<std::uint64_t>(epochs.first.done, 1);
+        epochs.last.done -= is_epoch_over() ? 0 : std::min<std::uint64_t>(epochs.last.done, 1);
+        return epochs;
+    }
     if (word != m_words.end()) {
         return *word;
     }
@@ -116,6 +160,24 @@ std::optional<Bar> OutputReader::bar() const
     return bars != nullptr ? std::optional(bars->last) : std::nullopt;
 }
 
+/// The bar behind the newest header is at its end.
+bool OutputReader::is_epoch_over() const
+{
+    const Bars* const bars = main_bar();
+    return bars != nullptr && m_header && bars->line > *m_header &&
+           bars->last.done == bars->last.total;
+}
+
+/// Before the one whose bar is drawn.
+std::uint64_t OutputReader::epochs_before() const
+{
+    if (m_titles) {
+        return m_titles->last - std::min(m_titles->last, m_titles->first);
+    }
+    const std::uint64_t told = m_words[0] ? m_words[0]->last.done : 0;
+    return m_headers_begin ? told - std::min<std::uint64_t>(told, 1) : told;
+}
+
 /// Where a value belongs that the newest line tells.
 std::int64_t OutputReader::step() const
 {
@@ -126,8 +188,8 @@ std::int64_t OutputReader::step() const
     }
     const auto& epoch = m_words[0];
     if (const Bars* const bars = main_bar()) {
-        const auto before = static_cast<double>(epoch ? epoch->last.done : 0) *
-                            static_cast<double>(bars->last.total);
+        const auto before =
+            static_cast<double>(epochs_before()) * static_cast<double>(bars->last.total);
         return before < 1e15 ? static_cast<std::int64_t>(before) + as_step(bars->last.done)
                              : as_step(bars->last.done);
     }

@@ -30,7 +30,8 @@ public:
 
     /// The first and the last place it told. Of the units that occur epochs count before steps and
     /// these before iterations, so that the places of two links of one program can be compared; a
-    /// bar counts, as steps, where there are none.
+    /// bar counts, as steps, where there are none. An epoch counts when it is over: `Epoch 3/3`
+    /// alone on its line, with a bar to follow (Keras), says that it begins.
     std::optional<Progress> first() const;
     std::optional<Progress> last() const;
     /// The newest state of the bar that has been drawn for the longest: that of the training, not
@@ -48,7 +49,9 @@ private:
         std::uint64_t line = 0;
     };
     void take_line(std::string_view line);
-    void take_bar(const Bar& bar);
+    void take_bar(Bar bar);
+    std::uint64_t epochs_before() const;
+    bool is_epoch_over() const;
     const Bars* main_bar() const;
     std::optional<Range> range() const;
     std::int64_t step() const;
@@ -59,6 +62,13 @@ private:
     std::vector<Bars> m_bars;
     Curves m_curves;
     std::uint64_t m_lines = 0;
+    std::optional<std::uint64_t> m_header; ///< the line of the newest epoch, when it says no more
+    bool m_headers_begin = false;          ///< such lines stand before their epochs
+    /// Bars are titled by their epoch: the one that counts as the first, and the newest.
+    struct Titles {
+        std::uint64_t first = 0, last = 0;
+    };
+    std::optional<Titles> m_titles;
 };
 
 } // namespace gpuq::telemetry

@@ -47,10 +47,33 @@ TEST(OutputReader, CountsTheStepsOfKerasOverItsEpochs)
                                     "100/100 [=======] - 1s - loss: 0.9\n"
                                     "Epoch 2/3\n"
                                     "\b\b\b\r 50/100 [===>...] - ETA: 1s - loss: 0.5");
-    EXPECT_EQ(keras.last(), (Progress{"epoch", 2, 3}));
+    EXPECT_EQ(keras.first(), (Progress{"epoch", 0, 3}));
+    EXPECT_EQ(keras.last(), (Progress{"epoch", 1, 3})) << "the header of the second comes first";
     EXPECT_EQ(keras.bar()->done, 50U);
-    EXPECT_EQ(keras.curves().find("loss")->last(), (Point{250, {}, 0.5}));
+    EXPECT_EQ(keras.curves().find("loss")->first(), (Point{100, {}, 0.9}));
+    EXPECT_EQ(keras.curves().find("loss")->last(), (Point{150, {}, 0.5}));
     EXPECT_EQ(keras.curves().find("loss")->restarts(), 0U);
+    const OutputReader done = read("Epoch 3/3\n100/100 [=======] - 1s - loss: 0.4\n");
+    EXPECT_EQ(done.last(), (Progress{"epoch", 3, 3}));
+    EXPECT_EQ(done.curves().find("loss")->last(), (Point{300, {}, 0.4}));
+    EXPECT_EQ(read("Epoch 3/3\n").last(), (Progress{"epoch", 3, 3})) << "no bar: who knows";
+    EXPECT_EQ(read("Epoch 3/3 loss 0.2\n").last(), (Progress{"epoch", 3, 3}));
+}
+
+TEST(OutputReader, CountsTheStepsOfLightningOverItsEpochs)
+{
+    const OutputReader lightning =
+        read("\rEpoch 0:  50%|#####     | 2/4 [00:01<00:01, 2.00it/s, loss=0.9]"
+             "\rEpoch 0: 100%|##########| 4/4 [00:02<00:00, 2.00it/s, loss=0.8]"
+             "\rValidation:  50%|#####     | 10/20 [00:09<00:09, 1.00it/s]"
+             "\rEpoch 1:   0%|          | 0/4 [00:00<?, ?it/s, loss=0.8]"
+             "\rEpoch 1:  75%|#######   | 3/4 [00:01<00:00, 2.00it/s, loss=0.5]");
+    const auto* const loss = lightning.curves().find("loss");
+    ASSERT_NE(loss, nullptr);
+    EXPECT_EQ(loss->first(), (Point{2, {}, 0.9}));
+    EXPECT_EQ(loss->last(), (Point{7, {}, 0.5}));
+    EXPECT_EQ(loss->points(), 3U) << "none for a bar that stands at its beginning";
+    EXPECT_EQ(loss->restarts(), 0U);
 }
 
 TEST(OutputReader, HearsOnAPersonsOwnPatternAlone)
