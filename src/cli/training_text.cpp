@@ -85,6 +85,12 @@ std::string limit_text(const Finish& finish, const RunStatus& status)
     return "";
 }
 
+/// Never less than nothing: `now` may be a moment later than the forecast.
+seconds time_to(const Finish& finish, Time now)
+{
+    return std::max(seconds(0), std::chrono::floor<seconds>(finish.at - now));
+}
+
 /// That it comes too late stands first: a narrow screen cuts the rest.
 std::string finish_text(const Finish& finish, const RunStatus& status, Time now)
 {
@@ -93,9 +99,8 @@ std::string finish_text(const Finish& finish, const RunStatus& status, Time now)
                                    late, late.empty() ? "," : ";",
                                    finish.is_pace_of_link ? "this link" : "its newest steps");
     if (status.run) {
-        text += fmt::format(
-            "; {:.1f} GPU-hours to come",
-            gpu_hours_of(status.run->request, std::chrono::floor<seconds>(finish.at - now)));
+        text += fmt::format("; {:.1f} GPU-hours to come",
+                            gpu_hours_of(status.run->request, time_to(finish, now)));
     }
     return text;
 }
@@ -146,10 +151,9 @@ Json progress_json(const WholeTraining& whole, const RunStatus& status, Time now
         return {};
     }
     const auto& finish = whole.finish;
-    const Json hours =
-        finish && status.run
-            ? Json(gpu_hours_of(status.run->request, std::chrono::floor<seconds>(finish->at - now)))
-            : Json();
+    const Json hours = finish && status.run
+                           ? Json(gpu_hours_of(status.run->request, time_to(*finish, now)))
+                           : Json();
     return Json::object({{"unit", training.progress->unit},
                          {"done", training.progress->done},
                          {"total", training.progress->total},
