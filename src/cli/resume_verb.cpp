@@ -68,7 +68,8 @@ public:
         next.resumed = true;
         TRY(forget_end(walltime || !is_chain, now));
         (void)m_store.remove(held_json(run.key));
-        refresh_tickets(m_invocation.doors, TokenCommand::here); // the run's own were wiped at its end
+        refresh_tickets(m_invocation.doors,
+                        TokenCommand::here); // the run's own were wiped at its end
         const auto job = submit_link(m_store, *cluster, m_invocation.doors.clock(), run, next);
         if (!job) {
             return not_resumed(job.error());

@@ -42,7 +42,8 @@ struct Change {
 
 /// The changes that lead from what there is to what is wanted, in the order of the kinds, by name
 /// within one. Objects that are neither wanted nor `owned` (what the policy before wanted) are left
-/// alone, but for QOS whose name begins with `gpuq_`, and for shares where any are wanted. `requirement`s are not changes: obstacles.h.
+/// alone, but for QOS whose name begins with `gpuq_`, and for shares where any are wanted.
+/// `requirement`s are not changes: obstacles.h.
 std::vector<Change> changes(const std::vector<SlurmObject>& wanted, const SlurmState& there,
                             const std::vector<SlurmObject>& owned);
 
