@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <unistd.h>
 
@@ -269,6 +270,7 @@ Result<int> run_on_host(const HostCall& call, Doors& doors)
     ssh.program = settings.remote_program.value_or("gpuq");
     TRY(remote::check_program(ssh.program));
     std::optional<LogCopy> copy;
+    std::uint64_t held_before = 0;
     if (!call.copy_to.empty()) {
         TRY_ASSIGN(copy, LogCopy::at(call.copy_to));
     }
@@ -310,6 +312,7 @@ Result<int> run_on_host(const HostCall& call, Doors& doors)
     };
     if (copy) {
         options.out = copy->descriptor();
+        held_before = copy->size();
         TRY_ASSIGN(options.start.words, words_after(*copy, call));
     }
     TerminalOrPipes person(call.quiet, options.start.raw);
@@ -326,8 +329,11 @@ Result<int> run_on_host(const HostCall& call, Doors& doors)
                         fmt::format("{}: {}", sanitised(call.copy_to), std::strerror(error)));
         }
         TRY_ASSIGN(const LogMark held, copy->mark());
-        person.say(
-            fmt::format("{} holds {} bytes of the log", sanitised(call.copy_to), held.bytes));
+        // A verb that has refused the file, or knows no such run, has said why.
+        if (*status == 0 || held.bytes != held_before) {
+            person.say(
+                fmt::format("{} holds {} bytes of the log", sanitised(call.copy_to), held.bytes));
+        }
     }
     return status;
 }

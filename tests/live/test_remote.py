@@ -69,6 +69,18 @@ def test_a_folder_and_errors_of_the_verb(login):
     assert "nosuch" in done.stderr
 
 
+def test_a_copy_that_was_refused_is_not_called_one(login):
+    assert login.gpuq("-Q", "run", "-J", "small", "echo", "hello").returncode == 0
+    other = login.folder / "other"
+    other.write_text("something else\n")
+    for words in (("--to", other, "small"), ("--to", login.folder / "new", "nosuch")):
+        refused = login.gpuq("logs", *words)
+        assert (refused.returncode, "bytes of the log" in refused.stderr) == (2, False), refused.stderr
+    assert other.read_text() == "something else\n"
+    copied = login.gpuq("logs", "--to", login.folder / "copy", "small")
+    assert (copied.returncode, "holds 6 bytes" in copied.stderr) == (0, True), copied.stderr
+
+
 def test_input_stays_with_its_reader(login):
     """`while read` around a verb that does not read keeps its lines."""
     script = f"printf 'a\\nb\\nc\\n' | while read x; do {login.person.cluster.binary} --host login ls >/dev/null; " \
