@@ -53,6 +53,7 @@ def ways_in():
 
 def test_a_server_of_the_run_is_on_the_laptop(login):
     """Byte for byte, six at once, again after a cut, and gone with the session."""
+    before = folders_of_forwards()  # of a gpuq that was killed, perhaps
     site = login.person.home / "site"
     site.mkdir()
     large = random.Random(3).randbytes(LARGE)
@@ -96,7 +97,7 @@ def test_a_server_of_the_run_is_on_the_laptop(login):
         assert login.person.gpuq("stop", "last").returncode == 0
         child.wait(30)
         assert not is_taken(here)
-    assert not folders_of_forwards()
+    assert set(folders_of_forwards()) <= set(before)
 
 
 def folders_of_forwards():
