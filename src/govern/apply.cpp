@@ -330,9 +330,10 @@ Result<void> pass(Admin& admin, const Scene& scene, const Candidate& candidate, 
     return went_back(done.error(), back);
 }
 
-Result<Applied> put_in_force(Admin& admin, const Scene& scene, const Candidate& candidate,
+Result<Applied> put_in_force(Admin& admin, const Scene& scene, const Candidate& asked,
                              const std::string& now, const Tell& tell)
 {
+    const Candidate candidate = placed_beside(scene.there, asked);
     TRY_ASSIGN(const Plan plan, plan_of(admin, scene, candidate));
     if (!plan.obstacles.empty()) {
         return fail(Error::Kind::denied,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "govern/candidate.h"
 
+#include "govern/plan.h"
 #include "govern/values.h"
 #include "policy/course_times.h"
 #include "policy/lua.h"
@@ -28,12 +29,18 @@ std::string text_of(LocalMinutes time)
     return as_written(time) + ":00";
 }
 
+constexpr const char* k_time_after = "next"; ///< of a course that is on; no field of Slurm's
+
 /// As Slurm has it now; false when it is over.
 bool place_in_time(SlurmObject& course, const std::string& now)
 {
     auto& fields = course.fields;
+    const std::string first = fields["StartTime"];
     const int duration = static_cast<int>(as_number(fields["Duration"]).value_or(0));
-    fields["StartTime"] = next_start(fields["StartTime"], fields["Flags"], duration, now);
+    fields["StartTime"] = next_start(first, fields["Flags"], duration, now);
+    if (!fields["Flags"].empty() && fields["StartTime"] <= now + ":00") {
+        fields[k_time_after] = next_start(first, fields["Flags"], 0, now);
+    }
     return !fields["StartTime"].empty();
 }
 
@@ -76,6 +83,23 @@ std::string next_start(const std::string& start, const std::string& flag, int du
         time += step;
     }
     return text_of(time);
+}
+
+Candidate placed_beside(const SlurmState& there, Candidate candidate)
+{
+    for (SlurmObject& object : candidate.objects) {
+        auto after = object.fields.extract(k_time_after);
+        if (object.kind != Kind::reservation || after.empty()) {
+            continue;
+        }
+        const SlurmObject* const found = find(there.objects, Kind::reservation, object.name);
+        const bool is_on =
+            found != nullptr && found->fields.at("StartTime") == object.fields["StartTime"];
+        if (!is_on) {
+            object.fields["StartTime"] = after.mapped();
+        }
+    }
+    return candidate;
 }
 
 Result<Candidate> candidate_of(const std::string& text, const std::string& file,

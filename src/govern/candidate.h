@@ -3,6 +3,7 @@
 
 #include "core/result.h"
 #include "core/slurm_object.h"
+#include "ports/admin.h"
 
 #include <string>
 #include <vector>
@@ -23,6 +24,10 @@ struct Candidate {
 /// is not wanted.
 Result<Candidate> candidate_of(const std::string& text, const std::string& file,
                                const std::string& now);
+
+/// The candidate beside what there is: a course that is on, and has no reservation that began with
+/// it, begins the next time, as Slurm takes none that began in the past.
+Candidate placed_beside(const SlurmState& there, Candidate candidate);
 
 /// The text with its name behind it, as it is kept; lines keep their numbers.
 std::string kept(const Candidate& candidate);

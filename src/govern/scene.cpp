@@ -184,8 +184,9 @@ std::set<std::string> unwanted_partitions(const Scene& scene, const Candidate& c
     return names;
 }
 
-Result<Plan> plan_of(Admin& admin, const Scene& scene, const Candidate& candidate)
+Result<Plan> plan_of(Admin& admin, const Scene& scene, const Candidate& asked)
 {
+    const Candidate candidate = placed_beside(scene.there, asked);
     Plan plan;
     plan.changes = changes(candidate.objects, scene.there, scene.owned);
     plan.obstacles = obstacles(candidate.objects, scene.there, scene.texts);

@@ -485,6 +485,24 @@ TEST(Plan, RefusesPrioritiesThatPassByFairShare)
     EXPECT_THAT(plan(admin, made(k_old), k_now)->obstacles, IsEmpty());
 }
 
+TEST(Apply, MakesACourseThatIsOnFromItsNextTimeOn)
+{
+    auto admin = a_centre();
+    const std::string during = "2026-12-14T14:00"; // a Monday; from 13:00, weekly
+    const auto at = [&](const std::string& now) {
+        return *candidate_of(k_old, "policy.yaml", now);
+    };
+    ASSERT_TRUE(apply(admin, at(during), during, [](const std::string&) {}));
+    auto& course = admin.reservations.at("deep-learning-2026").fields;
+    EXPECT_EQ(course["StartTime"], "2026-12-21T13:00:00");
+    EXPECT_FALSE(course.contains("next"));
+    for (const std::string& now : {during, std::string("2026-12-17T09:00")}) {
+        EXPECT_THAT(words_of(*drift(admin, now)), IsEmpty()) << now;
+    }
+    course["StartTime"] = "2026-12-14T13:00:00"; // as one that was there when it began
+    EXPECT_THAT(words_of(*drift(admin, during)), IsEmpty());
+}
+
 TEST(Drift, FindsSharesOfAccountsThatThePolicyDoesNotName)
 {
     auto admin = a_centre();
