@@ -7,8 +7,8 @@ import signal
 import pytest
 
 from clusters import run, wait_for
-from runs import PYTHON, nothing_left, records, sruns, the_run, wait_for_handover
-from terminals import a_shell, attached, give_rc, leave, says
+from runs import PYTHON, sruns, the_run, wait_for_handover
+from terminals import a_shell, attached, leave, says
 # Stories that are the same either way; they use this module's fixtures.
 from test_attach_faults import (test_a_storm_of_sizes, test_a_supervisor_without_descriptors_says_so,  # noqa: F401
                                 test_a_thousand_visitors_leave_nothing_behind, test_the_window_is_closed_in_the_middle_of_vim,
@@ -18,7 +18,7 @@ from test_client_faults import (GATED, GATED_OUT, begun, check_whole, go, rest_o
                                 test_a_closed_terminal_is_no_end_of_input, test_a_pager_that_is_not_read_on_keeps_no_gpu,
                                 test_all_processes_of_the_login_die, test_ctrl_c_twice_stops_the_run,
                                 test_killed_while_output_streams, test_without_a_terminal_INT_and_TERM_are_the_programs)
-from test_shell import (folder_of_tmux, test_a_paste_of_100_kilobytes,  # noqa: F401
+from test_shell import (clean, folder_of_tmux, test_a_paste_of_100_kilobytes,  # noqa: F401
                         test_a_second_one_mirrors_and_take_sends_the_others_away,
                         test_after_a_client_that_was_killed_nothing_is_missing, test_full_screen_programs_are_drawn_anew,
                         test_input_and_signals_are_those_of_who_started_it, test_lost_clients, test_ten_at_once)
@@ -30,15 +30,6 @@ CLUSTER = dict(nodes=2, gpus=4, model="k80", lines=["KillWait=2"])
 def person(person):
     person.env["GPUQ_DIRECT"] = "yes"
     return person
-
-
-@pytest.fixture(autouse=True)
-def clean(person):
-    give_rc(person)
-    yield
-    if any(record.ended is None for record in records(person)):
-        person.gpuq("stop", "last")
-    nothing_left(person)
 
 
 @pytest.fixture
