@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (policy::has_errors(findings)) {
         return 0;
     }
-    policy::consequences(reading->policy, {22, 5});
+    policy::consequences(reading->policy, {22, 5}, "2026-11-03T17:00");
     policy::slurm_conf_of(reading->policy);
     policy::run_cases(policy::Rules(reading->policy));
     if (!lua::load_submit_script(policy::job_submit_lua(reading->policy))) {
