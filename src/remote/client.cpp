@@ -116,6 +116,8 @@ void Client::new_session()
     m_told = {};
     m_input = {};
     m_input_end_sent = false;
+    m_signals.clear();
+    m_signals_sent = m_signals_taken = 0;
     m_streams.clear();
     m_following.reset();
     m_exit.reset();
@@ -167,6 +169,10 @@ void Client::on_timers()
             }
             break;
         case Lifeline::Do::drop:
+            if (!m_was_live) {
+                disconnect();
+                return stop(no_answer());
+            }
             // A connection that others share may be what is dead: past it, and back.
             m_alone = !m_alone;
             disconnect();
@@ -236,6 +242,18 @@ void Client::end_of_connection()
     state_changed();
 }
 
+/// To a first attempt, where nobody could be typing a password.
+Error Client::no_answer() const
+{
+    const auto limit =
+        std::chrono::duration_cast<std::chrono::seconds>(m_options.pace.first.value_or(Span{}));
+    const std::string words = last_words(m_ssh_words);
+    return fail(Error::Kind::unreachable,
+                fmt::format("{}: no answer within {} s{}: see whether `ssh {} true` comes back",
+                            m_options.host, limit.count(), words.empty() ? "" : " (" + words + ")",
+                            m_options.host));
+}
+
 void Client::stop(Error error)
 {
     if (m_was_live && m_started) {
@@ -248,6 +266,9 @@ void Client::stop(Error error)
 /// Of a session that shows a run, or its log.
 std::string Client::way_back() const
 {
+    if (!m_options.once_more.empty()) {
+        return "Back to it: " + m_options.once_more;
+    }
     return m_following->link == 0
                ? fmt::format("Back to it: {} logs -f {}", m_options.called, m_following->job)
                : fmt::format("Run {0} goes on. Back to it: {1} attach {0}", m_following->job,
@@ -478,6 +499,11 @@ void Client::on_frame(frames::Frame&& frame)
         m_lifeline.useful();
         m_input_limit = taken->offset + std::min(taken->room, frames::k_input_room);
         send_input();
+    } else if (const auto* signals = std::get_if<frames::SignalTaken>(&frame)) {
+        if (signals->count > m_signals_sent) {
+            return nonsense("signals have been taken that were not sent");
+        }
+        m_signals_taken = std::max(m_signals_taken, static_cast<std::size_t>(signals->count));
     } else if (const auto* following = std::get_if<frames::Following>(&frame)) {
         m_following = *following;
     } else if (const auto* bytes = std::get_if<frames::StreamBytes>(&frame)) {
@@ -531,6 +557,14 @@ void Client::on_hello(const frames::Hello& hello)
                 Error::Kind::internal,
                 fmt::format("{}: input has been taken there that was not sent", m_options.host)));
         }
+        if (hello.version < frames::k_version_of_signals) { // whether they came is not known there
+            m_signals_taken = m_signals.size();
+        } else if (hello.signals <= m_signals_sent) {
+            m_signals_taken = static_cast<std::size_t>(hello.signals);
+        } else {
+            return nonsense("signals have been taken that were not sent");
+        }
+        m_signals_sent = m_signals_taken;
         m_started = true;
     } else {
         m_options.start.size = m_person.size().value_or(m_options.start.size);
@@ -555,6 +589,7 @@ void Client::live()
     if (const auto size = m_person.size(); again && size) {
         m_channel->send(frames::Resize{*size, is_in_front()});
     }
+    send_signals();
     send_input();
 }
 
@@ -622,14 +657,18 @@ void Client::on_signals()
         if (*number == SIGHUP || (terminal && *number == SIGTERM)) {
             return leave(static_cast<int>(ExitStatus::detached), "");
         }
-        if (!is_open()) {
+        const bool means_us = *number != SIGUSR1 && *number != SIGUSR2;
+        if (!is_open() && means_us) {
             if (*number == SIGINT) {
                 return on_interrupt();
             }
             return leave(128 + *number, "");
         }
-        m_channel->send(frames::Signal{*number});
-        (void)m_channel->write_some();
+        m_signals.push_back(*number);
+        if (is_open()) {
+            send_signals();
+        }
+        m_lifeline.nudge(now()); // who interrupts does not want to wait to hear that nobody listens
     }
     if (m_person.resized()) {
         if (const auto size = m_person.size(); size && is_open()) {
@@ -637,6 +676,16 @@ void Client::on_signals()
             (void)m_channel->write_some();
         }
     }
+}
+
+/// What may have been lost with a connection, again: it is numbered, and taken once.
+void Client::send_signals()
+{
+    while (m_signals_sent < m_signals.size()) {
+        const int number = m_signals[m_signals_sent];
+        m_channel->send(frames::Signal{number, ++m_signals_sent});
+    }
+    (void)m_channel->write_some();
 }
 
 void Client::state_changed()
@@ -651,9 +700,9 @@ void Client::state_changed()
     if (!m_lost_at) {
         m_lost_at = now();
     }
-    m_person.show_state(fmt::format("reconnecting ({}), shown up to byte {}",
-                                    std::max(1, m_lifeline.attempts()),
-                                    m_shown[0].written() + m_shown[1].written()));
+    m_person.show_state(
+        fmt::format("reconnecting ({}), shown up to byte {}", std::max(1, m_lifeline.attempts()),
+                    m_options.shown_before + m_shown[0].written() + m_shown[1].written()));
 }
 
 } // namespace gpuq::remote

@@ -45,6 +45,8 @@ public:
 struct ClientOptions {
     std::string host;            ///< for people
     std::string called = "gpuq"; ///< what they type for a verb there: `gpuq --host login1`
+    std::string once_more;       ///< what they type for the rest of this; empty: what shows the run
+    std::uint64_t shown_before = 0; ///< bytes, by earlier sessions: of the file of `logs --to`
     frames::Start start;
     Pace pace;
     int in = 0, out = 1, err = 2;
@@ -96,6 +98,7 @@ private:
     void on_input();
     void on_interrupt();
     void on_signals();
+    void send_signals();
     void on_network();
     void on_visitor(std::uint32_t forward, int listener);
     void on_stream_gone(const frames::StreamGone& gone);
@@ -109,6 +112,7 @@ private:
     void leave(int status, std::string_view words);
     std::string way_back() const;
     void stop(Error error);
+    Error no_answer() const;
     bool takes_visitors() const
     {
         return is_open() && m_following && m_streams.size() < frames::k_most_streams;
@@ -144,6 +148,8 @@ private:
     Backlog m_input;
     std::uint64_t m_input_limit = frames::k_input_room;
     bool m_input_over = false, m_input_end_sent = false;
+    std::vector<int> m_signals; ///< of the session, all of them
+    std::size_t m_signals_sent = 0, m_signals_taken = 0;
     std::optional<frames::Following> m_following;
     Streams m_streams;
     std::uint32_t m_next_stream = 0;

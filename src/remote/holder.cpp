@@ -224,10 +224,7 @@ void Holder::on_frame(frames::Frame&& frame)
     } else if (const auto* resize = std::get_if<frames::Resize>(&frame)) {
         on_resize(*resize);
     } else if (const auto* signal = std::get_if<frames::Signal>(&frame)) {
-        constexpr std::array k_allowed = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
-        if (std::find(k_allowed.begin(), k_allowed.end(), signal->number) != k_allowed.end()) {
-            signal_verb(signal->number);
-        }
+        on_signal(*signal);
     } else if (const auto* beat = std::get_if<frames::Beat>(&frame)) {
         m_channel->send(*beat);
     } else if (const auto* dial = std::get_if<frames::Dial>(&frame)) {
@@ -254,7 +251,8 @@ void Holder::on_frame(frames::Frame&& frame)
 frames::Hello Holder::hello() const
 {
     return {frames::k_version,  m_identity.version, m_identity.host,
-            m_verb.has_value(), m_input_end,        room()};
+            m_verb.has_value(), m_input_end,        room(),
+            m_signals_taken};
 }
 
 void Holder::on_open(const frames::Open& open)
@@ -621,6 +619,26 @@ void Holder::refuse(Error error)
         m_channel->flush(200);
     }
     drop();
+}
+
+/// Once each: who comes back sends again what was not confirmed.
+void Holder::on_signal(const frames::Signal& signal)
+{
+    if (signal.place > m_signals_taken + 1) {
+        return refuse(fail(Error::Kind::internal, "a signal does not follow what came before"));
+    }
+    const bool counts = signal.place > 0;
+    if (counts && signal.place <= m_signals_taken) {
+        return;
+    }
+    constexpr std::array k_allowed = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+    if (std::find(k_allowed.begin(), k_allowed.end(), signal.number) != k_allowed.end()) {
+        signal_verb(signal.number);
+    }
+    if (counts) {
+        m_signals_taken = signal.place;
+        m_channel->send(frames::SignalTaken{m_signals_taken});
+    }
 }
 
 void Holder::signal_verb(int number) const

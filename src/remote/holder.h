@@ -66,6 +66,7 @@ private:
     void send_output();
     void say_taken();
     void hang_up(Moment now);
+    void on_signal(const frames::Signal& signal);
     void signal_verb(int number) const;
     void refuse(Error error);
     frames::Hello hello() const;
@@ -113,6 +114,7 @@ private:
     std::optional<Moment> m_say_taken_at;
     bool m_input_over = false; ///< InputEnd has come
     bool m_input_closed = false;
+    std::uint64_t m_signals_taken = 0;
     std::string m_facts;
     std::optional<frames::Following> m_following;
     std::uint64_t m_own = 0; ///< bytes of stderr that are gpuq's own

@@ -53,8 +53,12 @@ Lifeline::Do Lifeline::step(Moment now)
     m_attempting = true;
     m_attempt_begun = now;
     m_attempts += 1;
-    // Somebody may be typing a password into the first one.
-    m_give_up_at = m_state == State::reconnecting ? std::optional(now + k_attempt) : std::nullopt;
+    m_give_up_at.reset();
+    if (m_state == State::reconnecting) {
+        m_give_up_at = now + k_attempt;
+    } else if (m_pace.first) {
+        m_give_up_at = now + *m_pace.first;
+    }
     return Do::connect;
 }
 

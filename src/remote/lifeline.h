@@ -16,6 +16,8 @@ struct Pace {
     Span beat = std::chrono::seconds{5};     ///< how often we let hear of us when nothing else does
     Span silence = std::chrono::seconds{15}; ///< after which nothing heard means dead
     Span longest_pause = std::chrono::seconds{15}; ///< before an attempt
+    /// The first attempt takes no longer; none: somebody may be typing a password into it.
+    std::optional<Span> first{};
 };
 /// A person looks at the screen and types.
 constexpr Pace k_pace_in_front{std::chrono::seconds{1}, std::chrono::seconds{3}};

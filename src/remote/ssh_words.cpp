@@ -151,6 +151,14 @@ Verdict judge_ssh(int status, std::string_view errors, const SshCommand& command
          has(errors, "REVOKED HOST KEY"))) {
         return judge_key(errors, command);
     }
+    if (status == k_ssh_itself && has(errors, "Permission denied (") &&
+        command.attempt == Attempt::again) {
+        return stop(Error::Kind::denied,
+                    fmt::format("{} wants a password or a key's passphrase again ({}), and gpuq "
+                                "asks for one only when it is started. An agent (ssh-add) or "
+                                "ControlMaster makes it needless",
+                                host, words));
+    }
     if (status == k_ssh_itself && has(errors, "Permission denied (")) {
         return stop(Error::Kind::denied,
                     fmt::format("{} lets nobody in by what is offered here ({}): see whether ssh "

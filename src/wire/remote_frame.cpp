@@ -32,6 +32,7 @@ enum class Type : std::uint8_t {
     following = 68,
     exit = 69,
     failure = 70,
+    signal_taken = 71,
 };
 
 constexpr std::uint8_t k_streams = 2;
@@ -126,7 +127,7 @@ std::string bytes_of(const Resize& frame)
 
 std::string bytes_of(const Signal& frame)
 {
-    return begin(Type::signal).number(std::int32_t{frame.number}).frame();
+    return begin(Type::signal).number(std::int32_t{frame.number}).number(frame.place).frame();
 }
 
 std::string bytes_of(const Bye&)
@@ -148,6 +149,7 @@ std::string bytes_of(const Hello& frame)
         .number(static_cast<std::uint8_t>(frame.known))
         .number(frame.input)
         .number(frame.room)
+        .number(frame.signals)
         .frame();
 }
 
@@ -163,6 +165,11 @@ std::string bytes_of(const Output& frame)
 std::string bytes_of(const InputTaken& frame)
 {
     return begin(Type::input_taken).number(frame.offset).number(frame.room).frame();
+}
+
+std::string bytes_of(const SignalTaken& frame)
+{
+    return begin(Type::signal_taken).number(frame.count).frame();
 }
 
 std::string bytes_of(const Following& frame)
@@ -218,6 +225,12 @@ std::string bytes_of(const StreamGone& frame)
     return begin(Type::stream_gone).number(frame.stream).text(frame.why).frame();
 }
 
+/// A field that older versions do not send; 0 then.
+std::uint64_t number_if_any(PayloadReader& in)
+{
+    return in.at_end() ? 0 : in.number<std::uint64_t>();
+}
+
 Start start_from(PayloadReader& in)
 {
     Start frame;
@@ -269,19 +282,25 @@ std::optional<Frame> frame_from(std::uint8_t type, PayloadReader& in)
     case Type::resize:
         return Resize{size_from(in), in.flag()};
     case Type::signal:
-        return Signal{in.number<std::int32_t>()};
+        return Signal{in.number<std::int32_t>(), number_if_any(in)};
     case Type::bye:
         return Bye{};
     case Type::beat:
         return Beat{in.number<std::uint64_t>()};
     case Type::hello:
-        return Hello{
-            in.number<std::int32_t>(), in.text(), in.text(), in.flag(), in.number<std::uint64_t>(),
-            in.number<std::uint64_t>()};
+        return Hello{in.number<std::int32_t>(),
+                     in.text(),
+                     in.text(),
+                     in.flag(),
+                     in.number<std::uint64_t>(),
+                     in.number<std::uint64_t>(),
+                     number_if_any(in)};
     case Type::output:
         return Output{in.one_of<Stream>(k_streams), in.number<std::uint64_t>(), in.rest()};
     case Type::input_taken:
         return InputTaken{in.number<std::uint64_t>(), in.number<std::uint64_t>()};
+    case Type::signal_taken:
+        return SignalTaken{in.number<std::uint64_t>()};
     case Type::following:
         return Following{in.text(), in.number<std::uint32_t>(), in.number<std::int32_t>(),
                          in.number<std::uint64_t>(), in.number<std::uint64_t>()};

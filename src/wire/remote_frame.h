@@ -26,10 +26,12 @@ namespace gpuq::wire::remote {
 constexpr std::string_view k_marker = "\x1dgpuq-serve\x1d\n";
 /// So much may stand before the marker.
 constexpr std::size_t k_most_greeting = 256 << 10;
-constexpr int k_version = 2;
+constexpr int k_version = 3;
 constexpr int k_oldest_version = 1;
 /// The first that knows Dial and what follows it.
 constexpr int k_version_of_forwards = 2;
+/// The first that says which signals have come.
+constexpr int k_version_of_signals = 3;
 /// Output on its way that nobody has taken: serve keeps it, and reads no more from the verb.
 constexpr std::uint64_t k_output_room = 4 << 20;
 /// The same of the input, in serve and in the client.
@@ -88,6 +90,7 @@ struct Resize {
 };
 struct Signal {
     int number = 0;
+    std::uint64_t place = 0; ///< the first of the session is 1; 0: of a client that does not count
     bool operator==(const Signal&) const = default;
 };
 /// Somebody has connected to a port here, who is to reach number `forward` of Start's. Streams live
@@ -109,8 +112,9 @@ struct Hello {
     std::string program; ///< gpuq's version there
     std::string host;
     bool known = false;
-    std::uint64_t input = 0; ///< so much of it has come
-    std::uint64_t room = 0;  ///< and so much more may
+    std::uint64_t input = 0;   ///< so much of it has come
+    std::uint64_t room = 0;    ///< and so much more may
+    std::uint64_t signals = 0; ///< so many have come
     bool operator==(const Hello&) const = default;
 };
 struct Output {
@@ -123,6 +127,11 @@ struct InputTaken {
     std::uint64_t offset = 0;
     std::uint64_t room = 0;
     bool operator==(const InputTaken&) const = default;
+};
+/// So many have come since the session began.
+struct SignalTaken {
+    std::uint64_t count = 0;
+    bool operator==(const SignalTaken&) const = default;
 };
 /// The verb shows a run from these offsets of a link on: where to go on should serve be lost. Link
 /// 0: the log, from its beginning.
@@ -178,7 +187,7 @@ struct StreamGone {
 
 using Frame = std::variant<Open, Start, Taken, Input, InputEnd, Resize, Signal, Bye, Hello, Output,
                            InputTaken, Following, Exit, Failure, Beat, Dial, StreamBytes,
-                           StreamTaken, StreamEnd, StreamGone>;
+                           StreamTaken, StreamEnd, StreamGone, SignalTaken>;
 
 /// What stands before the bytes of an Output, which follow without a copy of them being made.
 std::string output_header(Stream stream, std::uint64_t offset, std::size_t size);

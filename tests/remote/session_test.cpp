@@ -43,12 +43,21 @@ Descriptor copy_of(const Descriptor& descriptor)
     return Descriptor(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 3));
 }
 
-/// Copies both ways between two sockets, and cuts both after so many bytes.
+/// Copies both ways between two sockets, and cuts both after so many bytes; or, silently, takes
+/// what comes from then on and brings it nowhere.
 class Cutter {
 public:
-    Cutter(Descriptor left, Descriptor right, std::uint64_t after)
-        : m_thread([this, left = std::move(left), right = std::move(right), after] {
+    Cutter(Descriptor left, Descriptor right, std::uint64_t after, bool silently)
+        : m_thread([this, left = std::move(left), right = std::move(right), after, silently] {
             copy(left.get(), right.get(), after);
+            while (silently && !m_end) {
+                std::array<pollfd, 2> waits{{{left.get(), POLLIN, 0}, {right.get(), POLLIN, 0}}};
+                std::array<char, 8192> buffer;
+                ::poll(waits.data(), waits.size(), 20);
+                for (const pollfd& each : waits) {
+                    (void)!::recv(each.fd, buffer.data(), buffer.size(), MSG_DONTWAIT);
+                }
+            }
         })
     {
     }
@@ -126,8 +135,8 @@ public:
         }
         m_children.push_back(child);
         server.other.reset();
-        m_cutter =
-            std::make_unique<Cutter>(std::move(client.other), std::move(server.one), m_next());
+        m_cutter = std::make_unique<Cutter>(std::move(client.other), std::move(server.one),
+                                            m_next(), silently);
         Descriptor second = copy_of(client.one);
         return Streams{std::move(client.one), std::move(second), std::move(errors.one)};
     }
@@ -154,6 +163,7 @@ public:
     }
 
     int connections = 0;
+    bool silently = false;
 
 private:
     ServeOptions m_options;
@@ -164,8 +174,12 @@ private:
 
 class Nobody : public Person {
 public:
-    int signals() const override { return -1; }
-    std::optional<int> next_signal() override { return std::nullopt; }
+    int signals() const override { return coming.get(); }
+    std::optional<int> next_signal() override
+    {
+        unsigned char number = 0;
+        return ::read(coming.get(), &number, 1) == 1 ? std::optional<int>(number) : std::nullopt;
+    }
     bool resized() override { return false; }
     std::optional<TerminalSize> size() const override { return std::nullopt; }
     void lend_terminal() override {}
@@ -175,6 +189,7 @@ public:
     void show_state(std::string_view words) override { states.emplace_back(words); }
     void show_ssh(std::string_view) override {}
     std::vector<std::string> said, states;
+    Descriptor coming; ///< a pipe that brings signals, a byte each; does not block
 };
 
 class SessionTest : public testing::Test {
@@ -214,7 +229,7 @@ protected:
         options.start.patience = patience;
         options.start.no_input = no_input;
         options.reads_input = !no_input;
-        options.pace.longest_pause = 5ms;
+        options.pace = pace;
         options.in = in.get();
         options.out = slow_reader ? slow_reader.get() : out.get();
         options.err = err.get();
@@ -244,6 +259,7 @@ protected:
         return false;
     }
 
+    Pace pace{5s, 15s, 5ms};
     std::chrono::seconds patience{60};
     bool no_input = false;
     std::function<Result<frames::Start>(const ClientOptions::Lost&)> in_its_place;
@@ -323,6 +339,62 @@ TEST_F(SessionTest, NoByteIsLostOrDoubledEitherWayOverTwoHundredDrops)
     EXPECT_TRUE(content("err") == bytes);
     EXPECT_TRUE(is_all_gone());
     EXPECT_THAT(nobody.states, testing::Contains(HasSubstr("reconnecting (1), shown up to byte ")));
+}
+
+TEST_F(SessionTest, NoSignalIsLostOrDoubledOverDrops)
+{
+    constexpr int k_count = 60;
+    for (const bool silently : {false, true}) {
+        SCOPED_TRACE(silently);
+        std::mt19937_64 random(5);
+        CutTransport transport(options(), [&] { return 300 + random() % 400; });
+        transport.silently = silently;
+        pace.beat = 50ms;
+        pace.silence = 200ms;
+        Pair pipe = socket_pair();
+        ::fcntl(pipe.one.get(), F_SETFL, O_NONBLOCK);
+        nobody.coming = std::move(pipe.one);
+        // The next when the last has been shown: a shell makes one of two that come at once.
+        std::thread sender([&] {
+            for (int sent = 0; sent < k_count;) {
+                const std::string shown = content("out");
+                if (std::count(shown.begin(), shown.end(), '\n') > sent) {
+                    const unsigned char number = SIGUSR1;
+                    (void)!::write(pipe.other.get(), &number, 1);
+                    ++sent;
+                }
+                std::this_thread::sleep_for(1ms);
+            }
+        });
+        const auto status =
+            run(transport,
+                fmt::format("n=0; trap 'n=$((n+1)); echo $n; [ $n != {} ] || end=1' USR1; "
+                            "echo 0; while [ -z \"$end\" ]; do sleep 0.02 & wait; done; exit 9",
+                            k_count));
+        sender.join();
+        ASSERT_TRUE(status) << status.error().text;
+        EXPECT_EQ(*status, 9);
+        std::string expected;
+        for (int i = 0; i <= k_count; ++i) {
+            expected += fmt::format("{}\n", i);
+        }
+        EXPECT_EQ(content("out"), expected);
+        EXPECT_GT(transport.connections, 5);
+        std::filesystem::remove(path("out"));
+    }
+}
+
+TEST_F(SessionTest, AFirstConnectionThatNobodyAnswersHasAnEnd)
+{
+    CutTransport transport(options(), [] { return std::uint64_t{0}; });
+    transport.silently = true;
+    pace.first = 300ms;
+    const auto begun = std::chrono::steady_clock::now();
+    const auto status = run(transport, "true");
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().kind, Error::Kind::unreachable);
+    EXPECT_THAT(status.error().text, HasSubstr("login1: no answer within"));
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, 10s);
 }
 
 TEST_F(SessionTest, AVerbThatHasEndedKeepsItsOutputForWhoComesBack)

@@ -96,6 +96,13 @@ TEST(JudgeSsh, NobodyIsAskedTwiceForAPassword)
         255, "ada@login1: Permission denied (publickey,gssapi-with-mic,password).\n", to_login());
     EXPECT_EQ(verdict.what, Verdict::What::stop);
     EXPECT_EQ(verdict.error.kind, Error::Kind::denied);
+    EXPECT_THAT(verdict.error.text, HasSubstr("see whether ssh login1 works"));
+    SshCommand again = to_login();
+    again.attempt = Attempt::again;
+    const Verdict later =
+        judge_ssh(255, "ada@login1: Permission denied (publickey,password).\n", again);
+    EXPECT_EQ(later.what, Verdict::What::stop);
+    EXPECT_THAT(later.error.text, HasSubstr("wants a password or a key's passphrase again"));
 }
 
 TEST(JudgeSsh, WithoutGpuqThereItSaysWhatToSet)
