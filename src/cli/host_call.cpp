@@ -85,6 +85,7 @@ std::optional<HostCall> host_call(const Words& words, const std::optional<std::s
             call.words = without(k_not_for_there, words, at + 1, at + 1 + own);
         }
         call.follow = after && call.verb == "logs" && after->options.has("follow");
+        call.detach = after && after->options.has("detach");
         call.ssh_config = after && call.verb == "connect" && after->options.has("config");
         if (after && call.verb == "logs" && after->options.has("to")) {
             call.copy_to = *after->options.value("to");

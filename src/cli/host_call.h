@@ -19,6 +19,7 @@ struct HostCall {
     std::string cluster;     ///< --cluster, if it was given
     std::string copy_to;     ///< of `logs --to`: a file of this machine, not among the words
     bool follow = false;     ///< of `logs -f`
+    bool detach = false;     ///< of `run --detach`
     bool ssh_config = false; ///< of `connect --config`: for this machine's ssh
     std::vector<std::string> forwards; ///< --forward, as they were given
     std::string called =

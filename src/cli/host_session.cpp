@@ -6,6 +6,7 @@
 #include "cli/say.h"
 #include "cli/signals.h"
 #include "cli/surroundings.h"
+#include "core/quote.h"
 #include "core/sanitise.h"
 #include "core/words.h"
 #include "remote/client.h"
@@ -29,6 +30,8 @@ namespace frames = wire::remote;
 
 constexpr std::chrono::seconds k_patience = 3h;
 constexpr auto k_say_again = 1min;
+/// Where nobody could be typing a password: to connect, to be let in, and a login shell's start.
+constexpr auto k_first_answer = 30s;
 
 /// The terminal, or the pipes, in front of which somebody may sit.
 class TerminalOrPipes : public remote::Person {
@@ -215,6 +218,13 @@ Result<frames::Start> in_its_place(const HostCall& call, frames::Start start,
     return start;
 }
 
+/// What somebody types for the rest of it.
+std::string copy_again(const HostCall& call)
+{
+    return fmt::format("{} {} --to {}", call.called, shell_command(call.words),
+                       shell_quoted(call.copy_to));
+}
+
 /// The rest of a log, into the file of --to.
 Result<std::vector<std::string>> words_after(const LogCopy& copy, const HostCall& call)
 {
@@ -239,6 +249,11 @@ Result<void> listen_for(const HostCall& call, remote::ClientOptions& options)
     if (!call.forwards.empty() && !follows_run(call.verb)) {
         return fail(Error::Kind::usage, "--forward leads into the run that is shown: it goes with "
                                         "run, shell, attach and resume");
+    }
+    if (!call.forwards.empty() && call.detach) {
+        return fail(Error::Kind::usage,
+                    "--forward ends with the session that shows the run, and --detach shows "
+                    "nothing: gpuq attach --forward, later");
     }
     if (call.forwards.size() > frames::k_most_forwards) {
         return fail(Error::Kind::usage,
@@ -294,6 +309,9 @@ Result<int> run_on_host(const HostCall& call, Doors& doors)
     options.start.terminals = terminals;
     options.start.raw = terminals[0] && terminals[1];
     options.pace = options.start.raw ? remote::k_pace_in_front : remote::Pace{};
+    if (!ssh.person) {
+        options.pace.first = k_first_answer;
+    }
     options.start.patience = settings.host_patience.value_or(k_patience);
     if (call.verb == "logs") {
         show_log(call, options.start);
@@ -313,6 +331,8 @@ Result<int> run_on_host(const HostCall& call, Doors& doors)
     if (copy) {
         options.out = copy->descriptor();
         held_before = copy->size();
+        options.shown_before = held_before;
+        options.once_more = copy_again(call);
         TRY_ASSIGN(options.start.words, words_after(*copy, call));
     }
     TerminalOrPipes person(call.quiet, options.start.raw);
@@ -323,6 +343,9 @@ Result<int> run_on_host(const HostCall& call, Doors& doors)
     }
     remote::SshTransport transport(ssh);
     auto status = remote::Client(std::move(options), transport, person).run();
+    if (copy && (!status || *status != 0)) {
+        copy->forget();
+    }
     if (status && copy) {
         if (const int error = copy->sync(); error != 0) {
             return fail(Error::Kind::io,

@@ -53,8 +53,10 @@ std::optional<LogMark> parse_log_mark(std::string_view text)
     return mark;
 }
 
-LogCopy::LogCopy(Descriptor file, std::uint64_t size)
-    : m_file(std::move(file))
+LogCopy::LogCopy(OutputFile place, OutputFile::Appended opened, std::uint64_t size)
+    : m_place(std::move(place))
+    , m_file(std::move(opened.file))
+    , m_made(opened.made)
     , m_size(size)
     , m_synced(std::chrono::steady_clock::now())
 {
@@ -62,14 +64,22 @@ LogCopy::LogCopy(Descriptor file, std::uint64_t size)
 
 Result<LogCopy> LogCopy::at(const std::string& path)
 {
-    TRY_ASSIGN(const OutputFile place, OutputFile::at(path));
-    TRY_ASSIGN(Descriptor file, place.append());
+    TRY_ASSIGN(OutputFile place, OutputFile::at(path));
+    TRY_ASSIGN(OutputFile::Appended opened, place.append());
     struct stat facts {};
-    if (::fstat(file.get(), &facts) != 0) {
+    if (::fstat(opened.file.get(), &facts) != 0) {
         return fail(Error::Kind::io,
                     fmt::format("can't read {}: {}", sanitised(path), std::strerror(errno)));
     }
-    return LogCopy(std::move(file), static_cast<std::uint64_t>(facts.st_size));
+    return LogCopy(std::move(place), std::move(opened), static_cast<std::uint64_t>(facts.st_size));
+}
+
+void LogCopy::forget() const
+{
+    struct stat facts {};
+    if (m_made && ::fstat(m_file.get(), &facts) == 0 && facts.st_size == 0) {
+        m_place.remove();
+    }
 }
 
 Result<LogMark> LogCopy::mark() const

@@ -39,12 +39,16 @@ public:
     int sync();
     /// For a process that is to write by itself.
     int descriptor() const { return m_file.get(); }
+    /// Nothing was to come: an empty file that was not there before is not there again.
+    void forget() const;
 
 private:
     using Steady = std::chrono::steady_clock::time_point;
-    LogCopy(Descriptor file, std::uint64_t size);
+    LogCopy(OutputFile place, OutputFile::Appended opened, std::uint64_t size);
 
+    OutputFile m_place;
     Descriptor m_file;
+    bool m_made; ///< by us
     std::uint64_t m_size;
     Steady m_synced;
 };

@@ -183,11 +183,14 @@ Result<void> OutputFile::write(std::string_view content) const
     return {};
 }
 
-Result<Descriptor> OutputFile::append() const
+Result<OutputFile::Appended> OutputFile::append() const
 {
-    Descriptor file(::openat(m_folder.get(), m_name.c_str(),
-                             O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-                             k_mode));
+    constexpr int k_flags = O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    Descriptor file(::openat(m_folder.get(), m_name.c_str(), k_flags | O_EXCL, k_mode));
+    const bool made = static_cast<bool>(file);
+    if (!made && errno == EEXIST) {
+        file = Descriptor(::openat(m_folder.get(), m_name.c_str(), k_flags, k_mode));
+    }
     if (!file) {
         return trouble(m_path, errno);
     }
@@ -200,7 +203,12 @@ Result<Descriptor> OutputFile::append() const
         return fail(Error::Kind::busy,
                     fmt::format("{} is being written by another gpuq", sanitised(m_path)));
     }
-    return file;
+    return Appended{std::move(file), made};
+}
+
+void OutputFile::remove() const
+{
+    (void)::unlinkat(m_folder.get(), m_name.c_str(), 0);
 }
 
 } // namespace gpuq::cli

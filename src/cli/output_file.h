@@ -26,7 +26,13 @@ public:
 
     /// The file itself, to read and to append to; made when it is not there. Whoever holds it holds
     /// it alone: `busy` while another process does.
-    Result<Descriptor> append() const;
+    struct Appended {
+        Descriptor file;
+        bool made = false; ///< it was not there before
+    };
+    Result<Appended> append() const;
+    /// It is not there any more, or never was.
+    void remove() const;
 
 private:
     OutputFile(std::string path, Descriptor folder, std::string name)

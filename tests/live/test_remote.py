@@ -67,6 +67,9 @@ def test_a_folder_and_errors_of_the_verb(login):
     done = login.gpuq("show", "nosuch")
     assert (done.returncode, done.stdout) == (2, b"")
     assert "nosuch" in done.stderr
+    done = login.gpuq("--forward", "0", "run", "--detach", "true")
+    assert (done.returncode, "--detach shows nothing" in done.stderr) == (2, True), done.stderr
+    assert login.gpuq("ls", "-a", "--json").stdout.count(b'"key"') == 2  # those above
 
 
 def test_a_copy_that_was_refused_is_not_called_one(login):
@@ -77,6 +80,7 @@ def test_a_copy_that_was_refused_is_not_called_one(login):
         refused = login.gpuq("logs", *words)
         assert (refused.returncode, "bytes of the log" in refused.stderr) == (2, False), refused.stderr
     assert other.read_text() == "something else\n"
+    assert not (login.folder / "new").exists()
     copied = login.gpuq("logs", "--to", login.folder / "copy", "small")
     assert (copied.returncode, "holds 6 bytes" in copied.stderr) == (0, True), copied.stderr
 
@@ -153,6 +157,23 @@ def test_a_shell_over_a_frozen_network(login):
                           b"40 100" in screen.screen)[-1], 10, "the new size")
         screen.type("exit 5\r")
         assert screen.status() == 5
+
+
+def test_a_signal_into_a_connection_that_is_dead_arrives(login):
+    """Once, by the next connection, and well before the silence of a dead one tells."""
+    program = "trap 'echo got; n=$((n+1))' USR1 INT; echo begun; while [ -z $n ]; do sleep 0.1; done; sleep 2; exit $((40+n))"
+    with login.begin("run", "sh", "-c", program) as child:
+        wait_for(lambda: (os.read(child.stdout.fileno(), 100), True)[1], 30, "its output")
+        frozen = login.freeze()
+        time.sleep(0.5)
+        begin = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        out, errors = child.communicate(timeout=60)
+        assert (out, child.returncode) == (b"got\n", 41), errors
+        assert time.monotonic() - begin < 12, errors
+        for pid in frozen:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def test_top_is_drawn_and_left(login):
