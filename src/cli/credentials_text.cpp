@@ -74,6 +74,11 @@ std::optional<credentials::Forecast> forecast_of(const std::optional<Ticket>& ti
     return ticket && need ? credentials::forecast(*ticket, *need) : std::nullopt;
 }
 
+std::string ticket_trouble(const CredentialRecords& records)
+{
+    return records.state ? credentials::in_words(records.state->trouble, records.state->words) : "";
+}
+
 } // namespace
 
 credentials::Need need_of(const Request& request, Time now)
@@ -154,7 +159,11 @@ std::string next_text(const CredentialRecords& records, const RunStatus& status,
 
 std::string trouble_text(const CredentialRecords& records)
 {
-    return records.state ? credentials::in_words(records.state->trouble, records.state->words) : "";
+    std::string text = ticket_trouble(records);
+    if (!records.token_trouble.empty()) {
+        text += (text.empty() ? "" : "; ") + records.token_trouble;
+    }
+    return text;
 }
 
 std::vector<std::pair<std::string, std::string>>
@@ -162,7 +171,11 @@ credential_fields(const CredentialRecords& records, const RunStatus& status, Tim
 {
     std::vector<std::pair<std::string, std::string>> fields;
     if (records.plan.token) {
-        fields.emplace_back("token", token_text(records, status, now));
+        std::string text = token_text(records, status, now);
+        if (!records.token_trouble.empty() && status.state != RunState::ended) {
+            text += fmt::format(" ({})", records.token_trouble);
+        }
+        fields.emplace_back("token", text);
     }
     if (records.plan.principal.empty()) {
         return fields;
@@ -181,7 +194,7 @@ credential_fields(const CredentialRecords& records, const RunStatus& status, Tim
                     : ", not renewable";
     }
     text += "; " + next_text(records, status, now);
-    if (const std::string trouble = trouble_text(records); !trouble.empty()) {
+    if (const std::string trouble = ticket_trouble(records); !trouble.empty()) {
         text += fmt::format(" ({})", trouble);
     }
     fields.insert(fields.begin(), {"ticket", text});
@@ -263,6 +276,7 @@ Json credentials_json(const std::optional<CredentialRecords>& records, const Run
          {"next_at", plan.at},
          {"trouble", state ? Json(credentials::word(state->trouble)) : Json()},
          {"last_error", state && !state->words.empty() ? Json(state->words) : Json()},
+         {"token_error", records->token_trouble.empty() ? Json() : Json(records->token_trouble)},
          {"renewals", state ? Json(state->renewals) : Json()},
          {"afs", state ? Json(state->has_afs) : Json()},
          {"keytab", records->plan.keytab.empty() ? Json() : Json(records->plan.keytab)},

@@ -255,12 +255,20 @@ Result<std::string> token_by_command(Doors& doors, const std::vector<std::string
 }
 
 struct LoginToken {
-    std::string text; ///< secret; empty: none
-    std::string problem;
+    std::string text;    ///< secret; empty: none
+    std::string problem; ///< empty: there was to be none
 };
 
-/// The login's token where it is young, else a fresh one by the command where there is one.
-Result<std::string> young_token(Doors& doors, const Settings& settings)
+/// To begin with: what refreshes it is not waited for.
+constexpr std::chrono::minutes k_enough_of_a_token{5};
+enum class Life {
+    young,  ///< the first half
+    enough, ///< of k_enough_of_a_token
+};
+
+/// The login's token where it has enough of its life, else a fresh one by the command where there
+/// is one.
+Result<std::string> good_token(Doors& doors, const Settings& settings, Life life)
 {
     auto found = doors.login_tickets().token();
     if (!settings.token_command) {
@@ -269,22 +277,23 @@ Result<std::string> young_token(Doors& doors, const Settings& settings)
     const auto text = found ? credentials::token_text(*found) : found;
     const auto facts = text ? credentials::token_facts(*text) : credentials::Token{};
     const Time now = doors.clock().now();
-    return facts.expires && now < refreshed_at(facts, now)
-               ? found
-               : token_by_command(doors, *settings.token_command);
+    const bool is_good =
+        facts.expires && (life == Life::young ? now < refreshed_at(facts, now)
+                                              : *facts.expires - now >= k_enough_of_a_token);
+    return is_good ? found : token_by_command(doors, *settings.token_command);
 }
 
-LoginToken login_token(Doors& doors, const Settings& settings)
+LoginToken login_token(Doors& doors, const Settings& settings, Life life)
 {
-    auto found = young_token(doors, settings);
+    auto found = good_token(doors, settings, life);
     auto text = found ? credentials::token_text(*found) : found;
     if (!text) {
         const bool none = text.error().kind == Error::Kind::missing;
-        return {"", none ? "" : "the run gets no bearer token: " + text.error().text};
+        return {"", none ? "" : text.error().text};
     }
     const auto expires = credentials::token_facts(*text).expires;
     if (expires && *expires <= doors.clock().now()) {
-        return {"", "the run gets no bearer token: that of the login has expired"};
+        return {"", "that of the login has expired"};
     }
     return {*std::move(text), ""};
 }
@@ -313,9 +322,14 @@ bool refresh_tokens(Doors& doors, Store& store, const std::vector<RunKey>& activ
     if (by_command) {
         (void)store.write(k_last_tokens, to_iso8601(now));
     }
-    LoginToken token = login_token(doors, *settings);
+    LoginToken token = login_token(doors, *settings, Life::young);
     if (!token.text.empty()) {
         (void)deliver_token(store, doors.secret_files(), token.text, active);
+    }
+    if (!token.problem.empty() && *due <= now) {
+        (void)store.write(k_token_trouble, token.problem);
+    } else if (store.read(k_token_trouble)) {
+        (void)store.remove(k_token_trouble);
     }
     return !token.text.empty();
 }
@@ -353,16 +367,19 @@ LoginTicket login_ticket(Doors& doors, const RunKey& key, const std::string& kno
     LoginTicket found = ticket_of_login(doors, key);
     const auto settings = doors.settings();
     LoginToken token = !known.empty() ? LoginToken{known, ""}
-                       : settings     ? login_token(doors, *settings)
+                       : settings     ? login_token(doors, *settings, Life::enough)
                                       : LoginToken{};
-    found.token_problem = token.problem;
+    constexpr std::string_view k_no_token = "the run gets no bearer token: ";
+    if (!token.problem.empty()) {
+        found.token_problem = fmt::format("{}{}", k_no_token, token.problem);
+    }
     if (token.text.empty()) {
         return found;
     }
     if (!found.plan) {
         const auto folder = folder_of(doors, *settings, key);
         if (!folder) {
-            found.token_problem = "the run gets no bearer token: " + folder.error().text;
+            found.token_problem = fmt::format("{}{}", k_no_token, folder.error().text);
             return found;
         }
         found.plan = CredentialPlan{};

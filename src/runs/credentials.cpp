@@ -402,7 +402,8 @@ std::optional<CredentialRecords> credential_records(Store& store, SecretFiles& f
     if (!plan) {
         return std::nullopt;
     }
-    CredentialRecords records{*std::move(plan), {}, {}, {}};
+    CredentialRecords records;
+    records.plan = *std::move(plan);
     const auto text = store.read(credential_state_json(key, link));
     if (const auto state =
             text ? credential_state_from_json(*text) : Result<CredentialState>(text.error())) {
@@ -412,6 +413,9 @@ std::optional<CredentialRecords> credential_records(Store& store, SecretFiles& f
         records.waiting = waiting->ticket;
     }
     records.token = known_token(files, records.plan, records.state);
+    if (const auto trouble = store.read(k_token_trouble); records.plan.token && trouble) {
+        records.token_trouble = *trouble;
+    }
     return records;
 }
 

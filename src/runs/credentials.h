@@ -115,6 +115,10 @@ std::vector<RunKey> deliver_token(Store& store, SecretFiles& files, const std::s
 std::optional<Time> token_due(Store& store, SecretFiles& files, const std::vector<RunKey>& active,
                               Time now);
 
+/// Why no run of this user can be given another token, of the last time it was tried; no file:
+/// nothing is wrong. By gpuq on the login host.
+constexpr const char* k_token_trouble = "cache/token-trouble";
+
 /// The run has ended: nothing of its store stays. To be called where there may be none.
 void forget_credentials(Store& store, SecretFiles& files, const RunKey& key);
 
@@ -124,6 +128,7 @@ struct CredentialRecords {
     std::optional<CredentialState> state;       ///< of the link
     std::optional<credentials::Ticket> waiting; ///< in the store
     std::optional<credentials::Token> token;    ///< the bearer token: the better of both
+    std::string token_trouble;                  ///< why it gets no other; empty: nothing is wrong
     /// The best of both.
     std::optional<credentials::Ticket> ticket(Time now) const;
     /// Nobody but its owner gets it another ticket in the end: it has no keytab, or one that gives

@@ -239,6 +239,19 @@ TEST_F(Keepalive, ACommandGivesTokensAsTheyAreDue)
     refresh_tickets(m_doors, TokenCommand::here);
     EXPECT_EQ(m_doors.machine.executed.size(), 2U);
     EXPECT_EQ(m_doors.secrets.folders[m_folder][k_token], k_expired);
+
+    // It is told, as long as it is true.
+    EXPECT_THAT(keepalive().out, HasSubstr("token_command: ask exits with 1"));
+    Globals json;
+    json.json = true;
+    EXPECT_THAT(
+        keepalive({}, json).out,
+        HasSubstr("\"token_error\": \"token_command: ask exits with 1; by hand it says why\""));
+    m_doors.time.advance(2min);
+    m_doors.machine.ended = {0, "fresh\n"};
+    refresh_tickets(m_doors, TokenCommand::here);
+    EXPECT_EQ(m_doors.secrets.folders[m_folder][k_token], "fresh");
+    EXPECT_THAT(keepalive().out, testing::Not(HasSubstr("ask exits")));
 }
 
 TEST_F(Keepalive, ARunThatHasEndedGetsNoToken)
@@ -260,10 +273,10 @@ TEST_F(Keepalive, AYoungTokenOfTheLoginSavesTheCommand)
     m_doors.login.bearer = std::string(k_expired);
     EXPECT_EQ(login_ticket(m_doors, m_run.key()).token, "fresh");
     EXPECT_EQ(m_doors.machine.executed.size(), 1U);
-    // It was good from 1700000000 to 1700003600.
-    m_doors.time.jump(Time(std::chrono::seconds(1700001000)) - m_doors.time.now());
+    // It was good from 1700000000 to 1700003600. What refreshes it later is not waited for.
+    m_doors.time.jump(Time(std::chrono::seconds(1700003200)) - m_doors.time.now());
     EXPECT_EQ(login_ticket(m_doors, m_run.key()).token, k_expired);
-    m_doors.time.jump(Time(std::chrono::seconds(1700002000)) - m_doors.time.now());
+    m_doors.time.jump(Time(std::chrono::seconds(1700003400)) - m_doors.time.now());
     EXPECT_EQ(login_ticket(m_doors, m_run.key()).token, "fresh");
     EXPECT_EQ(m_doors.machine.executed.size(), 2U);
 }
