@@ -11,7 +11,7 @@ import struct
 import subprocess
 import time
 
-from clusters import is_running, short_folder, wait_for
+from clusters import as_kwargs, is_running, short_folder, wait_for
 
 REALM = "GPUQ.TEST"
 SBIN = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
@@ -106,20 +106,35 @@ class Kdc:
         finally:
             os.kill(self.pid, signal.SIGCONT)
 
+    @contextlib.contextmanager
+    def down(self):
+        """Nobody listens at its port."""
+        self.stop()
+        try:
+            yield
+        finally:
+            self.start()
+
     def keytab(self, name):
         return self.folder / f"{name}.keytab"
 
     def login(self, person, cache, *options, name="ada", life=None, renewable=None):
         """What kinit with a password does: a new ticket in the cache."""
+        is_file = ":" not in str(cache) or str(cache).startswith("FILE:")
         words = ["kinit", "-k", "-t", str(self.keytab(name)), "-l", f"{life or self.life}s"]
         if renewable != 0:
             words += ["-r", f"{renewable or self.renewable}s"]
         done = subprocess.run([*words, *options, "-c", str(cache), f"{name}@{REALM}"],
                               env={**os.environ, **self.env, "LC_ALL": "C"}, capture_output=True,
-                              text=True, timeout=60, check=False)
+                              text=True, timeout=60, check=False,
+                              **({} if is_file else as_kwargs(person.user)))
         assert done.returncode == 0, done.stderr
-        if person is not None and person.user and os.geteuid() == 0:
+        if is_file and person is not None and person.user and os.geteuid() == 0:
             os.chown(str(cache).removeprefix("FILE:"), person.user.pw_uid, person.user.pw_gid)
+
+    def logout(self, person, cache):
+        subprocess.run(["kdestroy", "-c", str(cache)], env={**os.environ, **self.env}, check=True, timeout=30,
+                       **as_kwargs(person.user))
 
 
 @contextlib.contextmanager

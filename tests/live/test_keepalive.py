@@ -76,21 +76,71 @@ def test_nothing_secret_is_on_disk_or_in_memory_of_others(login, cluster):
                 any(secret in path.read_bytes() for secret in secrets)]
 
 
-def test_outlives_a_kdc_that_does_not_answer(login, kdc):
-    """For two fifths of a life, from the first try on."""
+@contextlib.contextmanager
+def echoing(login):
+    """A run with a ticket; gives what sends it a line and takes the time until that is back."""
+    with login.person.start("run", "-t", "5", "--", "cat", env=login.env, stdin=subprocess.PIPE) as child:
+        def echo():
+            begin = time.monotonic()
+            child.stdin.write(b"x\n")
+            assert child.stdout.readline() == b"x\n"
+            return time.monotonic() - begin
+        echo()
+        yield echo
+        child.stdin.close()
+        assert child.wait(30) == 0, child.stderr.read()
+
+
+@pytest.mark.parametrize("gone", ["frozen", "down"])
+def test_outlives_a_kdc_that_does_not_answer(login, kdc, gone):
+    """For two fifths of a life, from the first try on; what the supervisor carries goes on meanwhile."""
     life = 20
     login.again(life=life)
     began = time.time()
     kept = login.start()
-    with Watch(kept.cache, 0.05) as steady:
+    with Watch(kept.cache, 0.05) as steady, echoing(login) as echo:
         time.sleep(max(0, began + 0.39 * life - time.time()))
-        with kdc.frozen():
+        with kdc.frozen() if gone == "frozen" else kdc.down():
             kept.wait_for_trouble("unreachable")
-            time.sleep(max(0, began + 0.79 * life - time.time()))
+            slowest = 0
+            while time.time() < began + 0.79 * life:
+                slowest = max(slowest, echo())
+                time.sleep(0.05)
+            assert slowest < 3, "it waited for the KDC"
         wait_for(lambda: kept.state()["renewals"] >= 1, 10, lambda: f"a renewal: {kept.state()}")
         time.sleep(0.5)
     assert steady.expired == 0 and steady.unusable == 0
     kept.end()
+
+
+def test_whoever_keeps_a_ticket_leaves_no_core(login, cluster):
+    """Of a process that may not be dumped the files in /proc are root's, so proc(5)."""
+    kept = login.start()
+    def owner(pid):
+        return os.stat(f"/proc/{pid}/environ").st_uid
+    def is_keeper(pid):
+        with contextlib.suppress(OSError):
+            return command_of(pid) == "gpuq-keep" and kept.record.key.encode() in (
+                pathlib.Path(f"/proc/{pid}/cmdline").read_bytes())
+    keepers = wait_for(lambda: processes(is_keeper), 10, "who keeps it")
+    assert [owner(pid) for pid in keepers] == [0]
+    if login.person.user:
+        assert login.person.user.pw_uid in {owner(pid) for pid in cluster.job_processes()}, "this machine does not tell"
+    kept.end()
+
+
+def test_a_ticket_in_the_kernels_keyring(login, person):
+    """KEYRING is read at submission; the run has a file, and keeps it."""
+    name = f"KEYRING:user:gpuq-test-{os.getpid()}"
+    login.kdc.login(login.person, name, life=LIFE)
+    login.env["KRB5CCNAME"] = name
+    try:
+        kept = login.start()
+        assert kept.ticket().left() > 0
+        wait_for(lambda: kept.state()["renewals"] >= 1, 20, "a renewal")
+        kept.end()
+    finally:
+        login.kdc.logout(login.person, name)
 
 
 def test_a_new_login_reaches_the_run(login):

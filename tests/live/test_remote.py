@@ -183,6 +183,19 @@ def test_top_is_drawn_and_left(login):
         assert screen.status() == 0
 
 
+def test_top_over_a_drop(login):
+    with terminal(login, "top") as screen:
+        screen.wait_for("GPU", 20)
+        login.cut(stop=True)
+        screen.screen = b""
+        screen.wait_for("reconnecting", 10)
+        screen.screen = b""
+        login.start()
+        screen.wait_for("GPU", 20)  # drawn anew, over what was said
+        screen.type("q")
+        assert screen.status() == 0
+
+
 def test_ctrl_c_while_reconnecting_leaves_the_run_alone(login):
     with terminal(login, "run", "sh", "-c", "echo begun; exec sleep 600") as screen:
         screen.wait_for("begun", 30)
@@ -313,6 +326,25 @@ def test_a_changed_host_key_is_a_hard_stop(login):
         assert child.wait(20) == 121
         assert "has changed" in child.stderr.read().decode()
     assert login.person.gpuq("stop", "last").returncode == 0
+
+
+@pytest.mark.parametrize("told, after, words", [
+    ("", "\\033]0;owned\\007 0123456789abcdef", "is not gpuq"),
+    ("\\035gpuq-serve\\035\\n", "\\101\\377\\377\\377\\377AAAA", ""),
+    ("\\035gpuq-serve\\035\\n", "\\102\\012\\000\\000\\000\\000\\001\\000\\000\\000\\000\\000\\000\\000x", "begin with Hello"),
+], ids=["a greeting without an end", "a Hello of 4 GiB", "output before Hello"])
+def test_a_hostile_server(login, told, after, words):
+    """Says what it likes without end: an error, no byte of it on the terminal, and no memory to speak of."""
+    server = login.folder / "server"
+    server.write_text(f"#!/bin/sh\nprintf '{told}'\nwhile printf '{after}' 2>/dev/null; do :; done\n")
+    server.chmod(0o755)
+    with login.begin("ls", env={"GPUQ_SSH": str(server)}) as child:
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        out, errors = child.stdout.read(), child.stderr.read().decode()
+    assert child.returncode == 125 and out == b"", errors
+    assert words in errors and "login" in errors and "\x1b" not in errors and "\a" not in errors
+    assert used.ru_maxrss < 48 * 1024, f"{used.ru_maxrss} KiB"
 
 
 def test_what_stands_between_is_named(login):
