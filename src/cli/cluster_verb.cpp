@@ -194,6 +194,19 @@ std::string json_of(const embedded::Status& status)
                                   {"nodes", Json::array(std::move(nodes))}});
 }
 
+std::string no_cluster_json()
+{
+    using report::Json;
+    return report::json_document({{"up", false},
+                                  {"name", Json()},
+                                  {"slurm_conf", Json()},
+                                  {"since", Json()},
+                                  {"stand_ins", Json()},
+                                  {"cgroups", Json()},
+                                  {"daemons", Json::array(Json::Elements{})},
+                                  {"nodes", Json::array(Json::Elements{})}});
+}
+
 std::string text_of(const embedded::Status& status, Time now)
 {
     const embedded::State& state = status.state;
@@ -228,7 +241,7 @@ Result<int> show_status(const Invocation& invocation, const std::string& dir)
     const auto status = embedded::status(dir);
     if (!status && status.error().kind == Error::Kind::missing) {
         fmt::print("{}", invocation.globals.json
-                             ? report::json_document({{"up", false}, {"name", report::Json()}})
+                             ? no_cluster_json()
                              : fmt::format("no cluster in {}; `gpuq cluster up` makes one\n",
                                            sanitised(dir)));
         return 1;
@@ -253,7 +266,9 @@ Result<int> print_env(const Invocation& invocation, const std::string& dir)
         }
         conf = status.slurm_conf;
     }
-    fmt::print("export SLURM_CONF={}\n", shell_quoted(conf));
+    fmt::print("{}", invocation.globals.json
+                         ? report::json_document({{"slurm_conf", conf}})
+                         : fmt::format("export SLURM_CONF={}\n", shell_quoted(conf)));
     return 0;
 }
 

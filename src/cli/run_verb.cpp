@@ -8,6 +8,7 @@
 #include "cli/say.h"
 #include "cli/signals.h"
 #include "cli/surroundings.h"
+#include "cli/table_output.h"
 #include "cli/tickets.h"
 #include "cli/waiting.h"
 #include "core/layout.h"
@@ -176,7 +177,10 @@ private:
         }
         tell(fmt::format("would start {}: {}", plan.request.name, plan.summary));
         const std::string script = sbatch_script(plan.request, plan.spec);
-        std::fwrite(script.data(), 1, script.size(), stdout);
+        TRY(print_text(m_globals.json ? report::json_document({{"name", plan.request.name},
+                                                               {"plan", plan.summary},
+                                                               {"script", script}})
+                                      : script));
         return 0;
     }
 

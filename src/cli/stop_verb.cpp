@@ -5,7 +5,9 @@
 #include "cli/run_table.h"
 #include "cli/say.h"
 #include "cli/surroundings.h"
+#include "cli/table_output.h"
 #include "core/layout.h"
+#include "report/json.h"
 #include "report/words.h"
 #include "runs/evidence.h"
 #include "runs/find.h"
@@ -18,6 +20,8 @@
 
 namespace gpuq::cli {
 namespace {
+
+using report::Json;
 
 constexpr std::array k_options = {
     Option{0, "checkpoint", "", "let the program save first; gpuq resume lets the run go on"}};
@@ -35,6 +39,17 @@ public:
 
     Result<int> run()
     {
+        const auto status = stop_all();
+        if (m_invocation.globals.json) {
+            TRY(print_text(report::json_document({{"runs", Json::array(std::move(m_done))},
+                                                  {"errors", Json::array(std::move(m_errors))}})));
+        }
+        return status;
+    }
+
+private:
+    Result<int> stop_all()
+    {
         if (m_invocation.words.empty()) {
             TRY_ASSIGN(const RunKey only, only_active());
             return stop(only);
@@ -45,10 +60,10 @@ public:
             const auto done = meant ? stop(*meant) : Result<int>(meant.error());
             if (!done) {
                 // Typed for several runs, it is not to stop at the first that is not there.
-                if (m_invocation.words.size() == 1) {
+                if (m_invocation.words.size() == 1 && !m_invocation.globals.json) {
                     return done.error();
                 }
-                say(done.error().text);
+                complain(word, done.error().text);
             }
             const int status = done ? *done : static_cast<int>(exit_status_of(done.error().kind));
             worst = std::max(worst, status);
@@ -56,7 +71,6 @@ public:
         return worst;
     }
 
-private:
     std::vector<RunStatus> still_active(const std::vector<RunKey>& keys)
     {
         auto runs = look(m_doors, keys).runs;
@@ -116,8 +130,8 @@ private:
             }
         }
         if (run.state == RunState::ended) {
-            tell(fmt::format("run {} {}", run_title(run), how_it_ended(run)));
-            return 0;
+            return told(run, "ended_before",
+                        fmt::format("run {} {}", run_title(run), how_it_ended(run)));
         }
         return run.job ? cancel(run) : stop_without_job(run);
     }
@@ -132,9 +146,10 @@ private:
         if (!written && written.error().kind != Error::Kind::busy) {
             return written.error();
         }
-        tell(fmt::format("run {} is told to save and leave; gpuq stop {} does not wait for that",
-                         run_title(run), run_id(run)));
-        return 0;
+        return told(run, "saving",
+                    fmt::format("run {} is told to save and leave; gpuq stop {} does not wait for "
+                                "that",
+                                run_title(run), run_id(run)));
     }
 
     Result<int> cancel(const RunStatus& run)
@@ -150,9 +165,9 @@ private:
         }
         const bool withdrawn =
             run.state == RunState::waiting && look_at(m_doors, run.key).state == RunState::ended;
-        tell(withdrawn ? fmt::format("run {} is withdrawn", run_title(run))
-                       : fmt::format("stopping run {}", run_title(run)));
-        return 0;
+        return withdrawn
+                   ? told(run, "withdrawn", fmt::format("run {} is withdrawn", run_title(run)))
+                   : told(run, "stopping", fmt::format("stopping run {}", run_title(run)));
     }
 
     static std::string how_it_ended(const RunStatus& run)
@@ -182,8 +197,8 @@ private:
             return fail(Error::Kind::io,
                         fmt::format("run {} can't be stopped before it has a job", run_title(run)));
         }
-        tell(fmt::format("run {} is stopped as soon as Slurm has it", run_title(run)));
-        return 0;
+        return told(run, "noted",
+                    fmt::format("run {} is stopped as soon as Slurm has it", run_title(run)));
     }
 
     Result<int> not_cancelled(const RunStatus& run, const Error& error)
@@ -193,18 +208,43 @@ private:
         }
         // Running without Slurm's word: its heart beats, and it looks into its inbox each second.
         if (run.state == RunState::running) {
-            tell(fmt::format("stopping run {} ({}; the run itself has been told)", run_title(run),
-                             error.text));
-            return 0;
+            return told(run, "stopping",
+                        fmt::format("stopping run {} ({}; the run itself has been told)",
+                                    run_title(run), error.text));
         }
-        say(fmt::format("{}; run {} is stopped as soon as it starts, or Slurm answers a gpuq ls",
-                        error.text, run_title(run)));
+        const std::string text =
+            fmt::format("{}; run {} is stopped as soon as it starts, or Slurm answers a gpuq ls",
+                        error.text, run_title(run));
+        if (!m_invocation.globals.json) {
+            say(text);
+        }
+        note(run, "noted");
         return static_cast<int>(ExitStatus::unreachable);
     }
 
-    void tell(const std::string& text) const
+    /// What became of it: a word for scripts, a text for people.
+    int told(const RunStatus& run, const char* outcome, const std::string& text)
     {
-        if (!m_invocation.globals.quiet) {
+        note(run, outcome);
+        if (!m_invocation.globals.quiet && !m_invocation.globals.json) {
+            say(text);
+        }
+        return 0;
+    }
+
+    void note(const RunStatus& run, const char* outcome)
+    {
+        m_done.push_back(Json::object({{"key", run.key.text()},
+                                       {"job", run.job ? Json(run.job->job) : Json()},
+                                       {"name", run.run ? Json(run.run->request.name) : Json()},
+                                       {"outcome", outcome}}));
+    }
+
+    void complain(const std::string& word, const std::string& text)
+    {
+        if (m_invocation.globals.json) {
+            m_errors.push_back(Json::object({{"run", word}, {"text", text}}));
+        } else {
             say(text);
         }
     }
@@ -214,6 +254,7 @@ private:
     LookDoors m_doors;
     bool m_save;
     bool m_request_left = false;
+    Json::Elements m_done, m_errors;
 };
 
 Result<int> stop(Invocation& invocation)

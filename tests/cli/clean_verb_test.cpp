@@ -2,6 +2,7 @@
 #include "cli/clean_verb.h"
 
 #include "cli/fake_doors.h"
+#include "cli/json_page.h"
 #include "runs/evidence.h"
 #include "runs/run_on_disk.h"
 
@@ -119,6 +120,7 @@ TEST_F(Clean, TheJsonTellsWhatWasRemoved)
     const Use result = clean({"--yes"}, globals);
     EXPECT_THAT(result.out, HasSubstr("\"name\": \"old\""));
     EXPECT_THAT(result.out, HasSubstr("\"dry_run\": false"));
+    EXPECT_EQ(members_in(result.out), told_of("gpuq clean"));
     EXPECT_EQ(result.err, "");
 }
 

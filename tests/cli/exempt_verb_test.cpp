@@ -2,6 +2,7 @@
 #include "cli/exempt_verb.h"
 
 #include "cli/fake_doors.h"
+#include "cli/json_page.h"
 #include "cli/show_verb.h"
 #include "core/layout.h"
 #include "runs/idle.h"
@@ -96,6 +97,7 @@ TEST_F(Exempt, SaysWhenNothingWouldHaveBeenTakenBack)
     EXPECT_THAT(result.err, HasSubstr("takes idle GPUs back: it would have kept them anyway"));
     EXPECT_THAT(result.out, HasSubstr("\"takes_idle_gpus_back\": false"));
     EXPECT_THAT(result.out, HasSubstr("\"job\": 7"));
+    EXPECT_EQ(members_in(result.out), told_of("gpuq exempt"));
 }
 
 TEST_F(Exempt, ARunThatHasEndedHasNoGpus)

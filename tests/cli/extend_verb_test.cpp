@@ -2,6 +2,7 @@
 #include "cli/extend_verb.h"
 
 #include "cli/fake_doors.h"
+#include "cli/json_page.h"
 #include "cli/ls_verb.h"
 #include "core/layout.h"
 #include "runs/run_on_disk.h"
@@ -177,6 +178,7 @@ TEST_F(Extend, TheJsonHasBothLimits)
     const Use result = extend({"train", "1h"}, globals);
     EXPECT_THAT(result.out, HasSubstr("\"time_limit\": 10800"));
     EXPECT_THAT(result.out, HasSubstr("\"time_limit_before\": 7200"));
+    EXPECT_EQ(members_in(result.out), told_of("gpuq extend"));
 }
 
 } // namespace

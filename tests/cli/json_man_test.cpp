@@ -2,6 +2,7 @@
 #include "cli/credentials_text.h"
 #include "cli/free_table.h"
 #include "cli/grants_text.h"
+#include "cli/json_page.h"
 #include "cli/policy_apply.h"
 #include "cli/policy_text.h"
 #include "cli/profile_text.h"
@@ -17,8 +18,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <string>
 #include <variant>
@@ -58,22 +57,6 @@ Names members_of(const Json::Members& document, const Names& apart = {})
 {
     Names names;
     collect(document, apart, names);
-    return names;
-}
-
-Names told_of(const std::string& section)
-{
-    std::ifstream stream(GPUQ_MAN_DIR "/gpuq-json.5");
-    const std::string page{std::istreambuf_iterator<char>(stream), {}};
-    const std::size_t begin = page.find("\n.SS " + section + "\n") + 1;
-    const std::size_t end = std::min(page.find("\n.SS ", begin), page.find("\n.SH ", begin));
-    const std::string text = page.substr(begin, end - begin);
-    Names names;
-    const std::string tag = "\n.TP\n.B ";
-    for (std::size_t at = text.find(tag); at != std::string::npos; at = text.find(tag, at + 1)) {
-        const std::size_t name = at + tag.size();
-        names.insert(text.substr(name, text.find('\n', name) - name));
-    }
     return names;
 }
 

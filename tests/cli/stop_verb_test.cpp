@@ -2,6 +2,7 @@
 #include "cli/stop_verb.h"
 
 #include "cli/fake_doors.h"
+#include "cli/json_page.h"
 #include "runs/evidence.h"
 #include "runs/run_on_disk.h"
 
@@ -42,7 +43,10 @@ protected:
         return run;
     }
 
-    Use stop(const std::vector<std::string>& words) { return use(k_stop_verb, m_doors, words); }
+    Use stop(const std::vector<std::string>& words, const Globals& globals = {})
+    {
+        return use(k_stop_verb, m_doors, words, globals);
+    }
 
     bool is_asked(const RunOnDisk& run)
     {
@@ -124,6 +128,24 @@ TEST_F(Stop, StopsAllThatAreNamedAndFailsForTheMissing)
     EXPECT_TRUE(is_asked(one));
     EXPECT_TRUE(is_asked(two));
     EXPECT_THAT(used.err, HasSubstr("no run 'nosuch'"));
+}
+
+TEST_F(Stop, TellsAScriptWhatBecameOfEach)
+{
+    run("a", 7, JobState::running);
+    RunOnDisk gone = run("b", 8, JobState::completed);
+    gone.ended({0, Cause::finished, "", now()});
+    Globals globals;
+    globals.json = true;
+    const Use used = stop({"a", "nosuch", "b"}, globals);
+    EXPECT_EQ(used.status, 2);
+    EXPECT_EQ(used.err, "");
+    EXPECT_EQ(members_in(used.out), told_of("gpuq stop"));
+    EXPECT_THAT(used.out, HasSubstr("\"outcome\": \"stopping\""));
+    EXPECT_THAT(used.out, HasSubstr("\"outcome\": \"ended_before\""));
+    EXPECT_THAT(used.out, HasSubstr("\"run\": \"nosuch\""));
+
+    EXPECT_THAT(stop({"nosuch"}, globals).out, HasSubstr("\"runs\": []"));
 }
 
 TEST_F(Stop, TrustsALivingRunWhenSlurmIsSilent)

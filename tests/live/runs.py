@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import select
 import signal
 import struct
@@ -109,6 +110,21 @@ def wait_for_handover(person, seconds=20):
         return any("guard" in words_of(pid) and command_of(pid) != "srun" for pid in processes_of(person))
     wait_for(lambda: (sruns(person, "relay") if relayed else guarded()) and not sruns(person, "run") and
              not sruns(person, "guard"), seconds, "the hand-over to a relay")
+
+
+def told_of(section):
+    """Members that gpuq-json(5) tells of in a section."""
+    page = (pathlib.Path(__file__).resolve().parents[2] / "man" / "gpuq-json.5").read_text()
+    text = re.search(rf"^\.SS {re.escape(section)}\n(.*?)^\.S[SH] ", page, re.M | re.S).group(1)
+    return set(re.findall(r"^\.TP\n\.B (.*)", text, re.M))
+
+
+def members_of(document):
+    """Of a document, at any depth, but the schema's."""
+    if isinstance(document, list):
+        return set().union(*map(members_of, document))
+    return set().union(*({name} | members_of(one) for name, one in document.items())) - {"schema"} if isinstance(
+        document, dict) else set()
 
 
 def nothing_left(person, seconds=60):

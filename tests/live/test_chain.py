@@ -10,7 +10,7 @@ import pytest
 
 from chains import UNAWARE, Chain, start, time_of, trainer
 from conftest import Person, short_folder, wait_for
-from runs import terminal
+from runs import members_of, terminal, told_of
 
 CLUSTER = dict(nodes=2, gpus=16, lines=["KillWait=5"])
 LINK = ["-t", "10", "--link", "14s"]
@@ -105,8 +105,9 @@ def test_a_run_that_saves_stops_and_goes_on(chains):
     ended = chain.ended(1)
     assert (ended["status"], ended["cause"]) == (123, "stopped")
     assert wait_for(lambda: chain.show()["state"] == "ended", 20, "its end")
-    done = chain.person.gpuq("resume", chain.job(1))
+    done = chain.person.gpuq("resume", "--json", chain.job(1))
     assert done.returncode == 0, done.stderr
+    assert members_of(json.loads(done.stdout)) == told_of("gpuq resume")
     assert chain.show()["state"] in ("waiting", "running")
     wait_for(lambda: chain.show()["state"] == "ended", 90, "its end")
     parts = chain.assert_unbroken(220)

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from conftest import wait_for
-from runs import all_gpus_taken, is_waiting, nothing_left, terminal
+from runs import all_gpus_taken, is_waiting, members_of, nothing_left, terminal, told_of
 
 CLUSTER = dict(nodes=2, gpus=4, model="k80", lines=["KillWait=3", "MinJobAge=2"])
 
@@ -26,6 +26,19 @@ def document(person, *words):
     done = person.gpuq(*words, "--json")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+def test_what_gpuq_json_tells_of_is_printed(cluster, person):
+    for section, words in (
+            (r"gpuq run \-\-dry\-run", ("run", "--dry-run", "-t", "5", "true")),
+            (r"gpuq run \-\-detach", ("run", "--detach", "-t", "5", "--", "sleep", "60")),
+            (r"gpuq stop", ("stop", "last", "nosuch")),
+            (r"gpuq cluster env", ("cluster", "env", "--dir", cluster.dir)),
+            (r"gpuq cluster status", ("cluster", "status", "--dir", cluster.dir))):
+        done = person.gpuq("--json", *words)
+        assert members_of(json.loads(done.stdout)) == told_of(section), (words, done.stdout, done.stderr)
+    told = json.loads(person.gpuq("cluster", "status", "--json", "--dir", person.home / "nothing").stdout)
+    assert members_of(told) | {"name", "pid", "running", "state", "gpus"} == told_of("gpuq cluster status")
 
 
 def rpcs_of(cluster, action):

@@ -8,6 +8,7 @@ import signal
 import pytest
 
 from conftest import Person, short_folder, wait_for
+from runs import members_of, told_of
 
 CLUSTER = dict(nodes=1, gpus=8, lines=["KillWait=5"])
 PYTHON = "/usr/bin/python3"
@@ -93,6 +94,7 @@ def test_a_program_that_saves_and_resumes_passes(reports):
     assert report["problems"] == 0 and report["save_seconds"] is None
     assert 0.5 < report["interval_seconds"] < 5 and report["lost_seconds"] < 5
     assert "SIGKILL" in said and "told to save" in said
+    assert members_of(report) == told_of("gpuq rehearse")
 
 
 def test_a_program_that_listens_passes(reports):
