@@ -37,6 +37,7 @@ constexpr const char* k_renewing = "renewing";
 constexpr auto k_between_looks = 3s;
 /// After one that failed.
 constexpr auto k_between_tokens = 30s;
+constexpr auto k_between_delivered = 10s;
 constexpr auto k_longest_wait = 1s;
 constexpr std::size_t k_longest_line = 500; ///< written to a pipe whole, or not at all
 /// While a program is at work whose pipe may have ended before it.
@@ -118,7 +119,12 @@ private:
         if (m_renewal) {
             if (auto ended = m_renewal->look()) {
                 m_renewal.reset();
-                seen.attempt = conclude(*ended);
+                Attempt attempt = conclude(*ended);
+                if (!std::exchange(m_of_delivered, false)) {
+                    seen.attempt = std::move(attempt);
+                } else if (is_permanent(attempt.trouble)) {
+                    (void)m_files.remove(m_plan.folder, k_delivered); // worth nothing to anybody
+                }
             }
         }
         if (Steady::now() >= m_look_at && !m_renewal) {
@@ -198,14 +204,34 @@ private:
         if (!prepared || m_kinit.empty()) {
             return fail_to_begin(prepared ? k_no_kinit : prepared.error().text);
         }
+        start_kinit(source);
+        if (!m_renewal) {
+            fail_to_begin("there is no process for kinit on this node");
+        }
+    }
+
+    void start_kinit(Source source)
+    {
         const std::string copy = fmt::format("FILE:{}/{}", m_place.folder, k_renewing);
         m_renewal = External::start(
             {source == Source::renewal ? std::vector<std::string>{m_kinit, "-R", "-c", copy}
                                        : login_words(m_kinit, m_plan, copy, m_forwardable),
              in_english(copy),
              m_keeping.ticket ? credentials::attempt_limit(*m_keeping.ticket, m_clock.now()) : 5s});
-        if (!m_renewal) {
-            fail_to_begin("there is no process for kinit on this node");
+    }
+
+    /// The login's ticket lasts longer than ours in the end, and is to be renewed sooner: so that
+    /// the run always has most of a life it is renewed before it takes our ticket's place.
+    void renew_delivered(const std::string& bytes)
+    {
+        if (Steady::now() < m_delivered_at) {
+            return;
+        }
+        m_delivered_at = Steady::now() + k_between_delivered;
+        if (m_files.write(m_place.folder, k_renewing, bytes)) {
+            m_source = Source::renewal;
+            start_kinit(m_source);
+            m_of_delivered = m_renewal.has_value();
         }
     }
 
@@ -314,7 +340,12 @@ private:
         const auto current = in_cache();
         const bool better = ticket->principal == m_plan.principal && ticket->end > m_clock.now() &&
                             (!current || is_better(*ticket, *current, m_clock.now()));
-        const bool taken = better && m_files.write(m_place.folder, m_place.name, *bytes);
+        const bool sooner_over = better && current && ticket->end < current->end;
+        if (sooner_over && !m_kinit.empty()) {
+            renew_delivered(*bytes);
+        }
+        const bool waits = sooner_over && !m_kinit.empty();
+        const bool taken = better && !waits && m_files.write(m_place.folder, m_place.name, *bytes);
         ::explicit_bzero(bytes->data(), bytes->size());
         m_tokens_at = taken ? Steady::now() : m_tokens_at;
         if (!m_next_link && (taken || !better)) {
@@ -389,7 +420,9 @@ private:
     Keeping m_keeping;
     std::optional<External> m_renewal;
     Source m_source = Source::renewal; ///< of the attempt that is being made
-    bool m_forwardable = false;        ///< the last ticket was
+    bool m_of_delivered = false;       ///< it is of the delivered ticket, not of ours
+    Steady::time_point m_delivered_at;
+    bool m_forwardable = false; ///< the last ticket was
     std::int64_t m_keytab_changed = 0;
     Steady::time_point m_look_at;
     std::optional<CredentialState> m_told;

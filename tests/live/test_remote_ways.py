@@ -5,17 +5,23 @@ import contextlib
 import getpass
 import hashlib
 import os
+import pathlib
+import random
+import signal
 import subprocess
 import time
 
 import pytest
 
 from clusters import short_folder, wait_for
+from faults import of_soak
 from kdc import REALM, is_installed, running_kdc
 from logins import login_host
 from runs import Terminal, nothing_left, the_run
+from tickets import Watch
 
 CLUSTER = dict(nodes=1, gpus=4, lines=["KillWait=5"])
+EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "contrib" / "examples" / "train.py"
 
 
 @contextlib.contextmanager
@@ -61,6 +67,59 @@ def test_the_ticket_of_the_laptop_is_the_runs(person):
             login.env["KRB5CCNAME"] = "FILE:/nonexistent/cache"
             done = login.gpuq("ls")
             assert done.returncode == 121 and "lets nobody in" in done.stderr
+
+
+@pytest.mark.skipif(not is_installed(), reason="no krb5-kdc")
+def test_a_training_from_a_laptop_on_bad_days(person):
+    """Half an hour in the soak: a real training, tickets of a minute that the laptop's desktop renews, and a connection
+    that ends in one way or another every few seconds."""
+    me = getpass.getuser()
+    seconds, life, pause = of_soak((1800, 60, 20), (30, 20, 5))
+    cache = None
+    with running_kdc(me, life=life) as kdc:
+        keytab = kdc.folder / "host.keytab"
+        kdc.admin(f"addprinc -randkey host/127.0.0.1@{REALM}")
+        kdc.admin(f"ktadd -norandkey -k {keytab} host/127.0.0.1@{REALM}")
+        laptop = kdc.folder / "laptop"
+        kdc.login(None, laptop, "-f", name=me)
+        with clean(person, server=["GSSAPIAuthentication yes", "AuthenticationMethods gssapi-with-mic",
+                                   "GSSAPIStrictAcceptorCheck no"],
+                   client=["GSSAPIAuthentication yes", "GSSAPIDelegateCredentials yes", "HostKeyAlias login"],
+                   server_env={**os.environ, **kdc.env, "KRB5_KTNAME": f"FILE:{keytab}"}, there=kdc.env) as login:
+            login.env |= {**kdc.env, "KRB5CCNAME": f"FILE:{laptop}"}
+            (person.home / "train.py").write_text(EXAMPLE.read_text())
+            (person.home / "train.py").chmod(0o755)
+            shown = login.folder / "shown"
+            with shown.open("wb") as out, login.begin(
+                    "run", "-t", "2h", "--", "sh", "-c",
+                    'echo "$KRB5CCNAME" >cache; while [ ! -e enough ]; do rm -rf checkpoints; ./train.py --epochs 40 || exit; '
+                    "done; exit 7", stdout=out) as child:
+                cache = pathlib.Path(wait_for(lambda: (person.home / "cache").exists() and
+                                              (person.home / "cache").read_text().strip(), 30, "the run")
+                                     .removeprefix("FILE:"))
+                begin, drops, frozen = time.monotonic(), 0, []
+                with Watch(cache, 0.05) as watch:
+                    while time.monotonic() < begin + seconds:
+                        kdc.login(None, laptop, "-f", name=me)
+                        size = shown.stat().st_size
+                        kind = random.choice(("cut", "freeze", "silence"))
+                        frozen += {"cut": login.cut, "freeze": login.freeze, "silence": login.silence}[kind]() or []
+                        drops += 1
+                        wait_for(lambda: shown.stat().st_size > size, 40, lambda: f"more output after {kind}")
+                        time.sleep(random.uniform(0.2, pause))
+                (person.home / "enough").touch()
+                status = child.wait(120)
+                errors = child.stderr.read().decode()
+                for pid in frozen:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+            print(f"{drops} drops; {watch.expired:.2f} s expired, {watch.least:.1f} s of {life} left at least, "
+                  f"{watch.unusable} of {watch.reads} reads unusable")
+            assert status == 7, errors
+            assert drops >= 2 and watch.expired == 0 and watch.unusable == 0
+            assert watch.least >= 0.4 * life - 2  # as in test_is_renewed_over_its_lives
+            assert shown.read_bytes() == (the_run(person).dir / "link-1" / "out.log").read_bytes()
+        wait_for(lambda: not cache.exists(), 10, "the ticket wiped")
 
 
 def test_a_jump_host_on_the_way(person):
