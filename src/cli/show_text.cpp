@@ -232,9 +232,9 @@ void add_samples(Lines& lines, const WholeRun& whole, Time now)
     field(lines, "GPU time", measured ? gpu_time_in_words(whole.gpu_time) : "");
 }
 
-void add_idle(Lines& lines, const IdleRecords& idle)
+void add_idle(Lines& lines, const IdleRecords& idle, std::optional<Time> now)
 {
-    field(lines, "idle", idle.finding ? in_words(*idle.finding) : "");
+    field(lines, "idle", idle.finding ? in_words(*idle.finding, now) : "");
     field(lines, "exempt",
           idle.exemption ? fmt::format("its idle GPUs are left alone, says {}: {}",
                                        idle.exemption->by, idle.exemption->reason)
@@ -396,7 +396,8 @@ std::vector<std::string> show_lines(const WholeRun& whole, Time now)
         field(lines, name, text);
     }
     add_samples(lines, whole, now);
-    add_idle(lines, whole.idle);
+    add_idle(lines, whole.idle,
+             status.state == RunState::ended ? std::nullopt : std::optional(now));
     if (whole.credentials) {
         for (const auto& [name, text] : credential_fields(*whole.credentials, status, now)) {
             field(lines, name, text);

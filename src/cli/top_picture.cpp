@@ -330,7 +330,10 @@ tui::Detail top_detail(const TopCloser& closer, Time now)
     tui::Detail detail;
     detail.key = closer.run.key.text();
     if (closer.idle.finding) {
-        detail.facts.push_back(fmt::format("idle: {}", in_words(*closer.idle.finding)));
+        const bool has_ended = closer.run.state == RunState::ended;
+        detail.facts.push_back(
+            fmt::format("idle: {}", in_words(*closer.idle.finding,
+                                             has_ended ? std::nullopt : std::optional(now))));
     }
     for (const auto& [name, text] : training_fields(closer.training, closer.run, now)) {
         if (!text.empty()) {

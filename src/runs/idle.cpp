@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace gpuq {
@@ -114,6 +115,17 @@ std::string span_text(milliseconds time)
 milliseconds idle_for(const IdleFinding& finding)
 {
     return finding.evidence.at - finding.evidence.idle_since;
+}
+
+/// Of a run that is warned. Had it worked since, or had its time come, there were another finding.
+std::string countdown(const IdleFinding& finding, Time now)
+{
+    const auto since =
+        std::chrono::floor<milliseconds>(std::max(now - finding.at, Time::duration()));
+    const milliseconds left = finding.left - since;
+    return fmt::format("its GPUs were unused for {}; released {} unless it works",
+                       span_text(idle_for(finding) + since),
+                       left > milliseconds(0) ? "in " + span_text(left) : "now");
 }
 
 } // namespace
@@ -229,8 +241,11 @@ std::string idle_warning(const IdleFinding& finding, const std::string& run)
                        span_text(idle_for(finding)), span_text(finding.left), run);
 }
 
-std::string in_words(const IdleFinding& finding)
+std::string in_words(const IdleFinding& finding, std::optional<Time> now)
 {
+    if (finding.state == State::warned && now) {
+        return countdown(finding, *now);
+    }
     const std::string unused =
         fmt::format("its GPUs were unused for {}", span_text(idle_for(finding)));
     const IdleEvidence& evidence = finding.evidence;
@@ -240,7 +255,7 @@ std::string in_words(const IdleFinding& finding)
                     static_cast<double>(evidence.cpu_ms) / 1000);
     switch (finding.state) {
     case State::warned:
-        return fmt::format("{}; released in {} unless it works", unused, span_text(finding.left));
+        return fmt::format("{} when it was warned", unused);
     case State::works:
         return "works again after a warning";
     case State::released:

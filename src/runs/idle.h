@@ -64,8 +64,9 @@ Result<IdleFinding> idle_finding_from_json(std::string_view text);
 std::string released_detail(std::chrono::milliseconds unused);
 /// For the run's people: `idle for 25 min: ... in 5 min unless it works`.
 std::string idle_warning(const IdleFinding& finding, const std::string& run);
-/// One line for `show`; the same of all states.
-std::string in_words(const IdleFinding& finding);
+/// One line for `show`. What a warned run has left goes down to `now`, as far as its node's clock
+/// and this one agree; nothing: the run has ended, and nothing goes on.
+std::string in_words(const IdleFinding& finding, std::optional<Time> now);
 
 /// What the disk has of a run. Nothing where there is none, or it can not be read.
 struct IdleRecords {

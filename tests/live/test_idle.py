@@ -105,8 +105,16 @@ def test_idle_gpus_are_taken_back_and_no_others(ruled, driver):
             assert json.loads(done.stdout)["takes_idle_gpus_back"] is True
             warned = wait_for(lambda: shown(person, "saves")["idle"]["finding"], 40, "a warning")
             assert warned["state"] == "warned" and warned["queue"] == "calibration"
-            assert re.search(r"  idle        its GPUs were unused for 2\d s; released in 10 s unless it works\n",
-                             person.gpuq("show", "saves").stdout)
+            assert warned["left_seconds"] == pytest.approx(WARN, abs=1)
+
+            def counts_down():
+                """What is left at two looks, once it has gone down; together with the past it is the rule's time."""
+                told = re.search(r"  idle        its GPUs were unused for (\d+) s; released in (\d+) s unless it works\n",
+                                 person.gpuq("show", "saves").stdout)
+                unused, left = map(int, told.groups())
+                assert AFTER - 2 <= unused + left <= AFTER + 2
+                return left <= WARN - 3
+            wait_for(counts_down, WARN - 1, "less to be left")
             out, err = runs["saves"].communicate(timeout=40)
             took = time.monotonic() - began
             assert runs["saves"].returncode == 123
