@@ -64,7 +64,8 @@ LinkProgress read_progress(Store& store, const RunKey& key, LinkNumber link,
     }
     if (bytes <= k_whole) {
         const auto whole = read_whole(store, key, link, own);
-        return {whole.first(), whole.last(), whole.bar(), whole.curves(), std::nullopt};
+        return {whole.first(), whole.last(),   whole.began(),
+                whole.bar(),   whole.curves(), std::nullopt};
     }
     telemetry::OutputReader begin(own);
     telemetry::OutputReader end(own);
@@ -79,7 +80,7 @@ LinkProgress read_progress(Store& store, const RunKey& key, LinkNumber link,
         end.feed(tail ? *tail : "");
         end.end_line();
     }
-    return {begin.first(), end.last(), end.bar(), end.curves(), std::nullopt};
+    return {begin.first(), end.last(), begin.began(), end.bar(), end.curves(), std::nullopt};
 }
 
 std::optional<telemetry::Pattern> own_pattern(const Run& run)

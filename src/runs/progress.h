@@ -15,10 +15,11 @@ namespace gpuq {
 
 /// Where a link began, and has come to: out of the beginning and the end of its log on disk.
 struct LinkProgress {
-    std::optional<telemetry::Progress> first, last;
-    std::optional<telemetry::Bar> bar; ///< its newest state
-    telemetry::Curves curves;          ///< of the end
-    std::optional<Time> written_at;    ///< the log; nothing: nobody has looked
+    std::optional<telemetry::Progress> first, last; ///< that it told
+    std::optional<telemetry::Progress> began;       ///< at or before the first (OutputReader)
+    std::optional<telemetry::Bar> bar;              ///< its newest state
+    telemetry::Curves curves;                       ///< of the end
+    std::optional<Time> written_at;                 ///< the log; nothing: nobody has looked
 };
 /// `own`: the person's pattern (own_pattern).
 LinkProgress read_progress(Store& store, const RunKey& key, LinkNumber link,

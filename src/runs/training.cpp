@@ -435,9 +435,9 @@ std::optional<Finish> finish_of(const Training& training, const LinkProgress& ou
     Finish finish;
     if (const auto at = at_pace(training, now)) {
         finish.at = *at;
-    } else if (output.first && output.last && status.started_at) {
+    } else if (output.began && output.last && status.started_at) {
         const auto left = telemetry::time_left(
-            *output.first, *output.last, std::chrono::floor<seconds>(now - *status.started_at));
+            *output.began, *output.last, std::chrono::floor<seconds>(now - *status.started_at));
         if (!left) {
             return std::nullopt;
         }

@@ -74,12 +74,7 @@ void OutputReader::take_line(std::string_view line)
     ++m_lines;
     const Told told = m_own != nullptr ? m_own->match(line).value_or(Told{}) : told_by(line);
     for (const Progress& place : told.words) {
-        const auto unit = std::ranges::find(k_units, place.unit) - k_units.begin();
-        auto& range = m_words[static_cast<std::size_t>(unit)];
-        range = Range{range ? range->first : place, place};
-        if (unit == 0) {
-            m_header = is_header(line) ? std::optional(m_lines) : std::nullopt;
-        }
+        take_place(place, is_header(line));
     }
     if (told.bar) {
         m_headers_begin = m_headers_begin || m_header.has_value();
@@ -90,6 +85,24 @@ void OutputReader::take_line(std::string_view line)
     }
     for (const auto& [name, value] : told.values) {
         m_curves.add(name, {step(), std::nullopt, value});
+    }
+}
+
+void OutputReader::take_place(const Progress& place, bool is_header)
+{
+    const auto unit = std::ranges::find(k_units, place.unit) - k_units.begin();
+    auto& range = m_words[static_cast<std::size_t>(unit)];
+    if (unit == 0) {
+        m_header = is_header ? std::optional(m_lines) : std::nullopt;
+        m_told_as_they_begin = range ? m_told_as_they_begin : is_header;
+    }
+    if (!range) {
+        range = Range{place, place, {}};
+        return;
+    }
+    range->last = place;
+    if (!range->second && place.done != range->first.done) {
+        range->second = place.done;
     }
 }
 
@@ -129,17 +142,22 @@ std::optional<OutputReader::Range> OutputReader::range() const
         Range epochs = **word;
         epochs.first.done -= std::min<std::uint64_t>(epochs.first.done, 1);
         epochs.last.done -= is_epoch_over() ? 0 : std::min<std::uint64_t>(epochs.last.done, 1);
+        epochs.second.reset();
         return epochs;
     }
     if (word != m_words.end()) {
-        return *word;
+        Range range = **word;
+        if (word == m_words.begin() && m_told_as_they_begin) {
+            range.second.reset();
+        }
+        return range;
     }
     const Bars* const bars = main_bar();
     if (bars == nullptr) {
         return std::nullopt;
     }
     const auto place = [](const Bar& bar) { return Progress{"step", bar.done, bar.total}; };
-    return Range{place(bars->first), place(bars->last)};
+    return Range{place(bars->first), place(bars->last), {}};
 }
 
 std::optional<Progress> OutputReader::first() const
@@ -152,6 +170,19 @@ std::optional<Progress> OutputReader::last() const
 {
     const auto both = range();
     return both ? std::optional(both->last) : std::nullopt;
+}
+
+std::optional<Progress> OutputReader::began() const
+{
+    const auto both = range();
+    if (!both) {
+        return std::nullopt;
+    }
+    Progress place = both->first;
+    if (both->second && *both->second > place.done) {
+        place.done -= std::min(place.done, *both->second - place.done);
+    }
+    return place;
 }
 
 std::optional<Bar> OutputReader::bar() const

@@ -34,6 +34,10 @@ public:
     /// alone on its line, with a bar to follow (Keras), says that it begins.
     std::optional<Progress> first() const;
     std::optional<Progress> last() const;
+    /// Where it was when it began: a place is told when it has been reached, so it has come as far
+    /// to the first as from there to the second. With one place alone, of a bar, which is drawn at
+    /// its beginning, and of epochs that are told as they begin, the first itself.
+    std::optional<Progress> began() const;
     /// The newest state of the bar that has been drawn for the longest: that of the training, not
     /// of a validation in it.
     std::optional<Bar> bar() const;
@@ -43,12 +47,14 @@ public:
 private:
     struct Range {
         Progress first, last;
+        std::optional<std::uint64_t> second; ///< another place; nothing also where it tells nothing
     };
     struct Bars {
         Bar first, last;
         std::uint64_t line = 0;
     };
     void take_line(std::string_view line);
+    void take_place(const Progress& place, bool is_header);
     void take_bar(Bar bar);
     std::uint64_t epochs_before() const;
     bool is_epoch_over() const;
@@ -64,6 +70,7 @@ private:
     std::uint64_t m_lines = 0;
     std::optional<std::uint64_t> m_header; ///< the line of the newest epoch, when it says no more
     bool m_headers_begin = false;          ///< such lines stand before their epochs
+    bool m_told_as_they_begin = false;     ///< the first epoch's line was such
     /// Bars are titled by their epoch: the one that counts as the first, and the newest.
     struct Titles {
         std::uint64_t first = 0, last = 0;

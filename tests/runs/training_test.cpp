@@ -170,6 +170,23 @@ TEST_F(ATraining, WithoutFilesIsReadFromItsOutput)
     EXPECT_EQ(finish_of(training, output, running(), k_begin + 50s)->at, k_begin + 100s);
 }
 
+/// Each epoch is told at its end: of three, all three have been done since the link began.
+TEST_F(ATraining, CountsTheFirstEpochForThePaceOfItsLink)
+{
+    fakes::MemoryStore store;
+    const RunKey key = fakes::some_run(k_begin, "train").key;
+    const std::string log = layout::log(key, LinkNumber{1}, Stream::out);
+    ASSERT_TRUE(
+        store.write(log, "epoch 1/10 loss 0.5\nepoch 2/10 loss 0.4\nepoch 3/10 loss 0.3\n"));
+    const LinkProgress output = read_progress(store, key, LinkNumber{1});
+    const auto finish =
+        finish_of(training_of({}, output, k_begin), output, running(), k_begin + 30min);
+    ASSERT_TRUE(finish);
+    EXPECT_TRUE(finish->is_pace_of_link);
+    EXPECT_EQ(finish->at, k_begin + 100min);
+    EXPECT_EQ(output.began, (telemetry::Progress{"epoch", 0, 10}));
+}
+
 TEST(LinkProgress, IsReadFromBothStreamsInTheirOrder)
 {
     fakes::MemoryStore store;

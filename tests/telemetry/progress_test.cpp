@@ -47,6 +47,26 @@ TEST(Progress, IsTheFirstOrTheLastOfTheUnitThatCountsMost)
     EXPECT_EQ(first_progress("iter 3\nstep 4\nstep 5"), (Progress{"step", 4, {}}));
 }
 
+TEST(Progress, BeganOnePlaceBeforeTheFirstThatWasTold)
+{
+    const auto began = [](std::string_view output) { return reading(output).began(); };
+    EXPECT_EQ(began("epoch 1/9 loss 2\nepoch 2/9 loss 1\nepoch 3/9\n"), (Progress{"epoch", 0, 9}));
+    EXPECT_EQ(began("epoch 5/9 loss 2\nepoch 6/9 loss 1\n"), (Progress{"epoch", 4, 9}))
+        << "resumed";
+    EXPECT_EQ(began("step 100/900\nstep 100/900 lr 1\nstep 200/900\n"), (Progress{"step", 0, 900}));
+    EXPECT_EQ(began("step 500\nstep 510\nstep 600\n"), (Progress{"step", 490, {}}));
+    EXPECT_EQ(began("step 10/900\nstep 110/900\n"), (Progress{"step", 0, 900})) << "not less";
+    EXPECT_EQ(began("epoch 4/9 loss 2\n"), (Progress{"epoch", 4, 9})) << "who knows";
+    EXPECT_EQ(began("epoch 4/9 loss 2\nepoch 1/9 loss 2\n"), (Progress{"epoch", 4, 9}));
+    EXPECT_EQ(began("Epoch 1/3\nloss 0.3\nEpoch 2/3\n"), (Progress{"epoch", 1, 3}))
+        << "as it began";
+    EXPECT_EQ(began("Epoch 2/3\n1/9 [=>..]\nEpoch 3/3\n"), (Progress{"epoch", 1, 3}));
+    EXPECT_EQ(
+        began("33%|# | 100/300 [00:50<01:40, 2.00it/s]\r34%|# | 102/300 [00:51<01:39, 2.00it/s]"),
+        (Progress{"step", 100, 300}));
+    EXPECT_EQ(began("hello"), Maybe());
+}
+
 TEST(Progress, IsNotWhatOnlyLooksLikeIt)
 {
     EXPECT_EQ(last_progress(""), Maybe());
