@@ -103,10 +103,11 @@ using Effect = std::variant<Quit, Redraw, Refresh, OpenLog, CloseLog, Command, T
 // What is shown.
 
 struct OpenedLog {
-    std::string key, title;
+    std::string key, id, name; ///< of the run
     Stream stream = Stream::out;
     LogText text;
-    std::uint64_t skipped = 0;
+    std::uint64_t skipped = 0; ///< bytes of the file before the first that has come
+    std::uint64_t bytes = 0;   ///< of the file, about: as far as it has come
     std::string trouble;
     bool follow = true;
     bool wrap = true;

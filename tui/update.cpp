@@ -173,11 +173,12 @@ private:
         }
         if (piece.anew) {
             log.text = LogText();
-            log.skipped = piece.skipped;
+            log.skipped = log.bytes = piece.skipped;
             log.top = log.top_row = 0;
         }
         const std::size_t gone = log.text.gone();
         log.text.feed(piece.bytes);
+        log.bytes += piece.bytes.size();
         log.top -= std::min(log.top, log.text.gone() - gone);
     }
 
@@ -379,7 +380,8 @@ private:
             log.wrap = !log.wrap;
             log.top_row = 0;
         } else if (key.character == U'o') {
-            open_log(log.key, log.title, log.stream == Stream::out ? Stream::err : Stream::out);
+            open_log(log.key, log.id, log.name,
+                     log.stream == Stream::out ? Stream::err : Stream::out);
         }
     }
 
@@ -455,12 +457,13 @@ private:
         return {};
     }
 
-    void open_log(std::string key, std::string title, Stream stream)
+    void open_log(std::string key, std::string id, std::string name, Stream stream)
     {
         const bool wrap = !m_model.log || m_model.log->wrap;
         m_model.log.emplace();
         m_model.log->key = key;
-        m_model.log->title = std::move(title);
+        m_model.log->id = std::move(id);
+        m_model.log->name = std::move(name);
         m_model.log->stream = stream;
         m_model.log->wrap = wrap;
         m_effects.emplace_back(OpenLog{std::move(key), stream});
@@ -478,9 +481,8 @@ private:
             return select(static_cast<int>(rows().size()) - 1);
         }
         if (key.special == Special::enter || key.character == U'l') {
-            return with_run([this](const RunRow& run) {
-                open_log(run.key, fmt::format("{} ({})", run.id, run.name), Stream::out);
-            });
+            return with_run(
+                [this](const RunRow& run) { open_log(run.key, run.id, run.name, Stream::out); });
         }
         if (key.character == U'+') {
             m_model.prompt = Prompt{Prompt::Purpose::start, "gpuq run --detach ", "", "", {}};

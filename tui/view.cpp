@@ -71,6 +71,15 @@ std::vector<std::string> lines_of(const report::Table& table, int columns)
     return lines;
 }
 
+/// `49 kB`, `7.0 MB`, `123 MB`.
+std::string size_text(std::uint64_t bytes)
+{
+    const double megabytes = static_cast<double>(bytes) / 1e6;
+    return bytes < 1'000'000  ? fmt::format("{} kB", bytes / 1000)
+           : megabytes < 9.95 ? fmt::format("{:.1f} MB", megabytes)
+                              : fmt::format("{:.0f} MB", megabytes);
+}
+
 /// What goes on beneath its first line is set in.
 constexpr std::string_view k_indent = "  ";
 
@@ -406,26 +415,52 @@ private:
         draw_runs(1, rows() - 2);
     }
 
+    /// There is something before what one can scroll back to.
+    static bool is_part(const OpenedLog& log) { return log.skipped > 0 || log.text.gone() > 0; }
+
+    /// A long name gives way to what one has to know of the log.
+    std::string log_title(const OpenedLog& log) const
+    {
+        const std::string begin =
+            fmt::format("{} of run {}", log.stream == Stream::out ? "stdout" : "stderr", log.id);
+        std::string end = log.note.empty() ? "" : fmt::format(" [{}]", log.note);
+        end += log.behind && !log.follow ? " [more: G]" : "";
+        end += is_part(log) ? fmt::format(", the end of {}; p: all", size_text(log.bytes)) : "";
+        const auto used = cells(begin) + cells(sanitised(end)) + std::string_view(" ()").size();
+        const auto room =
+            static_cast<std::size_t>(columns()) - std::min<std::size_t>(columns(), used);
+        const std::string name = room > 0 ? clipped(sanitised(log.name), room) : "";
+        return begin + (name.empty() ? "" : fmt::format(" ({})", name)) + end;
+    }
+
+    /// Not where a row more would hide the last one of all: no key leads there. `shown`: two more
+    /// rows than the height, where there are so many.
+    static bool has_room_above(const std::vector<Line>& shown, const Line& last, int height)
+    {
+        const int count = static_cast<int>(shown.size());
+        const bool ends_empty = count < height + 2 && last.empty(); // needs no row
+        return height > 2 && count - (ends_empty ? 1 : 0) != height;
+    }
+
     void draw_log(OpenedLog& log)
     {
-        put(0,
-            fmt::format("{} of run {}{}", log.stream == Stream::out ? "stdout" : "stderr",
-                        log.title,
-                        log.skipped > 0
-                            ? fmt::format(", the end; p: all {} MB", log.skipped / 1'000'000 + 1)
-                            : "") +
-                (log.note.empty() ? "" : fmt::format(" [{}]", log.note)) +
-                (log.behind && !log.follow ? " [more: G]" : ""),
-            bold());
-        const int height = std::max(rows() - 2, 1);
+        put(0, log_title(log), bold());
+        int top = 1;
         const auto& lines = log.text.lines();
         if (lines.size() == 1 && lines.front().empty()) {
-            return put(1, log.trouble.empty() ? "nothing yet" : log.trouble, dim());
+            return put(top, log.trouble.empty() ? "nothing yet" : log.trouble, dim());
         }
+        const int height = std::max(rows() - 2, 1);
         std::vector<Line> shown =
-            log.follow ? last_lines(lines, log.wrap, height) : lines_from(lines, log, height);
+            log.follow ? last_lines(lines, log.wrap, height) : lines_from(lines, log, height + 2);
+        if (is_part(log) && !log.follow && log.top == 0 && log.top_row == 0 &&
+            has_room_above(shown, lines.back(), height)) {
+            put(top++, fmt::format("before this there is more: p or gpuq logs {} shows it", log.id),
+                dim());
+        }
+        shown.resize(std::min(shown.size(), static_cast<std::size_t>(height + 1 - top)));
         for (std::size_t i = 0; i < shown.size(); ++i) {
-            const int row = 1 + static_cast<int>(i);
+            const int row = top + static_cast<int>(i);
             m_canvas.put(row, 0, shown[i], columns());
             if (!m_model.found.empty() && is_in(text_of(shown[i]), m_model.found)) {
                 m_canvas.tint(row, marked());

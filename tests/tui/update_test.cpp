@@ -307,6 +307,60 @@ TEST(Update, StaysWhereOneHasStoppedHoweverMuchComes)
     EXPECT_THAT(screen(m), Not(HasSubstr("more: G")));
 }
 
+TEST(Update, SaysThatALogHasMoreThanIsShown)
+{
+    Model m = model(1, {10, 60});
+    press(m, "\n");
+    std::string text;
+    for (int i = 0; i < 4999; ++i) { // and an empty one
+        text += fmt::format("line {}\n", i);
+    }
+    update(m, LogBytes{"key0", Stream::out, text, true, 0, ""});
+    press(m, "g");
+    EXPECT_THAT(screen(m), HasSubstr("stdout of run 100 (run0)\nline 0\n"));
+    press(m, "G");
+    update(m, LogBytes{"key0", Stream::out, "more\nand more\n", false, 0, ""});
+    press(m, "g");
+    EXPECT_THAT(screen(m), HasSubstr("stdout of run 100 (run0), the end of 48 kB; p: all\n"
+                                     "before this there is more: p or gpuq logs 100 shows it\n"
+                                     "line 2\n"));
+    press(m, "j");
+    EXPECT_THAT(screen(m), HasSubstr("p: all\nline 3\n"));
+    press(m, "G");
+    update(m, LogBytes{"key0", Stream::out, text, true, 7'000'000, ""});
+    EXPECT_THAT(screen(m), HasSubstr("the end of 7.0 MB; p: all\n"));
+    press(m, "g");
+    EXPECT_THAT(screen(m), HasSubstr("before this there is more"));
+    update(m, Resized{2, 60});
+    EXPECT_THAT(screen(m), Not(HasSubstr("before this")));
+}
+
+/// However few the lines are, j leads to the last one.
+TEST(Update, ShowsTheLastLineOfALogOfWhichFewLinesAreShown)
+{
+    for (int count = 1; count < 20; ++count) {
+        Model m = model(1, {10, 60});
+        press(m, "\n");
+        std::string text;
+        for (int i = 0; i < count; ++i) {
+            text += fmt::format("line {}.\n", i);
+        }
+        update(m, LogBytes{"key0", Stream::out, text, true, 7'000'000, ""});
+        press(m, "g");
+        press(m, std::string(30, 'j'));
+        EXPECT_THAT(screen(m), HasSubstr(fmt::format("line {}.", count - 1))) << count;
+    }
+}
+
+TEST(Update, ALongNameGivesWayToWhatOneHasToKnowOfTheLog)
+{
+    Model m = model(1);
+    m.picture->rows[0].name = std::string(200, 'n');
+    press(m, "\n");
+    update(m, LogBytes{"key0", Stream::out, "a\n", true, 123'456'789, "", "the file was replaced"});
+    EXPECT_THAT(screen(m), HasSubstr("n…) [the file was replaced], the end of 123 MB; p: all\n"));
+}
+
 TEST(Update, SaysWhatHasHappenedToTheFile)
 {
     Model m = model(1);
