@@ -468,7 +468,7 @@ std::vector<TrainingAlarm> alarms_of(const Training& training, const RunStatus& 
     std::vector<TrainingAlarm> alarms;
     for (const auto& [tag, series] : training.curves.by_tag()) {
         const auto& bad = series.not_finite_since();
-        if (bad && tag.find("loss") != tag.npos) {
+        if (bad && telemetry::is_loss(tag)) {
             alarms.push_back(
                 {TrainingAlarm::Kind::not_finite, bad->at, {}, tag, bad->step, bad->value});
         }

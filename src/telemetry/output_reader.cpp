@@ -76,6 +76,9 @@ void OutputReader::take_line(std::string_view line)
     for (const Progress& place : told.words) {
         take_place(place, is_header(line));
     }
+    if (const auto place = step_of_all(told.words)) {
+        add(m_all_steps, *place);
+    }
     if (told.bar) {
         m_headers_begin = m_headers_begin || m_header.has_value();
         take_bar(*told.bar);
@@ -96,6 +99,11 @@ void OutputReader::take_place(const Progress& place, bool is_header)
         m_header = is_header ? std::optional(m_lines) : std::nullopt;
         m_told_as_they_begin = range ? m_told_as_they_begin : is_header;
     }
+    add(range, place);
+}
+
+void OutputReader::add(std::optional<Range>& range, const Progress& place)
+{
     if (!range) {
         range = Range{place, place, {}};
         return;
@@ -104,6 +112,29 @@ void OutputReader::take_place(const Progress& place, bool is_header)
     if (!range->second && place.done != range->first.done) {
         range->second = place.done;
     }
+}
+
+/// Of a line that tells both. A validation in between counts other steps.
+std::optional<Progress> OutputReader::step_of_all(const std::vector<Progress>& words)
+{
+    constexpr std::uint64_t k_most = 1'000'000'000; // of each: their product is a number still
+    const auto fits = [](const Progress& place) {
+        return place.total && *place.total > 0 && *place.total < k_most &&
+               place.done <= *place.total;
+    };
+    const auto epoch = std::ranges::find(words, k_units[0], &Progress::unit);
+    const auto step = std::ranges::find_if(
+        words, [&](const Progress& place) { return place.unit != k_units[0]; });
+    if (epoch == words.end() || step == words.end() || !fits(*epoch) || !fits(*step) ||
+        (m_in_epoch && m_in_epoch->total != *step->total)) {
+        return std::nullopt;
+    }
+    m_steps_go_on = m_steps_go_on || (m_in_epoch && epoch->done > m_in_epoch->epoch &&
+                                      step->done > m_in_epoch->step);
+    m_epochs_from_zero = m_epochs_from_zero || epoch->done == 0;
+    m_in_epoch = InEpoch{epoch->done, step->done, *step->total};
+    const std::uint64_t before = epoch->done - (m_epochs_from_zero ? 0 : 1);
+    return Progress{step->unit, before * *step->total + step->done, *epoch->total * *step->total};
 }
 
 void OutputReader::take_bar(Bar bar)
@@ -136,6 +167,9 @@ const OutputReader::Bars* OutputReader::main_bar() const
 
 std::optional<OutputReader::Range> OutputReader::range() const
 {
+    if (counts_in_epochs()) {
+        return m_all_steps;
+    }
     const auto word =
         std::ranges::find_if(m_words, [](const auto& one) { return one.has_value(); });
     if (word == m_words.begin() && m_headers_begin) {
@@ -212,6 +246,9 @@ std::uint64_t OutputReader::epochs_before() const
 /// Where a value belongs that the newest line tells.
 std::int64_t OutputReader::step() const
 {
+    if (counts_in_epochs()) {
+        return as_step(m_all_steps->last.done);
+    }
     for (const auto unit : {1U, 2U}) {
         if (m_words[unit]) {
             return as_step(m_words[unit]->last.done);

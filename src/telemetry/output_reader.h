@@ -28,7 +28,9 @@ public:
     /// The last line has no end, or a piece is left out behind it.
     void end_line();
 
-    /// The first and the last place it told. Of the units that occur epochs count before steps and
+    /// The first and the last place it told. Where one line tells an epoch and a step in it, both
+    /// with their totals (`Epoch [2/10], Step [100/600]`), steps of all epochs. Of the units that
+    /// occur else epochs count before steps and
     /// these before iterations, so that the places of two links of one program can be compared; a
     /// bar counts, as steps, where there are none. An epoch counts when it is over: `Epoch 3/3`
     /// alone on its line, with a bar to follow (Keras), says that it begins.
@@ -55,6 +57,9 @@ private:
     };
     void take_line(std::string_view line);
     void take_place(const Progress& place, bool is_header);
+    static void add(std::optional<Range>& range, const Progress& place);
+    std::optional<Progress> step_of_all(const std::vector<Progress>& words);
+    bool counts_in_epochs() const { return m_all_steps && !m_steps_go_on; }
     void take_bar(Bar bar);
     std::uint64_t epochs_before() const;
     bool is_epoch_over() const;
@@ -65,6 +70,13 @@ private:
     const Pattern* m_own;
     std::string m_line;
     std::array<std::optional<Range>, 3> m_words; ///< by unit, as they count
+    std::optional<Range> m_all_steps;            ///< of all epochs
+    struct InEpoch {
+        std::uint64_t epoch = 0, step = 0, total = 0;
+    };
+    std::optional<InEpoch> m_in_epoch; ///< the newest
+    bool m_steps_go_on = false;        ///< they do not begin anew with each epoch
+    bool m_epochs_from_zero = false;
     std::vector<Bars> m_bars;
     Curves m_curves;
     std::uint64_t m_lines = 0;

@@ -128,6 +128,11 @@ const Series* Curves::find(std::string_view tag) const
     return found == m_by_tag.end() ? nullptr : &found->second;
 }
 
+bool is_loss(std::string_view tag)
+{
+    return lower_case(tag).find("loss") != std::string::npos;
+}
+
 const std::pair<const std::string, Series>* main_loss(const Curves& curves)
 {
     constexpr std::array<std::string_view, 3> k_first{"loss", "train/loss", "train_loss"};
@@ -138,8 +143,7 @@ const std::pair<const std::string, Series>* main_loss(const Curves& curves)
     };
     const std::pair<const std::string, Series>* best = nullptr;
     for (const auto& one : curves.by_tag()) {
-        const bool is_loss = lower_case(one.first).find("loss") != std::string::npos;
-        if (is_loss && (best == nullptr || rank(one.first) < rank(best->first))) {
+        if (is_loss(one.first) && (best == nullptr || rank(one.first) < rank(best->first))) {
             best = &one;
         }
     }

@@ -88,6 +88,9 @@ private:
     std::uint64_t m_left_out = 0;
 };
 
+/// The word is in it, in whatever letters: `Loss`, `val_loss`.
+bool is_loss(std::string_view tag);
+
 /// The tag that people mean by "the loss": `loss`, `train/loss`, `train_loss`, else the shortest
 /// one with the word in it, the training's before a validation's. Nothing when there is none.
 const std::pair<const std::string, Series>* main_loss(const Curves& curves);

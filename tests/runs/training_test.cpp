@@ -260,6 +260,25 @@ TEST_F(ATraining, ThatGoesWrongRaisesAnAlarm)
     EXPECT_EQ(alarms_of(training, status, k_begin + 20min).size(), 1U);
 }
 
+/// As PyTorch's tutorials print it.
+TEST_F(ATraining, HasItsStepsOfAllEpochsAndALossInAnyLetters)
+{
+    fakes::MemoryStore store;
+    const RunKey key = fakes::some_run(k_begin, "train").key;
+    ASSERT_TRUE(store.write(layout::log(key, LinkNumber{1}, Stream::out),
+                            "Epoch [1/10], Step [300/600], Loss: 0.3\n"
+                            "Epoch [1/10], Step [600/600], Loss: 0.2\n"
+                            "Epoch [2/10], Step [300/600], Loss: nan\n"));
+    const LinkProgress output = read_progress(store, key, LinkNumber{1});
+    const Training training = training_of({}, output, k_begin);
+    EXPECT_EQ(training.progress, (telemetry::Progress{"step", 900, 6000}));
+    EXPECT_EQ(finish_of(training, output, running(), k_begin + 9min)->at, k_begin + 60min);
+    const auto alarms = alarms_of(training, running(), k_begin + 9min);
+    ASSERT_EQ(alarms.size(), 1U);
+    EXPECT_EQ(alarms[0].tag, "Loss");
+    EXPECT_EQ(alarms[0].step, 900);
+}
+
 TEST(TrainingFiles, AreUnpackedOnlyWhenTheyAreSome)
 {
     EXPECT_THAT(training_files_in(""), IsEmpty());

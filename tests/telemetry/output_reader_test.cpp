@@ -76,6 +76,43 @@ TEST(OutputReader, CountsTheStepsOfLightningOverItsEpochs)
     EXPECT_EQ(loss->restarts(), 0U);
 }
 
+/// As PyTorch's tutorials print it.
+TEST(OutputReader, CountsTheStepsOfAllEpochs)
+{
+    const OutputReader tutorial = read("Epoch [1/10], Step [100/600], Loss: 0.9\n"
+                                       "Epoch [1/10], Step [600/600], Loss: 0.8\n"
+                                       "Epoch [1/10], Step [50/100], val_loss: 0.9\n"
+                                       "Epoch [1/10] is over\n"
+                                       "Epoch [2/10], Step [100/600], Loss: 0.7\n");
+    EXPECT_EQ(tutorial.first(), (Progress{"step", 100, 6000}));
+    EXPECT_EQ(tutorial.last(), (Progress{"step", 700, 6000}));
+    const auto* const loss = tutorial.curves().find("Loss");
+    ASSERT_NE(loss, nullptr);
+    EXPECT_EQ(loss->last(), (Point{700, {}, 0.7}));
+    EXPECT_EQ(loss->restarts(), 0U);
+    EXPECT_EQ(
+        read("Epoch [1/10], Step [100/600], Loss: 0.3\nEpoch [1/10], Step [200/600]\n").began(),
+        (Progress{"step", 0, 6000}));
+    EXPECT_EQ(read("epoch 0/10 iter 100/600 loss 2\nepoch 1/10 iter 20/600 loss 1\n").last(),
+              (Progress{"iteration", 620, 6000}));
+    EXPECT_EQ(read("Epoch [10/10], Step [600/600]\n").last(), (Progress{"step", 6000, 6000}));
+}
+
+TEST(OutputReader, TakesStepsThatGoOnOverTheEpochsForWhatTheyAre)
+{
+    const OutputReader whole = read("Epoch [1/3], Step [100/300], Loss: 0.9\n"
+                                    "Epoch [2/3], Step [101/300], Loss: 0.8\n"
+                                    "Epoch [2/3], Step [200/300], Loss: 0.7\n");
+    EXPECT_EQ(whole.last(), (Progress{"epoch", 2, 3}));
+    EXPECT_EQ(whole.curves().find("Loss")->last(), (Point{200, {}, 0.7}));
+    EXPECT_EQ(read("Epoch 2/3, step 400/300\n").last(), (Progress{"epoch", 2, 3}))
+        << "no such step";
+    EXPECT_EQ(read("Epoch 2/3, step 4\n").last(), (Progress{"epoch", 2, 3}));
+    EXPECT_EQ(read("Epoch 1/18446744073709551615, step 1/18446744073709551615\n").last()->unit,
+              "epoch");
+    EXPECT_EQ(read("Epoch 1/0, step 1/0\n").last(), (Progress{"epoch", 1, 0}));
+}
+
 TEST(OutputReader, HearsOnAPersonsOwnPatternAlone)
 {
     const auto pattern = Pattern::compile("=> (?P<step>[0-9]+) (?P<loss>[0-9.]+)");
