@@ -125,7 +125,7 @@ struct Question {
 
 /// A line that is being typed.
 struct Prompt {
-    enum class Purpose { search, extend, exempt, start } purpose = Purpose::search;
+    enum class Purpose { search, filter, extend, exempt, start } purpose = Purpose::search;
     std::string label, typed;
     std::string key_of_run; ///< of the run that `extend` or `exempt` is about
     Done answer;            ///< what a run that is started so would be; empty: not known yet
@@ -135,10 +135,12 @@ struct Prompt {
 struct Model {
     Resized size;
     Time now{};
-    bool ascii = false; ///< the terminal shows nothing else
-    std::optional<Picture> picture;
-    std::optional<Detail> detail; ///< of a run that may no longer be the selected one
-    std::string selected;         ///< key of a run
+    bool ascii = false;             ///< the terminal shows nothing else
+    std::optional<Picture> whole;   ///< with all runs
+    std::optional<Picture> picture; ///< with those that `filter` leaves
+    std::string filter;             ///< letters that are in the line of a run that is shown
+    std::optional<Detail> detail;   ///< of a run that may no longer be the selected one
+    std::string selected;           ///< key of a run
     std::size_t first_row = 0;
     /// Since a run was started from here: the keys of all that there were. One that is not among
     /// them is selected.
@@ -154,7 +156,7 @@ struct Model {
     bool printed = false; ///< once, on paper as it were: all rows, and no keys
 };
 
-/// The run that is selected; null without one.
+/// The run that is selected, of those that are shown; null without one.
 const RunRow* selected_run(const Model& model);
 /// The key of the run whose details are shown; empty while a log or the help covers them.
 std::string run_in_detail(const Model& model);

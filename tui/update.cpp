@@ -11,7 +11,7 @@
 namespace gpuq::tui {
 namespace {
 
-constexpr char32_t k_ctrl_a = 1, k_ctrl_c = 3, k_ctrl_d = 4, k_ctrl_e = 5, k_ctrl_l = 12,
+constexpr char32_t k_tab = 9, k_ctrl_a = 1, k_ctrl_c = 3, k_ctrl_d = 4, k_ctrl_e = 5, k_ctrl_l = 12,
                    k_ctrl_u = 21, k_ctrl_w = 23, k_delete = 127;
 
 std::string in_utf8(char32_t point)
@@ -133,12 +133,43 @@ private:
 
     void on(Looked& looked)
     {
-        m_model.picture = std::move(looked.picture);
-        const auto& rows = m_model.picture->rows;
+        m_model.whole = std::move(looked.picture);
         select_started();
+        show_filtered();
+    }
+
+    void set_filter(std::string letters)
+    {
+        m_model.filter = std::move(letters);
+        show_filtered();
+    }
+
+    void show_filtered()
+    {
+        m_model.picture = m_model.whole;
+        if (!m_model.picture) {
+            return;
+        }
+        auto& rows = m_model.picture->rows;
+        auto& lines = m_model.picture->runs.rows;
+        for (std::size_t i = rows.size(); i > 0 && !m_model.filter.empty(); --i) {
+            const auto at = static_cast<std::ptrdiff_t>(i - 1);
+            if (!passes(rows[i - 1], lines[i - 1])) {
+                rows.erase(rows.begin() + at);
+                lines.erase(lines.begin() + at);
+            }
+        }
         if (!rows.empty() && selected_run(m_model) == nullptr) {
             m_model.selected = rows.front().key;
         }
+    }
+
+    bool passes(const RunRow& run, const std::vector<report::Cell>& line) const
+    {
+        return is_in(run.name, m_model.filter) || is_in(run.id, m_model.filter) ||
+               std::any_of(line.begin(), line.end(), [this](const report::Cell& cell) {
+                   return is_in(cell.text, m_model.filter);
+               });
     }
 
     void select_started()
@@ -147,9 +178,13 @@ private:
             return;
         }
         const auto& before = *m_model.before_start;
-        for (const RunRow& run : rows()) {
-            if (std::find(before.begin(), before.end(), run.key) == before.end()) {
-                m_model.selected = run.key;
+        const auto& all = m_model.whole->rows;
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            if (std::find(before.begin(), before.end(), all[i].key) == before.end()) {
+                m_model.selected = all[i].key;
+                if (!passes(all[i], m_model.whole->runs.rows[i])) {
+                    m_model.filter.clear();
+                }
                 return m_model.before_start.reset();
             }
         }
@@ -236,6 +271,9 @@ private:
     {
         Prompt& prompt = *m_model.prompt;
         if (key.special == Special::escape) {
+            if (prompt.purpose == Prompt::Purpose::filter) {
+                set_filter("");
+            }
             return m_model.prompt.reset();
         }
         if (key.special == Special::enter) {
@@ -243,8 +281,13 @@ private:
         }
         const std::string before = prompt.typed;
         edit(prompt, key);
-        if (prompt.purpose == Prompt::Purpose::start && prompt.typed != before) {
+        if (prompt.typed == before) {
+            return;
+        }
+        if (prompt.purpose == Prompt::Purpose::start) {
             try_out(prompt);
+        } else if (prompt.purpose == Prompt::Purpose::filter) {
+            set_filter(prompt.typed);
         }
     }
 
@@ -261,8 +304,8 @@ private:
 
     void typed(const Prompt& prompt)
     {
-        if (prompt.typed.empty()) {
-            return;
+        if (prompt.typed.empty() || prompt.purpose == Prompt::Purpose::filter) {
+            return; // what the filter leaves has been shown at each key
         }
         if (prompt.purpose == Prompt::Purpose::search) {
             m_model.found = prompt.typed;
@@ -286,8 +329,10 @@ private:
         } else {
             command.words = {"run", "--detach"};
             m_model.before_start.emplace();
-            for (const RunRow& run : rows()) {
-                m_model.before_start->push_back(run.key);
+            if (m_model.whole) {
+                for (const RunRow& run : m_model.whole->rows) {
+                    m_model.before_start->push_back(run.key);
+                }
             }
         }
         command.words.insert(command.words.end(), words->begin(), words->end());
@@ -310,13 +355,6 @@ private:
             return true;
         case k_ctrl_l:
             m_effects.emplace_back(Redraw{});
-            return true;
-        case U'/':
-            m_model.prompt = Prompt{Prompt::Purpose::search, "search: ", "", "", {}};
-            return true;
-        case U'n':
-        case U'N':
-            search(key.character == U'n');
             return true;
         case U'p':
             with_run([this](const RunRow& run) {
@@ -362,7 +400,8 @@ private:
         if (const auto by = step(key)) {
             return scroll(log, *by);
         }
-        if (key.special == Special::escape || key.character == U'l') {
+        if (key.special == Special::escape || key.character == U'l' ||
+            (key.character == k_tab && log.stream == Stream::err)) {
             m_model.log.reset();
             m_effects.emplace_back(CloseLog{});
         } else if (key.special == Special::home || key.character == U'g') {
@@ -379,9 +418,13 @@ private:
         } else if (key.character == U'w') {
             log.wrap = !log.wrap;
             log.top_row = 0;
-        } else if (key.character == U'o') {
+        } else if (key.character == U'o' || (key.character == k_tab && log.stream == Stream::out)) {
             open_log(log.key, log.id, log.name,
                      log.stream == Stream::out ? Stream::err : Stream::out);
+        } else if (key.character == U'/') {
+            m_model.prompt = Prompt{Prompt::Purpose::search, "search: ", "", "", {}};
+        } else if (key.character == U'n' || key.character == U'N') {
+            search(key.character == U'n');
         }
     }
 
@@ -480,7 +523,16 @@ private:
         if (key.special == Special::end || key.character == U'G') {
             return select(static_cast<int>(rows().size()) - 1);
         }
-        if (key.special == Special::enter || key.character == U'l') {
+        if (key.special == Special::escape) {
+            return set_filter("");
+        }
+        if (key.character == U'/') {
+            m_model.prompt =
+                Prompt{Prompt::Purpose::filter, "only runs with: ", m_model.filter, "", {},
+                       m_model.filter.size()};
+            return;
+        }
+        if (key.special == Special::enter || key.character == U'l' || key.character == k_tab) {
             return with_run(
                 [this](const RunRow& run) { open_log(run.key, run.id, run.name, Stream::out); });
         }
@@ -591,25 +643,10 @@ private:
             m_model.words = "nothing to search for: / begins a search";
             return;
         }
-        if (!(m_model.log ? search_log(forward) : search_list(forward))) {
+        if (!search_log(forward)) {
             m_model.words = fmt::format("'{}' is not here", m_model.found);
             m_model.failed = true;
         }
-    }
-
-    bool search_list(bool forward)
-    {
-        const std::size_t count = rows().size();
-        for (std::size_t i = 1; i <= count; ++i) {
-            const std::size_t at = (selected_index() + (forward ? i : 2 * count - i)) %
-                                   std::max<std::size_t>(count, 1);
-            const RunRow& run = rows()[at];
-            if (is_in(run.name, m_model.found) || is_in(run.id, m_model.found)) {
-                m_model.selected = run.key;
-                return true;
-            }
-        }
-        return false;
     }
 
     bool search_log(bool forward)

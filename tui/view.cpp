@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace gpuq::tui {
 namespace {
@@ -256,14 +257,16 @@ private:
             return;
         }
         if (runs.empty()) {
-            put(top, "no runs, and none ended within a day; + starts one");
+            put(top, m_model.filter.empty()
+                         ? "no runs, and none ended within a day; + starts one"
+                         : fmt::format("no run has '{}' in its line; Esc: all", m_model.filter));
             return;
         }
         const std::vector<std::string> lines = lines_of(m_model.picture->runs, columns());
         m_canvas.put(top, 0, Line{{text_of(styled(lines.front())), bold()}}, columns());
         const auto shown = static_cast<std::size_t>(std::max(height - 1, 1));
         keep_selected_in(shown);
-        if (shown < runs.size()) {
+        if (shown < runs.size() || !m_model.filter.empty()) {
             say_part(top, cells(text_of(styled(lines.front()))), shown);
         }
         for (std::size_t i = 0; i < shown && m_model.first_row + i < runs.size(); ++i) {
@@ -271,16 +274,30 @@ private:
         }
     }
 
-    /// That the list goes on, at the right of its headings.
+    /// That the list goes on, or that a filter hides some of it, from long to short.
+    std::vector<std::string> parts_of_list(std::size_t shown) const
+    {
+        const std::size_t count = m_model.picture->rows.size();
+        if (!m_model.filter.empty()) {
+            const std::string part = fmt::format(" {} of {}", count, m_model.whole->rows.size());
+            return {fmt::format("{} with '{}'; Esc: all", part, sanitised(m_model.filter)),
+                    part + "; Esc: all", " filter"};
+        }
+        return {fmt::format(" {}-{} of {}", m_model.first_row + 1,
+                            std::min(m_model.first_row + shown, count), count),
+                fmt::format(" +{}", count - shown)};
+    }
+
+    /// At the right of its headings.
     void say_part(int row, std::size_t used, std::size_t shown)
     {
-        const std::size_t all = m_model.picture->rows.size();
-        std::string part = fmt::format(" {}-{} of {}", m_model.first_row + 1,
-                                       std::min(m_model.first_row + shown, all), all);
-        if (used + part.size() > static_cast<std::size_t>(columns())) {
-            part = fmt::format(" +{}", all - shown);
+        const std::vector<std::string> parts = parts_of_list(shown);
+        auto part = parts.begin();
+        while (std::next(part) != parts.end() &&
+               used + cells(*part) > static_cast<std::size_t>(columns())) {
+            ++part;
         }
-        m_canvas.put(row, std::max(0, columns() - static_cast<int>(part.size())), part, bold());
+        m_canvas.put(row, std::max(0, columns() - static_cast<int>(cells(*part))), *part, bold());
     }
 
     void draw_run(int row, const std::vector<std::string>& lines, std::size_t index)

@@ -77,8 +77,8 @@ struct Pane {
     const char* name;
     const char* keys;
 };
-constexpr Pane k_panes[] = {
-    {"lists", ""}, {"log", "\n"}, {"help", "?"}, {"question", "x"}, {"prompt", "+"}};
+constexpr Pane k_panes[] = {{"lists", ""},     {"log", "\n"},   {"help", "?"},
+                            {"question", "x"}, {"prompt", "+"}, {"filter", "/wait\n"}};
 constexpr Resized k_sizes[] = {{10, 40}, {24, 80}, {40, 120}, {60, 200}};
 
 std::string screen_of(const Pane& pane, Resized size)

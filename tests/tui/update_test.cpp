@@ -373,14 +373,64 @@ TEST(Update, SaysWhatHasHappenedToTheFile)
     EXPECT_THAT(screen(m), HasSubstr("[the file was truncated] [more: G]\nnew\n"));
 }
 
-TEST(Update, SearchesTheLogAndTheRuns)
+TEST(Update, ShowsOnlyTheRunsThatPassTheFilter)
 {
     Model m = model(30);
-    press(m, "/run17\n");
+    press(m, "jj/run1");
+    EXPECT_EQ(m.picture->rows.size(), 11U) << "while it is being typed";
+    EXPECT_EQ(m.selected, "key1") << "the one before does not pass";
+    EXPECT_THAT(screen(m), HasSubstr("11 of 30 with 'run1'"));
+    EXPECT_THAT(screen(m), HasSubstr("only runs with: run1_"));
+    press(m, "7\n");
     EXPECT_EQ(m.selected, "key17");
-    press(m, "/nothing such\n");
-    EXPECT_THAT(screen(m), HasSubstr("'nothing such' is not here"));
-    press(m, "\n");
+    update(m, Looked{picture(30)});
+    EXPECT_THAT(screen(m), HasSubstr("1 of 30 with 'run17'"));
+    press(m, "/x");
+    EXPECT_THAT(screen(m), HasSubstr("no run has 'run17x' in its line; Esc: all"));
+    EXPECT_TRUE(press(m, "\nx").empty()) << "there is none to stop";
+    press(m, "\x1b");
+    EXPECT_EQ(m.picture->rows.size(), 30U);
+    EXPECT_EQ(m.selected, "key17");
+    press(m, "/nothing such\x1b");
+    EXPECT_EQ(m.picture->rows.size(), 30U) << "given up";
+}
+
+TEST(Update, FiltersByAllThatARunsLineTells)
+{
+    Model m = model(4);
+    Picture next = picture(4);
+    next.runs.rows[2][1] = report::Cell("waiting: no GPU is free");
+    update(m, Looked{next});
+    press(m, "/GPU is\n");
+    ASSERT_EQ(m.picture->rows.size(), 1U);
+    EXPECT_EQ(m.picture->runs.rows.size(), 1U);
+    EXPECT_EQ(m.selected, "key2");
+}
+
+TEST(Update, ARunThatWasStartedIsShownWhateverTheFilter)
+{
+    Model m = model(3);
+    press(m, "/run1\n+-- sleep 9\n");
+    update(m, Looked{picture(3)});
+    EXPECT_EQ(m.selected, "key1") << "those that the filter hides were there before";
+    update(m, Looked{picture(4)});
+    EXPECT_EQ(m.selected, "key3");
+    EXPECT_EQ(m.picture->rows.size(), 4U);
+}
+
+TEST(Update, TabGoesThroughTheRunsTheLogAndItsErrors)
+{
+    Model m = model(2);
+    EXPECT_EQ(std::get<OpenLog>(press(m, "\t")[0]).stream, Stream::out);
+    EXPECT_EQ(std::get<OpenLog>(press(m, "\t")[0]).stream, Stream::err);
+    EXPECT_TRUE(std::holds_alternative<CloseLog>(press(m, "\t")[0]));
+    EXPECT_FALSE(m.log);
+}
+
+TEST(Update, SearchesTheLog)
+{
+    Model m = model(30);
+    press(m, "/run17\n\n");
     std::string text = "first loss nan\n";
     for (int i = 0; i < 50; ++i) {
         text += "fine\n";

@@ -86,7 +86,7 @@ TEST(View, Is80By24ByDesign)
               "                    ********************\n"
               "                                        ********************\n"
               "                                                            *******************\n"
-              "Enter log  / search  p pager  a attach  x stop  e extend  + new  ? help  q quit\n");
+              "Enter log  / filter  p pager  a attach  x stop  e extend  + new  ? help  q quit\n");
 }
 
 TEST(View, HowToLeaveIsTheLastKeyThatTheBottomLineLoses)
@@ -99,7 +99,7 @@ TEST(View, HowToLeaveIsTheLastKeyThatTheBottomLineLoses)
     }
     Model m = model(24, 65, 1);
     EXPECT_THAT(body(m),
-                HasSubstr("Enter log  / search  p pager  a attach  x stop  ? help  q quit"));
+                HasSubstr("Enter log  / filter  p pager  a attach  x stop  ? help  q quit"));
 }
 
 TEST(View, LongFactsHaveAllTheirWordsWhereThereIsRoom)
