@@ -8,6 +8,23 @@
 
 namespace gpuq::tui {
 
+bool is_light(std::string_view colorfgbg)
+{
+    const auto number = colorfgbg.substr(colorfgbg.rfind(';') + 1);
+    return colorfgbg.find(';') != colorfgbg.npos && (number == "7" || number == "15");
+}
+
+Style for_light(Style style)
+{
+    constexpr int k_yellow = 3, k_white = 7;
+    const int colour = style.fg && !style.bg ? *style.fg % 8 : -1;
+    if (colour == k_yellow || colour == k_white) {
+        style.fg.reset();
+        style.bold = style.bold || colour == k_yellow;
+    }
+    return style;
+}
+
 std::string text_of(const Line& line)
 {
     std::string text;

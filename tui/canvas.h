@@ -20,6 +20,12 @@ struct Style {
     bool operator==(const Style&) const = default;
 };
 
+/// Whether COLORFGBG (`0;15`: the numbers of letters and background, as rxvt and Konsole set it)
+/// tells of a light background.
+bool is_light(std::string_view colorfgbg);
+/// There yellow and white letters can't be read: bold ones and usual ones in their place.
+Style for_light(Style style);
+
 /// A piece of a line; the text is sanitised (core/sanitise.h).
 struct Span {
     std::string text;

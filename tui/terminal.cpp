@@ -168,6 +168,8 @@ Terminal::Terminal(void* screen, bool colour, bool ascii)
     , m_colour(colour && ::has_colors())
     , m_ascii(ascii)
 {
+    const char* const colours = std::getenv("COLORFGBG");
+    m_light = is_light(colours == nullptr ? "" : colours);
     if (m_colour) {
         m_colour = ::start_color() == OK;
         ::use_default_colors();
@@ -235,8 +237,9 @@ int Terminal::pair(const Style& style)
     return number;
 }
 
-void Terminal::set_style(const Style& style)
+void Terminal::set_style(const Style& wanted)
 {
+    const Style style = m_light ? for_light(wanted) : wanted;
     const bool bright = m_colour && style.fg && *style.fg >= 8;
     attr_t attributes = A_NORMAL;
     attributes |= style.bold || bright ? A_BOLD : 0;

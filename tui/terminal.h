@@ -41,12 +41,13 @@ public:
 private:
     Terminal(void* screen, bool colour, bool ascii);
     void draw_row(const Canvas& canvas, int row);
-    void set_style(const Style& style);
+    void set_style(const Style& wanted);
     int pair(const Style& style);
 
     void* m_screen; ///< ncurses' SCREEN, which is seen by terminal.cpp alone
     bool m_colour;
     bool m_ascii;
+    bool m_light = false;
     std::optional<Canvas> m_shown;
     std::vector<std::pair<int, int>> m_pairs;
 };

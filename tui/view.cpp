@@ -24,7 +24,7 @@ constexpr int k_rows_for_runs = 5;
 constexpr int k_narrowest_curve = 30;
 constexpr int k_tall = 32;
 
-constexpr std::uint8_t k_red = 1, k_yellow = 3;
+constexpr std::uint8_t k_red = 1;
 
 Style bold()
 {
@@ -297,7 +297,13 @@ private:
                used + cells(*part) > static_cast<std::size_t>(columns())) {
             ++part;
         }
-        m_canvas.put(row, std::max(0, columns() - static_cast<int>(cells(*part))), *part, bold());
+        const int begin = std::max(0, columns() - static_cast<int>(cells(*part)));
+        // Of a heading that it covers nothing stays.
+        const bool covers = used > static_cast<std::size_t>(begin);
+        for (int at = begin; covers && at > 0 && m_canvas.at(row, at - 1).glyph != " "; --at) {
+            m_canvas.put(row, at - 1, " ");
+        }
+        m_canvas.put(row, begin, *part, bold());
     }
 
     void draw_run(int row, const std::vector<std::string>& lines, std::size_t index)
@@ -549,7 +555,7 @@ private:
         }
         blank(row);
         if (m_model.question) {
-            return put(row, m_model.question->text + " y/N", coloured(k_yellow));
+            return put(row, m_model.question->text + " y/N", bold());
         }
         if (m_model.prompt) {
             draw_words(m_model.prompt->answer, row - 1);

@@ -7,6 +7,25 @@
 namespace gpuq::tui {
 namespace {
 
+TEST(Style, IsOneThatCanBeReadOnALightBackground)
+{
+    EXPECT_TRUE(is_light("0;15"));
+    EXPECT_TRUE(is_light("0;default;7"));
+    for (const char* dark : {"", "15", "15;0", "15;8", "0;", "0;115"}) {
+        EXPECT_FALSE(is_light(dark)) << dark;
+    }
+    Style bold;
+    bold.bold = true;
+    for (const std::uint8_t colour : std::initializer_list<std::uint8_t>{0, 1, 2, 4, 5, 6}) {
+        EXPECT_EQ(for_light({.fg = colour, .bg = {}}), (Style{.fg = colour, .bg = {}}));
+    }
+    for (const std::uint8_t yellow : std::initializer_list<std::uint8_t>{3, 11}) {
+        EXPECT_EQ(for_light({.fg = yellow, .bg = {}}), bold);
+    }
+    EXPECT_EQ(for_light({.fg = 15, .bg = {}}), Style{});
+    EXPECT_EQ(for_light({.fg = 3, .bg = 0}), (Style{.fg = 3, .bg = 0})) << "its own background";
+}
+
 TEST(Canvas, CutsWhatDoesNotFit)
 {
     Canvas canvas(2, 5);

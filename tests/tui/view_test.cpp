@@ -167,6 +167,8 @@ TEST(View, SaysThatTheListGoesOn)
     EXPECT_THAT(body(m), ContainsRegex("STATE +23-30 of 30\n"));
     Model narrow = model(24, 25, 30);
     EXPECT_THAT(body(narrow), ContainsRegex("STATE +\\+9\n"));
+    Model full = model(24, 20, 30); // no room behind the headings: one gives way, as a whole
+    EXPECT_THAT(body(full), HasSubstr("  ID  NAME        +9\n"));
     Model whole = model(24, 80, 3);
     EXPECT_THAT(body(whole), HasSubstr("STATE\n"));
 }
