@@ -129,6 +129,9 @@ std::string waiting_in_words(std::string_view word, int gpus)
     if (gpus == 0 && word == "Resources") {
         return "not enough cores or memory are free";
     }
+    if (gpus > 1 && word == "Resources") {
+        return "too few GPUs are free";
+    }
     if (word.empty()) {
         return "just queued";
     }

@@ -42,7 +42,8 @@ PendingReason::Kind kind_of_reason(std::string_view word);
 bool is_in_line(std::string_view word);
 
 /// In a person's words, e.g. `others are before you`; Slurm's own word when it is not known.
-/// `gpus`: how many the job asks for; one that asks for none lacks something else.
+/// `gpus`: how many the job asks for on a node; one that asks for none lacks something else, and of
+/// several some may be free.
 std::string waiting_in_words(std::string_view word, int gpus = 1);
 
 } // namespace gpuq

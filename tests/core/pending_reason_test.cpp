@@ -16,6 +16,7 @@ TEST(PendingReason, IsToldInWords)
 {
     EXPECT_EQ(waiting_in_words("Resources"), "no GPU is free");
     EXPECT_EQ(waiting_in_words("Resources", 0), "not enough cores or memory are free");
+    EXPECT_EQ(waiting_in_words("Resources", 3), "too few GPUs are free");
     EXPECT_EQ(waiting_in_words("Priority", 0), "others are before you");
     EXPECT_EQ(waiting_in_words("QOSMaxJobsPerUserLimit"),
               "your limit is reached (QOSMaxJobsPerUserLimit)");
