@@ -229,21 +229,36 @@ tui::Curve curve_of(const std::vector<Sample>& samples, const char* title, const
     return known ? curve : tui::Curve{};
 }
 
+/// The first of the samples that the processors' use up to this one is reckoned from; the one
+/// itself where there is none. A node without cgroups looks at its processes every five seconds.
+std::size_t counted_from(const std::vector<Sample>& samples, std::size_t last)
+{
+    constexpr auto k_window = std::chrono::seconds(10);
+    const auto used = [&](std::size_t at) -> const Reading& {
+        return samples[at].run[RunMetric::cpu];
+    };
+    std::size_t first = last;
+    while (first > 0 && used(first).known() && used(first - 1).known() &&
+           *used(first - 1).value() <= *used(first).value() &&
+           (first == last || samples[last].at - samples[first - 1].at <= k_window)) {
+        --first;
+    }
+    return first;
+}
+
 /// A counter as what it grows by in a second; unknown after a time in which nothing was measured.
 tui::Curve cores_of(const std::vector<Sample>& samples)
 {
     tui::Curve curve{"processors", "", {}};
     bool known = false;
     for (std::size_t i = 1; i < samples.size(); ++i) {
-        const Reading& before = samples[i - 1].run[RunMetric::cpu];
-        const Reading& after = samples[i].run[RunMetric::cpu];
-        const auto time =
-            std::chrono::duration<double, std::milli>(samples[i].at - samples[i - 1].at);
+        const Sample& before = samples[counted_from(samples, i)];
+        const auto time = std::chrono::duration<double, std::milli>(samples[i].at - before.at);
         curve.values.emplace_back();
-        if (before.known() && after.known() && time.count() > 0 &&
-            *after.value() >= *before.value()) {
-            curve.values.back() =
-                static_cast<double>(*after.value() - *before.value()) / time.count();
+        if (time.count() > 0) {
+            curve.values.back() = static_cast<double>(*samples[i].run[RunMetric::cpu].value() -
+                                                      *before.run[RunMetric::cpu].value()) /
+                                  time.count();
             known = true;
         }
     }

@@ -86,5 +86,28 @@ TEST(TopDetail, HasCurvesOfTheProcessorsToo)
     EXPECT_EQ(curves[1].values.back(), 3.0);
 }
 
+/// A node without cgroups looks at its processes every five seconds; what it has found stands in
+/// each sample until then.
+TEST(TopDetail, HasNoSpikesWhereTheProcessorsAreLookedAtMoreRarely)
+{
+    const Time now{1'795'000'000s};
+    TopCloser closer = a_chain(now);
+    for (int i = 0; i < 40; ++i) {
+        Sample sample;
+        sample.at = now + i * 1s;
+        sample.run[RunMetric::cpu] = Reading::of(1000U * static_cast<unsigned>(i / 5 * 5));
+        closer.samples.push_back(sample);
+    }
+    closer.samples[30].run[RunMetric::cpu] = {};
+    const auto curves = top_detail(closer, now).curves;
+    ASSERT_EQ(curves.size(), 1U);
+    ASSERT_EQ(curves[0].values.size(), 39U);
+    for (std::size_t i = 10; i < 29; ++i) {
+        EXPECT_EQ(curves[0].values[i], 1.0) << i;
+    }
+    EXPECT_FALSE(curves[0].values[29] || curves[0].values[30]) << "nothing was measured";
+    EXPECT_TRUE(curves[0].values[31]);
+}
+
 } // namespace
 } // namespace gpuq::cli
