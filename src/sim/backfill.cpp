@@ -106,15 +106,15 @@ private:
         std::vector<signed char> known(m_world.shapes.size(), -1);
         const std::size_t most =
             std::min(m_world.queue.size(), static_cast<std::size_t>(m_rules.max_jobs_tested));
-        std::size_t end = 0;
-        for (std::size_t i = 0; i < most; ++i) {
-            const Entry& entry = m_world.queue[i];
+        std::size_t end = most;
+        for (; end > 0; --end) {
+            const Entry& entry = m_world.queue[end - 1];
             signed char& fits = known[entry.shape];
             if (fits < 0) {
                 fits = might_fit(entry) ? 1 : 0;
             }
             if (fits > 0 && m_world.may_start(entry)) {
-                end = i + 1;
+                break;
             }
         }
         return end;
@@ -252,7 +252,7 @@ private:
 
     void note(std::uint32_t shape, Seconds limit, std::optional<Seconds> from, bool only_now)
     {
-        if (only_now) {
+        if (only_now || is_known(shape, limit, from)) {
             return;
         }
         auto& floors = m_floors[shape];
@@ -260,6 +260,12 @@ private:
             return floor.limit >= limit && floor.from && (!from || *floor.from <= *from);
         });
         floors.push_back({limit, from});
+    }
+
+    bool is_known(std::uint32_t shape, Seconds limit, std::optional<Seconds> from) const
+    {
+        const std::optional<Seconds> floor = floor_of(shape, limit);
+        return !floor || (from && *from <= *floor);
     }
 
     World& m_world;

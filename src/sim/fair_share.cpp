@@ -120,8 +120,10 @@ void FairShare::rank(std::vector<int> siblings, int& rank_now, int& rank_untied,
         const bool ties = i == 0 ? tied : m_entries[at(siblings[i - 1])].level == level;
         if (is_user(siblings[i])) {
             rank_now = ties ? rank_now : rank_untied;
-            m_leaves[at(m_leaf_of[at(siblings[i])])].factor =
-                rank_now / static_cast<double>(m_leaves.size());
+            Leaf& leaf = m_leaves[at(m_leaf_of[at(siblings[i])])];
+            const double factor = rank_now / static_cast<double>(m_leaves.size());
+            leaf.moved = factor != leaf.factor;
+            leaf.factor = factor;
             --rank_untied;
             continue;
         }
@@ -134,6 +136,12 @@ void FairShare::rank(std::vector<int> siblings, int& rank_now, int& rank_untied,
         }
         rank(std::move(children), rank_now, rank_untied, ties);
     }
+}
+
+bool FairShare::any_moved() const
+{
+    return std::any_of(m_leaves.begin(), m_leaves.end(),
+                       [](const Leaf& leaf) { return leaf.moved; });
 }
 
 void FairShare::rank()

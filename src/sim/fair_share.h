@@ -25,6 +25,9 @@ public:
     void rank();
     /// Between 0 and 1: the share of users that are served at least as well.
     double factor(int user) const { return m_leaves[static_cast<std::size_t>(user)].factor; }
+    /// Whether the last rank() gave it another factor than the one before.
+    bool moved(int user) const { return m_leaves[static_cast<std::size_t>(user)].moved; }
+    bool any_moved() const;
 
 private:
     struct Entry {
@@ -39,6 +42,7 @@ private:
     struct Leaf {
         int entry = 0;
         double factor = 1;
+        bool moved = false;
     };
     int account(const std::string& name, int depth);
     int add(Entry entry);

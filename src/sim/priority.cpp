@@ -40,14 +40,34 @@ bool World::recalculate()
         fair.rank();
     }
     m_last_calc = now;
-    for (Entry& entry : queue) {
-        entry.priority = priority_of(links[entry.link], shapes[entry.shape], Looked::before);
-    }
-    if (std::is_sorted(queue.begin(), queue.end(), goes_before)) {
+    if (!reprioritise() || std::is_sorted(queue.begin(), queue.end(), goes_before)) {
         return false;
     }
     std::sort(queue.begin(), queue.end(), goes_before);
     return true;
+}
+
+/// Looks only at entries whose priority can have changed: in a long queue most wait for longer than
+/// counts, and users keep their ranks for a while.
+bool World::reprioritise()
+{
+    if (!m_some_age && !fair.any_moved()) {
+        return false;
+    }
+    m_some_age = false;
+    bool changed = false;
+    for (Entry& entry : queue) {
+        if (entry.aged && !fair.moved(entry.share)) {
+            continue;
+        }
+        const auto priority = priority_of(links[entry.link], shapes[entry.shape], Looked::before);
+        ++course.effort.priorities;
+        changed = changed || priority != entry.priority;
+        entry.priority = priority;
+        entry.aged = now - entry.submit >= machine.settings.weights.max_age;
+        m_some_age = m_some_age || !entry.aged;
+    }
+    return changed;
 }
 
 } // namespace gpuq::sim

@@ -14,6 +14,7 @@ struct Effort {
     std::int64_t main_passes = 0;
     std::int64_t backfill_cycles = 0;
     std::int64_t backfill_tests = 0;
+    std::int64_t priorities = 0; ///< computed of those who waited
 
     bool operator==(const Effort&) const = default;
 };

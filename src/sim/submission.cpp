@@ -120,9 +120,11 @@ void World::enqueue(std::uint32_t index)
                           .id = job.id,
                           .link = index,
                           .shape = shape_for(*shape),
-                          .position = static_cast<int>(i)};
+                          .position = static_cast<int>(i),
+                          .share = link.share};
         queue.insert(std::upper_bound(queue.begin(), queue.end(), entry, goes_before), entry);
         queued = true;
+        m_some_age = true;
     }
     if (queued) {
         limits.submitted(link.claim, partitions.front());

@@ -98,6 +98,7 @@ void World::start(const Entry& entry, const NodeSet& nodes)
 {
     Link& link = links[entry.link];
     const Shape& shape = shapes[entry.shape];
+    m_some_started = true;
     link.state = State::running;
     link.partition = shape.partition;
     link.need = shape.need;
@@ -127,8 +128,11 @@ void World::start(const Entry& entry, const NodeSet& nodes)
 
 void World::drop_started()
 {
-    std::erase_if(queue,
-                  [&](const Entry& entry) { return links[entry.link].state != State::pending; });
+    if (m_some_started) {
+        std::erase_if(
+            queue, [&](const Entry& entry) { return links[entry.link].state != State::pending; });
+        m_some_started = false;
+    }
 }
 
 void World::charge(Link& link)

@@ -62,7 +62,9 @@ struct Entry {
     std::uint64_t id = 0;
     std::uint32_t link = 0;
     std::uint32_t shape = 0;
-    int position = 0; ///< in the job's list of partitions
+    int position = 0;  ///< in the job's list of partitions
+    int share = 0;     ///< of its user in the fair tree
+    bool aged = false; ///< its age counts in full: it gets no older
 };
 
 /// The order in which both schedulers look: tier, priority, submission, id, place in the
@@ -116,6 +118,7 @@ public:
 private:
     /// Whether the scheduler has tried to place a job.
     enum class Looked { never, before };
+    bool reprioritise();
     std::uint32_t priority_of(const Link& link, const Shape& shape, Looked looked) const;
     std::uint32_t shape_for(const Shape& shape);
     std::optional<Shape> shape_in(int partition, const Link& link) const;
@@ -129,6 +132,8 @@ private:
 
     std::vector<std::string> m_users;
     std::vector<std::string> m_accounts;
+    bool m_some_age = false;     ///< some entry of the queue still gets older
+    bool m_some_started = false; ///< since drop_started()
     int m_cluster_cpus = 0;
     int m_highest_factor = 0;
     int m_highest_qos = 0;

@@ -155,6 +155,19 @@ TEST(Simulate, DoesNotCareInWhichOrderJobsAreListed)
     EXPECT_EQ(straight.outcomes, turned.outcomes);
 }
 
+TEST(Simulate, LeavesThosePrioritiesAloneThatCanNotHaveChanged)
+{
+    Machine machine = one_partition(1, 1);
+    machine.settings.weights = {.age = 1000, .fair_share = 10000, .max_age = 1h};
+    machine.settings.weights.calc_period = 60s;
+    std::vector<Job> jobs;
+    for (std::uint64_t id = 1; id <= 100; ++id) {
+        jobs.push_back(job(id, 0s, 10h, 1));
+    }
+    // 60,000 calculations over fifty jobs on average; they get older in the first sixty.
+    EXPECT_LE(course_of(machine, jobs).effort.priorities, 61 * 100);
+}
+
 TEST(Simulate, SaysWhatMakesNoSense)
 {
     Machine machine = one_partition(1, 1);
