@@ -2,6 +2,7 @@
 #include "slurm/admin.h"
 
 #include "slurm/admin_text.h"
+#include "slurm/busy_nodes.h"
 #include "slurm/cluster.h"
 #include "slurm/command.h"
 #include "slurm/connection.h"
@@ -240,6 +241,19 @@ Result<void> delete_reservation(const std::string& name)
     return done;
 }
 
+/// Whose jobs run past its beginning, behind Slurm's words.
+Error busy(Error error, const SlurmObject& wanted)
+{
+    const std::string start = value_of(wanted, "StartTime");
+    const auto printed = ask(
+        {"squeue", "-h", "-a", "-t", "R,S", "-w", value_of(wanted, "Nodes"), "-o", "%A|%u|%N|%e"});
+    if (printed) {
+        error.text +=
+            ": " + slurm::way_out(wanted.name, start, slurm::holding_past(start, *printed));
+    }
+    return error;
+}
+
 /// One that is not as wanted is made anew: an update takes no flag away.
 Result<void> set_reservation(const SlurmObject& wanted)
 {
@@ -253,7 +267,10 @@ Result<void> set_reservation(const SlurmObject& wanted)
     Words words{"scontrol", "create", "reservation"};
     const Words fields = reservation_words(wanted);
     words.insert(words.end(), fields.begin(), fields.end());
-    return order(words);
+    auto made = order(words);
+    return !made && made.error().text.find("nodes are busy") != std::string::npos
+               ? busy(made.error(), wanted)
+               : std::move(made);
 }
 
 std::string version_in(const std::string& said)

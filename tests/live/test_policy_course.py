@@ -147,3 +147,27 @@ def test_a_course_that_jobs_run_in_stays_until_they_have_ended(ruled, people, tm
     until(ruled, job, "CANCELLED")
     done = apply(POLICY)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_course_whose_nodes_are_busy_says_by_whom_and_until_when(ruled, people, tmp_path):
+    cancel_all(ruled)
+    file = tmp_path / "policy.yaml"
+
+    def apply(text):
+        file.write_text(text)
+        return run([GPUQ, "policy", "apply", str(file)], env=ruled.env)
+
+    assert apply(POLICY).returncode == 0
+    job = submit(ruled, people["lena"], "-w", "c1", "-t", "60")
+    until(ruled, job, "RUNNING")
+    end = ruled.job(job)["EndTime"]
+    now = datetime.datetime.now().replace(second=0, microsecond=0)
+    refused = apply(POLICY + EVENING.format(start=f"{now:%Y-%m-%dT%H:%M}"))
+    assert refused.returncode == 121
+    assert f"job {job} of {people['lena'].pw_name} on c1 may run until {end}" in refused.stderr
+    assert f"apply again after {end}" in refused.stderr and "is in force again" in refused.stderr
+    assert state(ruled, job) == "RUNNING"
+    ruled.slurm("scancel", job)
+    until(ruled, job, "CANCELLED")
+    done = apply(POLICY + EVENING.format(start=f"{now:%Y-%m-%dT%H:%M}"))
+    assert done.returncode == 0, done.stderr
