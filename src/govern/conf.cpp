@@ -1,38 +1,150 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "govern/conf.h"
 
+#include "govern/values.h"
+
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
+#include <set>
 #include <sstream>
 
 namespace gpuq::govern {
+namespace {
+
+bool is_space(char c)
+{
+    return std::isspace(static_cast<unsigned char>(c)) != 0;
+}
+
+bool is_of_key(char c)
+{
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
+}
+
+std::string lower(std::string text)
+{
+    std::transform(text.begin(), text.end(), text.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return text;
+}
+
+/// Where the comment begins: at a `#` that no `\` keeps.
+std::size_t comment_in(std::string_view text)
+{
+    bool kept = false;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (text[i] == '#' && !kept) {
+            return i;
+        }
+        kept = text[i] == '\\' && !kept;
+    }
+    return text.size();
+}
+
+/// Cuts off the `\` by which a line goes on; whether it does.
+bool cut_continuation(std::string& text)
+{
+    std::size_t end = text.size();
+    while (end > 0 && is_space(text[end - 1])) {
+        --end;
+    }
+    std::size_t first = end;
+    while (first > 0 && text[first - 1] == '\\') {
+        --first;
+    }
+    const bool goes_on = (end - first) % 2 == 1;
+    text.erase(goes_on ? end - 1 : text.size());
+    return goes_on;
+}
+
+std::string without_escapes(std::string_view text)
+{
+    std::string plain;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        i += text[i] == '\\' ? 1 : 0;
+        plain += i < text.size() ? std::string(1, text[i]) : "";
+    }
+    return plain;
+}
+
+/// Takes it off the front.
+std::string_view take_while(std::string_view& text, bool (*is)(char))
+{
+    const auto end = std::find_if_not(text.begin(), text.end(), is);
+    const auto size = static_cast<std::size_t>(end - text.begin());
+    const std::string_view taken = text.substr(0, size);
+    text.remove_prefix(size);
+    return taken;
+}
+
+/// The first key and its value: `Key = "a value"`, `include FILE`.
+void read_first(ConfLine& line)
+{
+    std::string_view rest = line.text;
+    take_while(rest, is_space);
+    line.key = lower(std::string(take_while(rest, is_of_key)));
+    take_while(rest, is_space);
+    const bool has_operator = rest.size() > 1 && rest[1] == '=' &&
+                              std::string_view("-*+/").find(rest[0]) != std::string_view::npos;
+    rest.remove_prefix(has_operator ? 1 : 0);
+    if (rest.starts_with('=')) {
+        rest.remove_prefix(1);
+        take_while(rest, is_space);
+    }
+    const auto quote = rest.starts_with('"') ? rest.find('"', 1) : std::string_view::npos;
+    line.value = quote != std::string_view::npos
+                     ? rest.substr(1, quote - 1)
+                     : take_while(rest, [](char c) { return !is_space(c); });
+}
+
+} // namespace
 
 std::vector<ConfLine> lines_of(std::string_view conf)
 {
     std::vector<ConfLine> lines;
     std::istringstream stream{std::string(conf)};
+    ConfLine line;
     int number = 0;
     for (std::string text; std::getline(stream, text);) {
         ++number;
-        const std::size_t end = std::min(text.find('#'), text.size());
-        std::string comment = text.substr(std::min(end + 1, text.size()));
+        line.number = line.text.empty() ? number : line.number;
+        const std::size_t end = comment_in(text);
+        line.comment = text.substr(std::min(end + 1, text.size()));
         text.erase(end);
-        std::istringstream words(text);
-        std::string word;
-        if (!(words >> word)) {
+        const bool goes_on = cut_continuation(text);
+        line.text += text;
+        if (goes_on && stream.peek() != std::istringstream::traits_type::eof()) {
             continue;
         }
-        const auto sign = word.find('=');
-        std::string value = sign == std::string::npos ? "" : word.substr(sign + 1);
-        if (sign == std::string::npos) {
-            words >> value; // `include FILE`
+        line.text = without_escapes(line.text);
+        if (!std::all_of(line.text.begin(), line.text.end(), is_space)) {
+            read_first(line);
+            lines.push_back(std::move(line));
         }
-        std::string key = word.substr(0, sign);
-        std::transform(key.begin(), key.end(), key.begin(),
-                       [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-        lines.push_back({number, std::move(key), std::move(value), text, std::move(comment)});
+        line = {};
     }
     return lines;
+}
+
+std::vector<std::string> partitions_in(const ConfLine& line)
+{
+    if (line.key != "partitionname") {
+        return {};
+    }
+    std::set<std::string> names = as_set(line.value);
+    names.insert(line.value);
+    return {names.begin(), names.end()};
+}
+
+std::string included_file(const ConfLine& line, const std::string& from, const std::string& cluster)
+{
+    std::string name = line.value;
+    for (auto at = name.find("%c"); at != std::string::npos; at = name.find("%c", at)) {
+        name.replace(at, 2, cluster);
+        at += cluster.size();
+    }
+    return (std::filesystem::path(from).parent_path() / name).lexically_normal().string();
 }
 
 } // namespace gpuq::govern

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <filesystem>
 
 namespace gpuq::govern {
 namespace {
@@ -67,35 +66,34 @@ void require_setting(const SlurmObject& need, const SlurmState& there,
     }
 }
 
-bool includes_us(const Texts& texts)
-{
-    const auto lines = lines_of(texts.slurm_conf);
-    return std::any_of(lines.begin(), lines.end(), [&](const ConfLine& line) {
-        return line.key == "include" &&
-               (std::filesystem::path(texts.slurm_conf_path).parent_path() / line.value)
-                       .lexically_normal() == std::filesystem::path(texts.include_path);
-    });
-}
-
 void require_include(const Texts& texts, Sentences& list)
 {
-    if (!includes_us(texts)) {
+    if (!texts.include_is_read) {
         list.push_back(fmt::format("{} does not include the policy's file: make one ({}) with a "
                                    "comment in it and add the line `include {}` at the end",
                                    texts.slurm_conf_path, texts.include_path, texts.include_path));
     }
 }
 
+/// Whether the line says what the object does.
+bool is_double(const ConfLine& line, const SlurmObject& object)
+{
+    if (object.kind == Kind::partition) {
+        const auto names = partitions_in(line);
+        return std::find(names.begin(), names.end(), object.name) != names.end();
+    }
+    return object.kind == Kind::setting && lower(object.name) == line.key;
+}
+
 void refuse_doubles(const std::vector<SlurmObject>& wanted, const Texts& texts, Sentences& list)
 {
-    for (const ConfLine& line : lines_of(texts.slurm_conf)) {
-        const bool partition = line.key == "partitionname";
-        for (const SlurmObject& object : wanted) {
-            if ((partition && object.kind == Kind::partition && object.name == line.value) ||
-                (object.kind == Kind::setting && lower(object.name) == line.key)) {
-                list.push_back(fmt::format("{}:{}: {} {} is the policy's: take it out",
-                                           texts.slurm_conf_path, line.number, word(object.kind),
-                                           object.name));
+    for (const auto& [path, text] : texts.site) {
+        for (const ConfLine& line : lines_of(text)) {
+            for (const SlurmObject& object : wanted) {
+                if (is_double(line, object)) {
+                    list.push_back(fmt::format("{}:{}: {} {} is the policy's: take it out", path,
+                                               line.number, word(object.kind), object.name));
+                }
             }
         }
     }
@@ -121,16 +119,12 @@ struct SitesPartition {
 std::vector<SitesPartition> sites_partitions(const Texts& texts)
 {
     std::vector<SitesPartition> list;
-    const auto add = [&](const std::string& path, const std::string& text) {
+    for (const auto& [path, text] : texts.site) {
         for (const ConfLine& line : lines_of(text)) {
-            if (line.key == "partitionname") {
-                list.push_back({fmt::format("{}:{}", path, line.number), line.value});
+            for (std::string& name : partitions_in(line)) {
+                list.push_back({fmt::format("{}:{}", path, line.number), std::move(name)});
             }
         }
-    };
-    add(texts.slurm_conf_path, texts.slurm_conf);
-    for (const auto& [path, text] : texts.others) {
-        add(path, text);
     }
     return list;
 }

@@ -13,14 +13,14 @@ namespace gpuq::govern {
 
 /// Texts that are there before a policy is applied.
 struct Texts {
-    std::string slurm_conf; ///< the site's
-    std::string include;    ///< empty: none yet
+    std::string include; ///< empty: none yet
     std::string script;
     std::string include_path;
     std::string slurm_conf_path;
     std::string script_path;
-    /// What slurm.conf includes beside our file, by path.
-    std::map<std::string, std::string> others;
+    /// The site's own by path: slurm.conf, what it includes, and what that includes.
+    std::map<std::string, std::string> site;
+    bool include_is_read = false; ///< one of them includes ours
 };
 
 /// What keeps a policy from being applied, each a sentence that says what to do: all of it is the

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <cctype>
 
 namespace gpuq::govern {
 namespace {
@@ -43,16 +43,12 @@ std::vector<std::string> strays(const Scene& scene)
             known.insert(object.name);
         }
     }
-    const auto add = [&](const std::string& text) {
+    for (const auto& [path, text] : scene.texts.site) {
         for (const ConfLine& line : lines_of(text)) {
-            if (line.key == "partitionname") {
-                known.insert(line.value); // the site's own will
+            for (const std::string& name : partitions_in(line)) {
+                known.insert(name); // the site's own will
             }
         }
-    };
-    add(scene.texts.slurm_conf);
-    for (const auto& [path, text] : scene.texts.others) {
-        add(text);
     }
     std::vector<std::string> names;
     for (const SlurmObject& object : scene.there.objects) {
@@ -86,22 +82,53 @@ Result<std::string> text_of(Admin& admin, const std::string& name)
     return text.value_or("");
 }
 
+std::string cluster_in(const std::string& slurm_conf)
+{
+    for (const ConfLine& line : lines_of(slurm_conf)) {
+        if (line.key == "clustername") {
+            std::string name = line.value;
+            std::transform(name.begin(), name.end(), name.begin(),
+                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+            return name;
+        }
+    }
+    return "";
+}
+
+/// The files that those of the site include, file after file; one that includes itself once.
+Result<void> read_included(Admin& admin, const std::string& cluster, Texts& texts)
+{
+    std::vector<std::string> unread{texts.slurm_conf_path};
+    while (!unread.empty()) {
+        const std::string from = unread.back();
+        unread.pop_back();
+        for (const ConfLine& line : lines_of(texts.site.at(from))) {
+            if (line.key != "include") {
+                continue;
+            }
+            const std::string path = included_file(line, from, cluster);
+            if (path == texts.include_path) {
+                texts.include_is_read = true;
+            } else if (!texts.site.contains(path)) {
+                TRY_ASSIGN(texts.site[path], text_of(admin, path));
+                unread.push_back(path);
+            }
+        }
+    }
+    return {};
+}
+
 Result<Texts> read_texts(Admin& admin)
 {
     Texts texts;
-    TRY_ASSIGN(texts.slurm_conf, text_of(admin, "slurm.conf"));
+    TRY_ASSIGN(const std::string slurm_conf, text_of(admin, "slurm.conf"));
     TRY_ASSIGN(texts.include, text_of(admin, k_include));
     TRY_ASSIGN(texts.script, text_of(admin, k_script));
     texts.slurm_conf_path = admin.path("slurm.conf");
     texts.include_path = admin.path(k_include);
     texts.script_path = admin.path(k_script);
-    const auto folder = std::filesystem::path(texts.slurm_conf_path).parent_path();
-    for (const ConfLine& line : lines_of(texts.slurm_conf)) {
-        const std::string path = (folder / line.value).lexically_normal().string();
-        if (line.key == "include" && path != texts.include_path) {
-            TRY_ASSIGN(texts.others[path], text_of(admin, path));
-        }
-    }
+    texts.site[texts.slurm_conf_path] = slurm_conf;
+    TRY(read_included(admin, cluster_in(slurm_conf), texts));
     return texts;
 }
 

@@ -474,6 +474,33 @@ TEST(Plan, RefusesAPartitionOfAnIncludedFileThatLeadsAroundThePolicy)
     EXPECT_THAT(found->changes, IsEmpty()) << "no file of gpuq's could take it out";
 }
 
+TEST(Plan, FollowsSlurmConfToEveryFileAndSpelling)
+{
+    auto admin = a_centre();
+    ASSERT_TRUE(apply_to(admin, k_old));
+    admin.files["slurm.conf"] = "ClusterName=Crihan\nInclude conf.d/%c.conf\n";
+    admin.files["/etc/slurm/conf.d/crihan.conf"] =
+        "include deeper.conf\ninclude ../gpuq/policy.conf\n";
+    admin.files["/etc/slurm/conf.d/deeper.conf"] = "# PartitionName=a # \\\n"
+                                                   "PartitionName=one,two \\\n  Nodes=gpu02\n"
+                                                   "partitionname = \"evil\" Nodes=gpu02\n"
+                                                   "include deeper.conf\n"
+                                                   "PriorityFavorSmall=Yes\n";
+    for (const char* const name : {"two", "evil"}) {
+        admin.partitions[name] = {Kind::partition, name, {{"Nodes", "gpu02"}}, 0};
+    }
+    const auto found = drift(admin, k_now);
+    ASSERT_TRUE(found) << found.error().text;
+    EXPECT_THAT(
+        found->obstacles,
+        ElementsAre(
+            testing::StartsWith("/etc/slurm/conf.d/deeper.conf:2: partition two leads to nodes"),
+            testing::StartsWith("/etc/slurm/conf.d/deeper.conf:4: partition evil leads to nodes"),
+            "/etc/slurm/conf.d/deeper.conf:6: setting PriorityFavorSmall is the policy's: take it "
+            "out"));
+    EXPECT_THAT(found->changes, IsEmpty());
+}
+
 TEST(Plan, RefusesPrioritiesThatPassByFairShare)
 {
     auto admin = a_centre();
