@@ -16,7 +16,7 @@ struct SlurmObject {
     enum class Kind {
         setting,     ///< a line of slurm.conf that the policy decides; field `value`
         requirement, ///< one that has to contain the words of field `contains`, be what `is` says,
-                     ///< be `set`, as to that, or be `without` a word: the site's own
+                     ///< be `set`, as to that, be `without` a word, or be `unset`: the site's own
         partition,   ///< slurm.conf(5), PARTITION CONFIGURATION
         qos,         ///< sacctmgr(1), SPECIFICATIONS FOR QOS
         access,      ///< who has a QOS: `accounts`, `users`, comma-separated, sorted

@@ -37,6 +37,14 @@ void require_setting(const SlurmObject& need, const SlurmState& there,
         }
         return;
     }
+    if (need.fields.contains("unset")) {
+        if (!value.empty()) {
+            list.push_back(fmt::format("{}: {} may not be set (it is now: {}): take it out, then "
+                                       "scontrol reconfigure",
+                                       slurm_conf_path, need.name, now));
+        }
+        return;
+    }
     if (const auto set = need.fields.find("set"); set != need.fields.end()) {
         if (value.empty() || value == "(null)" || value.starts_with("0 ") || value == "0") {
             list.push_back(fmt::format("{}: {} has to be set, as to {} (line {} of the policy has "

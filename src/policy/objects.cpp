@@ -92,6 +92,8 @@ void add_requirements(const Policy& policy, std::vector<Object>& objects)
     // slurmctld loads it when it starts: a reconfiguration would show it, and go on without.
     objects.push_back({Kind::requirement, "PriorityType", {{"is", "priority/multifactor"}}, 0});
     objects.push_back({Kind::requirement, "PriorityFlags", {{"without", "NO_FAIR_TREE"}}, 0});
+    // Its weights would count beside those that the policy sets, and "none" can't be said.
+    objects.push_back({Kind::requirement, "PriorityWeightTRES", {{"unset", ""}}, 0});
 }
 
 /// `GRES/gpu:k80=0.25,GRES/gpu:p100=0.6`; all alike: `GRES/gpu=1`.

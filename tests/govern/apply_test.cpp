@@ -512,6 +512,18 @@ TEST(Plan, RefusesPrioritiesThatPassByFairShare)
     EXPECT_THAT(plan(admin, made(k_old), k_now)->obstacles, IsEmpty());
 }
 
+TEST(Drift, FindsWeightsOfThingsBesideThePolicys)
+{
+    auto admin = a_centre();
+    ASSERT_TRUE(apply_to(admin, k_old));
+    admin.settings["PriorityWeightTRES"] = "CPU=100000";
+    EXPECT_THAT(drift(admin, k_now)->obstacles,
+                ElementsAre("/etc/slurm/slurm.conf: PriorityWeightTRES may not be set (it is now: "
+                            "CPU=100000): take it out, then scontrol reconfigure"));
+    admin.settings["PriorityWeightTRES"] = "";
+    EXPECT_THAT(drift(admin, k_now)->obstacles, IsEmpty());
+}
+
 TEST(Apply, MakesACourseThatIsOnFromItsNextTimeOn)
 {
     auto admin = a_centre();
