@@ -177,7 +177,10 @@ std::string plan_text(const Plan& plan)
     for (const std::string& obstacle : plan.obstacles) {
         text += fmt::format("before it can be applied: {}\n", sanitised(obstacle));
     }
-    return is_empty(plan) ? "nothing to do\n"
+    for (const std::string& note : plan.notes) {
+        text += fmt::format("note: {}\n", sanitised(note));
+    }
+    return is_empty(plan) ? text + "nothing to do\n"
                           : text + counted(plan.changes.size(), "change") + "\n";
 }
 
@@ -191,6 +194,7 @@ Json::Members plan_document(const Plan& plan, const PlanSimulation* simulation)
             {"leaving", json_of(plan.leaving)},
             {"interrupted", plan.interrupted},
             {"obstacles", json_of(plan.obstacles)},
+            {"notes", json_of(plan.notes)},
             {"simulation", simulation == nullptr ? Json() : plan_simulation_json(*simulation)}};
 }
 

@@ -25,6 +25,7 @@ constexpr const char* k_script_before = "job_submit.lua.before";
 struct Plan {
     std::vector<Change> changes;
     std::vector<std::string> obstacles;
+    std::vector<std::string> notes;   ///< what people should know and need not change
     std::vector<std::string> leaving; ///< partitions that are no longer wanted and still have jobs
     std::optional<std::string> interrupted; ///< the step at which an `apply` was cut off
 };

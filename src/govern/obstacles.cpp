@@ -6,6 +6,7 @@
 #include "govern/values.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -138,8 +139,14 @@ std::vector<SitesPartition> sites_partitions(const Texts& texts)
 }
 
 /// A partition of the site's own on the policy's nodes: whoever names it is under no rule.
-void refuse_ways_around(const std::vector<SlurmObject>& wanted, const SlurmState& there,
-                        const Texts& texts, Sentences& list)
+struct WayAround {
+    SitesPartition partition;
+    std::set<std::string> nodes;
+    bool is_shut = false;
+};
+
+std::vector<WayAround> ways_around(const std::vector<SlurmObject>& wanted, const SlurmState& there,
+                                   const Texts& texts)
 {
     const auto nodes_of = [&](const SlurmObject& partition) {
         const auto nodes = partition.fields.find("Nodes");
@@ -152,10 +159,10 @@ void refuse_ways_around(const std::vector<SlurmObject>& wanted, const SlurmState
             ruled.merge(nodes_of(object));
         }
     }
-    for (const SitesPartition& site : sites_partitions(texts)) {
+    std::vector<WayAround> ways;
+    for (SitesPartition& site : sites_partitions(texts)) {
         const SlurmObject* const partition = find(there.objects, Kind::partition, site.name);
-        if (partition == nullptr || is_shut(*partition) ||
-            find(wanted, Kind::partition, site.name) != nullptr) {
+        if (partition == nullptr || find(wanted, Kind::partition, site.name) != nullptr) {
             continue;
         }
         std::set<std::string> common;
@@ -165,11 +172,45 @@ void refuse_ways_around(const std::vector<SlurmObject>& wanted, const SlurmState
             }
         }
         if (!common.empty()) {
+            ways.push_back({std::move(site), std::move(common), is_shut(*partition)});
+        }
+    }
+    return ways;
+}
+
+void refuse_ways_around(const std::vector<SlurmObject>& wanted, const SlurmState& there,
+                        const Texts& texts, Sentences& list)
+{
+    for (const WayAround& way : ways_around(wanted, there, texts)) {
+        if (!way.is_shut) {
             list.push_back(fmt::format(
                 "{}: partition {} leads to nodes of the policy ({}) around its rules: take it "
                 "out, or these nodes out of it; State=DRAIN lets its jobs end first",
-                site.place, site.name, joined(common)));
+                way.partition.place, way.partition.name, joined(way.nodes)));
         }
+    }
+}
+
+/// `ada@lab, ben@lab and 12 more`
+std::string few_of(const std::vector<std::string>& names)
+{
+    constexpr std::size_t k_named = 3;
+    const auto end = names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), k_named));
+    const std::string named = fmt::format("{}", fmt::join(names.begin(), end, ", "));
+    return names.size() <= k_named ? named
+                                   : fmt::format("{} and {} more", named, names.size() - k_named);
+}
+
+void note_limits(const SlurmState& there, Sentences& list)
+{
+    std::map<std::string, std::vector<std::string>> limited;
+    for (const AssociationLimit& one : there.limits) {
+        limited[one.limit].push_back(one.who);
+    }
+    for (const auto& [limit, names] : limited) {
+        list.push_back(fmt::format("beside the policy Slurm's accounting limits {} by {} "
+                                   "(sacctmgr show assoc)",
+                                   few_of(names), limit));
     }
 }
 
@@ -230,6 +271,22 @@ std::vector<std::string> missing_settings(const std::vector<SlurmObject>& wanted
             require_setting(object, there, slurm_conf_path, list);
         }
     }
+    return list;
+}
+
+std::vector<std::string> notes(const std::vector<SlurmObject>& wanted, const SlurmState& there,
+                               const Texts& texts)
+{
+    Sentences list;
+    for (const WayAround& way : ways_around(wanted, there, texts)) {
+        if (way.is_shut) {
+            list.push_back(
+                fmt::format("{}: partition {} is shut: opened, it would lead to nodes of "
+                            "the policy ({}) around its rules",
+                            way.partition.place, way.partition.name, joined(way.nodes)));
+        }
+    }
+    note_limits(there, list);
     return list;
 }
 

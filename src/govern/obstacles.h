@@ -31,6 +31,11 @@ struct Texts {
 std::vector<std::string> obstacles(const std::vector<SlurmObject>& wanted, const SlurmState& there,
                                    const Texts& texts);
 
+/// What is no obstacle, and yet no rule of the policy's: partitions that would lead to its nodes if
+/// somebody opened them, limits on accounts and users that are tighter than its own may be.
+std::vector<std::string> notes(const std::vector<SlurmObject>& wanted, const SlurmState& there,
+                               const Texts& texts);
+
 /// Of these only the settings that slurm.conf lacks. `slurm_conf_path` serves the sentences.
 std::vector<std::string> missing_settings(const std::vector<SlurmObject>& wanted,
                                           const SlurmState& there,

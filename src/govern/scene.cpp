@@ -217,6 +217,7 @@ Result<Plan> plan_of(Admin& admin, const Scene& scene, const Candidate& asked)
     Plan plan;
     plan.changes = changes(candidate.objects, scene.there, scene.owned);
     plan.obstacles = obstacles(candidate.objects, scene.there, scene.texts);
+    plan.notes = notes(candidate.objects, scene.there, scene.texts);
     plan.interrupted = scene.interrupted;
     const auto unwanted = unwanted_partitions(scene, candidate);
     Leaving leaving;

@@ -11,14 +11,22 @@
 
 namespace gpuq {
 
+/// A limit that somebody has set on an account, or on a user in one (`ada@lab`), and not on a QOS.
+struct AssociationLimit {
+    std::string who;
+    std::string limit; ///< `GrpTRES=gres/gpu=2`
+    bool operator==(const AssociationLimit&) const = default;
+};
 /// What there is of Slurm, as far as a policy may decide it.
 struct SlurmState {
     std::string release; ///< of the controller: `22.05.8`
     /// Every setting that the controller shows, every partition, QOS and reservation; for each QOS
-    /// that anybody has, who; the shares of every account. No requirement, script or file.
+    /// that anybody has, who; the shares of every account, and of every user in each (`ada@lab`).
+    /// No requirement, script or file.
     std::vector<SlurmObject> objects;
     std::vector<std::string> nodes;
-    std::vector<std::string> accounts; ///< that accounting knows for this cluster
+    std::vector<AssociationLimit> limits; ///< as accounting gives them
+    std::vector<std::string> accounts;    ///< that accounting knows for this cluster
     std::vector<std::string> users;
 };
 

@@ -74,10 +74,9 @@ Result<std::vector<SlurmObject>> all_qos()
 
 Result<std::vector<QosAssociation>> all_associations()
 {
-    TRY_ASSIGN(
-        const std::string printed,
-        ask({"sacctmgr", "-nP", "show", "assoc", "withrawqoslevel", "wopinfo",
-             "format=account,user,partition,share,qos", "cluster=" + slurm::cluster_name()}));
+    TRY_ASSIGN(const std::string printed,
+               ask({"sacctmgr", "-nP", "show", "assoc", "withrawqoslevel", "woplimits", "wopinfo",
+                    slurm::association_format(), "cluster=" + slurm::cluster_name()}));
     return slurm::associations_in(printed);
 }
 
@@ -138,11 +137,10 @@ Result<void> set_qos(const SlurmObject& wanted)
                                                                     : did_not_take(wanted);
 }
 
-/// `who` is an account, a user, or `user@account`.
-Result<void> give_or_take(const char* kind, const std::string& who, const std::string& qos,
-                          char sign)
+/// Changes an account, a user, or `user@account`.
+Words modify_words(const char* kind, const std::string& who)
 {
-    const auto at = who.find('@');
+    const auto at = who.rfind('@');
     Words words{"sacctmgr",
                 "-i",
                 "modify",
@@ -154,6 +152,13 @@ Result<void> give_or_take(const char* kind, const std::string& who, const std::s
         words.push_back("account=" + who.substr(at + 1));
     }
     words.emplace_back("set");
+    return words;
+}
+
+Result<void> give_or_take(const char* kind, const std::string& who, const std::string& qos,
+                          char sign)
+{
+    Words words = modify_words(kind, who);
     words.push_back(fmt::format("qos{}={}", sign, qos));
     return order(words);
 }
@@ -208,9 +213,9 @@ Result<void> set_access(const SlurmObject& wanted)
 
 Result<void> set_share(const SlurmObject& wanted)
 {
-    TRY(order({"sacctmgr", "-i", "modify", "account", wanted.name, "where",
-               "cluster=" + slurm::cluster_name(), "set",
-               "fairshare=" + value_of(wanted, "fairshare")}));
+    Words words = modify_words("account", wanted.name);
+    words.push_back("fairshare=" + value_of(wanted, "fairshare"));
+    TRY(order(words));
     TRY_ASSIGN(const auto after, all_associations());
     const auto shares = slurm::shares_in(after);
     const SlurmObject* const now = named(shares, wanted.name);
@@ -328,6 +333,7 @@ Result<SlurmState> SlurmAdmin::state()
                        std::move(reservations)}) {
         state.objects.insert(state.objects.end(), part.begin(), part.end());
     }
+    state.limits = slurm::limits_in(associations);
     std::set<std::string> accounts;
     std::set<std::string> users;
     for (const QosAssociation& one : associations) {

@@ -242,6 +242,11 @@ void flag_words(const QosField& field, std::string_view there, std::string_view 
     add(wanted, there, '+');
 }
 
+constexpr std::array<std::string_view, 12> k_association_limits = {
+    "GrpTRES", "GrpTRESMins",    "GrpTRESRunMins", "GrpJobs", "GrpSubmit", "GrpWall",
+    "MaxTRES", "MaxTRESPerNode", "MaxTRESMins",    "MaxJobs", "MaxSubmit", "MaxWall"};
+constexpr std::size_t k_first_limit = 5;
+
 struct Holders {
     std::set<std::string> accounts;
     std::map<std::string, std::set<std::string>> users; ///< and in which accounts
@@ -402,12 +407,28 @@ std::vector<QosAssociation> associations_in(std::string_view printed)
     for (const std::string_view line : split(printed, '\n')) {
         const auto cells = split(line, '|');
         // One for a partition alone says nothing about the others.
-        if (cells.size() == 5 && cells[2].empty()) {
-            list.push_back({std::string(cells[0]), std::string(cells[1]), std::string(cells[3]),
-                            std::string(cells[4])});
+        if (cells.size() != k_first_limit + k_association_limits.size() || !cells[2].empty()) {
+            continue;
         }
+        QosAssociation one{std::string(cells[0]),
+                           std::string(cells[1]),
+                           std::string(cells[3]),
+                           std::string(cells[4]),
+                           {}};
+        for (std::size_t i = 0; i < k_association_limits.size(); ++i) {
+            if (const auto value = cells[k_first_limit + i]; !value.empty()) {
+                one.limits.push_back(fmt::format("{}={}", k_association_limits[i], value));
+            }
+        }
+        list.push_back(std::move(one));
     }
     return list;
+}
+
+std::string association_format()
+{
+    return fmt::format("format=account,user,partition,share,qos,{}",
+                       fmt::join(k_association_limits, ","));
 }
 
 std::vector<SlurmObject> accesses_in(const std::vector<QosAssociation>& associations)
@@ -455,11 +476,22 @@ std::vector<SlurmObject> shares_in(const std::vector<QosAssociation>& associatio
 {
     std::vector<SlurmObject> shares;
     for (const QosAssociation& one : associations) {
-        if (one.user.empty() && one.account != "root") {
-            shares.push_back({Kind::share, one.account, {{"fairshare", one.share}}, 0});
+        if (one.account != "root") {
+            shares.push_back({Kind::share, person(one), {{"fairshare", one.share}}, 0});
         }
     }
     return shares;
+}
+
+std::vector<AssociationLimit> limits_in(const std::vector<QosAssociation>& associations)
+{
+    std::vector<AssociationLimit> limits;
+    for (const QosAssociation& one : associations) {
+        for (const std::string& limit : one.limits) {
+            limits.push_back({person(one), limit});
+        }
+    }
+    return limits;
 }
 
 } // namespace gpuq::slurm

@@ -44,19 +44,24 @@ std::vector<SlurmObject> qos_in(std::string_view printed);
 /// The words after `set` that make `there` the QOS that is wanted; none when it is.
 std::vector<std::string> qos_words(const SlurmObject& there, const SlurmObject& wanted);
 
-/// One association as `sacctmgr -nP show assoc withrawqoslevel wopinfo
-/// format=account,user,partition,share,qos` prints it.
+/// One association as `sacctmgr -nP show assoc withrawqoslevel woplimits wopinfo` prints it with
+/// the format below.
 struct QosAssociation {
     std::string account;
     std::string user; ///< empty: the account's own
     std::string share;
-    std::string qos; ///< `+a,-b`, or a list without signs
+    std::string qos;                 ///< `+a,-b`, or a list without signs
+    std::vector<std::string> limits; ///< of its own: `MaxJobs=7`
 };
+/// `format=account,user,partition,share,qos,` and limits
+std::string association_format();
 std::vector<QosAssociation> associations_in(std::string_view printed);
 
 /// Who has each QOS, by name. Of a user with several accounts who does not have it in all of them,
 /// `user@account`; `without`: accounts and users from whom it was taken, in the same spelling.
 std::vector<SlurmObject> accesses_in(const std::vector<QosAssociation>& associations);
+/// Of accounts, and of users in them as `user@account`.
 std::vector<SlurmObject> shares_in(const std::vector<QosAssociation>& associations);
+std::vector<AssociationLimit> limits_in(const std::vector<QosAssociation>& associations);
 
 } // namespace gpuq::slurm

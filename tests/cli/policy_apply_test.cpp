@@ -56,6 +56,11 @@ TEST_F(PolicyApply, PlansAppliesAndFindsWhatWasChangedByHand)
     EXPECT_EQ(policy({"plan", "p.yaml"}).out, "nothing to do\n");
     EXPECT_EQ(policy({"drift"}).status, 0);
 
+    m_doors.ruler.limits = {{"lab", "MaxJobs=7"}};
+    EXPECT_EQ(policy({"drift"}).status, 0);
+    EXPECT_EQ(policy({"drift"}).out, "note: beside the policy Slurm's accounting limits lab by "
+                                     "MaxJobs=7 (sacctmgr show assoc)\nnothing to do\n");
+
     m_doors.ruler.qos["gpuq_short"].fields["MaxTRESPU"] = "gres/gpu=\x1b[7m3";
     const Use drift = policy({"drift"});
     EXPECT_EQ(drift.status, 10);

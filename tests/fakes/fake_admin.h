@@ -36,6 +36,7 @@ public:
     std::map<std::string, SlurmObject> reservations;
     std::map<std::string, SlurmObject> partitions;
     std::map<std::string, std::string> settings;
+    std::vector<AssociationLimit> limits;
     std::vector<QueuedJob> queue;
     std::vector<std::string> nodes;
     std::vector<std::string> accounts{"root"};
@@ -65,6 +66,7 @@ public:
         there.nodes = nodes;
         there.accounts = accounts;
         there.users = users;
+        there.limits = limits;
         for (const auto& [name, value] : settings) {
             there.objects.push_back({SlurmObject::Kind::setting, name, {{"value", value}}, 0});
         }

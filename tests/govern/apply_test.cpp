@@ -455,6 +455,10 @@ TEST(Plan, RefusesAPartitionOfSlurmConfThatLeadsAroundThePolicy)
                                        std::pair("AllowGroups", "root")}) {
         admin.partitions["evil"].fields[field] = value;
         EXPECT_THAT(drift(admin, k_now)->obstacles, IsEmpty()) << field;
+        EXPECT_THAT(
+            drift(admin, k_now)->notes,
+            ElementsAre("/etc/slurm/slurm.conf:2: partition evil is shut: opened, it would "
+                        "lead to nodes of the policy (gpu02,gpu03,visu1) around its rules"));
         admin.partitions["evil"].fields.erase(field);
     }
 }
@@ -510,6 +514,35 @@ TEST(Plan, RefusesPrioritiesThatPassByFairShare)
                             "now: NO_FAIR_TREE,ACCRUE_ALWAYS); then restart slurmctld"));
     admin.settings["PriorityFlags"] = "ACCRUE_ALWAYS";
     EXPECT_THAT(plan(admin, made(k_old), k_now)->obstacles, IsEmpty());
+}
+
+TEST(Drift, NotesLimitsOnAccountsAndUsers)
+{
+    auto admin = a_centre();
+    ASSERT_TRUE(apply_to(admin, k_old));
+    EXPECT_THAT(drift(admin, k_now)->notes, IsEmpty());
+    admin.limits = {{"lab", "GrpTRES=gres/gpu=2"}};
+    for (const char* const who : {"ada@lab", "ben@lab", "cleo@lab", "dora@lab", "eva@visu"}) {
+        admin.limits.push_back({who, "MaxJobs=7"});
+    }
+    EXPECT_THAT(drift(admin, k_now)->notes,
+                ElementsAre("beside the policy Slurm's accounting limits lab by GrpTRES=gres/gpu=2 "
+                            "(sacctmgr show assoc)",
+                            "beside the policy Slurm's accounting limits ada@lab, ben@lab, "
+                            "cleo@lab and 2 more by MaxJobs=7 (sacctmgr show assoc)"));
+    EXPECT_THAT(drift_of(admin), IsEmpty());
+}
+
+TEST(Drift, FindsSharesOfUsers)
+{
+    auto admin = a_centre();
+    admin.shares["ada@lab"] = {Kind::share, "ada@lab", {{"fairshare", "1"}}, 0};
+    ASSERT_TRUE(apply_to(admin, k_old));
+    EXPECT_THAT(drift_of(admin), IsEmpty());
+    admin.shares["ada@lab"].fields["fairshare"] = "100";
+    EXPECT_THAT(drift_of(admin), ElementsAre("share ada@lab fairshare"));
+    ASSERT_TRUE(apply_to(admin, k_old));
+    EXPECT_EQ(admin.shares["ada@lab"].fields["fairshare"], "1");
 }
 
 TEST(Drift, FindsWeightsOfThingsBesideThePolicys)

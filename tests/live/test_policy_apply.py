@@ -185,6 +185,8 @@ BREAKAGES = [
      ("access", "gpuq_long", "without")),
     (("sacctmgr", "-i", "modify", "account", "lab", "set", "fairshare=3"),
      ("share", "lab", "fairshare")),
+    (("sacctmgr", "-i", "modify", "user", "root", "where", "account=default", "set", "fairshare=5"),
+     ("share", "root@default", "fairshare")),
     (("scontrol", "update", "reservationname=ml", "duration=60"), ("reservation", "ml", "Duration")),
     (("scontrol", "update", "reservationname=ml", "accounts=lab"), ("reservation", "ml", "Accounts")),
     (("scontrol", "delete", "reservationname=ml"), ("reservation", "ml", "Duration")),
@@ -200,6 +202,20 @@ def test_drift_finds_what_was_changed_by_hand_and_apply_puts_it_right(operator):
     assert everything - operator.drift() <= {("partition", "long", "AllowAccounts")}
     operator.apply(POLICY)
     assert operator.drift() == set()
+
+
+def test_drift_notes_limits_on_accounts_and_users(operator):
+    def limit(value):
+        operator.sacctmgr("modify", "account", "lab", "set", f"GrpTRES=gres/gpu={value}")
+        operator.sacctmgr("modify", "user", "root", "where", "account=default", "set", f"MaxJobs={value}")
+
+    limit(3)
+    found = operator.policy("drift")
+    assert found.returncode == 0, found.stdout
+    assert "accounting limits lab by GrpTRES=gres/gpu=3 (" in found.stdout
+    assert "accounting limits root@default by MaxJobs=3 (" in found.stdout
+    limit(-1)
+    assert operator.policy("drift").stdout == "nothing to do\n"
 
 
 def test_drift_finds_changed_files(operator):

@@ -98,15 +98,15 @@ TEST(AdminText, OnlyWhatIsNotSoIsSetInAQos)
                             "MaxJobsPerUser=-1", "MaxSubmitJobsPerUser=20"));
 }
 
-TEST(AdminText, WhoHasAQos)
+TEST(AdminText, WhoHasAQosWhichShareAndWhichLimits)
 {
-    const auto associations = associations_in("root|||1|gpuq_a,normal\n"
-                                              "lab|||20|+gpuq_b\n"
-                                              "visu|||1|-gpuq_a\n"
-                                              "lab|ada||1|+gpuq_b\n"
-                                              "visu|ada||1|\n"
-                                              "lab|ben||1|+gpuq_b\n"
-                                              "lab|cleo|short|1|+gpuq_b\n");
+    const std::string none(12, '|');
+    const auto associations = associations_in(
+        "root|||1|gpuq_a,normal" + none + "\n" + //
+        "lab|||20|+gpuq_b|gres/gpu=2" + none.substr(1) + "\n" + "visu|||1|-gpuq_a" + none +
+        "\n" +                                                                           //
+        "lab|ada||1|+gpuq_b" + none.substr(2) + "7||\n" + "visu|ada||5|" + none + "\n" + //
+        "lab|ben||1|+gpuq_b" + none + "\n" + "lab|cleo|short|1|+gpuq_b" + none + "\n");
     const auto accesses = accesses_in(associations);
     ASSERT_EQ(accesses.size(), 3U);
     EXPECT_EQ(accesses[0].name, "gpuq_a");
@@ -114,9 +114,16 @@ TEST(AdminText, WhoHasAQos)
                                       {"accounts", "root"}, {"users", ""}, {"without", "visu"}}));
     EXPECT_EQ(accesses[1].fields,
               (std::map<std::string, std::string>{{"accounts", "lab"}, {"users", "ada@lab,ben"}}));
-    const auto shares = shares_in(associations);
-    ASSERT_EQ(shares.size(), 2U);
-    EXPECT_EQ(shares[0].fields.at("fairshare"), "20");
+    std::map<std::string, std::string> shares;
+    for (const SlurmObject& share : shares_in(associations)) {
+        shares[share.name] = share.fields.at("fairshare");
+    }
+    EXPECT_EQ(
+        shares,
+        (std::map<std::string, std::string>{
+            {"lab", "20"}, {"visu", "1"}, {"ada@lab", "1"}, {"ada@visu", "5"}, {"ben@lab", "1"}}));
+    EXPECT_THAT(limits_in(associations), ElementsAre(AssociationLimit{"lab", "GrpTRES=gres/gpu=2"},
+                                                     AssociationLimit{"ada@lab", "MaxJobs=7"}));
 }
 
 TEST(Rehearsal, ReachesNobody)
