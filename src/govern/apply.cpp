@@ -135,7 +135,8 @@ private:
     Result<void> put_text(const std::string& name, const std::string& text)
     {
         TRY_ASSIGN(const auto there, m_admin.read(name));
-        if (there == text || (!there && text.empty())) {
+        const bool same = there == text && !m_scene.touched.contains(name);
+        if (same || (!there && text.empty())) {
             return {};
         }
         return text.empty() ? m_admin.erase(name) : m_admin.write(name, text);
@@ -269,10 +270,11 @@ private:
 /// The order is such that after a crash between two of them applying again does no harm.
 Result<void> commit(Admin& admin, const Scene& scene, const Candidate& candidate)
 {
-    if (scene.applied != kept(candidate)) {
-        if (scene.applied) {
-            TRY(admin.write(k_previous, *scene.applied));
-        }
+    const bool another = scene.applied != kept(candidate);
+    if (another && scene.applied) {
+        TRY(admin.write(k_previous, *scene.applied));
+    }
+    if (another || scene.touched.contains(k_applied)) {
         TRY(admin.write(k_applied, kept(candidate)));
     }
     TRY(admin.erase(k_journal));
@@ -283,7 +285,8 @@ Result<void> commit(Admin& admin, const Scene& scene, const Candidate& candidate
 /// After the policy is said to be in force: is it?
 Result<void> verify(Admin& admin, const Candidate& candidate, const std::string& now)
 {
-    TRY_ASSIGN(const Scene after, look(admin, now));
+    TRY_ASSIGN(Scene after, look(admin, now));
+    after.touched.erase(k_applied); // which is written last
     TRY_ASSIGN(const Plan left, plan_of(admin, after, candidate));
     std::vector<std::string> names;
     for (const Change& change : left.changes) {

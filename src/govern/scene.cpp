@@ -132,6 +132,34 @@ Result<Texts> read_texts(Admin& admin)
     return texts;
 }
 
+/// `slurm(64030)`
+std::string slurm_user(const SlurmState& there)
+{
+    const SlurmObject* const setting = find(there.objects, Kind::setting, "SlurmUser");
+    const std::string value = setting != nullptr ? setting->fields.at("value") : "";
+    return value.empty() ? "root" : value.substr(0, value.find('('));
+}
+
+/// Clients read the include file, and whoever can write one of these makes the rules.
+Result<void> look_at_rights(Admin& admin, Scene& scene)
+{
+    constexpr unsigned k_mode = 0644;
+    const std::string user = slurm_user(scene.there);
+    for (const char* const name : {k_include, k_script, k_applied}) {
+        TRY_ASSIGN(const auto rights, admin.rights(name));
+        if (rights && rights->mode != k_mode) {
+            scene.touched[name].push_back({"mode", fmt::format("{:04o}", rights->mode),
+                                           fmt::format("{:04o}", k_mode), Effect::neither});
+        }
+        if (rights && rights->owner != "root" && rights->owner != user) {
+            scene.touched[name].push_back({"owner", rights->owner,
+                                           user == "root" ? user : "root or " + user,
+                                           Effect::neither});
+        }
+    }
+    return {};
+}
+
 /// A partition that leaves and still has jobs is no change any more once it takes no new ones.
 void let_leave(const Scene& scene, const Leaving& used, Plan& plan)
 {
@@ -154,6 +182,20 @@ void add_file(Plan& plan, const std::string& name, bool explained)
         change.fields.push_back(
             {"text", "not as the policy makes it", "made anew", Effect::neither});
         plan.changes.push_back(std::move(change));
+    }
+}
+
+void add_touched(Plan& plan, const std::string& name, const std::vector<FieldChange>& fields)
+{
+    const auto found =
+        std::find_if(plan.changes.begin(), plan.changes.end(), [&](const Change& change) {
+            return change.kind == Kind::file && change.name == name;
+        });
+    if (found == plan.changes.end()) {
+        plan.changes.push_back(
+            {Change::Action::modify, Kind::file, name, fields, 0, Effect::neither});
+    } else {
+        found->fields.insert(found->fields.end(), fields.begin(), fields.end());
     }
 }
 
@@ -199,6 +241,8 @@ Result<Scene> look(Admin& admin, const std::string& now)
         own(scene.owned, journal->policy, now);
     }
     own_partitions(scene);
+    // One that nobody has applied yet is the site's.
+    TRY(scene.applied ? look_at_rights(admin, scene) : Result<void>());
     return scene;
 }
 
@@ -237,6 +281,9 @@ Result<Plan> plan_of(Admin& admin, const Scene& scene, const Candidate& asked)
     }
     if (scene.texts.script != candidate.script) {
         add_file(plan, k_script, has_change_of(plan, {Kind::script}));
+    }
+    for (const auto& [name, fields] : scene.touched) {
+        add_touched(plan, name, fields);
     }
     return plan;
 }

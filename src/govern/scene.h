@@ -4,6 +4,7 @@
 #include "govern/apply.h"
 #include "govern/obstacles.h"
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -19,6 +20,8 @@ struct Scene {
     std::optional<std::string> applied;
     std::optional<std::string> previous;
     std::optional<std::string> interrupted; ///< a step
+    /// Files of ours with another owner or other permissions than they were written with.
+    std::map<std::string, std::vector<FieldChange>> touched;
 };
 
 Result<Scene> look(Admin& admin, const std::string& now);

@@ -17,6 +17,13 @@ struct AssociationLimit {
     std::string limit; ///< `GrpTRES=gres/gpu=2`
     bool operator==(const AssociationLimit&) const = default;
 };
+
+struct FileRights {
+    std::string owner; ///< a user's name, or a number that is nobody's
+    unsigned mode = 0; ///< 0644
+    bool operator==(const FileRights&) const = default;
+};
+
 /// What there is of Slurm, as far as a policy may decide it.
 struct SlurmState {
     std::string release; ///< of the controller: `22.05.8`
@@ -80,8 +87,11 @@ public:
     virtual std::string path(const std::string& name) = 0;
     /// Nothing when there is none. A whole path is read as it is, as of what slurm.conf includes.
     virtual Result<std::optional<std::string>> read(const std::string& name) = 0;
-    /// The old text or the new one, whatever happens. A script is given a time of change by which
-    /// the controller sees that it is new. Never `slurm.conf`.
+    /// Nothing when there is no such file.
+    virtual Result<std::optional<FileRights>> rights(const std::string& name) = 0;
+    /// The old text or the new one, whatever happens; for all to read, and this user's to write. A
+    /// script is given a time of change by which the controller sees that it is new. Never
+    /// `slurm.conf`.
     virtual Result<void> write(const std::string& name, const std::string& text) = 0;
     virtual Result<void> erase(const std::string& name) = 0;
 

@@ -29,6 +29,7 @@ public:
     Result<void> rehearse(const std::string& include, const std::string& script) override;
     std::string path(const std::string& name) override;
     Result<std::optional<std::string>> read(const std::string& name) override;
+    Result<std::optional<FileRights>> rights(const std::string& name) override;
     Result<void> write(const std::string& name, const std::string& text) override;
     Result<void> erase(const std::string& name) override;
     Result<std::unique_ptr<Hold>> hold() override;

@@ -12,6 +12,7 @@
 #include <ctime>
 
 #include <fcntl.h>
+#include <pwd.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
@@ -99,6 +100,18 @@ Result<std::optional<std::string>> SlurmAdmin::read(const std::string& name)
         }
         text.append(bytes.data(), size < 0 ? 0 : static_cast<std::size_t>(size));
     }
+}
+
+Result<std::optional<FileRights>> SlurmAdmin::rights(const std::string& name)
+{
+    const std::string of = path(name);
+    struct stat there {};
+    if (::stat(of.c_str(), &there) != 0) {
+        return errno == ENOENT ? Result<std::optional<FileRights>>(std::nullopt) : io_error(of);
+    }
+    const passwd* const entry = ::getpwuid(there.st_uid);
+    return std::optional(FileRights{
+        entry != nullptr ? entry->pw_name : std::to_string(there.st_uid), there.st_mode & 07777U});
 }
 
 Result<void> SlurmAdmin::write(const std::string& name, const std::string& text)

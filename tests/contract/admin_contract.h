@@ -129,9 +129,11 @@ TEST_P(AdminContract, AFileIsWhatWasWritten)
     ASSERT_TRUE(m_admin->write("contract", "one\n"));
     ASSERT_TRUE(m_admin->write("contract", "two\n"));
     EXPECT_EQ(m_admin->read("contract").value(), "two\n");
+    EXPECT_EQ(m_admin->rights("contract").value().value().mode, 0644U);
     ASSERT_TRUE(m_admin->erase("contract"));
     EXPECT_TRUE(m_admin->erase("contract"));
     EXPECT_EQ(m_admin->read("contract").value(), std::nullopt);
+    EXPECT_EQ(m_admin->rights("contract").value(), std::nullopt);
 }
 
 TEST_P(AdminContract, OneHoldsItAtATime)

@@ -30,6 +30,7 @@ public:
     // What there is; tests change it as a person at the machine would.
     std::map<std::string, std::string> files{
         {"slurm.conf", "include /etc/slurm/gpuq/policy.conf\n"}};
+    std::map<std::string, FileRights> touched; ///< by hand, of a file
     std::map<std::string, SlurmObject> qos;
     std::map<std::string, SlurmObject> access;
     std::map<std::string, SlurmObject> shares;
@@ -152,10 +153,19 @@ public:
         const auto found = files.find(name);
         return found == files.end() ? std::optional<std::string>() : std::optional(found->second);
     }
+    Result<std::optional<FileRights>> rights(const std::string& name) override
+    {
+        const auto found = touched.find(name);
+        return files.contains(name)
+                   ? std::optional(found == touched.end() ? FileRights{"root", 0644}
+                                                          : found->second)
+                   : std::nullopt;
+    }
     Result<void> write(const std::string& name, const std::string& text) override
     {
         return change("write " + name, [&] {
             files[name] = text;
+            touched.erase(name);
             reservations_seen = reservations_seen || name == "job_submit.lua";
         });
     }

@@ -516,6 +516,27 @@ TEST(Plan, RefusesPrioritiesThatPassByFairShare)
     EXPECT_THAT(plan(admin, made(k_old), k_now)->obstacles, IsEmpty());
 }
 
+TEST(Drift, FindsFilesThatOthersMayChangeOrNotRead)
+{
+    auto admin = a_centre();
+    admin.settings["SlurmUser"] = admin.site_settings["SlurmUser"] = "slurm(64030)";
+    ASSERT_TRUE(apply_to(admin, k_old));
+    admin.touched = {{"job_submit.lua", {"slurm", 0666}},
+                     {"policy.conf", {"root", 0600}},
+                     {"applied.yaml", {"ada", 0664}},
+                     {"slurm.conf", {"ada", 0600}}};
+    const auto found = drift(admin, k_now);
+    ASSERT_TRUE(found) << found.error().text;
+    EXPECT_THAT(words_of(*found), ElementsAre("file applied.yaml mode owner",
+                                              "file job_submit.lua mode", "file policy.conf mode"));
+    EXPECT_EQ(found->changes[0].fields[0], (FieldChange{"mode", "0664", "0644", Effect::neither}));
+    EXPECT_EQ(found->changes[0].fields[1],
+              (FieldChange{"owner", "ada", "root or slurm", Effect::neither}));
+    ASSERT_TRUE(apply_to(admin, k_old));
+    EXPECT_EQ(admin.touched.size(), 1U) << "slurm.conf is the site's";
+    EXPECT_THAT(drift_of(admin), IsEmpty());
+}
+
 TEST(Drift, NotesLimitsOnAccountsAndUsers)
 {
     auto admin = a_centre();

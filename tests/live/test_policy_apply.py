@@ -228,6 +228,13 @@ def test_drift_finds_changed_files(operator):
         file.write_text(before)
     operator.cluster.scontrol("reconfigure")
     assert operator.drift() == set()
+    for file, mode, owner in ((include, 0o600, 0), (script, 0o666, 0), (operator.folder / "applied.yaml", 0o644, 1)):
+        file.chmod(mode)
+        os.chown(file, owner, -1)
+        assert operator.drift() == {("file", file.name, "mode" if owner == 0 else "owner")}
+        operator.apply(POLICY)
+        assert (file.stat().st_mode & 0o7777, file.stat().st_uid) == (0o644, 0)
+    assert operator.drift() == set()
 
 
 def test_a_bad_policy_never_reaches_slurmctld(operator):
