@@ -7,9 +7,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -82,6 +84,19 @@ Result<Sides> open_terminal(TerminalSize size)
     return sides;
 }
 
+/// execvp gives what the kernel does not know to a shell, which takes a program of another machine
+/// for a script.
+bool is_elf(const char* path)
+{
+    const int file = ::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    std::array<char, 4> magic{};
+    const bool read = file >= 0 && ::read(file, magic.data(), magic.size()) == 4;
+    if (file >= 0) {
+        ::close(file);
+    }
+    return read && magic == std::array<char, 4>{'\x7f', 'E', 'L', 'F'};
+}
+
 [[noreturn]] void become(const Program::Plan& plan, std::array<int, 3> streams, int report,
                          char* const* argv, char** environment)
 {
@@ -105,7 +120,11 @@ Result<Sides> open_terminal(TerminalSize size)
     }
     reset_signals();
     ::environ = environment;
-    ::execvp(argv[0], argv);
+    if (std::strchr(argv[0], '/') != nullptr && is_elf(argv[0])) {
+        ::execv(argv[0], argv);
+    } else {
+        ::execvp(argv[0], argv);
+    }
     give_up(Report::Step::execute);
     ::_exit(static_cast<int>(ExitStatus::internal));
 }

@@ -61,6 +61,10 @@ TEST(Ending, WhatCanNotBeExecutedIs127Or126)
         put(stage.root() / "no-interpreter", "#!/no/such/shell\n");
         std::filesystem::permissions(stage.root() / "no-interpreter",
                                      std::filesystem::perms::owner_all);
+        put(stage.root() / "of-another-machine", "\x7f"
+                                                 "ELF of no machine at all\n");
+        std::filesystem::permissions(stage.root() / "of-another-machine",
+                                     std::filesystem::perms::owner_all);
         const Ended end = ended(stage);
         EXPECT_EQ(end.cause, Cause::not_started);
         return std::to_string(end.status) + " " + end.detail;
@@ -71,6 +75,8 @@ TEST(Ending, WhatCanNotBeExecutedIs127Or126)
               "127 ./no-interpreter: the interpreter in its first line does not exist");
     EXPECT_EQ(status_of("./not-executable"),
               "126 ./not-executable: can not be executed: Permission denied");
+    EXPECT_EQ(status_of("./of-another-machine"),
+              "126 ./of-another-machine: can not be executed: Exec format error");
     EXPECT_EQ(status_of("/tmp"), "126 /tmp: can not be executed: Permission denied");
 }
 
