@@ -169,4 +169,12 @@ bool is_better(const Ticket& one, const Ticket& other, Time now)
     return std::pair(good_until(one), one.end) > std::pair(good_until(other), other.end);
 }
 
+bool takes_over(const Ticket& fresh, const Ticket& current, Time now)
+{
+    const bool is_at_limit = good_until(current) <= current.end;
+    const bool lives_as_long = 4 * fresh.life() >= 3 * current.life();
+    return is_better(fresh, current, now) &&
+           (is_at_limit || lives_as_long || fresh.end >= current.end);
+}
+
 } // namespace gpuq::credentials

@@ -46,4 +46,10 @@ Time good_until(const Ticket& ticket);
 /// that has expired is worth nothing. Of other principals none is better.
 bool is_better(const Ticket& one, const Ticket& other, Time now);
 
+/// That a login's ticket, renewed just now, is to take the place of `current`. One that ssh
+/// delegates lives as long as the laptop's had left, at each renewal again (RFC 4120, 3.3.3): it is
+/// better in the end, and yet would leave the run minutes where it has hours. Taken where it ends
+/// no sooner, lives nearly as long, or `current` can't be renewed any more.
+bool takes_over(const Ticket& fresh, const Ticket& current, Time now);
+
 } // namespace gpuq::credentials

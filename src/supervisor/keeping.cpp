@@ -37,7 +37,6 @@ constexpr const char* k_renewing = "renewing";
 constexpr auto k_between_looks = 3s;
 /// After one that failed.
 constexpr auto k_between_tokens = 30s;
-constexpr auto k_between_delivered = 10s;
 constexpr auto k_longest_wait = 1s;
 constexpr std::size_t k_longest_line = 500; ///< written to a pipe whole, or not at all
 /// While a program is at work whose pipe may have ended before it.
@@ -220,14 +219,17 @@ private:
              m_keeping.ticket ? credentials::attempt_limit(*m_keeping.ticket, m_clock.now()) : 5s});
     }
 
-    /// The login's ticket lasts longer than ours in the end, and is to be renewed sooner: so that
-    /// the run always has most of a life it is renewed before it takes our ticket's place.
-    void renew_delivered(const std::string& bytes)
+    /// The login's ticket lasts longer than ours in the end, and ends sooner: it is renewed before
+    /// it takes our ticket's place. One that is not to take it yet is asked about again at half of
+    /// what it has left.
+    void renew_delivered(const std::string& bytes, const Ticket& ticket)
     {
-        if (Steady::now() < m_delivered_at) {
+        if (m_tried == ticket && Steady::now() < m_delivered_at) {
             return;
         }
-        m_delivered_at = Steady::now() + k_between_delivered;
+        m_tried = ticket;
+        m_delivered_at = Steady::now() + std::max<Steady::duration>(
+                                             k_between_tokens, (ticket.end - m_clock.now()) / 2);
         if (m_files.write(m_place.folder, k_renewing, bytes)) {
             m_source = Source::renewal;
             start_kinit(m_source);
@@ -295,8 +297,11 @@ private:
         TRY_ASSIGN(const Ticket renewed, credentials::ticket_in(bytes));
         const auto current = in_cache();
         const bool is_lost = !current && m_source == Source::renewal;
-        if (is_lost || renewed.principal != (current ? current->principal : m_plan.principal) ||
-            (current && renewed.end <= current->end)) {
+        const bool is_no_better =
+            current && (m_of_delivered ? !takes_over(renewed, *current, m_clock.now())
+                                       : renewed.end <= current->end);
+        if (is_lost || is_no_better ||
+            renewed.principal != (current ? current->principal : m_plan.principal)) {
             return {};
         }
         TRY(m_files.move(m_place.folder, k_renewing, m_place.name));
@@ -340,12 +345,13 @@ private:
         const auto current = in_cache();
         const bool better = ticket->principal == m_plan.principal && ticket->end > m_clock.now() &&
                             (!current || is_better(*ticket, *current, m_clock.now()));
-        const bool sooner_over = better && current && ticket->end < current->end;
-        if (sooner_over && !m_kinit.empty()) {
-            renew_delivered(*bytes);
+        const bool is_renewed_first =
+            better && current && ticket->end < current->end && !m_kinit.empty();
+        if (is_renewed_first) {
+            renew_delivered(*bytes, *ticket);
         }
-        const bool waits = sooner_over && !m_kinit.empty();
-        const bool taken = better && !waits && m_files.write(m_place.folder, m_place.name, *bytes);
+        const bool taken =
+            better && !is_renewed_first && m_files.write(m_place.folder, m_place.name, *bytes);
         ::explicit_bzero(bytes->data(), bytes->size());
         m_tokens_at = taken ? Steady::now() : m_tokens_at;
         if (!m_next_link && (taken || !better)) {
@@ -421,8 +427,9 @@ private:
     std::optional<External> m_renewal;
     Source m_source = Source::renewal; ///< of the attempt that is being made
     bool m_of_delivered = false;       ///< it is of the delivered ticket, not of ours
-    Steady::time_point m_delivered_at;
-    bool m_forwardable = false; ///< the last ticket was
+    std::optional<Ticket> m_tried;     ///< the delivered one that was renewed last
+    Steady::time_point m_delivered_at; ///< when it is tried again
+    bool m_forwardable = false;        ///< the last ticket was
     std::int64_t m_keytab_changed = 0;
     Steady::time_point m_look_at;
     std::optional<CredentialState> m_told;

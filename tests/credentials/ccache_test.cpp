@@ -107,5 +107,27 @@ TEST(Ccache, KnowsTheBetterOfTwo)
     EXPECT_FALSE(is_better(others, now, k_start));
 }
 
+TEST(Ccache, ATicketOfMinutesDoesNotTakeThePlaceOfOneOfHours)
+{
+    const Ticket current{"ada@X", k_start, k_start + 10h, k_start + 100h, true};
+    const auto fresh = [](std::chrono::seconds life) {
+        return Ticket{"ada@X", k_start + 1h, k_start + 1h + life, k_start + 120h, true};
+    };
+    EXPECT_FALSE(takes_over(fresh(10min), current, k_start + 1h));
+    EXPECT_FALSE(takes_over(fresh(7h), current, k_start + 1h));
+    EXPECT_TRUE(takes_over(fresh(8h), current, k_start + 1h)); // nearly as long
+    EXPECT_TRUE(takes_over(fresh(9h), current, k_start + 1h)); // ends with it
+
+    Ticket at_limit = current;
+    at_limit.renew_till = at_limit.end;
+    EXPECT_TRUE(takes_over(fresh(10min), at_limit, k_start + 1h));
+    at_limit.renew_till.reset();
+    EXPECT_TRUE(takes_over(fresh(10min), at_limit, k_start + 1h));
+
+    Ticket worse = fresh(10h);
+    worse.renew_till = k_start + 50h;
+    EXPECT_FALSE(takes_over(worse, current, k_start + 1h));
+}
+
 } // namespace
 } // namespace gpuq::credentials

@@ -164,6 +164,27 @@ def test_a_new_login_reaches_the_run(login):
     kept.end()
 
 
+@pytest.mark.parametrize("life, takes_over", [(18, True), (LIFE, False)])
+def test_a_login_whose_ticket_is_over_sooner(login, life, takes_over):
+    """Renewable for longer than what the run has: renewed first, and the run's where it lives nearly as long."""
+    login.again(life=20, renewable=200)
+    kept = login.start()
+    before = wait_for(lambda: kept.state()["trouble"] == "none" and kept.ticket(), 10, "a kept ticket")
+    login.again(life=life, renewable=600)
+    wait_for(lambda: Ticket(login.cache.read_bytes()).left() < kept.ticket().left() - 1, 30, "a renewal of the run's")
+    with Watch(kept.cache, 0.02) as watch:
+        assert login.gpuq("ls").returncode == 0
+        if takes_over:
+            wait_for(lambda: kept.ticket().renew_till > before.renew_till, 10, "the login's ticket in the run")
+            wait_for(lambda: not list(kept.store.glob("*")), 10, "an empty store")
+        else:
+            time.sleep(life)
+            assert kept.ticket().renew_till == before.renew_till
+    assert watch.unusable == 0 and watch.least >= 0.4 * life - 2
+    assert kept.state()["trouble"] == "none"
+    kept.end()
+
+
 def test_a_cache_that_was_deleted(login):
     kept = login.start()
     wait_for(lambda: kept.state()["trouble"] == "none", 10, "a kept ticket")
