@@ -257,9 +257,9 @@ private:
             return;
         }
         if (runs.empty()) {
-            put(top, m_model.filter.empty()
-                         ? "no runs, and none ended within a day; + starts one"
-                         : fmt::format("no run has '{}' in its line; Esc: all", m_model.filter));
+            put(top, m_model.filter.empty() ? "no runs, and none ended within a day; + starts one"
+                                            : fmt::format("no run has '{}' in its line; Esc: all",
+                                                          sanitised(m_model.filter)));
             return;
         }
         const std::vector<std::string> lines = lines_of(m_model.picture->runs, columns());
