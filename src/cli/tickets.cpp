@@ -3,6 +3,7 @@
 
 #include "cli/look_doors.h"
 #include "cli/surroundings.h"
+#include "core/fnv.h"
 #include "core/timestamp.h"
 #include "credentials/keeping.h"
 #include "credentials/keytab.h"
@@ -452,17 +453,21 @@ void leave_keeper(Doors& doors)
     }
 }
 
+std::string refreshes_as(const Store& store)
+{
+    return fmt::format("keepalive-{:016x}", fnv1a(store.root()));
+}
+
 void keep_refreshing(Doors& doors)
 {
-    if (!doors.host().hold("gpuq-keepalive")) {
+    const auto store = doors.store();
+    if (!store || !doors.host().hold(refreshes_as(**store))) {
         refresh_tickets(doors, TokenCommand::here);
         return;
     }
-    const auto store = doors.store();
     Time next_token{};
     // Slurm is asked seldom: of runs that ended without a word, whose node has died.
-    for (int round = 1;
-         store && has_any(doors, **store, round % k_asked == 0 ? Ask::if_needed : Ask::never);
+    for (int round = 1; has_any(doors, **store, round % k_asked == 0 ? Ask::if_needed : Ask::never);
          ++round) {
         const Time now = doors.clock().now();
         const bool asks = now >= next_token;

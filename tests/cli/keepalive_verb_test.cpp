@@ -335,7 +335,7 @@ TEST_F(Keepalive, StaysOnlyWhileARunHasCredentials)
     EXPECT_EQ(keepalive({"--stay"}).status, 0);
     m_doors.memory.files[credential_plan_json(m_run.key())] =
         to_json(CredentialPlan{"ada@EXAMPLE.ORG", m_folder, WhenShort::hold, "", ""});
-    m_doors.machine.held_by_others.insert("gpuq-keepalive");
+    m_doors.machine.held_by_others.insert(refreshes_as(m_doors.memory));
     EXPECT_EQ(keepalive({"--stay"}).status, 0);
 }
 

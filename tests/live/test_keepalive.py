@@ -118,11 +118,7 @@ def test_whoever_keeps_a_ticket_leaves_no_core(login, cluster):
     kept = login.start()
     def owner(pid):
         return os.stat(f"/proc/{pid}/environ").st_uid
-    def is_keeper(pid):
-        with contextlib.suppress(OSError):
-            return command_of(pid) == "gpuq-keep" and kept.record.key.encode() in (
-                pathlib.Path(f"/proc/{pid}/cmdline").read_bytes())
-    keepers = wait_for(lambda: processes(is_keeper), 10, "who keeps it")
+    keepers = wait_for(kept.keepers, 10, "who keeps it")
     assert [owner(pid) for pid in keepers] == [0]
     if login.person.user:
         assert login.person.user.pw_uid in {owner(pid) for pid in cluster.job_processes()}, "this machine does not tell"
@@ -211,11 +207,11 @@ def test_a_ticket_that_the_kdc_refuses(login, kdc):
 def test_is_wiped_when_the_supervisor_is_killed(login):
     kept = login.start()
     supervisor = kept.record.event("supervisor_started")["pid"]
-    wait_for(lambda: processes(lambda pid: command_of(pid) == "gpuq-keep"), 10, "the keeper")
+    wait_for(kept.keepers, 10, "the keeper")
     os.kill(supervisor, signal.SIGKILL)
     kept.record.wait_for_end()
     kept.wiped()
-    wait_for(lambda: not processes(lambda pid: command_of(pid) == "gpuq-keep"), 10, "no keeper")
+    wait_for(lambda: not kept.keepers(), 10, "no keeper")
 
 
 def test_a_run_without_a_ticket_is_as_before(login, person):

@@ -7,7 +7,7 @@ import pathlib
 import threading
 import time
 
-from clusters import wait_for
+from clusters import command_of, processes, wait_for
 from kdc import Ticket
 from runs import nothing_left, records
 
@@ -59,6 +59,14 @@ class Kept:
     def state(self):
         path = self.record.dir / "link-1" / "credentials.json"
         return json.loads(path.read_text()) if path.exists() else {"trouble": None, "renewals": 0}
+
+    def keepers(self):
+        """Who keeps it alive on its node."""
+        def keeps(pid):
+            with contextlib.suppress(OSError):
+                return command_of(pid) == "gpuq-keep" and self.record.key.encode() in (
+                    pathlib.Path(f"/proc/{pid}/cmdline").read_bytes())
+        return processes(keeps)
 
     def wait_for_trouble(self, trouble, seconds=15):
         return wait_for(lambda: self.state()["trouble"] == trouble and self.state(), seconds,
