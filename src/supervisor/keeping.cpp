@@ -33,6 +33,8 @@ using credentials::Ticket;
 using credentials::Trouble;
 
 constexpr const char* k_renewing = "renewing";
+/// A login's ticket that is worth more in the end, kept alive beside ours until ours is at its.
+constexpr const char* k_spare = "spare";
 /// A login's new ticket is in the run within ten seconds: this, and what a disk takes.
 constexpr auto k_between_looks = 3s;
 /// After one that failed.
@@ -123,6 +125,7 @@ private:
                     seen.attempt = std::move(attempt);
                 } else if (is_permanent(attempt.trouble)) {
                     (void)m_files.remove(m_plan.folder, k_delivered); // worth nothing to anybody
+                    (void)m_files.remove(m_place.folder, k_spare);
                 }
             }
         }
@@ -220,21 +223,25 @@ private:
     }
 
     /// The login's ticket lasts longer than ours in the end, and ends sooner: it is renewed before
-    /// it takes our ticket's place. One that is not to take it yet is asked about again at half of
-    /// what it has left.
+    /// it takes our ticket's place.
     void renew_delivered(const std::string& bytes, const Ticket& ticket)
     {
         if (m_tried == ticket && Steady::now() < m_delivered_at) {
             return;
         }
-        m_tried = ticket;
-        m_delivered_at = Steady::now() + std::max<Steady::duration>(
-                                             k_between_tokens, (ticket.end - m_clock.now()) / 2);
+        put_off(ticket);
         if (m_files.write(m_place.folder, k_renewing, bytes)) {
             m_source = Source::renewal;
             start_kinit(m_source);
             m_of_delivered = m_renewal.has_value();
         }
+    }
+
+    /// One that is not to take our ticket's place yet is renewed at half of what it has left.
+    void put_off(const Ticket& ticket)
+    {
+        m_tried = ticket;
+        m_delivered_at = Steady::now() + (ticket.end - m_clock.now()) / 2;
     }
 
     Result<void> copy_cache()
@@ -297,11 +304,14 @@ private:
         TRY_ASSIGN(const Ticket renewed, credentials::ticket_in(bytes));
         const auto current = in_cache();
         const bool is_lost = !current && m_source == Source::renewal;
-        const bool is_no_better =
-            current && (m_of_delivered ? !takes_over(renewed, *current, m_clock.now())
-                                       : renewed.end <= current->end);
-        if (is_lost || is_no_better ||
-            renewed.principal != (current ? current->principal : m_plan.principal)) {
+        if (is_lost || renewed.principal != (current ? current->principal : m_plan.principal)) {
+            return {};
+        }
+        if (m_of_delivered && current && !takes_over(renewed, *current, m_clock.now())) {
+            put_off(renewed);
+            return m_files.move(m_place.folder, k_renewing, k_spare);
+        }
+        if (!m_of_delivered && current && renewed.end <= current->end) {
             return {};
         }
         TRY(m_files.move(m_place.folder, k_renewing, m_place.name));
@@ -334,26 +344,49 @@ private:
         }
     }
 
+    /// What a login has delivered, or what we have kept alive of it, whichever is better.
+    std::pair<std::string, Ticket> best_delivered()
+    {
+        std::pair<std::string, Ticket> best;
+        for (const auto& [folder, name] :
+             {std::pair(m_place.folder, k_spare), std::pair(m_plan.folder, k_delivered)}) {
+            auto bytes = m_files.read(folder, name);
+            const auto ticket =
+                bytes ? credentials::ticket_in(*bytes) : Result<Ticket>(bytes.error());
+            if (ticket && (best.first.empty() ||
+                           credentials::is_better(*ticket, best.second, m_clock.now()))) {
+                best.first.swap(*bytes);
+                best.second = *ticket;
+            }
+            if (bytes) {
+                ::explicit_bzero(bytes->data(), bytes->size());
+            }
+        }
+        return best;
+    }
+
     /// A login's ticket that is better than ours.
     void take_delivered()
     {
-        auto bytes = m_files.read(m_plan.folder, k_delivered);
-        const auto ticket = bytes ? credentials::ticket_in(*bytes) : Result<Ticket>(bytes.error());
-        if (!ticket) {
+        auto [bytes, ticket] = best_delivered();
+        if (bytes.empty()) {
             return;
         }
         const auto current = in_cache();
-        const bool better = ticket->principal == m_plan.principal && ticket->end > m_clock.now() &&
-                            (!current || is_better(*ticket, *current, m_clock.now()));
+        const bool better = ticket.principal == m_plan.principal && ticket.end > m_clock.now() &&
+                            (!current || is_better(ticket, *current, m_clock.now()));
         const bool is_renewed_first =
-            better && current && ticket->end < current->end && !m_kinit.empty();
+            better && current && ticket.end < current->end && !m_kinit.empty();
         if (is_renewed_first) {
-            renew_delivered(*bytes, *ticket);
+            renew_delivered(bytes, ticket);
         }
         const bool taken =
-            better && !is_renewed_first && m_files.write(m_place.folder, m_place.name, *bytes);
-        ::explicit_bzero(bytes->data(), bytes->size());
+            better && !is_renewed_first && m_files.write(m_place.folder, m_place.name, bytes);
+        ::explicit_bzero(bytes.data(), bytes.size());
         m_tokens_at = taken ? Steady::now() : m_tokens_at;
+        if (taken || !better) {
+            (void)m_files.remove(m_place.folder, k_spare);
+        }
         if (!m_next_link && (taken || !better)) {
             (void)m_files.remove(m_plan.folder, k_delivered);
         }

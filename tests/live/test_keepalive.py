@@ -181,6 +181,25 @@ def test_a_login_whose_ticket_is_over_sooner(login, life, takes_over):
     kept.end()
 
 
+def test_a_login_whose_ticket_was_over_long_ago(login):
+    """Not taken at once, and kept alive beside the run's until that can't be renewed any more."""
+    login.again(life=20, renewable=24)
+    kept = login.start()
+    before = wait_for(lambda: kept.state()["trouble"] == "none" and kept.ticket(), 10, "a kept ticket")
+    login.again(life=LIFE, renewable=600)
+    delivered = Ticket(login.cache.read_bytes())
+    with Watch(kept.cache, 0.02) as watch:
+        assert login.gpuq("ls").returncode == 0
+        login.cache.unlink()
+        wait_for(lambda: delivered.left() < -2, LIFE + 5, "the end of the login's ticket")
+        assert kept.ticket().renew_till == before.renew_till
+        wait_for(lambda: kept.ticket().renew_till > before.renew_till, 30, "what was kept of the login's ticket")
+        time.sleep(LIFE)
+    assert watch.unusable == 0 and watch.expired == 0
+    assert kept.state()["trouble"] == "none"
+    kept.end()
+
+
 def test_a_cache_that_was_deleted(login):
     kept = login.start()
     wait_for(lambda: kept.state()["trouble"] == "none", 10, "a kept ticket")
