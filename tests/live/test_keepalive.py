@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from clusters import command_of, processes, wait_for
+from clusters import BIN, command_of, processes, wait_for
 from faults import of_soak
 from kdc import Ticket, is_installed, running_kdc
 from runs import all_gpus_taken, processes_of, records
@@ -209,6 +209,30 @@ def test_a_cache_that_was_deleted(login):
     login.gpuq("keepalive")
     wait_for(kept.cache.exists, 10, "the ticket of the login")
     kept.wait_for_trouble("none")
+    kept.end()
+
+
+@pytest.mark.parametrize("step", [5, -5, 40])
+def test_a_clock_of_the_node_that_steps(login, step):
+    """For all of the run's processes: a little, which the KDC refuses; beyond the ticket's end."""
+    clock = login.person.home / "clock"
+    clock.write_text("0")
+    real = dict(login.env)
+    login.env |= {"LD_PRELOAD": str(BIN / "stepped_clock.so"), "STEPPED_CLOCK": str(clock)}
+    login.again(life=20)
+    kept = login.start()
+    login.env = real
+    with Watch(kept.cache, 0.02) as watch:
+        wait_for(lambda: kept.state()["trouble"] == "none", 10, "a kept ticket")
+        clock.write_text(str(step))
+        state = wait_for(lambda: kept.state()["trouble"] not in ("none", None) and kept.state(), 18, "trouble")
+        words = {"unreachable": "lock skew too great", "expired": "it has expired"}[state["trouble"]]
+        assert state["trouble"] == ("expired" if step == 40 else "unreachable")
+        assert words in login.gpuq("keepalive").stdout
+        clock.write_text("0")
+        kept.wait_for_trouble("none", 6)
+        wait_for(lambda: kept.state()["renewals"] >= 1, 10, "a renewal")
+    assert watch.expired == 0 and watch.unusable == 0
     kept.end()
 
 
