@@ -116,7 +116,9 @@ void Client::new_session()
     m_told = {};
     m_input = {};
     m_input_end_sent = false;
-    m_signals.clear();
+    // What nobody has confirmed is meant for whoever goes on there.
+    m_signals.erase(m_signals.begin(),
+                    m_signals.begin() + static_cast<std::ptrdiff_t>(m_signals_taken));
     m_signals_sent = m_signals_taken = 0;
     m_streams.clear();
     m_following.reset();

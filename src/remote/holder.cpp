@@ -651,7 +651,9 @@ void Holder::signal_verb(int number) const
     if (group <= 0) {
         group = m_verb->pid;
     }
-    ::kill(-group, number);
+    if (::kill(-group, number) != 0) {
+        ::kill(m_verb->pid, number); // it has not come to making its own group
+    }
 }
 
 void Holder::hang_up(Moment at)

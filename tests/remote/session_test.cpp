@@ -457,6 +457,32 @@ TEST_F(SessionTest, WhatIsToBeStartedInItsPlaceIs)
     EXPECT_EQ(lost->out, 5U);
 }
 
+TEST_F(SessionTest, ASignalThatASessionHasNotTakenIsForWhatIsStartedInItsPlace)
+{
+    in_its_place = [](const ClientOptions::Lost&) -> Result<frames::Start> {
+        frames::Start start;
+        start.words = {"-c", "exec sleep 20"};
+        return start;
+    };
+    Pair pipe = socket_pair();
+    ::fcntl(pipe.one.get(), F_SETFL, O_NONBLOCK);
+    nobody.coming = std::move(pipe.one);
+    std::thread sender([&] {
+        while (content("out").empty()) {
+            std::this_thread::sleep_for(1ms);
+        }
+        std::this_thread::sleep_for(100ms); // the holder is stopped by then
+        const unsigned char number = SIGUSR1;
+        (void)!::write(pipe.other.get(), &number, 1);
+    });
+    CutTransport transport(options(), never());
+    const auto status = run(
+        transport, "echo once; sleep 0.05; kill -STOP $PPID; sleep 0.5; kill -9 $PPID; sleep 60");
+    sender.join();
+    ASSERT_TRUE(status) << status.error().text;
+    EXPECT_EQ(*status, 128 + SIGUSR1);
+}
+
 TEST_F(SessionTest, GpuqsOwnWordsAreNoPartOfWhatTheRunHasPrinted)
 {
     std::optional<ClientOptions::Lost> lost;
