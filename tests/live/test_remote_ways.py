@@ -89,11 +89,11 @@ def test_a_training_from_a_laptop_on_bad_days(person):
             login.env |= {**kdc.env, "KRB5CCNAME": f"FILE:{laptop}"}
             (person.home / "train.py").write_text(EXAMPLE.read_text())
             (person.home / "train.py").chmod(0o755)
-            shown = login.folder / "shown"
-            with shown.open("wb") as out, login.begin(
+            shown, told = login.folder / "shown", login.folder / "told"
+            with shown.open("wb") as out, told.open("wb") as err, login.begin(
                     "run", "-t", "2h", "--", "sh", "-c",
                     'echo "$KRB5CCNAME" >cache; while [ ! -e enough ]; do rm -rf checkpoints; ./train.py --epochs 40 || exit; '
-                    "done; exit 7", stdout=out) as child:
+                    "done; exit 7", stdout=out, stderr=err) as child:
                 cache = pathlib.Path(wait_for(lambda: (person.home / "cache").exists() and
                                               (person.home / "cache").read_text().strip(), 30, "the run")
                                      .removeprefix("FILE:"))
@@ -105,17 +105,16 @@ def test_a_training_from_a_laptop_on_bad_days(person):
                         kind = random.choice(("cut", "freeze", "silence"))
                         frozen += {"cut": login.cut, "freeze": login.freeze, "silence": login.silence}[kind]() or []
                         drops += 1
-                        wait_for(lambda: shown.stat().st_size > size, 40, lambda: f"more output after {kind}")
+                        wait_for(lambda: shown.stat().st_size > size, 40, lambda: f"more output after {kind}: {told.read_text()}")
                         time.sleep(random.uniform(0.2, pause))
                 (person.home / "enough").touch()
                 status = child.wait(120)
-                errors = child.stderr.read().decode()
                 for pid in frozen:
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(pid, signal.SIGKILL)
             print(f"{drops} drops; {watch.expired:.2f} s expired, {watch.least:.1f} s of {life} left at least, "
                   f"{watch.unusable} of {watch.reads} reads unusable")
-            assert status == 7, errors
+            assert status == 7, told.read_text()
             assert drops >= 2 and watch.expired == 0 and watch.unusable == 0
             assert watch.least >= 0.4 * life - 2  # as in test_is_renewed_over_its_lives
             assert shown.read_bytes() == (the_run(person).dir / "link-1" / "out.log").read_bytes()
