@@ -12,6 +12,18 @@ namespace {
 
 constexpr std::size_t k_compared = 64;
 
+/// The newest that writes, or has written: of a chain the newest of all only waits for its turn.
+LinkNumber newest_with_log(Store& store, const RunKey& key, Stream stream)
+{
+    for (LinkNumber link = newest_link(store, key); link > LinkNumber{1}; --link.value) {
+        const auto size = store.size(layout::log(key, link, stream));
+        if (size || size.error().kind != Error::Kind::missing) {
+            return link;
+        }
+    }
+    return LinkNumber{1};
+}
+
 } // namespace
 
 LogTail::LogTail(Store& store, RunKey key, Stream stream)
@@ -25,7 +37,7 @@ Result<std::optional<LogTail::News>> LogTail::next()
 {
     using Why = News::Why;
     News news;
-    news.link = newest_link(m_store, m_key);
+    news.link = newest_with_log(m_store, m_key, m_stream);
     const std::string path = layout::log(m_key, news.link, m_stream);
     const auto size = m_store.size(path);
     if (!size && size.error().kind != Error::Kind::missing) {

@@ -101,5 +101,17 @@ TEST_F(Tail, GoesOnWithTheNextLink)
     EXPECT_EQ(news->bytes, "second link\n");
 }
 
+/// The next link is made when this one begins: it has a folder, and no output.
+TEST_F(Tail, StaysWithTheLinkThatRunsWhileTheNextWaits)
+{
+    ASSERT_TRUE(store.write(layout::job_json(key, LinkNumber{2}), "{}"));
+    write("first link\n");
+    const auto news = next();
+    ASSERT_TRUE(news);
+    EXPECT_EQ(news->link, LinkNumber{1});
+    EXPECT_EQ(news->bytes, "first link\n");
+    EXPECT_FALSE(next());
+}
+
 } // namespace
 } // namespace gpuq
