@@ -161,9 +161,11 @@ Verdict judge_ssh(int status, std::string_view errors, const SshCommand& command
     }
     if (status == k_ssh_itself && has(errors, "Permission denied (")) {
         return stop(Error::Kind::denied,
-                    fmt::format("{} lets nobody in by what is offered here ({}): see whether ssh "
+                    fmt::format("{} lets nobody in by what is offered here ({}){}: see whether ssh "
                                 "{} works",
-                                host, words, host));
+                                host, words,
+                                command.person ? "" : ", and without a terminal ssh asks nobody",
+                                host));
     }
     if (status == k_ssh_itself &&
         (has(errors, "Bad configuration option") || has(errors, "bad configuration options") ||

@@ -38,15 +38,14 @@ std::vector<std::string> environment_in_english()
 Result<Transport::Streams> SshTransport::connect(Attempt attempt, bool alone)
 {
     end(0);
-    SshCommand command = m_command;
-    command.attempt = attempt;
-    command.alone = alone;
+    m_command.attempt = attempt;
+    m_command.alone = alone;
     TRY_ASSIGN(Pipe to, make_pipe());
     TRY_ASSIGN(Pipe from, make_pipe());
     TRY_ASSIGN(Pipe errors, make_pipe());
     // Fewer turns of everybody's loop while much comes.
     ::fcntl(from.read.get(), F_SETPIPE_SZ, k_largest_pipe);
-    std::vector<std::string> words = ssh_words(command);
+    std::vector<std::string> words = ssh_words(m_command);
     std::vector<std::string> variables = environment_in_english();
     const auto word_pointers = pointers(words);
     const auto variable_pointers = pointers(variables);

@@ -97,6 +97,12 @@ TEST(JudgeSsh, NobodyIsAskedTwiceForAPassword)
     EXPECT_EQ(verdict.what, Verdict::What::stop);
     EXPECT_EQ(verdict.error.kind, Error::Kind::denied);
     EXPECT_THAT(verdict.error.text, HasSubstr("see whether ssh login1 works"));
+    EXPECT_THAT(verdict.error.text, HasSubstr("without a terminal ssh asks nobody"));
+    SshCommand asked = to_login();
+    asked.person = true;
+    EXPECT_THAT(
+        judge_ssh(255, "ada@login1: Permission denied (publickey,password).\n", asked).error.text,
+        Not(HasSubstr("without a terminal")));
     SshCommand again = to_login();
     again.attempt = Attempt::again;
     const Verdict later =

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "remote/transport.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace gpuq::remote {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(SshTransport, JudgesTheAttemptThatWasMade)
+{
+    constexpr std::string_view k_denied = "ada@login1: Permission denied (publickey,password).\n";
+    SshCommand command;
+    command.ssh = {"/bin/sh", "-c", "exit 255", "ssh"};
+    command.host = "login1";
+    command.person = true;
+    SshTransport transport(command);
+    for (const auto& [attempt, words] :
+         {std::pair(Attempt::first, "see whether ssh login1 works"),
+          std::pair(Attempt::again, "wants a password or a key's passphrase again")}) {
+        ASSERT_TRUE(transport.connect(attempt, false));
+        const Verdict verdict = transport.judge(transport.end(5000), k_denied);
+        EXPECT_EQ(verdict.what, Verdict::What::stop);
+        EXPECT_THAT(verdict.error.text, HasSubstr(words));
+    }
+}
+
+} // namespace
+} // namespace gpuq::remote
