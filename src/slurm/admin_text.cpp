@@ -181,7 +181,8 @@ SlurmObject reservation_of(const Fields& shown)
                           {"Flags", fmt::format("{}", fmt::join(flags, ","))},
                           {"Users", sorted(value("Users"))},
                           {"Accounts", sorted(value("Accounts"))}};
-    for (const char* const name : {"PartitionName", "Features", "Groups", "Licenses"}) {
+    for (const char* const name :
+         {"PartitionName", "Features", "Groups", "Licenses", "MaxStartDelay", "BurstBuffer"}) {
         if (!value(name).empty()) {
             reservation.fields[name] = value(name);
         }
@@ -218,7 +219,7 @@ std::string tres_word(const QosField& field, std::string_view there, std::string
 {
     auto amounts = tres_in(wanted);
     for (const auto& [name, ignored] : tres_in(there)) {
-        amounts.emplace(name, "-1");
+        amounts.emplace(name, field.reset);
     }
     std::vector<std::string> items;
     for (const auto& [name, amount] : amounts) {
@@ -227,19 +228,32 @@ std::string tres_word(const QosField& field, std::string_view there, std::string
     return fmt::format("{}={}", field.keyword, fmt::join(items, ","));
 }
 
-void flag_words(const QosField& field, std::string_view there, std::string_view wanted,
+void flag_words(std::string_view keyword, std::string_view there, std::string_view wanted,
                 std::vector<std::string>& words)
 {
     const auto add = [&](std::string_view from, std::string_view besides, char sign) {
         for (const std::string_view flag : split(from, ',')) {
             const auto others = split(besides, ',');
             if (!flag.empty() && std::find(others.begin(), others.end(), flag) == others.end()) {
-                words.push_back(fmt::format("{}{}={}", field.keyword, sign, flag));
+                words.push_back(fmt::format("{}{}={}", keyword, sign, flag));
             }
         }
     };
     add(there, wanted, '-');
     add(wanted, there, '+');
+}
+
+std::string qos_value(const QosField& field, std::string_view shown)
+{
+    switch (field.form) {
+    case QosField::Form::tres:
+    case QosField::Form::flags:
+        return sorted(shown);
+    case QosField::Form::time:
+        return minutes_in(std::string(shown));
+    default:
+        return std::string(shown);
+    }
 }
 
 constexpr std::array<std::string_view, 12> k_association_limits = {
@@ -288,6 +302,22 @@ std::vector<SlurmObject> reservations_in(std::string_view printed)
     return objects_in(printed, "ReservationName=", reservation_of);
 }
 
+std::vector<std::string> reservation_words(const SlurmObject& there, const SlurmObject& wanted)
+{
+    const auto value = [](const SlurmObject& object, const std::string& field) {
+        const auto found = object.fields.find(field);
+        return found == object.fields.end() ? std::string() : found->second;
+    };
+    std::vector<std::string> words;
+    for (const char* const field : {"StartTime", "Duration", "Nodes", "Users", "Accounts"}) {
+        if (value(there, field) != value(wanted, field)) {
+            words.push_back(fmt::format("{}={}", field, value(wanted, field)));
+        }
+    }
+    flag_words("Flags", value(there, "Flags"), value(wanted, "Flags"), words);
+    return words;
+}
+
 std::vector<std::string> nodes_in(std::string_view printed)
 {
     std::vector<std::string> nodes;
@@ -329,26 +359,30 @@ const std::vector<QosField>& qos_fields()
         {"UsageThres", "UsageThreshold", Form::number, "", "-1"},
         {"UsageFactor", "UsageFactor", Form::number, "1.000000", "1"},
         {"LimitFactor", "LimitFactor", Form::number, "", "-1"},
-        {"GrpTRES", "GrpTRES", Form::tres, "", ""},
-        {"GrpTRESMins", "GrpTRESMins", Form::tres, "", ""},
-        {"GrpTRESRunMins", "GrpTRESRunMins", Form::tres, "", ""},
+        {"GrpTRES", "GrpTRES", Form::tres, "", "-1"},
+        {"GrpTRESMins", "GrpTRESMins", Form::tres, "", "-1"},
+        {"GrpTRESRunMins", "GrpTRESRunMins", Form::tres, "", "-1"},
         {"GrpJobs", "GrpJobs", Form::number, "", "-1"},
+        {"GrpJobsAccrue", "GrpJobsAccrue", Form::number, "", "-1"},
         {"GrpSubmit", "GrpSubmitJobs", Form::number, "", "-1"},
-        {"GrpWall", "GrpWall", Form::text, "", "-1"},
-        {"MaxTRES", "MaxTRESPerJob", Form::tres, "", ""},
-        {"MaxTRESPerNode", "MaxTRESPerNode", Form::tres, "", ""},
-        {"MaxTRESMins", "MaxTRESMinsPerJob", Form::tres, "", ""},
-        {"MaxWall", "MaxWall", Form::text, "", "-1"},
-        {"MaxTRESPU", "MaxTRESPerUser", Form::tres, "", ""},
+        {"GrpWall", "GrpWall", Form::time, "", "-1"},
+        {"MaxTRES", "MaxTRESPerJob", Form::tres, "", "-1"},
+        {"MaxTRESPerNode", "MaxTRESPerNode", Form::tres, "", "-1"},
+        {"MaxTRESMins", "MaxTRESMinsPerJob", Form::tres, "", "-1"},
+        {"MaxWall", "MaxWall", Form::time, "", "-1"},
+        {"MaxTRESPU", "MaxTRESPerUser", Form::tres, "", "-1"},
         {"MaxJobsPU", "MaxJobsPerUser", Form::number, "", "-1"},
+        {"MaxJobsAccruePU", "MaxJobsAccruePerUser", Form::number, "", "-1"},
         {"MaxSubmitPU", "MaxSubmitJobsPerUser", Form::number, "", "-1"},
-        {"MaxTRESPA", "MaxTRESPerAccount", Form::tres, "", ""},
+        {"MaxTRESPA", "MaxTRESPerAccount", Form::tres, "", "-1"},
         {"MaxJobsPA", "MaxJobsPerAccount", Form::number, "", "-1"},
+        {"MaxJobsAccruePA", "MaxJobsAccruePerAccount", Form::number, "", "-1"},
         {"MaxSubmitPA", "MaxSubmitJobsPerAccount", Form::number, "", "-1"},
         // 22.05 knows these by their short names alone.
-        {"MaxTRESRunMinsPU", "MaxTRESRunMinsPU", Form::tres, "", ""},
-        {"MaxTRESRunMinsPA", "MaxTRESRunMinsPA", Form::tres, "", ""},
-        {"MinTRES", "MinTRESPerJob", Form::tres, "", ""},
+        {"MaxTRESRunMinsPU", "MaxTRESRunMinsPU", Form::tres, "", "-1"},
+        // -1 leaves it as it was in 22.05; this is what it stores for no limit.
+        {"MaxTRESRunMinsPA", "MaxTRESRunMinsPA", Form::tres, "", "18446744073709551614"},
+        {"MinTRES", "MinTRESPerJob", Form::tres, "", "-1"},
     };
     return k_fields;
 }
@@ -365,10 +399,7 @@ std::vector<SlurmObject> qos_in(std::string_view printed)
         for (std::size_t i = 0; i < qos_fields().size(); ++i) {
             const QosField& field = qos_fields()[i];
             if (cells[i + 1] != field.unset) {
-                const bool is_list =
-                    field.form == QosField::Form::tres || field.form == QosField::Form::flags;
-                qos.fields.emplace(field.name,
-                                   is_list ? sorted(cells[i + 1]) : std::string(cells[i + 1]));
+                qos.fields.emplace(field.name, qos_value(field, cells[i + 1]));
             }
         }
         list.push_back(std::move(qos));
@@ -392,7 +423,7 @@ std::vector<std::string> qos_words(const SlurmObject& there, const SlurmObject& 
         if (field.form == QosField::Form::tres) {
             words.push_back(tres_word(field, now, then));
         } else if (field.form == QosField::Form::flags) {
-            flag_words(field, now, then, words);
+            flag_words(field.keyword, now, then, words);
         } else {
             words.push_back(fmt::format("{}={}", field.keyword,
                                         then.empty() ? field.reset : std::string_view(then)));

@@ -24,6 +24,11 @@ std::vector<std::string> nodes_in(std::string_view printed);
 /// `scontrol -o show reservation`
 std::vector<SlurmObject> reservations_in(std::string_view printed);
 
+/// The words behind `scontrol update reservationname=` that make `there` the reservation that is
+/// wanted, as far as an update can: what only somebody's hand has set stays. Those that differ from
+/// nothing make a new one.
+std::vector<std::string> reservation_words(const SlurmObject& there, const SlurmObject& wanted);
+
 /// `squeue -h -a -o "%P|%V"`
 std::vector<QueuedJob> jobs_in(std::string_view printed);
 
@@ -32,9 +37,9 @@ std::vector<QueuedJob> jobs_in(std::string_view printed);
 struct QosField {
     std::string_view name;
     std::string_view keyword;
-    enum class Form { number, tres, flags, text } form;
+    enum class Form { number, tres, flags, time, text } form;
     std::string_view unset; ///< shown when it was never set
-    std::string_view reset; ///< the word that unsets it
+    std::string_view reset; ///< the word that unsets it; of a TRES its amount
 };
 const std::vector<QosField>& qos_fields();
 

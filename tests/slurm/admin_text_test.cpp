@@ -62,6 +62,36 @@ TEST(AdminText, AReservation)
                                                   {"StartTime", "2026-12-07T13:00:00"},
                                                   {"Users", ""}}));
     EXPECT_THAT(reservations_in("No reservations in the system\n"), IsEmpty());
+    const auto by_hand =
+        reservations_in("ReservationName=dl StartTime=2026-12-07T13:00:00 Duration=04:00:00 "
+                        "Nodes=n1 MaxStartDelay=00:10:00 BurstBuffer=b Flags=\n");
+    EXPECT_EQ(by_hand[0].fields.at("MaxStartDelay"), "00:10:00");
+    EXPECT_EQ(by_hand[0].fields.at("BurstBuffer"), "b");
+}
+
+TEST(AdminText, AReservationIsChangedWhereItStands)
+{
+    const SlurmObject there{Kind::reservation,
+                            "dl",
+                            {{"Accounts", "lab"},
+                             {"Duration", "240"},
+                             {"Flags", "IGNORE_JOBS,WEEKLY"},
+                             {"Nodes", "n1"},
+                             {"StartTime", "2026-12-07T13:00:00"},
+                             {"Users", ""}},
+                            0};
+    EXPECT_THAT(reservation_words(there, there), IsEmpty());
+    SlurmObject wanted = there;
+    wanted.fields["Accounts"] = "";
+    wanted.fields["Users"] = "ada,ben";
+    wanted.fields["Flags"] = "DAILY";
+    wanted.fields["Duration"] = "300";
+    EXPECT_THAT(reservation_words(there, wanted),
+                ElementsAre("Duration=300", "Users=ada,ben", "Accounts=", "Flags-=IGNORE_JOBS",
+                            "Flags-=WEEKLY", "Flags+=DAILY"));
+    EXPECT_THAT(reservation_words({Kind::reservation, "dl", {}, 0}, wanted),
+                ElementsAre("StartTime=2026-12-07T13:00:00", "Duration=300", "Nodes=n1",
+                            "Users=ada,ben", "Flags+=DAILY"));
 }
 
 TEST(AdminText, Settings)
@@ -96,6 +126,29 @@ TEST(AdminText, OnlyWhatIsNotSoIsSetInAQos)
     EXPECT_THAT(qos_words(wanted, list[0]),
                 ElementsAre("Flags+=DenyOnLimit", "MaxTRESPerJob=gres/gpu=4,node=1",
                             "MaxJobsPerUser=-1", "MaxSubmitJobsPerUser=20"));
+}
+
+TEST(AdminText, EveryLimitOfAQosIsComparedAndCanBeTakenAway)
+{
+    const auto shown = [](const std::string& name, const std::string& value) {
+        std::string row = "q";
+        for (const QosField& field : qos_fields()) {
+            row += "|" + (field.name == name ? value : std::string(field.unset));
+        }
+        return qos_in(row + "\n").at(0);
+    };
+    // Of times the minutes: as they stand they would be no limit to compare.
+    EXPECT_EQ(shown("MaxWall", "1-00:03:00").fields.at("MaxWall"), "1443");
+    EXPECT_EQ(shown("GrpWall", "00:03:00").fields.at("GrpWall"), "3");
+    const SlurmObject plain{Kind::qos, "q", {}, 0};
+    EXPECT_THAT(qos_words(shown("MaxWall", "00:03:00"), plain), ElementsAre("MaxWall=-1"));
+    EXPECT_THAT(qos_words(shown("MaxJobsAccruePU", "3"), plain),
+                ElementsAre("MaxJobsAccruePerUser=-1"));
+    // 22.05 leaves it as it was when it is told -1.
+    EXPECT_THAT(qos_words(shown("MaxTRESRunMinsPA", "gres/gpu=60"), plain),
+                ElementsAre("MaxTRESRunMinsPA=gres/gpu=18446744073709551614"));
+    EXPECT_THAT(qos_words(shown("MaxTRESRunMinsPU", "gres/gpu=60"), plain),
+                ElementsAre("MaxTRESRunMinsPU=gres/gpu=-1"));
 }
 
 TEST(AdminText, WhoHasAQosWhichShareAndWhichLimits)
