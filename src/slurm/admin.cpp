@@ -13,6 +13,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <ctime>
 #include <set>
 #include <thread>
 
@@ -222,18 +224,6 @@ Result<void> set_share(const SlurmObject& wanted)
     return now != nullptr && now->fields == wanted.fields ? Result<void>() : did_not_take(wanted);
 }
 
-Words reservation_words(const SlurmObject& wanted)
-{
-    Words words{"reservationname=" + wanted.name};
-    for (const char* const field :
-         {"StartTime", "Duration", "Nodes", "Users", "Accounts", "Flags"}) {
-        if (const std::string value = value_of(wanted, field); !value.empty()) {
-            words.push_back(fmt::format("{}={}", field, value));
-        }
-    }
-    return words;
-}
-
 Result<void> delete_reservation(const std::string& name)
 {
     auto done = order({"scontrol", "delete", "reservationname=" + name});
@@ -259,23 +249,81 @@ Error busy(Error error, const SlurmObject& wanted)
     return error;
 }
 
-/// One that is not as wanted is made anew: an update takes no flag away.
+/// What is left of one that is on: Slurm makes none that began long ago. Nothing: it is not on.
+std::optional<SlurmObject> rest_of(SlurmObject reservation)
+{
+    std::tm parts{};
+    const char* const end =
+        ::strptime(value_of(reservation, "StartTime").c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
+    parts.tm_isdst = -1;
+    const std::time_t begin = end != nullptr ? std::mktime(&parts) : -1;
+    const std::time_t now = std::time(nullptr);
+    const std::time_t left =
+        begin + 60 * std::strtol(value_of(reservation, "Duration").c_str(), nullptr, 10) - now;
+    if (begin < 0 || begin > now || left <= 0) {
+        return std::nullopt;
+    }
+    reservation.fields["StartTime"] = "now";
+    reservation.fields["Duration"] = std::to_string((left + 59) / 60);
+    return reservation;
+}
+
+Result<void> order_reservation(Words words, const SlurmObject& there, const SlurmObject& wanted)
+{
+    const auto fields = slurm::reservation_words(there, wanted);
+    words.insert(words.end(), fields.begin(), fields.end());
+    return fields.empty() ? Result<void>() : order(words);
+}
+
+/// One that began long ago is made from now on.
+Result<void> make_reservation(const SlurmObject& wanted)
+{
+    const Words words{"scontrol", "create", "reservation", "reservationname=" + wanted.name};
+    const SlurmObject none{Kind::reservation, wanted.name, {}, 0};
+    auto made = order_reservation(words, none, wanted);
+    const auto rest = made ? std::nullopt : rest_of(wanted);
+    return rest && order_reservation(words, none, *rest) ? Result<void>() : made;
+}
+
+/// For what an update can not do: to move one that is on, or to take away what is no policy's.
+/// When the new one is refused, the old one is made again.
+Result<void> make_anew(const SlurmObject& there, const SlurmObject& wanted)
+{
+    TRY(delete_reservation(there.name));
+    auto made = make_reservation(wanted);
+    if (!made) {
+        (void)make_reservation(there);
+    }
+    return made;
+}
+
+/// An update leaves no moment without it, and what Slurm refuses of it leaves it as it was.
+Result<void> change_reservation(const SlurmObject& there, const SlurmObject& wanted)
+{
+    const Words words{"scontrol", "update", "reservationname=" + wanted.name};
+    if (auto changed = order_reservation(words, there, wanted); !changed) {
+        const auto rest = rest_of(wanted);
+        if (rest && order_reservation(words, there, *rest)) {
+            return {};
+        }
+        return changed.error().text.find("already started") != std::string::npos
+                   ? make_anew(there, wanted)
+                   : std::move(changed);
+    }
+    TRY_ASSIGN(const auto after, all_reservations());
+    const SlurmObject* const now = named(after, wanted.name);
+    return now != nullptr && now->fields != wanted.fields ? make_anew(*now, wanted)
+                                                          : Result<void>();
+}
+
 Result<void> set_reservation(const SlurmObject& wanted)
 {
     TRY_ASSIGN(const auto before, all_reservations());
-    if (const SlurmObject* const there = named(before, wanted.name)) {
-        if (there->fields == wanted.fields) {
-            return {};
-        }
-        TRY(delete_reservation(wanted.name));
-    }
-    Words words{"scontrol", "create", "reservation"};
-    const Words fields = reservation_words(wanted);
-    words.insert(words.end(), fields.begin(), fields.end());
-    auto made = order(words);
-    return !made && made.error().text.find("nodes are busy") != std::string::npos
-               ? busy(made.error(), wanted)
-               : std::move(made);
+    const SlurmObject* const there = named(before, wanted.name);
+    auto done = there == nullptr ? make_reservation(wanted) : change_reservation(*there, wanted);
+    return !done && done.error().text.find("nodes are busy") != std::string::npos
+               ? busy(done.error(), wanted)
+               : std::move(done);
 }
 
 std::string version_in(const std::string& said)
@@ -297,6 +345,21 @@ Result<std::string> state_location()
     const auto settings = slurm::settings_in(config);
     const SlurmObject* const found = named(settings, "StateSaveLocation");
     return found != nullptr ? value_of(*found, "value") : std::string("/var/spool");
+}
+
+bool answers_within(std::chrono::seconds patience)
+{
+    const auto end = std::chrono::steady_clock::now() + patience;
+    while (true) {
+        const auto answer = slurm::run_command({"scontrol", "ping"}, k_patience);
+        if (answer && answer->out.find(" is UP") != std::string::npos) {
+            return true;
+        }
+        if (std::chrono::steady_clock::now() > end) {
+            return false;
+        }
+        std::this_thread::sleep_for(100ms);
+    }
 }
 
 bool has_systemd_unit()
@@ -387,27 +450,19 @@ Result<void> SlurmAdmin::reconfigure()
 
 Result<void> SlurmAdmin::ping()
 {
-    const Words words{"scontrol", "ping"};
-    TRY_ASSIGN(const CommandAnswer answer, slurm::run_command(words, k_patience));
-    if (answer.out.find(" is UP") == std::string::npos) {
-        return fail(Error::Kind::unreachable, "slurmctld does not answer (scontrol ping)");
-    }
-    return {};
+    // One that is reading its configuration may be silent for a moment.
+    return answers_within(3s)
+               ? Result<void>()
+               : fail(Error::Kind::unreachable, "slurmctld does not answer (scontrol ping)");
 }
 
 Result<void> SlurmAdmin::start_controller()
 {
     TRY(has_systemd_unit() ? order({"systemctl", "start", "slurmctld"})
                            : order({"slurmctld", "-f", m_conf.string()}));
-    const auto end = std::chrono::steady_clock::now() + 20s;
-    while (!ping()) {
-        if (std::chrono::steady_clock::now() > end) {
-            return fail(Error::Kind::unreachable,
-                        "slurmctld was started and does not answer: see its log");
-        }
-        std::this_thread::sleep_for(100ms);
-    }
-    return {};
+    return answers_within(20s) ? Result<void>()
+                               : fail(Error::Kind::unreachable,
+                                      "slurmctld was started and does not answer: see its log");
 }
 
 Result<std::optional<std::string>> SlurmAdmin::loaded_script()
