@@ -29,19 +29,44 @@ std::string text_of(LocalMinutes time)
     return as_written(time) + ":00";
 }
 
-constexpr const char* k_time_after = "next"; ///< of a course that is on; no field of Slurm's
-
-/// As Slurm has it now; false when it is over.
+/// As Slurm has it next, or now; false when it is over.
 bool place_in_time(SlurmObject& course, const std::string& now)
 {
     auto& fields = course.fields;
-    const std::string first = fields["StartTime"];
     const int duration = static_cast<int>(as_number(fields["Duration"]).value_or(0));
-    fields["StartTime"] = next_start(first, fields["Flags"], duration, now);
-    if (!fields["Flags"].empty() && fields["StartTime"] <= now + ":00") {
-        fields[k_time_after] = next_start(first, fields["Flags"], 0, now);
-    }
+    fields["StartTime"] = next_start(fields["StartTime"], fields["Flags"], duration, now);
     return !fields["StartTime"].empty();
+}
+
+LocalMinutes begin_of(const SlurmObject& course)
+{
+    return local_time_of(course.fields.at("StartTime"));
+}
+
+LocalMinutes end_of(const SlurmObject& course)
+{
+    return begin_of(course) +
+           std::chrono::minutes(as_number(course.fields.at("Duration")).value_or(0));
+}
+
+/// Of a course that is on: as the reservation that is there and ends with it; otherwise what is
+/// left of it, or the next time.
+void place_beside(const SlurmObject* there, SlurmObject& course, const std::string& now)
+{
+    auto& fields = course.fields;
+    if (there != nullptr && there->fields.at("StartTime") == fields["StartTime"]) {
+        return;
+    }
+    const LocalMinutes end = end_of(course);
+    if (there != nullptr && begin_of(*there) <= local_time_of(now) && end_of(*there) == end) {
+        fields["StartTime"] = there->fields.at("StartTime");
+        fields["Duration"] = there->fields.at("Duration");
+    } else if (!fields["Flags"].empty()) {
+        fields["StartTime"] = next_start(fields["StartTime"], fields["Flags"], 0, now);
+    } else {
+        fields["StartTime"] = text_of(local_time_of(now));
+        fields["Duration"] = std::to_string((end - local_time_of(now)).count());
+    }
 }
 
 constexpr std::string_view k_from = "# gpuq policy apply took this from: ";
@@ -88,15 +113,9 @@ std::string next_start(const std::string& start, const std::string& flag, int du
 Candidate placed_beside(const SlurmState& there, Candidate candidate)
 {
     for (SlurmObject& object : candidate.objects) {
-        auto after = object.fields.extract(k_time_after);
-        if (object.kind != Kind::reservation || after.empty()) {
-            continue;
-        }
-        const SlurmObject* const found = find(there.objects, Kind::reservation, object.name);
-        const bool is_on =
-            found != nullptr && found->fields.at("StartTime") == object.fields["StartTime"];
-        if (!is_on) {
-            object.fields["StartTime"] = after.mapped();
+        if (object.kind == Kind::reservation && begin_of(object) <= local_time_of(candidate.now)) {
+            place_beside(find(there.objects, Kind::reservation, object.name), object,
+                         candidate.now);
         }
     }
     return candidate;
@@ -115,9 +134,12 @@ Result<Candidate> candidate_of(const std::string& text, const std::string& file,
                                                     "tells all that is wrong",
                                                     to_line(*error, file)));
     }
-    Candidate candidate{text, file, policy::objects_of(reading.policy),
+    Candidate candidate{text,
+                        file,
+                        policy::objects_of(reading.policy),
                         policy::job_submit_lua(reading.policy),
-                        policy::lua_version(reading.policy)};
+                        policy::lua_version(reading.policy),
+                        now};
     std::erase_if(candidate.objects, [&](SlurmObject& object) {
         return object.kind == Kind::reservation && !place_in_time(object, now);
     });

@@ -17,6 +17,7 @@ struct Candidate {
     std::vector<SlurmObject> objects;
     std::string script;  ///< job_submit.lua
     std::string version; ///< of the script
+    std::string now;     ///< for which courses are placed
 };
 
 /// `usage` with the first of its errors when the text is no sound policy; `file` serves messages.
@@ -25,8 +26,9 @@ struct Candidate {
 Result<Candidate> candidate_of(const std::string& text, const std::string& file,
                                const std::string& now);
 
-/// The candidate beside what there is: a course that is on, and has no reservation that began with
-/// it, begins the next time, as Slurm takes none that began in the past.
+/// The candidate beside what there is. A course that is on, and has no reservation that ends with
+/// it, begins now for what is left of it or, when it is repeated, the next time: Slurm takes none
+/// that began in the past.
 Candidate placed_beside(const SlurmState& there, Candidate candidate);
 
 /// The text with its name behind it, as it is kept; lines keep their numbers.

@@ -171,3 +171,53 @@ def test_a_course_whose_nodes_are_busy_says_by_whom_and_until_when(ruled, people
     until(ruled, job, "CANCELLED")
     done = apply(POLICY + EVENING.format(start=f"{now:%Y-%m-%dT%H:%M}"))
     assert done.returncode == 0, done.stderr
+
+
+def test_a_course_that_is_on_is_changed_where_it_stands(ruled, people, tmp_path):
+    cancel_all(ruled)
+    file = tmp_path / "policy.yaml"
+
+    def apply(text):
+        file.write_text(text)
+        return run([GPUQ, "policy", "apply", str(file)], env=ruled.env)
+
+    def reservation(name):
+        shown = ruled.scontrol("-o", "show", "reservation", name)
+        return dict(word.split("=", 1) for word in shown.split() if "=" in word)
+
+    assert apply(POLICY).returncode == 0
+    # It began half an hour ago, and Slurm makes none that did: it is on for what is left of it.
+    begin = datetime.datetime.now().replace(second=0, microsecond=0) - datetime.timedelta(minutes=30)
+    evening = EVENING.format(start=f"{begin:%Y-%m-%dT%H:%M}").replace("20m", "2h")
+    done = apply(POLICY + evening)
+    assert done.returncode == 0, done.stderr
+    job = submit(ruled, people["ada"])
+    until(ruled, job, "RUNNING")
+    assert place(ruled, job) == ("RUNNING", "evening", "c1")
+    began = reservation("evening")["StartTime"]
+
+    # More people and another node, while a job runs in it.
+    done = apply(POLICY + evening.replace("gpuq-ada", "[gpuq-ada, gpuq-lena]").replace("c1", '"c[1-2]"'))
+    assert done.returncode == 0, done.stderr
+    now = reservation("evening")
+    assert (now["Users"], now["Nodes"], now["StartTime"]) == ("gpuq-ada,gpuq-lena", "c[1-2]", began)
+    assert run([GPUQ, "policy", "drift"], env=ruled.env).returncode == 0
+    assert place(ruled, job) == ("RUNNING", "evening", "c1")
+    ruled.slurm("scancel", job)
+    until(ruled, job, "CANCELLED")
+    assert apply(POLICY + evening).returncode == 0
+
+    # It can not be moved to where a job is: it is on, as it was.
+    guest = submit(ruled, people["lena"], "-w", "c2", "-t", "60")
+    until(ruled, guest, "RUNNING")
+    soon = datetime.datetime.now() + datetime.timedelta(minutes=5)
+    moved = EVENING.format(start=f"{soon:%Y-%m-%dT%H:%M}").replace("c1", "c2")
+    refused = apply(POLICY + moved)
+    assert refused.returncode == 121
+    assert f"job {guest} of" in refused.stderr and "is in force again" in refused.stderr
+    assert (reservation("evening")["Nodes"], reservation("evening")["State"]) == ("c1", "ACTIVE")
+    assert run([GPUQ, "policy", "drift"], env=ruled.env).returncode == 0
+    job = submit(ruled, people["ada"])
+    until(ruled, job, "RUNNING")
+    assert place(ruled, job) == ("RUNNING", "evening", "c1")
+    cancel_all(ruled)
