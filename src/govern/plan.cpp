@@ -349,8 +349,11 @@ bool says_the_same(Kind kind, const std::string& field, const Value& one, const 
         return as_set(first) == as_set(second);
     case Form::nodes:
         return as_nodes(first, all_nodes) == as_nodes(second, all_nodes);
-    case Form::limit:
-        return limits_of(one) == limits_of(other);
+    case Form::limit: {
+        const auto limits = limits_of(one);
+        // A time, or what a later release shows, is no amount: then the texts tell.
+        return limits == limits_of(other) && (!limits.empty() || first == second);
+    }
     case Form::time:
         return plain_time(first) == plain_time(second);
     case Form::text:
@@ -390,6 +393,9 @@ SlurmObject tightest(const SlurmObject& there, const SlurmObject& wanted, const 
     for (const std::string& name : names) {
         const Value one = value_of(there.fields, name);
         const Value other = value_of(wanted.fields, name);
+        if (says_the_same(wanted.kind, name, one, other, all_nodes)) {
+            continue; // in the spelling of what is wanted
+        }
         const Form form = form_of(wanted.kind, name);
         Value value = other;
         if (form == Form::limit) {

@@ -146,6 +146,18 @@ TEST(Apply, PutsAPolicyInForceAndThenHasNothingToDo)
     }
 }
 
+TEST(Apply, HasTheConfigurationReadOnceWherePartitionsStay)
+{
+    auto admin = a_centre();
+    ASSERT_TRUE(apply_to(admin, k_old));
+    const auto readings = [&] {
+        return std::count(admin.log.begin(), admin.log.end(), "reconfigure");
+    };
+    const auto before = readings();
+    ASSERT_TRUE(apply_to(admin, replaced(k_old, "        queued: 20 ", "        queued: 10 ")));
+    EXPECT_EQ(readings(), before + 1);
+}
+
 TEST(Apply, HasTheScriptLoadedAgainWhenItsCoursesAreThere)
 {
     auto admin = a_centre();
@@ -588,12 +600,36 @@ TEST(Apply, MakesACourseThatIsOnFromItsNextTimeOn)
     ASSERT_TRUE(apply(admin, at(during), during, [](const std::string&) {}));
     auto& course = admin.reservations.at("deep-learning-2026").fields;
     EXPECT_EQ(course["StartTime"], "2026-12-21T13:00:00");
-    EXPECT_FALSE(course.contains("next"));
     for (const std::string& now : {during, std::string("2026-12-17T09:00")}) {
         EXPECT_THAT(words_of(*drift(admin, now)), IsEmpty()) << now;
     }
     course["StartTime"] = "2026-12-14T13:00:00"; // as one that was there when it began
     EXPECT_THAT(words_of(*drift(admin, during)), IsEmpty());
+    course["Duration"] = "60";
+    EXPECT_THAT(words_of(*drift(admin, during)),
+                ElementsAre("reservation deep-learning-2026 Duration"));
+    // Made again in the middle, from then on.
+    course["StartTime"] = "2026-12-14T13:30:17";
+    course["Duration"] = "210";
+    EXPECT_THAT(words_of(*drift(admin, during)), IsEmpty());
+    EXPECT_THAT(words_of(*drift(admin, "2026-12-14T13:20")),
+                ElementsAre("reservation deep-learning-2026 Duration StartTime"))
+        << "it has not begun";
+}
+
+TEST(Apply, MakesACourseThatIsOnAndNeverAgainFromNowOn)
+{
+    const std::string once = replaced(k_old, "    repeat: weekly ", "    repeat: once ");
+    auto admin = a_centre();
+    const auto at = [&](const std::string& now) { return *candidate_of(once, "policy.yaml", now); };
+    const std::string during = "2026-12-07T14:30";
+    ASSERT_TRUE(apply(admin, at(during), during, [](const std::string&) {}));
+    auto& course = admin.reservations.at("deep-learning-2026").fields;
+    EXPECT_EQ(course["StartTime"], "2026-12-07T14:30:00");
+    EXPECT_EQ(course["Duration"], "150");
+    for (const std::string& now : {during, std::string("2026-12-07T16:59")}) {
+        EXPECT_THAT(words_of(*drift(admin, now)), IsEmpty()) << now;
+    }
 }
 
 TEST(Drift, FindsSharesOfAccountsThatThePolicyDoesNotName)
@@ -631,11 +667,14 @@ TEST(Drift, FindsEveryChangeOfEveryField)
                     object = whole;
                 }
             }
-            object.fields["Hidden"] = "YES"; // one that the policy does not speak of
-            if (kind == "partition" || kind == "qos") {
-                EXPECT_THAT(drift_of(admin), ElementsAre(kind + " " + name + " Hidden"));
+            // Those that the policy does not speak of; a time is no amount.
+            for (const auto& [field, value] :
+                 {std::pair("Hidden", "YES"), std::pair("MaxStartDelay", "00:10:00")}) {
+                object.fields[field] = value;
+                EXPECT_THAT(drift_of(admin),
+                            ElementsAre(fmt::format("{} {} {}", kind, name, field)));
+                object = whole;
             }
-            object = whole;
         }
     };
     mutate(admin.partitions, "partition");
