@@ -373,6 +373,14 @@ Course course_in(Reader& reader, const std::string& name, const Node& place, con
     if (course.users.empty() && course.accounts.empty()) {
         reader.note(place, "missing", fmt::format("course {} needs 'users' or 'accounts'", name));
     }
+    if (!course.users.empty() && !course.accounts.empty()) {
+        reader.note(
+            place, "contradicts",
+            fmt::format("course {} has both users and accounts, and Slurm would let in only "
+                        "those users as members of those accounts: name the users, or an "
+                        "account that all of them have",
+                        name));
+    }
     return course;
 }
 

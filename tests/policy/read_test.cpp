@@ -173,6 +173,19 @@ TEST(CheckPolicy, WhatNoJobCanReachIsTold)
     EXPECT_THAT(weekly("168h"), Not(HasSubstr("begin again")));
 }
 
+TEST(CheckPolicy, ACourseIsOfUsersOrOfAccounts)
+{
+    // Slurm would let in only the users who are in all of the accounts.
+    const std::string course =
+        "courses:\n  c: {nodes: n1, start: 2026-11-03T13:00, duration: 4h, users: u";
+    EXPECT_THAT(findings(k_small + course + "}\n"), Not(HasSubstr("course c")));
+    EXPECT_THAT(
+        findings(k_small + course + ", accounts: a}\n"),
+        HasSubstr("p.yaml:7:3: error: course c has both users and accounts, and Slurm would "
+                  "let in only those users as members of those accounts: name the users, or "
+                  "an account that all of them have"));
+}
+
 TEST(CheckPolicy, MoreWithEachGpuIsAReasonForASecondQueue)
 {
     const auto queues = [](const std::string& first, const std::string& second) {
