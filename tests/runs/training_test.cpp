@@ -98,7 +98,8 @@ TEST_F(ATraining, GoesOnInTheNextLinksFolder)
 {
     write("version_0/" + name(0s), event_file(0, 50), 490s);
     write("version_1/" + name(600s), event_file(40, 90), 900s);
-    const auto& series = *read().curves.find("train/loss");
+    const Training training = read();
+    const auto& series = *training.curves.find("train/loss");
     EXPECT_EQ(series.points(), 100U);
     EXPECT_EQ(series.restarts(), 1U);
     EXPECT_EQ(series.last()->step, 89);
