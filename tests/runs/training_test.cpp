@@ -120,7 +120,8 @@ TEST_F(ATraining, OfALongFileIsReadAtItsBeginningAndItsEnd)
     const auto files = read_training_files(m_files, "/work", k_begin);
     ASSERT_EQ(files.size(), 1U);
     EXPECT_LE(files[0].head.size() + files[0].tail.size(), 5U << 20);
-    const auto& series = *read().curves.find("train/loss");
+    const Training training = read();
+    const auto& series = *training.curves.find("train/loss");
     EXPECT_EQ(series.first()->step, 0);
     EXPECT_EQ(series.last()->step, 199'999);
     EXPECT_EQ(series.restarts(), 0U);
