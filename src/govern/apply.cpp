@@ -69,6 +69,10 @@ public:
 
     Result<void> run()
     {
+        if (m_scene.touched.contains(k_folder)) {
+            m_tell("folder: " + m_admin.path(k_folder));
+            TRY(m_admin.take_folder()); // first, or the files could be changed on the way
+        }
         TRY(m_admin.write(k_include_before, m_scene.texts.include));
         TRY(m_admin.write(k_script_before, m_scene.texts.script));
         TRY(begin("tighten"));
@@ -275,6 +279,8 @@ Result<void> commit(Admin& admin, const Scene& scene, const Candidate& candidate
     const bool another = scene.applied != kept(candidate);
     if (another && scene.applied) {
         TRY(admin.write(k_previous, *scene.applied));
+    } else if (scene.previous && scene.touched.contains(k_previous)) {
+        TRY(admin.write(k_previous, *scene.previous));
     }
     if (another || scene.touched.contains(k_applied)) {
         TRY(admin.write(k_applied, kept(candidate)));
@@ -288,7 +294,9 @@ Result<void> commit(Admin& admin, const Scene& scene, const Candidate& candidate
 Result<void> verify(Admin& admin, const Candidate& candidate, const std::string& now)
 {
     TRY_ASSIGN(Scene after, look(admin, now));
-    after.touched.erase(k_applied); // which is written last
+    for (const char* const last : {k_applied, k_previous}) {
+        after.touched.erase(last);
+    }
     TRY_ASSIGN(const Plan left, plan_of(admin, after, candidate));
     std::vector<std::string> names;
     for (const Change& change : left.changes) {
@@ -417,6 +425,12 @@ Result<Applied> rollback(Admin& admin, const std::string& now, const Tell& tell)
     if (!target) {
         return fail(Error::Kind::missing,
                     fmt::format("there is no policy before this one ({})", admin.path(name)));
+    }
+    if (scene.touched.contains(name) || scene.touched.contains(k_folder)) {
+        return fail(Error::Kind::denied,
+                    fmt::format("others could write {}, or its folder (gpuq policy drift): nothing "
+                                "was changed. See that {} is what it was, and apply that file",
+                                name, admin.path(name)));
     }
     TRY_ASSIGN(const Candidate candidate, candidate_of_kept(*target, now));
     return put_in_force(admin, scene, candidate, now, tell);

@@ -13,6 +13,7 @@
 namespace gpuq::govern {
 
 // Files in the policy's folder (ports/admin.h).
+constexpr const char* k_folder = "gpuq"; ///< itself
 constexpr const char* k_include = "policy.conf";
 constexpr const char* k_script = "job_submit.lua";
 constexpr const char* k_applied = "applied.yaml";   ///< the policy in force

@@ -143,13 +143,14 @@ std::string slurm_user(const SlurmState& there)
 /// Clients read the include file, and whoever can write one of these makes the rules.
 Result<void> look_at_rights(Admin& admin, Scene& scene)
 {
-    constexpr unsigned k_mode = 0644;
     const std::string user = slurm_user(scene.there);
-    for (const char* const name : {k_include, k_script, k_applied}) {
+    for (const auto& [name, mode] :
+         {std::pair(k_folder, 0755U), std::pair(k_include, 0644U), std::pair(k_script, 0644U),
+          std::pair(k_applied, 0644U), std::pair(k_previous, 0644U)}) {
         TRY_ASSIGN(const auto rights, admin.rights(name));
-        if (rights && rights->mode != k_mode) {
+        if (rights && rights->mode != mode) {
             scene.touched[name].push_back({"mode", fmt::format("{:04o}", rights->mode),
-                                           fmt::format("{:04o}", k_mode), Effect::neither});
+                                           fmt::format("{:04o}", mode), Effect::neither});
         }
         if (rights && rights->owner != "root" && rights->owner != user) {
             scene.touched[name].push_back({"owner", rights->owner,

@@ -81,7 +81,7 @@ public:
     virtual Result<void> rehearse(const std::string& include, const std::string& script) = 0;
 
     // Files, by name. `job_submit.lua` and `slurm.conf` lie where Slurm wants them, all others in
-    // the policy's folder beside them, which `write` makes.
+    // the policy's folder beside them, which `write` makes. That is `gpuq`.
 
     /// Where a file lies, for messages.
     virtual std::string path(const std::string& name) = 0;
@@ -94,6 +94,8 @@ public:
     /// `slurm.conf`.
     virtual Result<void> write(const std::string& name, const std::string& text) = 0;
     virtual Result<void> erase(const std::string& name) = 0;
+    /// The policy's folder is this user's again, for all to read, and nobody else's to write.
+    virtual Result<void> take_folder() = 0;
 
     /// Held while a policy is applied; `busy` while somebody else does.
     class Hold {

@@ -15,12 +15,14 @@
 #include <pwd.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace gpuq {
 namespace {
 
 constexpr const char* k_script = "job_submit.lua";
 constexpr const char* k_conf = "slurm.conf";
+constexpr const char* k_folder = "gpuq";
 constexpr mode_t k_folder_mode = 0755; // clients read the include file
 constexpr mode_t k_file_mode = 0644;
 
@@ -77,6 +79,9 @@ std::string SlurmAdmin::path(const std::string& name)
 {
     if (name == k_conf) {
         return m_conf.string();
+    }
+    if (name == k_folder) {
+        return folder().string();
     }
     return ((name == k_script ? m_conf.parent_path() : folder()) / name).string();
 }
@@ -140,6 +145,16 @@ Result<void> SlurmAdmin::erase(const std::string& name)
         return io_error(what);
     }
     return {};
+}
+
+Result<void> SlurmAdmin::take_folder()
+{
+    const std::string what = path(k_folder);
+    const Descriptor there(::open(what.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    // The owner first: whoever it was could undo the rest.
+    const bool done = there && ::fchown(there.get(), ::geteuid(), static_cast<gid_t>(-1)) == 0 &&
+                      ::fchmod(there.get(), k_folder_mode) == 0;
+    return done ? Result<void>() : io_error(what);
 }
 
 Result<std::unique_ptr<Admin::Hold>> SlurmAdmin::hold()

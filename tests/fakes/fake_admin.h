@@ -156,10 +156,14 @@ public:
     Result<std::optional<FileRights>> rights(const std::string& name) override
     {
         const auto found = touched.find(name);
-        return files.contains(name)
-                   ? std::optional(found == touched.end() ? FileRights{"root", 0644}
-                                                          : found->second)
+        const FileRights plain{"root", name == "gpuq" ? 0755U : 0644U};
+        return files.contains(name) || name == "gpuq"
+                   ? std::optional(found == touched.end() ? plain : found->second)
                    : std::nullopt;
+    }
+    Result<void> take_folder() override
+    {
+        return change("take folder", [&] { touched.erase("gpuq"); });
     }
     Result<void> write(const std::string& name, const std::string& text) override
     {

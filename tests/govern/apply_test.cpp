@@ -532,18 +532,24 @@ TEST(Drift, FindsFilesThatOthersMayChangeOrNotRead)
 {
     auto admin = a_centre();
     admin.settings["SlurmUser"] = admin.site_settings["SlurmUser"] = "slurm(64030)";
+    ASSERT_TRUE(apply_to(admin, k_new));
     ASSERT_TRUE(apply_to(admin, k_old));
     admin.touched = {{"job_submit.lua", {"slurm", 0666}},
                      {"policy.conf", {"root", 0600}},
                      {"applied.yaml", {"ada", 0664}},
+                     {"previous.yaml", {"ada", 0644}},
+                     {"gpuq", {"ada", 0777}},
                      {"slurm.conf", {"ada", 0600}}};
     const auto found = drift(admin, k_now);
     ASSERT_TRUE(found) << found.error().text;
     EXPECT_THAT(words_of(*found), ElementsAre("file applied.yaml mode owner",
-                                              "file job_submit.lua mode", "file policy.conf mode"));
+                                              "file gpuq mode owner", "file job_submit.lua mode",
+                                              "file policy.conf mode", "file previous.yaml owner"));
     EXPECT_EQ(found->changes[0].fields[0], (FieldChange{"mode", "0664", "0644", Effect::neither}));
     EXPECT_EQ(found->changes[0].fields[1],
               (FieldChange{"owner", "ada", "root or slurm", Effect::neither}));
+    EXPECT_EQ(found->changes[1].fields[0], (FieldChange{"mode", "0777", "0755", Effect::neither}));
+    EXPECT_THAT(go_back(admin).error().text, HasSubstr("others could write previous.yaml"));
     ASSERT_TRUE(apply_to(admin, k_old));
     EXPECT_EQ(admin.touched.size(), 1U) << "slurm.conf is the site's";
     EXPECT_THAT(drift_of(admin), IsEmpty());
@@ -576,6 +582,22 @@ TEST(Drift, FindsSharesOfUsers)
     EXPECT_THAT(drift_of(admin), ElementsAre("share ada@lab fairshare"));
     ASSERT_TRUE(apply_to(admin, k_old));
     EXPECT_EQ(admin.shares["ada@lab"].fields["fairshare"], "1");
+}
+
+TEST(Drift, LetsAnAccountBeWhosePeopleAllShareAsTheAccountDoes)
+{
+    auto admin = a_centre();
+    const auto share = [&](const std::string& who, const std::string& value) {
+        admin.shares[who] = {Kind::share, who, {{"fairshare", value}}, 0};
+    };
+    share("ada@lab", "parent");
+    share("ben@lab", "parent");
+    share("cleo@visu", "1");
+    ASSERT_TRUE(apply_to(admin, k_old));
+    EXPECT_EQ(admin.shares["ada@lab"].fields["fairshare"], "parent");
+    EXPECT_THAT(drift_of(admin), IsEmpty());
+    share("dora@lab", "1"); // and now the others are not as the policy has them
+    EXPECT_THAT(drift_of(admin), ElementsAre("share ada@lab fairshare", "share ben@lab fairshare"));
 }
 
 TEST(Drift, FindsWeightsOfThingsBesideThePolicys)

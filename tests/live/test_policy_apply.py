@@ -246,6 +246,13 @@ def test_drift_finds_changed_files(operator):
         assert operator.drift() == {("file", file.name, "mode" if owner == 0 else "owner")}
         operator.apply(POLICY)
         assert (file.stat().st_mode & 0o7777, file.stat().st_uid) == (0o644, 0)
+    operator.folder.chmod(0o777)
+    os.chown(operator.folder, 1, -1)
+    assert operator.drift() == {("file", "gpuq", "mode"), ("file", "gpuq", "owner")}
+    refused = operator.policy("rollback")
+    assert refused.returncode == 121 and "others could write previous.yaml" in refused.stderr
+    operator.apply(POLICY)
+    assert (operator.folder.stat().st_mode & 0o7777, operator.folder.stat().st_uid) == (0o755, 0)
     assert operator.drift() == set()
 
 
