@@ -247,6 +247,22 @@ void add_change(const SlurmObject& object, const SlurmState& there, std::vector<
     }
 }
 
+/// Of a user in an account where everybody has `fairshare=parent`: among themselves they are alike,
+/// as the policy has them.
+bool shares_as_its_account(const SlurmObject& share, const SlurmState& there)
+{
+    constexpr const char* k_parent = "parent";
+    const auto at = share.name.rfind('@');
+    if (at == std::string::npos || share.fields.at("fairshare") != k_parent) {
+        return false;
+    }
+    const std::string account = share.name.substr(at);
+    return std::all_of(there.objects.begin(), there.objects.end(), [&](const SlurmObject& one) {
+        return one.kind != Kind::share || !one.name.ends_with(account) ||
+               one.fields.at("fairshare") == k_parent;
+    });
+}
+
 /// What was wanted once, or carries our name, and is wanted no longer.
 void add_removals(const std::vector<SlurmObject>& wanted, const SlurmState& there,
                   const std::vector<SlurmObject>& owned, std::vector<Change>& list)
@@ -268,7 +284,7 @@ void add_removals(const std::vector<SlurmObject>& wanted, const SlurmState& ther
             Change change{Change::Action::remove, object.kind, object.name, {}, 0, Effect::neither};
             change.effect = effect_of_all(change);
             list.push_back(std::move(change));
-        } else if (ours && object.kind == Kind::share) {
+        } else if (ours && object.kind == Kind::share && !shares_as_its_account(object, there)) {
             add_change(by_default(object), there, list);
         }
     }
