@@ -436,12 +436,15 @@ std::optional<Finish> finish_of(const Training& training, const LinkProgress& ou
     if (const auto at = at_pace(training, now)) {
         finish.at = *at;
     } else if (output.began && output.last && status.started_at) {
+        // A place is told when it has been reached: the silence since then says nothing of the
+        // pace.
+        const Time told = std::min(now, output.written_at.value_or(now));
         const auto left = telemetry::time_left(
-            *output.began, *output.last, std::chrono::floor<seconds>(now - *status.started_at));
+            *output.began, *output.last, std::chrono::floor<seconds>(told - *status.started_at));
         if (!left) {
             return std::nullopt;
         }
-        finish.at = now + *left;
+        finish.at = std::max(now, told + *left);
         finish.is_pace_of_link = true;
     } else {
         return std::nullopt;

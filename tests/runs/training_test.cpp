@@ -189,6 +189,24 @@ TEST_F(ATraining, CountsTheFirstEpochForThePaceOfItsLink)
     EXPECT_EQ(output.began, (telemetry::Progress{"epoch", 0, 10}));
 }
 
+/// An epoch may take an hour: until the next is told there is nothing new to say.
+TEST_F(ATraining, HasAForecastThatStaysWhileNothingIsTold)
+{
+    fakes::MemoryStore store;
+    const RunKey key = fakes::some_run(k_begin, "train").key;
+    ASSERT_TRUE(store.write(layout::log(key, LinkNumber{1}, Stream::out),
+                            "epoch 1/10 loss 0.5\nepoch 2/10 loss 0.4\nepoch 3/10 loss 0.3\n"));
+    LinkProgress output = read_progress(store, key, LinkNumber{1});
+    output.written_at = k_begin + 30min;
+    const auto finish = [&](std::chrono::minutes later) {
+        return finish_of(training_of({}, output, k_begin), output, running(), k_begin + later)->at;
+    };
+    EXPECT_EQ(finish(30min), k_begin + 100min);
+    EXPECT_EQ(finish(39min), k_begin + 100min);
+    EXPECT_EQ(finish(100min + 7min), k_begin + 107min) << "not in the past";
+    EXPECT_EQ(finish(29min), k_begin + 100min - 200s) << "a clock behind that of the file";
+}
+
 TEST(LinkProgress, IsReadFromBothStreamsInTheirOrder)
 {
     fakes::MemoryStore store;
