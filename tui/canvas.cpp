@@ -8,12 +8,6 @@
 
 namespace gpuq::tui {
 
-bool is_light(std::string_view colorfgbg)
-{
-    const auto number = colorfgbg.substr(colorfgbg.rfind(';') + 1);
-    return colorfgbg.find(';') != colorfgbg.npos && (number == "7" || number == "15");
-}
-
 Style for_light(Style style)
 {
     constexpr int k_yellow = 3, k_white = 7;

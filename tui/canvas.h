@@ -20,10 +20,8 @@ struct Style {
     bool operator==(const Style&) const = default;
 };
 
-/// Whether COLORFGBG (`0;15`: the numbers of letters and background, as rxvt and Konsole set it)
-/// tells of a light background.
-bool is_light(std::string_view colorfgbg);
-/// There yellow and white letters can't be read: bold ones and usual ones in their place.
+/// On a light background yellow and white letters can't be read: bold ones and usual ones in their
+/// place. As report::Look::light has it, for what programs print too.
 Style for_light(Style style);
 
 /// A piece of a line; the text is sanitised (core/sanitise.h).

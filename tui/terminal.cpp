@@ -2,6 +2,7 @@
 #include "tui/terminal.h"
 
 #include "core/sanitise.h"
+#include "report/table.h"
 
 #include <fmt/format.h>
 
@@ -169,7 +170,7 @@ Terminal::Terminal(void* screen, bool colour, bool ascii)
     , m_ascii(ascii)
 {
     const char* const colours = std::getenv("COLORFGBG");
-    m_light = is_light(colours == nullptr ? "" : colours);
+    m_light = report::is_light(colours == nullptr ? "" : colours);
     if (m_colour) {
         m_colour = ::start_color() == OK;
         ::use_default_colors();

@@ -45,15 +45,15 @@ std::string link_text(const RunStatus& status, Time now)
 /// How long the run has had its GPUs; nothing before it has started or when that is not known.
 std::optional<seconds> time_used(const RunStatus& status, Time now)
 {
-    if (!status.started_at || status.state == RunState::unknown) {
-        return std::nullopt;
-    }
     const bool over = status.state == RunState::ended;
-    if (over && !status.ending) {
+    if (status.state == RunState::unknown || (over && !status.ending)) {
         return std::nullopt;
     }
     if (is_chain(status) && status.links.size() > 1) {
         return gpuq::time_used(status.links, over ? status.ending->at : now);
+    }
+    if (!status.started_at) {
+        return std::nullopt;
     }
     const Time until = over ? status.ending->at : now;
     return std::max(seconds(0), std::chrono::floor<seconds>(until - *status.started_at));
@@ -245,7 +245,7 @@ report::Table run_table(const std::vector<RunStatus>& runs, Time now)
     table.columns = {{"id", "ID", Align::right},
                      {"name", "NAME", Align::left, Shrink::yes},
                      {"state", "STATE", Align::left, Shrink::yes},
-                     {"queue", "QUEUE", Align::left, Shrink::yes, 4},
+                     {"queue", "QUEUE", Align::left, Shrink::first, 4},
                      {"gpus", "GPUS", Align::right, Shrink::no, 3},
                      {"time", "TIME / LIMIT", Align::left, Shrink::no, 2},
                      {"exit", "EXIT", Align::right, Shrink::no, 1},

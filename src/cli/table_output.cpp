@@ -44,6 +44,7 @@ Result<void> print_table(const report::Table& table, const Globals& globals, Doo
     report::Look look;
     look.header = !globals.no_header;
     look.color = wants_color(globals, doors);
+    look.light = report::is_light(doors.variable("COLORFGBG").value_or(""));
     look.width = terminal_width();
     return print_text(report::to_text(chosen, look));
 }

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t k_gap = 2;
 constexpr std::size_t k_narrowest = 6;
+constexpr std::size_t k_enough = 11; ///< of a column that is cut first
 
 using Widths = std::vector<std::size_t>;
 
@@ -53,13 +54,16 @@ std::size_t least_width(const Column& column)
     return std::max(k_narrowest, cells(column.title));
 }
 
-/// The widest column that may become narrower, or none.
-std::size_t* widest_that_shrinks(const Table& table, Widths& widths)
+/// The column that is to become narrower, or none.
+std::size_t* next_to_shrink(const Table& table, Widths& widths)
 {
     std::size_t* widest = nullptr;
     for (std::size_t i = 0; i < widths.size(); ++i) {
-        if (table.columns[i].shrink == Column::Shrink::yes &&
-            widths[i] > least_width(table.columns[i]) &&
+        const Column& column = table.columns[i];
+        if (column.shrink == Column::Shrink::first && widths[i] > k_enough) {
+            return &widths[i];
+        }
+        if (column.shrink != Column::Shrink::no && widths[i] > least_width(column) &&
             (widest == nullptr || widths[i] > *widest)) {
             widest = &widths[i];
         }
@@ -72,7 +76,7 @@ std::optional<std::size_t> to_drop(const Table& table, Widths widths, const Look
 {
     std::size_t first = 0;
     for (std::size_t i = 0; i < widths.size(); ++i) {
-        if (table.columns[i].shrink == Column::Shrink::yes) {
+        if (table.columns[i].shrink != Column::Shrink::no) {
             widths[i] = std::min(widths[i], least_width(table.columns[i]));
         }
         first = table.columns[i].drop > table.columns[first].drop ? i : first;
@@ -101,22 +105,22 @@ Table with_what_fits(Table table, const Look& look)
 Widths fitted(const Table& table, Widths widths, const Look& look)
 {
     while (look.width && total(widths) > *look.width) {
-        std::size_t* widest = widest_that_shrinks(table, widths);
-        if (widest == nullptr) {
+        std::size_t* const next = next_to_shrink(table, widths);
+        if (next == nullptr) {
             break;
         }
-        --*widest;
+        --*next;
     }
     return widths;
 }
 
-std::string_view escape_of(Cell::Tone tone)
+std::string_view escape_of(Cell::Tone tone, bool light)
 {
     switch (tone) {
     case Cell::Tone::good:
         return "\033[32m";
     case Cell::Tone::warning:
-        return "\033[33m";
+        return light ? "\033[1m" : "\033[33m";
     case Cell::Tone::bad:
         return "\033[31m";
     case Cell::Tone::dim:
@@ -169,7 +173,7 @@ std::string row_line(const Table& table, const std::vector<Cell>& row, const Wid
     std::vector<std::string_view> escapes;
     for (const Cell& cell : row) {
         texts.push_back(cell.text);
-        escapes.push_back(look.color ? escape_of(cell.tone) : std::string_view{});
+        escapes.push_back(look.color ? escape_of(cell.tone, look.light) : std::string_view{});
     }
     return line(table, widths, texts, escapes);
 }
@@ -219,6 +223,12 @@ Result<std::size_t> index_of(const Table& table, const std::string& name)
 }
 
 } // namespace
+
+bool is_light(std::string_view colorfgbg)
+{
+    const auto number = colorfgbg.substr(colorfgbg.rfind(';') + 1);
+    return colorfgbg.find(';') != colorfgbg.npos && (number == "7" || number == "15");
+}
 
 Result<Table> only(const Table& table, std::string_view names)
 {

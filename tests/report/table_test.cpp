@@ -54,6 +54,33 @@ TEST(Table, ColoursOnlyWhenAsked)
               "\033[1mA\033[0m  \033[1mB\033[0m\n\033[31mx\033[0m  y\n");
 }
 
+TEST(Table, HasNoYellowOnALightBackground)
+{
+    EXPECT_TRUE(is_light("0;15"));
+    EXPECT_TRUE(is_light("0;default;7"));
+    for (const char* dark : {"", "15", "15;0", "15;8", "0;", "0;115"}) {
+        EXPECT_FALSE(is_light(dark)) << dark;
+    }
+    const Table table = {{{"a", "A"}, {"b", "B"}},
+                         {{{"x", Cell::Tone::warning}, {"y", Cell::Tone::good}}}};
+    EXPECT_EQ(to_text(table, {.header = false, .color = true}),
+              "\033[33mx\033[0m  \033[32my\033[0m\n");
+    EXPECT_EQ(to_text(table, {.header = false, .color = true, .light = true}),
+              "\033[1mx\033[0m  \033[32my\033[0m\n");
+}
+
+/// What may be cut first gives way before what people have to read.
+TEST(Table, CutsTheLessImportantFirst)
+{
+    const Table table = {{{"state", "STATE", {}, Column::Shrink::yes},
+                          {"queue", "QUEUE", {}, Column::Shrink::first}},
+                         {{"waiting: others are before you", "calibration,patient"}}};
+    EXPECT_EQ(to_text(table, {.header = false, .width = 44}),
+              "waiting: others are before you  calibration…\n");
+    EXPECT_EQ(to_text(table, {.header = false, .width = 40}),
+              "waiting: others are before…  calibratio…\n");
+}
+
 TEST(Columns, AreChosenAndOrderedByName)
 {
     EXPECT_EQ(to_text(*only(k_runs, "state,job"), {}), "STATE     JOB\n"
