@@ -80,9 +80,10 @@ void draw_curve(Canvas& canvas, int top, int left, int rows, int columns, const 
     }
     const int across = ascii ? columns : columns * k_dots_across;
     const int down = ascii ? height : height * k_dots_down;
-    const double span = range->high > range->low ? range->high - range->low : 1;
+    const Range scale = curve.unit == "%" ? Range{0, 100} : *range;
+    const double span = scale.high > scale.low ? scale.high - scale.low : 1;
     const auto place = [&](double value) { // 0: the lowest dot
-        return std::clamp(static_cast<int>((value - range->low) / span * (down - 1) + 0.5), 0,
+        return std::clamp(static_cast<int>((value - scale.low) / span * (down - 1) + 0.5), 0,
                           down - 1);
     };
     std::vector<unsigned> cells_of(static_cast<std::size_t>(height * columns), 0);

@@ -18,7 +18,8 @@ std::string short_number(double value);
 
 /// Draws the curve into `rows` rows from `top` on, `columns` wide: a line with title, unit, newest
 /// value, lowest and highest, then the curve in braille (two by four dots a cell), or with `ascii`
-/// one `*` a cell. A gap is where nothing is known. Needs two rows at least.
+/// one `*` a cell: between lowest and highest, in percent between 0 and 100. A gap is where nothing
+/// is known. Needs two rows at least.
 void draw_curve(Canvas& canvas, int top, int left, int rows, int columns, const Curve& curve,
                 bool ascii);
 

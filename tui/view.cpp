@@ -599,10 +599,10 @@ private:
         std::string_view rest = done.words;
         while (!rest.empty()) {
             const std::size_t end = std::min(rest.find('\n'), rest.size());
-            const Line line{
-                {sanitised(rest.substr(0, end)), done.failed ? coloured(k_red) : Style{}}};
-            const std::vector<Line> parts = folded(line, true);
-            lines.insert(lines.end(), parts.begin(), parts.end());
+            for (std::string& part :
+                 broken(sanitised(rest.substr(0, end)), static_cast<std::size_t>(columns()))) {
+                lines.push_back({{std::move(part), done.failed ? coloured(k_red) : Style{}}});
+            }
             rest.remove_prefix(std::min(end + 1, rest.size()));
         }
         lines.resize(std::min<std::size_t>(lines.size(), std::max(rows() / 2, 1)));

@@ -9,11 +9,6 @@ namespace {
 
 TEST(Style, IsOneThatCanBeReadOnALightBackground)
 {
-    EXPECT_TRUE(is_light("0;15"));
-    EXPECT_TRUE(is_light("0;default;7"));
-    for (const char* dark : {"", "15", "15;0", "15;8", "0;", "0;115"}) {
-        EXPECT_FALSE(is_light(dark)) << dark;
-    }
     Style bold;
     bold.bold = true;
     for (const std::uint8_t colour : std::initializer_list<std::uint8_t>{0, 1, 2, 4, 5, 6}) {
@@ -57,6 +52,14 @@ TEST(Curve, LeavesAGapWhereNothingIsKnown)
     Canvas canvas(2, 20);
     draw_curve(canvas, 0, 0, 2, 20, {"busy", "%", {50.0, std::nullopt, 50.0}}, true);
     EXPECT_EQ(canvas.text(), "busy 50 %  (50 to 5…\n*******       ******\n");
+}
+
+/// 100 % all the time is not to look like nothing.
+TEST(Curve, OfPercentIsDrawnFrom0To100)
+{
+    Canvas canvas(4, 20);
+    draw_curve(canvas, 0, 0, 4, 20, {"busy", "%", {100.0, 100.0, 45.0}}, true);
+    EXPECT_EQ(canvas.text(), "busy 45 %  (45 to 1…\n**************\n              ******\n\n");
 }
 
 TEST(Curve, SaysUnknownRatherThanNought)

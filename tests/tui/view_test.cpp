@@ -239,5 +239,15 @@ TEST(Once, IsAsWideAsNeedBeWhereThereIsNoTerminal)
     EXPECT_THAT(text, HasSubstr(std::string(120, 'n')));
 }
 
+TEST(View, BreaksWhatACommandSaysAtBlanks)
+{
+    Model made = model(24, 40, 1);
+    update(made, Done{"would start train: 1 GPU in the first that takes it", false});
+    const std::string text = view(made).text();
+    EXPECT_NE(text.find("\nwould start train: 1 GPU in the first\n  that takes it\n"),
+              std::string::npos)
+        << text;
+}
+
 } // namespace
 } // namespace gpuq::tui
