@@ -21,6 +21,7 @@ struct SlurmObject {
         qos,         ///< sacctmgr(1), SPECIFICATIONS FOR QOS
         access,      ///< who has a QOS: `accounts`, `users`, comma-separated, sorted
         share,       ///< of an account: field `fairshare`
+        limit,       ///< of GPUs, on an account or a user in one: `GrpTRES` and its like
         reservation, ///< scontrol(1), RESERVATIONS
         script,      ///< job_submit.lua; field `version`
         file,        ///< a generated file; field `text`

@@ -22,7 +22,8 @@ bool is_in_database(Kind kind)
 
 bool is_last(Kind kind)
 {
-    return is_in_database(kind) || kind == Kind::share || kind == Kind::reservation;
+    return is_in_database(kind) || kind == Kind::share || kind == Kind::limit ||
+           kind == Kind::reservation;
 }
 
 /// What is at least as tight as what is there and as what is wanted: partitions and people that
@@ -213,8 +214,11 @@ private:
         for (const Change& change : changes(m_candidate.objects, now, m_scene.owned)) {
             const SlurmObject* const wanted = find(m_candidate.objects, change.kind, change.name);
             if (change.action != Change::Action::remove) {
-                // A share that is wanted no longer is 1 again.
-                const SlurmObject plain{Kind::share, change.name, {{"fairshare", "1"}}, 0};
+                // A share that is wanted no longer is 1 again, a limit nothing.
+                SlurmObject plain{change.kind, change.name, {}, 0};
+                if (change.kind == Kind::share) {
+                    plain.fields["fairshare"] = "1";
+                }
                 TRY(is_last(change.kind) ? set(wanted != nullptr ? *wanted : plain)
                                          : Result<void>());
             } else if (change.kind == Kind::reservation ||
@@ -259,6 +263,12 @@ private:
                 find(now.objects, object.kind, object.name) != nullptr) {
                 TRY(m_admin.set({Kind::access, object.name, {{"accounts", ""}, {"users", ""}}, 0}));
             }
+        }
+        const auto limits = gpu_limits(now);
+        for (const SlurmObject& limit : gpu_limits(m_scene.there)) {
+            const SlurmObject* const there = find(limits, Kind::limit, limit.name);
+            TRY(there != nullptr && there->fields == limit.fields ? Result<void>()
+                                                                  : m_admin.set(limit));
         }
         return show_reservations(m_scene.there.objects, m_scene.texts.script);
     }

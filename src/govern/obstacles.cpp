@@ -201,11 +201,16 @@ std::string few_of(const std::vector<std::string>& names)
                                    : fmt::format("{} and {} more", named, names.size() - k_named);
 }
 
-void note_limits(const SlurmState& there, Sentences& list)
+/// Those that are left alone (plan.h, gpu_limits).
+void note_limits(const std::vector<SlurmObject>& wanted, const SlurmState& there, Sentences& list)
 {
+    SlurmState gpus = there;
     std::map<std::string, std::vector<std::string>> limited;
     for (const AssociationLimit& one : there.limits) {
-        limited[one.limit].push_back(one.who);
+        gpus.limits = {one};
+        if (!rules_all_gpus(wanted, there) || gpu_limits(gpus).empty()) {
+            limited[one.limit].push_back(one.who);
+        }
     }
     for (const auto& [limit, names] : limited) {
         list.push_back(fmt::format("beside the policy Slurm's accounting limits {} by {} "
@@ -286,7 +291,7 @@ std::vector<std::string> notes(const std::vector<SlurmObject>& wanted, const Slu
                             way.partition.place, way.partition.name, joined(way.nodes)));
         }
     }
-    note_limits(there, list);
+    note_limits(wanted, there, list);
     return list;
 }
 

@@ -136,7 +136,7 @@ Effect effect_of(Kind kind, const std::string& field, const Value& was, const Va
         return effect_of_sets(as_nodes(was.value_or(""), nodes),
                               as_nodes(becomes.value_or(""), nodes));
     }
-    const bool limits = kind == Kind::qos || kind == Kind::partition;
+    const bool limits = kind == Kind::qos || kind == Kind::partition || kind == Kind::limit;
     return limits && form_of(kind, field) == Form::limit ? effect_of_limits(was, becomes)
                                                          : Effect::neither;
 }
@@ -290,6 +290,19 @@ void add_removals(const std::vector<SlurmObject>& wanted, const SlurmState& ther
     }
 }
 
+void add_limits(const std::vector<SlurmObject>& wanted, const SlurmState& there,
+                std::vector<Change>& list)
+{
+    if (!rules_all_gpus(wanted, there)) {
+        return;
+    }
+    for (const SlurmObject& limit : gpu_limits(there)) {
+        list.push_back({Change::Action::modify, Kind::limit, limit.name,
+                        field_changes(Kind::limit, limit.fields, {}, there.nodes), 0,
+                        Effect::loosens});
+    }
+}
+
 SlurmObject tightest_access(const SlurmObject& there, const SlurmObject& wanted)
 {
     const auto common = [&](const std::string& field) {
@@ -378,6 +391,42 @@ bool says_the_same(Kind kind, const std::string& field, const Value& one, const 
     return first == second;
 }
 
+std::vector<SlurmObject> gpu_limits(const SlurmState& there)
+{
+    constexpr std::array<std::string_view, 5> k_limits{"GrpTRES", "GrpTRESRunMins", "MaxTRES",
+                                                       "MaxTRESMins", "MaxTRESPerNode"};
+    std::map<std::string, SlurmObject> of;
+    for (const AssociationLimit& one : there.limits) {
+        const auto sign = one.limit.find('=');
+        const std::string name = one.limit.substr(0, sign);
+        auto amounts = as_amounts(std::string_view(one.limit).substr(sign + 1));
+        std::erase_if(amounts,
+                      [](const auto& amount) { return !amount.first.starts_with("gres/gpu"); });
+        if (std::find(k_limits.begin(), k_limits.end(), name) != k_limits.end() &&
+            !amounts.empty()) {
+            const SlurmObject none{Kind::limit, one.who, {}, 0};
+            of.emplace(one.who, none).first->second.fields[name] = joined(amounts);
+        }
+    }
+    std::vector<SlurmObject> list;
+    for (auto& [who, limit] : of) {
+        list.push_back(std::move(limit));
+    }
+    return list;
+}
+
+bool rules_all_gpus(const std::vector<SlurmObject>& wanted, const SlurmState& there)
+{
+    std::set<std::string> ruled;
+    for (const SlurmObject& object : wanted) {
+        if (object.kind == Kind::partition) {
+            ruled.merge(as_nodes(object.fields.at("Nodes"), there.nodes));
+        }
+    }
+    return std::all_of(there.gpu_nodes.begin(), there.gpu_nodes.end(),
+                       [&](const std::string& node) { return ruled.contains(node); });
+}
+
 std::vector<Change> changes(const std::vector<SlurmObject>& wanted, const SlurmState& there,
                             const std::vector<SlurmObject>& owned)
 {
@@ -388,6 +437,7 @@ std::vector<Change> changes(const std::vector<SlurmObject>& wanted, const SlurmS
         }
     }
     add_removals(wanted, there, owned, list);
+    add_limits(wanted, there, list);
     std::stable_sort(list.begin(), list.end(), [](const Change& one, const Change& other) {
         return std::pair(one.kind, one.name) < std::pair(other.kind, other.name);
     });

@@ -47,6 +47,14 @@ struct Change {
 std::vector<Change> changes(const std::vector<SlurmObject>& wanted, const SlurmState& there,
                             const std::vector<SlurmObject>& owned);
 
+/// Limits of GPUs that somebody has set on accounts and users, beside the QOS: no policy wants any.
+/// What was used up (GrpTRESMins) is no such limit, but a budget.
+std::vector<SlurmObject> gpu_limits(const SlurmState& there);
+
+/// Whether every GPU there is is the policy's: then such limits are, too. Elsewhere they may be
+/// meant for other GPUs.
+bool rules_all_gpus(const std::vector<SlurmObject>& wanted, const SlurmState& there);
+
 /// The object of that kind and name, or null.
 const SlurmObject* find(const std::vector<SlurmObject>& objects, SlurmObject::Kind kind,
                         const std::string& name);

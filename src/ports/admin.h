@@ -32,6 +32,7 @@ struct SlurmState {
     /// No requirement, script or file.
     std::vector<SlurmObject> objects;
     std::vector<std::string> nodes;
+    std::vector<std::string> gpu_nodes;   ///< of these, those with GPUs
     std::vector<AssociationLimit> limits; ///< as accounting gives them
     std::vector<std::string> accounts;    ///< that accounting knows for this cluster
     std::vector<std::string> users;
@@ -55,9 +56,9 @@ public:
 
     virtual Result<SlurmState> state() = 0;
 
-    /// Makes a QOS, an access, a share or a reservation exactly so: what is not there is made, and
-    /// a field that the object does not have goes back to Slurm's default. Accounts and users have
-    /// to be there.
+    /// Makes a QOS, an access, a share, a limit or a reservation exactly so: what is not there is
+    /// made, and a field that the object does not have goes back to Slurm's default. Accounts and
+    /// users have to be there.
     virtual Result<void> set(const SlurmObject& object) = 0;
     /// A QOS or a reservation; one that is not there is no error.
     virtual Result<void> remove(SlurmObject::Kind kind, const std::string& name) = 0;

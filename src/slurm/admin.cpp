@@ -236,6 +236,18 @@ Result<void> delete_reservation(const std::string& name)
     return done;
 }
 
+Result<void> set_limit(const SlurmObject& wanted)
+{
+    TRY_ASSIGN(const auto before, all_associations());
+    // Word by word: of one limit twice sacctmgr takes the last.
+    for (const std::string& change : slurm::gpu_limit_words(slurm::limits_in(before), wanted)) {
+        Words words = modify_words("account", wanted.name);
+        words.push_back(change);
+        TRY(order(words));
+    }
+    return {};
+}
+
 /// Whose jobs run past its beginning, behind Slurm's words.
 Error busy(Error error, const SlurmObject& wanted)
 {
@@ -391,6 +403,7 @@ Result<SlurmState> SlurmAdmin::state()
     TRY_ASSIGN(const auto associations, all_associations());
     TRY_ASSIGN(auto reservations, all_reservations());
     state.nodes = slurm::nodes_in(nodes);
+    state.gpu_nodes = slurm::gpu_nodes_in(nodes);
     for (auto& part : {slurm::settings_in(config), slurm::partitions_in(partitions), std::move(qos),
                        slurm::accesses_in(associations), slurm::shares_in(associations),
                        std::move(reservations)}) {
@@ -419,6 +432,8 @@ Result<void> SlurmAdmin::set(const SlurmObject& object)
         return set_access(object);
     case Kind::share:
         return set_share(object);
+    case Kind::limit:
+        return set_limit(object);
     case Kind::reservation:
         return set_reservation(object);
     default:

@@ -330,6 +330,19 @@ std::vector<std::string> nodes_in(std::string_view printed)
     return nodes;
 }
 
+std::vector<std::string> gpu_nodes_in(std::string_view printed)
+{
+    std::vector<std::string> nodes;
+    for (const std::string_view line : split(printed, '\n')) {
+        const Fields fields = fields_in(line);
+        const auto gres = fields.find("Gres");
+        if (gres != fields.end() && gres->second.find("gpu") != std::string::npos) {
+            nodes.push_back(fields.at("NodeName"));
+        }
+    }
+    return nodes;
+}
+
 std::vector<QueuedJob> jobs_in(std::string_view printed)
 {
     std::vector<QueuedJob> jobs;
@@ -523,6 +536,33 @@ std::vector<AssociationLimit> limits_in(const std::vector<QosAssociation>& assoc
         }
     }
     return limits;
+}
+
+std::vector<std::string> gpu_limit_words(const std::vector<AssociationLimit>& there,
+                                         const SlurmObject& wanted)
+{
+    std::map<std::string, std::map<std::string, std::string>>
+        amounts; // of each limit, of each TRES
+    for (const AssociationLimit& one : there) {
+        const auto sign = one.limit.find('=');
+        for (const auto& [tres, ignored] : tres_in(std::string_view(one.limit).substr(sign + 1))) {
+            if (one.who == wanted.name && tres.starts_with("gres/gpu")) {
+                amounts[one.limit.substr(0, sign)][tres] = "-1";
+            }
+        }
+    }
+    for (const auto& [name, value] : wanted.fields) {
+        for (const auto& [tres, amount] : tres_in(value)) {
+            amounts[name][tres] = amount;
+        }
+    }
+    std::vector<std::string> words;
+    for (const auto& [name, items] : amounts) {
+        for (const auto& [tres, amount] : items) {
+            words.push_back(fmt::format("{}={}={}", name, tres, amount));
+        }
+    }
+    return words;
 }
 
 } // namespace gpuq::slurm

@@ -21,6 +21,9 @@ std::vector<SlurmObject> partitions_in(std::string_view printed);
 /// `scontrol -o show node`
 std::vector<std::string> nodes_in(std::string_view printed);
 
+/// The same: those with GPUs.
+std::vector<std::string> gpu_nodes_in(std::string_view printed);
+
 /// `scontrol -o show reservation`
 std::vector<SlurmObject> reservations_in(std::string_view printed);
 
@@ -68,5 +71,8 @@ std::vector<SlurmObject> accesses_in(const std::vector<QosAssociation>& associat
 /// Of accounts, and of users in them as `user@account`.
 std::vector<SlurmObject> shares_in(const std::vector<QosAssociation>& associations);
 std::vector<AssociationLimit> limits_in(const std::vector<QosAssociation>& associations);
+/// The words after `set` that make the limits of GPUs of one those that are wanted.
+std::vector<std::string> gpu_limit_words(const std::vector<AssociationLimit>& there,
+                                         const SlurmObject& wanted);
 
 } // namespace gpuq::slurm

@@ -65,6 +65,7 @@ public:
         SlurmState there;
         there.release = "22.05.8";
         there.nodes = nodes;
+        there.gpu_nodes = nodes;
         there.accounts = accounts;
         there.users = users;
         there.limits = limits;
@@ -82,6 +83,16 @@ public:
     Result<void> set(const SlurmObject& object) override
     {
         return change("set " + std::string(word(object.kind)) + " " + object.name, [&] {
+            if (object.kind == SlurmObject::Kind::limit) {
+                std::erase_if(limits, [&](const AssociationLimit& one) {
+                    return one.who == object.name &&
+                           one.limit.find("gres/gpu") != std::string::npos;
+                });
+                for (const auto& [name, value] : object.fields) {
+                    limits.push_back({object.name, name + "=" + value});
+                }
+                return;
+            }
             SlurmObject& place = of(object.kind)[object.name];
             place = object;
             place.line = 0;

@@ -560,16 +560,48 @@ TEST(Drift, NotesLimitsOnAccountsAndUsers)
     auto admin = a_centre();
     ASSERT_TRUE(apply_to(admin, k_old));
     EXPECT_THAT(drift(admin, k_now)->notes, IsEmpty());
-    admin.limits = {{"lab", "GrpTRES=gres/gpu=2"}};
+    admin.limits = {{"lab", "GrpTRES=cpu=2"}, {"lab", "GrpTRESMins=gres/gpu=60000"}};
     for (const char* const who : {"ada@lab", "ben@lab", "cleo@lab", "dora@lab", "eva@visu"}) {
         admin.limits.push_back({who, "MaxJobs=7"});
     }
     EXPECT_THAT(drift(admin, k_now)->notes,
-                ElementsAre("beside the policy Slurm's accounting limits lab by GrpTRES=gres/gpu=2 "
+                ElementsAre("beside the policy Slurm's accounting limits lab by GrpTRES=cpu=2 "
                             "(sacctmgr show assoc)",
+                            "beside the policy Slurm's accounting limits lab by "
+                            "GrpTRESMins=gres/gpu=60000 (sacctmgr show assoc)",
                             "beside the policy Slurm's accounting limits ada@lab, ben@lab, "
                             "cleo@lab and 2 more by MaxJobs=7 (sacctmgr show assoc)"));
     EXPECT_THAT(drift_of(admin), IsEmpty());
+}
+
+TEST(Drift, FindsLimitsOfGpusOnAccountsAndUsers)
+{
+    auto admin = a_centre();
+    ASSERT_TRUE(apply_to(admin, k_old));
+    const std::vector<AssociationLimit> by_hand{{"ada@lab", "MaxTRES=gres/gpu:p100=1"},
+                                                {"lab", "GrpTRES=cpu=8,gres/gpu=2"}};
+    admin.limits = by_hand;
+    EXPECT_THAT(drift_of(admin), ElementsAre("limit ada@lab MaxTRES", "limit lab GrpTRES"));
+    EXPECT_THAT(drift(admin, k_now)->notes, IsEmpty());
+    const FieldChange change{"GrpTRES", "gres/gpu=2", std::nullopt, Effect::loosens};
+    EXPECT_EQ(drift(admin, k_now)->changes[1].fields[0], change);
+    // What can't be put in force leaves them.
+    auto refusing = admin;
+    refusing.loads_scripts = false;
+    ASSERT_FALSE(apply_to(refusing, k_new));
+    EXPECT_EQ(refusing.limits, by_hand);
+    ASSERT_TRUE(apply_to(admin, k_old));
+    EXPECT_THAT(drift_of(admin), IsEmpty());
+}
+
+TEST(Drift, LeavesLimitsWhereOtherGpusAreNoneOfThePolicys)
+{
+    auto admin = a_centre();
+    ASSERT_TRUE(apply_to(admin, k_old));
+    admin.nodes.emplace_back("others1");
+    admin.limits = {{"lab", "GrpTRES=gres/gpu=2"}};
+    EXPECT_THAT(drift_of(admin), IsEmpty());
+    EXPECT_THAT(drift(admin, k_now)->notes, ElementsAre(HasSubstr("lab by GrpTRES=gres/gpu=2")));
 }
 
 TEST(Drift, FindsSharesOfUsers)

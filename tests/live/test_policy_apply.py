@@ -216,15 +216,28 @@ def test_drift_finds_what_was_changed_by_hand_and_apply_puts_it_right(operator):
     assert operator.drift() == set()
 
 
+def test_drift_finds_limits_of_gpus_on_accounts_and_users(operator):
+    for limit in ("GrpTRES", "GrpTRESRunMins", "MaxTRES", "MaxTRESMins", "MaxTRESPerNode"):
+        operator.sacctmgr("modify", "account", "lab", "set", f"{limit}=cpu=8,gres/gpu=2")
+        operator.sacctmgr("modify", "user", "root", "where", "account=default", "set", f"{limit}=gres/gpu:k80=3")
+        assert {("limit", "lab", limit), ("limit", "root@default", limit)} <= operator.drift()
+    operator.apply(POLICY)
+    assert operator.drift() == set()
+    shown = operator.cluster.slurm("sacctmgr", "-nP", "show", "assoc", "account=lab", "format=user,grptres,maxtres")
+    assert shown.strip() == "|cpu=8|cpu=8"  # what is not of GPUs stays
+    for limit in ("GrpTRES", "GrpTRESRunMins", "MaxTRES", "MaxTRESMins", "MaxTRESPerNode"):
+        operator.sacctmgr("modify", "account", "lab", "set", f"{limit}=cpu=-1")
+
+
 def test_drift_notes_limits_on_accounts_and_users(operator):
     def limit(value):
-        operator.sacctmgr("modify", "account", "lab", "set", f"GrpTRES=gres/gpu={value}")
+        operator.sacctmgr("modify", "account", "lab", "set", f"GrpTRES=cpu={value}")
         operator.sacctmgr("modify", "user", "root", "where", "account=default", "set", f"MaxJobs={value}")
 
     limit(3)
     found = operator.policy("drift")
     assert found.returncode == 0, found.stdout
-    assert "accounting limits lab by GrpTRES=gres/gpu=3 (" in found.stdout
+    assert "accounting limits lab by GrpTRES=cpu=3 (" in found.stdout
     assert "accounting limits root@default by MaxJobs=3 (" in found.stdout
     limit(-1)
     assert operator.policy("drift").stdout == "nothing to do\n"

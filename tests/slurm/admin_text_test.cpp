@@ -151,6 +151,19 @@ TEST(AdminText, EveryLimitOfAQosIsComparedAndCanBeTakenAway)
                 ElementsAre("MaxTRESRunMinsPU=gres/gpu=-1"));
 }
 
+TEST(AdminText, LimitsOfGpusAreTakenAwayOneByOne)
+{
+    EXPECT_THAT(gpu_nodes_in("NodeName=n1 Arch=x Gres=gpu:k80:4 Boot=1\nNodeName=n2 Gres=(null)\n"),
+                ElementsAre("n1"));
+    const std::vector<AssociationLimit> there{{"lab", "GrpTRES=cpu=8,gres/gpu=2,gres/gpu:k80=1"},
+                                              {"ada@lab", "GrpTRES=gres/gpu=1"},
+                                              {"lab", "MaxJobs=7"}};
+    EXPECT_THAT(gpu_limit_words(there, {Kind::limit, "lab", {}, 0}),
+                ElementsAre("GrpTRES=gres/gpu=-1", "GrpTRES=gres/gpu:k80=-1"));
+    EXPECT_THAT(gpu_limit_words({}, {Kind::limit, "lab", {{"MaxTRES", "gres/gpu=2"}}, 0}),
+                ElementsAre("MaxTRES=gres/gpu=2"));
+}
+
 TEST(AdminText, WhoHasAQosWhichShareAndWhichLimits)
 {
     const std::string none(12, '|');
