@@ -91,6 +91,15 @@ std::uint64_t tasks_of(const Submission& job)
                : at_least_one(job.min_nodes) * at_least_one(job.ntasks_per_node);
 }
 
+/// A name as the policy's other names are.
+bool is_model(std::string_view text)
+{
+    return !text.empty() && std::isalpha(static_cast<unsigned char>(text.front())) != 0 &&
+           std::all_of(text.begin(), text.end(), [](unsigned char c) {
+               return std::isalnum(c) != 0 || c == '-' || c == '_';
+           });
+}
+
 } // namespace
 
 void ask_for(Submission& job, std::optional<int> cpus, std::optional<std::uint64_t> memory_mib)
@@ -220,8 +229,11 @@ Result<std::vector<GpuCount>> parse_gpu_counts(std::string_view text)
         const bool model = !begins_with_digit(parts.front());
         const std::string_view number = !model ? parts[0] : parts.size() == 2 ? parts[1] : "1";
         const auto count = whole_number(number);
-        if (parts.front().empty() || parts.size() > (model ? 2U : 1U) || !count || *count == 0 ||
-            *count > 1024) {
+        const bool doubled = std::any_of(gpus.begin(), gpus.end(), [&](const GpuCount& one) {
+            return one.model == (model ? parts[0] : "");
+        });
+        if (doubled || (model && !is_model(parts.front())) || parts.size() > (model ? 2U : 1U) ||
+            !count || *count == 0 || *count > 1024) {
             return fail(Error::Kind::usage,
                         fmt::format("'{}' is no number of GPUs: 4, k80, k80:4", item));
         }

@@ -186,6 +186,21 @@ TEST(CheckPolicy, ACourseIsOfUsersOrOfAccounts)
                   "an account that all of them have"));
 }
 
+TEST(ReadPolicy, TheGpusOfAPoolAreNumbersOfModels)
+{
+    const auto of_each_node = [](const std::string& gpus) {
+        return findings("version: 1\npools:\n  all: {nodes: n1, gpus: '" + gpus +
+                        "'}\nqueues:\n  short: {time: 2h, pools: all}\n");
+    };
+    for (const char* const gpus : {"4", "k80:4", "k80", "k80:2,p100:2"}) {
+        EXPECT_THAT(of_each_node(gpus), IsEmpty());
+    }
+    for (const char* const gpus : {"-4", "0", "4.5", "k80:-1", "gpu k80:4", "k80:4,k80:2"}) {
+        EXPECT_THAT(of_each_node(gpus), StartsWith("p.yaml:3:26: error: '" + std::string(gpus) +
+                                                   "' is no number of GPUs such as 4"));
+    }
+}
+
 TEST(CheckPolicy, MoreWithEachGpuIsAReasonForASecondQueue)
 {
     const auto queues = [](const std::string& first, const std::string& second) {
