@@ -220,9 +220,9 @@ std::string check_text(const std::vector<Finding>& findings, const std::string& 
     const std::size_t errors = count_of(findings, Finding::Weight::error);
     const std::size_t warnings = count_of(findings, Finding::Weight::warning);
     return text +
-           sanitised(fmt::format("{}: {}, {} errors, {} warnings", file,
-                                 errors == 0 ? "can be used" : "can not be used", errors,
-                                 warnings)) +
+           sanitised(fmt::format("{}: {}, {}, {}", file,
+                                 errors == 0 ? "can be used" : "can not be used",
+                                 counted(errors, "error"), counted(warnings, "warning"))) +
            "\n";
 }
 

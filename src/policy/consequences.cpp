@@ -62,26 +62,39 @@ void say_ignored(const Queue& queue, SlurmRelease slurm, std::vector<Finding>& f
     }
 }
 
+/// `20 s`, `5 min`
+std::string text_of(seconds time)
+{
+    return time % minutes(1) == seconds{0} ? to_text(std::chrono::duration_cast<minutes>(time))
+                                           : fmt::format("{} s", time.count());
+}
+
 /// PreemptExemptTime is one for the whole cluster (slurm.conf(5)).
-void say_rounded(const Policy& policy, std::vector<Finding>& findings)
+seconds longest_min_run(const Policy& policy)
 {
     seconds longest{0};
     for (const Pool& pool : policy.pools) {
         longest = std::max(longest, pool.lend ? pool.lend->min_run.value : seconds{0});
     }
+    return longest;
+}
+
+void say_rounded(const Policy& policy, std::vector<Finding>& findings)
+{
+    const seconds longest = longest_min_run(policy);
     for (const Pool& pool : policy.pools) {
         if (pool.lend && pool.lend->min_run.value < longest) {
             findings.push_back({Weight::warning, pool.lend->line, 0, "rounded",
                                 fmt::format("Slurm has one min_run for all pools: guests of pool "
-                                            "{} are left alone for {} s too",
-                                            pool.name, longest.count())});
+                                            "{} are left alone for {} too",
+                                            pool.name, text_of(longest))});
         }
     }
 }
 
 /// What the owner of a lent pool waits for at most: measured, as Slurm looks every 30 s whether a
 /// time of grace is over, and then waits KillWait (30 s unless slurm.conf says otherwise).
-void say_return(const Pool& pool, std::vector<Finding>& findings)
+void say_return(const Pool& pool, seconds min_run, std::vector<Finding>& findings)
 {
     if (!pool.lend) {
         return;
@@ -90,13 +103,13 @@ void say_return(const Pool& pool, std::vector<Finding>& findings)
     findings.push_back(
         {Weight::note, pool.lend->grace.line > 0 ? pool.lend->grace.line : pool.lend->line, 0,
          "return-bound",
-         fmt::format("pool {} is back with its owner at most {} s after they ask (grace {} s, up "
-                     "to 30 s until Slurm looks, KillWait 30 s){}",
-                     pool.name, grace.count() + 63, grace.count(),
-                     pool.lend->min_run.value.count() > 0
-                         ? fmt::format(", not counting the {} s a guest is left alone",
-                                       pool.lend->min_run.value.count())
-                         : "")});
+         fmt::format(
+             "pool {} is back with its owner at most {} after they ask (grace {}, up to "
+             "30 s until Slurm looks, KillWait 30 s){}",
+             pool.name, to_text(std::chrono::ceil<minutes>(grace + seconds{63})), text_of(grace),
+             min_run.count() > 0
+                 ? fmt::format(", not counting the {} a guest is left alone", text_of(min_run))
+                 : "")});
 }
 
 void say_over(const Course& course, const std::string& now, std::vector<Finding>& findings)
@@ -149,7 +162,7 @@ std::vector<Finding> consequences(const Policy& policy, SlurmRelease slurm, cons
     }
     say_rounded(policy, findings);
     for (const Pool& pool : policy.pools) {
-        say_return(pool, findings);
+        say_return(pool, longest_min_run(policy), findings);
     }
     for (const Course& course : policy.courses) {
         say_over(course, now, findings);

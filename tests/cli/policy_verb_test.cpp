@@ -65,7 +65,7 @@ TEST_F(PolicyVerb, ChecksAFile)
     const Use wrong = policy({"check", "p.yaml"});
     EXPECT_EQ(wrong.status, 1);
     EXPECT_THAT(wrong.out, HasSubstr("p.yaml:12:1: error: unknown name 'quues' (did you mean"));
-    EXPECT_THAT(wrong.out, HasSubstr("can not be used, 1 errors"));
+    EXPECT_THAT(wrong.out, HasSubstr("can not be used, 1 error, 0 warnings"));
     write("version: [\n");
     EXPECT_EQ(policy({"check", "p.yaml"}).status, 2);
 }

@@ -434,9 +434,12 @@ TEST(Consequences, TheWaitBoundIsForSoManyPeople)
     EXPECT_THAT(text, HasSubstr("queue calibration: a wait of 2 h at worst holds for at most 3 "
                                 "people at once (4 GPUs, 2 for each); with lent nodes (16 GPUs) "
                                 "for 9"));
-    EXPECT_THAT(text, HasSubstr("pool visu is back with its owner at most 363 s after they ask"));
+    EXPECT_THAT(text,
+                HasSubstr("pool visu is back with its owner at most 7 min after they ask (grace "
+                          "5 min, up to 30 s until Slurm looks, KillWait 30 s), not counting "
+                          "the 15 min a guest is left alone"));
     EXPECT_THAT(text, HasSubstr("Slurm has one min_run for all pools: guests of pool visu are left "
-                                "alone for 900 s too"));
+                                "alone for 15 min too"));
     EXPECT_THAT(text, HasSubstr("gets whole nodes: GPU reservations need Slurm 23.11"));
 }
 
