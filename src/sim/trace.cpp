@@ -64,7 +64,7 @@ std::string_view first_line(std::string_view text)
 
 } // namespace
 
-Result<Trace> parse_trace(std::string_view text, const std::string& name)
+Result<Trace> parse_trace(std::string_view text, const std::string& name, Which which)
 {
     constexpr std::string_view k_byte_order_mark = "\xef\xbb\xbf";
     if (text.starts_with(k_byte_order_mark)) {
@@ -78,13 +78,13 @@ Result<Trace> parse_trace(std::string_view text, const std::string& name)
         return parse_sacct(text, name);
     }
     const bool numbers = first.front() == ';' || split_blanks(first).size() > 5;
-    return numbers ? parse_swf(text, name) : parse_csv(text, name);
+    return numbers ? parse_swf(text, name) : parse_csv(text, name, which);
 }
 
-Result<Trace> read_trace(const std::filesystem::path& file)
+Result<Trace> read_trace(const std::filesystem::path& file, Which which)
 {
     TRY_ASSIGN(const std::string text, unpacked(file));
-    return parse_trace(text, file.string());
+    return parse_trace(text, file.string(), which);
 }
 
 } // namespace gpuq::sim

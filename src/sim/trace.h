@@ -22,7 +22,12 @@ struct TraceJob {
     std::optional<Seconds> start; ///< as it really was
     int gpus = 1;
     int nodes = 0;
+    int min_nodes = 0;  ///< that its user asked for, if they did; 0: not said
+    int cpus = 0;       ///< in all; 0: not said
+    int memory_mib = 0; ///< of each node; 0: not said
     std::string model;
+    std::string features; ///< of each node, `a+b`
+    std::string qos;
     std::string user;
     std::string account;
     std::string partition;
@@ -39,15 +44,19 @@ struct Trace {
     bool operator==(const Trace&) const = default;
 };
 
+/// Which jobs of comma-separated values are wanted.
+enum class Which { with_gpus, all };
+
 /// Reads the jobs of a file, packed by gzip or not: comma-separated values with a header line that
 /// has at least `submit_s`, `duration_s` and `gpus`, and no column that is not known; the Standard
 /// Workload Format, a processor taken for a GPU; or what `sacct -P` prints, with its header line.
 /// `usage` as FILE:LINE: what for the first line that is none of that, `missing` or `io` for the
 /// file. Never more than the limits below.
-Result<Trace> read_trace(const std::filesystem::path& file);
+Result<Trace> read_trace(const std::filesystem::path& file, Which which = Which::with_gpus);
 
 /// The same from text; `name` is for errors.
-Result<Trace> parse_trace(std::string_view text, const std::string& name);
+Result<Trace> parse_trace(std::string_view text, const std::string& name,
+                          Which which = Which::with_gpus);
 
 inline constexpr std::size_t k_most_trace_bytes = std::size_t{128} << 20;
 inline constexpr std::size_t k_most_trace_jobs = 2'000'000;

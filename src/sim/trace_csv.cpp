@@ -29,6 +29,7 @@ constexpr std::array k_columns{
     Column{"limit_s", "limit_s"},
     Column{"gpus", "gpus"},
     Column{"nodes", "nodes"},
+    Column{"min_nodes", "min_nodes"},
     Column{"model", "model"},
     Column{"user", "user"},
     Column{"account", "account"},
@@ -37,9 +38,11 @@ constexpr std::array k_columns{
     Column{"state", "state"},
     Column{"name", ""},
     Column{"queue", ""},
-    Column{"qos", ""},
-    Column{"cpus", ""},
+    Column{"qos", "qos"},
+    Column{"cpus", "cpus"},
     Column{"memory", ""},
+    Column{"memory_mib", "memory_mib"},
+    Column{"features", "features"},
     Column{"end_s", ""},
     Column{"wait_s", ""},
     Column{"exit_code", ""},
@@ -113,6 +116,17 @@ Result<TraceJob> job_in(const Line& line, const Columns& columns, const Fields& 
     if (!columns.in(row, "nodes").empty()) {
         TRY_ASSIGN(job.nodes, line.count(columns.in(row, "nodes"), "nodes"));
     }
+    if (!columns.in(row, "min_nodes").empty()) {
+        TRY_ASSIGN(job.min_nodes, line.count(columns.in(row, "min_nodes"), "min_nodes"));
+    }
+    if (!columns.in(row, "cpus").empty()) {
+        TRY_ASSIGN(job.cpus, line.count(columns.in(row, "cpus"), "cpus"));
+    }
+    if (!columns.in(row, "memory_mib").empty()) {
+        TRY_ASSIGN(job.memory_mib, line.count(columns.in(row, "memory_mib"), "memory_mib"));
+    }
+    job.features = columns.in(row, "features");
+    job.qos = columns.in(row, "qos");
     job.model = columns.in(row, "model");
     job.user = columns.in(row, "user");
     job.account = columns.in(row, "account");
@@ -124,7 +138,7 @@ Result<TraceJob> job_in(const Line& line, const Columns& columns, const Fields& 
 
 } // namespace
 
-Result<Trace> parse_csv(std::string_view text, const std::string& name)
+Result<Trace> parse_csv(std::string_view text, const std::string& name, Which which)
 {
     Trace trace;
     std::optional<Columns> columns;
@@ -142,7 +156,7 @@ Result<Trace> parse_csv(std::string_view text, const std::string& name)
         if (trace.jobs.size() >= k_most_trace_jobs) {
             return line.wrong(fmt::format("more than {} jobs", k_most_trace_jobs));
         }
-        if (job.gpus == 0) {
+        if (job.gpus == 0 && which == Which::with_gpus) {
             ++trace.without_gpus;
         } else {
             trace.jobs.push_back(std::move(job));

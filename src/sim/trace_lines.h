@@ -69,7 +69,7 @@ Result<std::optional<Seconds>> sacct_moment(const Line& line, std::string_view t
 /// `billing=4,cpu=4,gres/gpu:k80=2,gres/gpu=2,node=1`.
 void read_sacct_tres(std::string_view text, TraceJob& job);
 
-Result<Trace> parse_csv(std::string_view text, const std::string& name);
+Result<Trace> parse_csv(std::string_view text, const std::string& name, Which which);
 Result<Trace> parse_swf(std::string_view text, const std::string& name);
 Result<Trace> parse_sacct(std::string_view text, const std::string& name);
 

@@ -232,5 +232,29 @@ TEST(Trace, SurvivesWhateverTheFileHolds)
     EXPECT_GT(read, 500);
 }
 
+TEST(Trace, TellsWhatJobsWithoutGpusNeedToWhoWantsThem)
+{
+    const std::string text =
+        "submit_s,duration_s,gpus,nodes,min_nodes,cpus,memory_mib,features,qos\n"
+        "0,10,0,2,1,24,2800,fast+big,high\n"
+        "1,10,1,,,,,,\n";
+    const auto some = parse_trace(text, "t");
+    ASSERT_TRUE(some);
+    EXPECT_EQ(some->jobs.size(), 1U);
+    EXPECT_EQ(some->without_gpus, 1U);
+    const auto all = parse_trace(text, "t", Which::all);
+    ASSERT_TRUE(all);
+    ASSERT_EQ(all->jobs.size(), 2U);
+    EXPECT_EQ(all->without_gpus, 0U);
+    const TraceJob& job = all->jobs[0];
+    EXPECT_EQ(job.nodes, 2);
+    EXPECT_EQ(job.min_nodes, 1);
+    EXPECT_EQ(job.cpus, 24);
+    EXPECT_EQ(job.memory_mib, 2800);
+    EXPECT_EQ(job.features, "fast+big");
+    EXPECT_EQ(job.qos, "high");
+    EXPECT_FALSE(parse_trace("submit_s,duration_s,gpus,cpus\n0,1,1,many\n", "t"));
+}
+
 } // namespace
 } // namespace gpuq::sim
