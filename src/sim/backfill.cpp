@@ -36,20 +36,22 @@ private:
     {
         m_rooms = m_world.rooms;
         const auto& running = m_world.running;
+        const bool old = m_world.machine.settings.release < 2011; // Each window begins anew.
         Seconds window{30};
-        std::optional<Seconds> first_end;
+        Seconds from = k_never;
         for (std::size_t i = 0; i < running.size();) {
             const Link* last = nullptr;
+            from = old ? k_never : from;
             for (; i < running.size(); ++i) {
                 const Link& link = m_world.links[running[i]];
-                if (first_end && last && link.ends_by > *first_end + window) {
+                if (last && link.ends_by > from + window) {
                     break;
                 }
                 if ((link.nodes & allowed).none()) {
                     continue;
                 }
-                if (!first_end) {
-                    first_end = link.ends_by + (window - link.ends_by % window);
+                if (from == k_never) {
+                    from = old ? link.ends_by : next_on_clock(link.ends_by, window);
                 }
                 change(m_rooms, link.need, link.nodes, 1);
                 last = &link;
@@ -59,13 +61,20 @@ private:
             }
             do {
                 window *= 2;
-            } while (i < running.size() && m_world.links[running[i]].ends_by > *first_end + window);
+            } while (!old && i < running.size() &&
+                     m_world.links[running[i]].ends_by > from + window);
             const NodeSet nodes = m_world.placer.choose(need, allowed, m_rooms);
             if (nodes.any()) {
                 return Slot{std::max(last->ends_by, m_world.now + Seconds{1}), nodes};
             }
         }
         return std::nullopt;
+    }
+
+    /// The next multiple of `step` on Slurm's clock.
+    Seconds next_on_clock(Seconds moment, Seconds step) const
+    {
+        return moment + step - (moment + m_world.machine.settings.timing.clock) % step;
     }
 
     const World& m_world;
@@ -78,7 +87,8 @@ public:
     explicit Cycle(World& world)
         : m_world(world)
         , m_rules(world.machine.settings.backfill)
-        , m_bookings(world.now, m_rules.window, m_rules.resolution, NodeSet{}.set())
+        , m_bookings(world.now, m_rules.window, m_rules.resolution, NodeSet{}.set(),
+                     world.machine.settings.timing.clock)
         , m_will_run(world)
         , m_floors(world.shapes.size())
     {
@@ -87,6 +97,7 @@ public:
     Passed run()
     {
         ++m_world.course.effort.backfill_cycles;
+        m_passed.took = duration();
         const std::size_t end = end_of_hope();
         for (std::size_t i = 0; i < end; ++i) {
             m_world.links[m_world.queue[i].link].planned = Seconds{0};
@@ -99,6 +110,20 @@ public:
     }
 
 private:
+    /// How long Slurm would look at the queue. Here it is only looked at as far as there is hope.
+    std::chrono::microseconds duration()
+    {
+        const auto each = m_world.machine.settings.timing.backfill_test;
+        std::chrono::microseconds all{0};
+        const std::size_t most =
+            std::min(m_world.queue.size(), static_cast<std::size_t>(m_rules.max_jobs_tested));
+        for (std::size_t i = 0; each.count() > 0 && i < most; ++i) {
+            all += is_one_too_many(m_world.links[m_world.queue[i].link]) ? each * 0 : each;
+        }
+        m_tested.clear();
+        return all;
+    }
+
     /// Behind the last entry that might start now: what comes after it needs no plan, as a plan
     /// only serves to keep those back that come later.
     std::size_t end_of_hope() const
@@ -134,7 +159,7 @@ private:
     void consider(const Entry& entry)
     {
         Link& link = m_world.links[entry.link];
-        if (link.state != State::pending) {
+        if (link.state != State::pending || is_one_too_many(link)) {
             return;
         }
         ++m_world.course.effort.backfill_tests;
@@ -154,6 +179,19 @@ private:
         if (allowed && slot->start <= m_world.now + m_rules.window) {
             m_bookings.book(slot->start, slot->start + link.claim.limit, slot->nodes);
         }
+    }
+
+    /// Whether its user has had as many looked at as bf_max_job_user allows; counts it if not.
+    bool is_one_too_many(const Link& link)
+    {
+        const auto user = static_cast<std::size_t>(link.claim.user);
+        if (m_rules.max_jobs_per_user == 0) {
+            return false;
+        }
+        if (user >= m_tested.size()) {
+            m_tested.resize(user + 1);
+        }
+        return m_tested[user]++ >= m_rules.max_jobs_per_user;
     }
 
     /// Starts it on its slot's nodes; or has others leave them, and books them meanwhile.
@@ -273,6 +311,7 @@ private:
     Bookings m_bookings;
     WillRun m_will_run;
     std::vector<std::vector<Floor>> m_floors; ///< by shape
+    std::vector<int> m_tested;                ///< by user
     Passed m_passed;
 };
 

@@ -5,8 +5,10 @@
 
 namespace gpuq::sim {
 
-Bookings::Bookings(Seconds now, Seconds window, Seconds resolution, const NodeSet& all)
+Bookings::Bookings(Seconds now, Seconds window, Seconds resolution, const NodeSet& all,
+                   Seconds clock)
     : m_resolution(resolution)
+    , m_clock(clock)
     , m_stretches{{rounded(now), std::max(rounded(now + window), rounded(now) + resolution), all}}
 {
 }

@@ -11,7 +11,9 @@ namespace gpuq::sim {
 /// Backfill's map of whole nodes over time: which of them no waiting job has booked.
 class Bookings {
 public:
-    Bookings(Seconds now, Seconds window, Seconds resolution, const NodeSet& all);
+    /// Moments are cut to multiples of `resolution` on a clock that shows `clock` at zero.
+    Bookings(Seconds now, Seconds window, Seconds resolution, const NodeSet& all,
+             Seconds clock = Seconds{0});
 
     /// What is free throughout a stretch, and when the next try is worth while.
     struct Gap {
@@ -26,7 +28,7 @@ public:
     /// Books `nodes`; both moments are cut to the resolution.
     void book(Seconds start, Seconds end, const NodeSet& nodes);
 
-    Seconds rounded(Seconds moment) const { return moment - moment % m_resolution; }
+    Seconds rounded(Seconds moment) const { return moment - (moment + m_clock) % m_resolution; }
 
 private:
     struct Stretch {
@@ -37,6 +39,7 @@ private:
     std::size_t split(Seconds moment);
 
     Seconds m_resolution;
+    Seconds m_clock;
     std::vector<Stretch> m_stretches;
 };
 

@@ -14,10 +14,11 @@ constexpr int k_deepest = 16; // Nobody nests accounts so far; a circle of paren
 
 } // namespace
 
-FairShare::FairShare(const std::vector<Share>& shares, Seconds half_life)
+FairShare::FairShare(const std::vector<Share>& shares, Seconds half_life, int dampening)
     : m_shares(shares)
     // As Slurm rounds ln 2.
     , m_decay(half_life > Seconds{0} ? 1 - 0.693 / static_cast<double>(half_life.count()) : 1)
+    , m_dampening(dampening)
 {
 }
 
@@ -70,17 +71,26 @@ int FairShare::user(const std::string& account_name, const std::string& user)
     return leaf;
 }
 
-void FairShare::used(int user, double weighted_gpu_seconds)
+void FairShare::used(int user, double weighted_seconds)
 {
-    m_root_use += weighted_gpu_seconds;
+    m_root_use += weighted_seconds;
     for (int entry = m_leaves[at(user)].entry; entry >= 0; entry = m_entries[at(entry)].parent) {
-        m_entries[at(entry)].use += weighted_gpu_seconds;
+        m_entries[at(entry)].use += weighted_seconds;
     }
+}
+
+double FairShare::kept(Seconds span)
+{
+    if (span != m_span) { // Nearly always it is the period of calculation.
+        m_span = span;
+        m_kept = std::pow(m_decay, static_cast<double>(span.count()));
+    }
+    return m_kept;
 }
 
 void FairShare::fade(Seconds span)
 {
-    const double factor = std::pow(m_decay, static_cast<double>(span.count()));
+    const double factor = kept(span);
     m_root_use *= factor;
     for (Entry& entry : m_entries) {
         entry.use *= factor;
@@ -136,6 +146,60 @@ void FairShare::rank(std::vector<int> siblings, int& rank_now, int& rank_untied,
         }
         rank(std::move(children), rank_now, rank_untied, ties);
     }
+}
+
+/// The algorithm before the fair tree: a user's factor is halved for each share that they and, in
+/// part, those beside them have used.
+void FairShare::weigh_without_tree(int index)
+{
+    Entry& entry = m_entries[at(index)];
+    const auto& family = entry.parent < 0 ? m_roots : m_entries[at(entry.parent)].children;
+    double all = 0;
+    for (const int sibling : family) {
+        all += m_entries[at(sibling)].shares;
+    }
+    const double part = all > 0 ? entry.shares / all : 0;
+    const double use = m_root_use > 0 ? entry.use / m_root_use : 0;
+    if (entry.parent < 0) {
+        entry.share = part;
+        entry.level = use;
+        return;
+    }
+    const Entry& above = m_entries[at(entry.parent)];
+    entry.share = above.share * part;
+    entry.level = use + (above.level - use) * part;
+}
+
+void FairShare::weigh_accounts(const std::vector<int>& siblings)
+{
+    for (const int index : siblings) {
+        if (m_leaf_of[at(index)] >= 0) {
+            m_leaves[at(m_leaf_of[at(index)])].known = false;
+        } else {
+            weigh_without_tree(index);
+            weigh_accounts(m_entries[at(index)].children);
+        }
+    }
+}
+
+void FairShare::weigh_accounts()
+{
+    weigh_accounts(m_roots);
+}
+
+double FairShare::factor(int user)
+{
+    Leaf& leaf = m_leaves[at(user)];
+    if (!leaf.known) {
+        leaf.known = true;
+        weigh_without_tree(leaf.entry);
+        const Entry& entry = m_entries[at(leaf.entry)];
+        const double factor =
+            entry.share > 0 ? std::pow(2, -entry.level / entry.share / m_dampening) : 0;
+        leaf.moved = factor != leaf.factor;
+        leaf.factor = factor;
+    }
+    return leaf.factor;
 }
 
 bool FairShare::any_moved() const

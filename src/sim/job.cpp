@@ -38,8 +38,9 @@ std::string problem(const Machine& machine, const Job& job)
     if (!is_moment(job.submit) || !is_moment(job.duration) || !is_moment(job.limit)) {
         return "a time that is negative or beyond a thousand years";
     }
-    if (!is_size(job.gpus) || job.gpus == 0 || !is_size(job.nodes) || !is_size(job.cpus_per_gpu) ||
-        job.memory_per_gpu_mib < 0) {
+    if (!is_size(job.gpus) || (job.gpus == 0 && job.cpus_per_node == 0) || !is_size(job.nodes) ||
+        !is_size(job.cpus_per_gpu) || !is_size(job.cpus_per_node) || job.memory_per_gpu_mib < 0 ||
+        job.memory_per_node_mib < 0) {
         return "a size that is no size";
     }
     if (!are_partitions(machine, job.partitions) ||

@@ -27,9 +27,15 @@ struct Job {
     Seconds limit{0};    ///< 0: the partition's default time
     int gpus = 1;        ///< in all
     int nodes = 0;       ///< 0: as few as can hold them
+    int min_nodes = 0;   ///< as its user stated it, which its priority counts; 0: as `nodes`
     int cpus_per_gpu = 0;
     int memory_per_gpu_mib = 0;
-    std::string model; ///< empty: any
+    /// Of each node, whatever its GPUs; as by --ntasks-per-node, so that nodes are not compared by
+    /// how much more of them is free. A job without GPUs needs some.
+    int cpus_per_node = 0;
+    int memory_per_node_mib = 0;
+    std::string model;                 ///< empty: any
+    std::vector<std::string> features; ///< its nodes have them all
     std::string user;
     std::string account;
     std::vector<int> partitions; ///< indexes, in the order asked for

@@ -29,6 +29,11 @@ Result<void> check_nodes(const Machine& machine)
         if (node.gpus < 0 || node.cpus < 0 || node.memory_mib < 0) {
             return wrong(fmt::format("node {} has less than nothing", node.name));
         }
+        const bool in_tree = node.leaf > 0;
+        if (in_tree != (machine.nodes.front().leaf > 0) || node.leaf < 0 ||
+            !all_below({node.leaf - (in_tree ? 1 : 0)}, k_max_nodes)) {
+            return wrong(fmt::format("node {} is on no switch, or on one too many", node.name));
+        }
     }
     return {};
 }
@@ -74,7 +79,9 @@ Result<void> check_settings(const Settings& settings)
         timing.sched_interval > Seconds{0} && timing.limit_check > Seconds{0};
     const bool delays = timing.submission.count() >= 0 && timing.completion.count() >= 0 &&
                         timing.kill_wait >= Seconds{0} && timing.requeue_delay >= Seconds{0} &&
-                        settings.weights.half_life >= Seconds{0};
+                        settings.weights.half_life >= Seconds{0} &&
+                        settings.weights.dampening >= 0 && timing.clock >= Seconds{0} &&
+                        timing.backfill_test.count() >= 0;
     if (!periods || !delays) {
         return wrong("a period or delay of its settings has no length");
     }

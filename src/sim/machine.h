@@ -22,6 +22,8 @@ struct Node {
     int cpus = 0;       ///< 0: not counted
     int memory_mib = 0; ///< 0: not counted
     int weight = 1;     ///< lower is taken first, within one partition
+    std::vector<std::string> features = {};
+    int leaf = 0; ///< its switch, of those that carry nodes (topology/tree); 0: no topology
 };
 
 /// What happens to a partition's jobs when a partition of a higher tier wants their nodes.
@@ -90,6 +92,9 @@ struct Weights {
     Seconds half_life = std::chrono::hours{24 * 7}; ///< 0: nothing is forgotten
     Seconds calc_period{300};
     Seconds calc_phase{0}; ///< from the zero of time to the first calculation
+    /// FairShareDampeningFactor of the algorithm before the fair tree, which was Slurm's default
+    /// until 19.05 (PriorityFlags=NO_FAIR_TREE since); 0: the fair tree.
+    int dampening = 0;
 };
 
 /// SchedulerParameters of sched/backfill with Slurm's defaults. `bf_continue` has no counterpart: a
@@ -100,11 +105,13 @@ struct Backfill {
     Seconds window = std::chrono::hours{24};
     Seconds resolution{60};
     int max_jobs_tested = 500;
+    int max_jobs_per_user = 0; ///< bf_max_job_user: so many tested; 0: all
     bool one_reservation_per_job = false;
 };
 
 /// How long Slurm takes for things.
 struct Timing {
+    Seconds clock{0}; ///< what Slurm's clock shows at the zero of time: backfill cuts to multiples
     Seconds batch_sched_delay{3};
     Seconds sched_interval{60};    ///< the main loop looks at the whole queue this often
     int default_queue_depth = 100; ///< else at so many
@@ -113,6 +120,9 @@ struct Timing {
     /// job is given some.
     std::chrono::milliseconds submission{700};
     std::chrono::milliseconds completion{300};
+    /// What backfill takes to look at one job (sdiag: mean cycle over mean depth): its cycles come
+    /// so much later than its interval says.
+    std::chrono::microseconds backfill_test{0};
     Seconds limit_check{30}; ///< time limits and ends of grace are found at multiples of this
     Seconds kill_wait{30};
     Seconds requeue_delay{121}; ///< a requeued job is not eligible before
@@ -128,10 +138,15 @@ inline Seconds whole_seconds(std::chrono::milliseconds delay, std::size_t number
 }
 
 struct Settings {
+    /// Of Slurm, as 2205 for 22.05. Before 20.11 select/cons_res took the ends of running jobs
+    /// together otherwise. 17.11 ran its backfill at each interval, whether anything had changed or
+    /// not, as sdiag tells of a published run.
+    int release = 2205;
     Weights weights;
     Backfill backfill;
     Timing timing;
     std::vector<GpuWeight> gpu_weights; ///< a model without one counts 1
+    double cpu_weight = 0;              ///< what a CPU-second counts in fair share
     bool preempts = false;              ///< PreemptType=preempt/partition_prio
 };
 

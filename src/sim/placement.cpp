@@ -25,6 +25,12 @@ int size_of(const Room& room)
     return room.cpus >= k_endless / 2 ? room.gpus : room.cpus;
 }
 
+/// What a node counts for when nodes are compared for a job.
+int counted(const Need& need, const Room& room)
+{
+    return need.counted > 0 ? std::min(need.counted, size_of(room)) : size_of(room);
+}
+
 bool is_better(const Run& run, const Run& best, int nodes)
 {
     if (run.weight != best.weight) {
@@ -64,28 +70,38 @@ std::vector<Room> empty_rooms(const std::vector<Node>& nodes)
 
 std::optional<Need> need_of(const Job& job, int gpus_per_node)
 {
-    if (job.gpus < 1 || gpus_per_node < 1 || job.nodes > job.gpus) {
+    Need need;
+    need.counted = job.cpus_per_node;
+    if (job.gpus == 0) {
+        need.nodes = std::max(1, job.nodes);
+        need.gpus = need.gpus_in_all = 0;
+        need.cpus = job.cpus_per_node;
+        need.memory_mib = job.memory_per_node_mib;
+        return need;
+    }
+    if (gpus_per_node < 1 || job.nodes > job.gpus) {
         return std::nullopt;
     }
-    Need need;
     need.gpus_in_all = job.gpus;
     need.nodes = job.nodes > 0 ? job.nodes : (job.gpus + gpus_per_node - 1) / gpus_per_node;
     need.gpus = (job.gpus + need.nodes - 1) / need.nodes;
     if (need.gpus > gpus_per_node || need.gpus * (need.nodes - 1) >= job.gpus) {
         return std::nullopt;
     }
-    need.cpus = need.gpus * job.cpus_per_gpu;
-    need.memory_mib = need.gpus * job.memory_per_gpu_mib;
+    need.cpus = need.gpus * job.cpus_per_gpu + job.cpus_per_node;
+    need.memory_mib = need.gpus * job.memory_per_gpu_mib + job.memory_per_node_mib;
     return need;
 }
 
 void change(std::vector<Room>& rooms, const Need& need, const NodeSet& chosen, int sign)
 {
     int left = need.gpus_in_all;
-    for (std::size_t node = 0; node < rooms.size() && left > 0; ++node) {
+    int nodes = need.nodes;
+    for (std::size_t node = 0; node < rooms.size() && nodes > 0; ++node) {
         if (!chosen.test(node)) {
             continue;
         }
+        --nodes;
         const int gpus = std::min(left, need.gpus);
         rooms[node].gpus += sign * gpus;
         rooms[node].cpus += sign * need.cpus;
@@ -98,8 +114,15 @@ Placer::Placer(const std::vector<Node>& nodes)
     : m_size(nodes.size())
 {
     m_weights.reserve(nodes.size());
-    for (const Node& node : nodes) {
-        m_weights.push_back(node.weight);
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        m_weights.push_back(nodes[i].weight);
+        const auto leaf = static_cast<std::size_t>(nodes[i].leaf);
+        if (leaf > m_leaves.size()) {
+            m_leaves.resize(leaf);
+        }
+        if (leaf > 0) {
+            m_leaves[leaf - 1].set(i);
+        }
     }
 }
 
@@ -126,6 +149,9 @@ NodeSet Placer::choose(const Need& need, const NodeSet& allowed,
     for (std::size_t node = 0; node < m_size; ++node) {
         usable.set(node, allowed.test(node) && fits(need, rooms[node]));
     }
+    if (!m_leaves.empty()) {
+        return choose_by_leaf(need, usable, rooms);
+    }
     for (int wanted = need.nodes; wanted > 0;) {
         Run best;
         for (std::size_t node = 0; node < m_size;) {
@@ -145,7 +171,7 @@ NodeSet Placer::choose(const Need& need, const NodeSet& allowed,
             }
         }
         if (wanted == 1) {
-            chosen.set(tightest(best, rooms));
+            chosen.set(need.counted > 0 ? best.first : tightest(best, rooms));
             break;
         }
         for (std::size_t node = best.first; node < best.last && wanted > 0; ++node, --wanted) {
@@ -156,6 +182,102 @@ NodeSet Placer::choose(const Need& need, const NodeSet& allowed,
         }
     }
     return chosen;
+}
+
+/// The usable nodes of so many of the lightest weights as are enough.
+NodeSet Placer::lightest(const Need& need, const NodeSet& usable) const
+{
+    NodeSet taken;
+    for (std::optional<int> weight; taken.count() < static_cast<std::size_t>(need.nodes);) {
+        std::optional<int> next;
+        for (std::size_t node = 0; node < m_size; ++node) {
+            if (usable.test(node) && (!weight || m_weights[node] > *weight)) {
+                next = next ? std::min(*next, m_weights[node]) : m_weights[node];
+            }
+        }
+        if (!next) {
+            break;
+        }
+        for (std::size_t node = 0; node < m_size; ++node) {
+            taken.set(node, taken.test(node) || (usable.test(node) && m_weights[node] == *next));
+        }
+        weight = next;
+    }
+    return taken;
+}
+
+/// As topology/tree of two levels: the leaf with the fewest usable nodes that are enough, else one
+/// leaf after the other, of those that are enough for the rest the tightest, else the largest.
+NodeSet Placer::choose_by_leaf(const Need& need, const NodeSet& usable,
+                               const std::vector<Room>& rooms) const
+{
+    const NodeSet allowed = lightest(need, usable);
+    std::vector<NodeSet> leaves;
+    const NodeSet* fewest = nullptr;
+    for (const NodeSet& leaf : m_leaves) {
+        leaves.push_back(leaf & allowed);
+    }
+    for (const NodeSet& leaf : leaves) {
+        if (leaf.count() >= static_cast<std::size_t>(need.nodes) &&
+            (!fewest || leaf.count() < fewest->count())) {
+            fewest = &leaf;
+        }
+    }
+    NodeSet chosen;
+    if (fewest) {
+        take_from_leaf(need, rooms, *fewest, chosen);
+        return chosen;
+    }
+    while (chosen.count() < static_cast<std::size_t>(need.nodes)) {
+        const std::size_t wanted = static_cast<std::size_t>(need.nodes) - chosen.count();
+        std::int64_t best_size = 0;
+        bool best_is_enough = false;
+        NodeSet* best = nullptr;
+        for (NodeSet& leaf : leaves) {
+            std::int64_t size = 0;
+            for (std::size_t node = 0; node < m_size; ++node) {
+                size += leaf.test(node) ? counted(need, rooms[node]) : 0;
+            }
+            const bool enough = leaf.count() >= wanted;
+            if (leaf.any() && (!best || (enough && (!best_is_enough || size < best_size)) ||
+                               (!enough && size > best_size))) {
+                best = &leaf;
+                best_size = size;
+                best_is_enough = enough;
+            }
+        }
+        if (!best) {
+            return {}; // Nodes of no leaf.
+        }
+        take_from_leaf(need, rooms, *best, chosen);
+        best->reset();
+    }
+    return chosen;
+}
+
+/// Of a leaf's nodes, one after the other, the tightest that is enough for the rest, else the
+/// largest.
+void Placer::take_from_leaf(const Need& need, const std::vector<Room>& rooms, NodeSet leaf,
+                            NodeSet& chosen) const
+{
+    int left = need.nodes - static_cast<int>(chosen.count());
+    for (; left > 0 && leaf.any(); --left) {
+        const int rest = left * std::max(need.cpus, need.gpus);
+        std::optional<std::size_t> best;
+        for (std::size_t node = 0; node < m_size; ++node) {
+            if (!leaf.test(node)) {
+                continue;
+            }
+            const int size = counted(need, rooms[node]);
+            const int best_size = best ? counted(need, rooms[*best]) : 0;
+            if (!best || (size >= rest && (best_size < rest || size < best_size)) ||
+                (size < rest && size > best_size)) {
+                best = node;
+            }
+        }
+        chosen.set(*best);
+        leaf.reset(*best);
+    }
 }
 
 } // namespace gpuq::sim

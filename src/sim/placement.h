@@ -24,6 +24,7 @@ struct Need {
     int gpus_in_all = 1; ///< the last node gives what is left over
     int cpus = 0;
     int memory_mib = 0;
+    int counted = 0; ///< CPUs of a node that are compared, at most; 0: all that are free
 
     bool operator==(const Need&) const = default;
 };
@@ -52,7 +53,14 @@ public:
     bool possible(const Need& need, const NodeSet& allowed, const std::vector<Room>& rooms) const;
 
 private:
+    NodeSet choose_by_leaf(const Need& need, const NodeSet& usable,
+                           const std::vector<Room>& rooms) const;
+    void take_from_leaf(const Need& need, const std::vector<Room>& rooms, NodeSet leaf,
+                        NodeSet& chosen) const;
+    NodeSet lightest(const Need& need, const NodeSet& usable) const;
+
     std::vector<int> m_weights;
+    std::vector<NodeSet> m_leaves; ///< none: no topology
     std::size_t m_size;
 };
 

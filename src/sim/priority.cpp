@@ -7,15 +7,17 @@
 
 namespace gpuq::sim {
 
-std::uint32_t World::priority_of(const Link& link, const Shape& shape, Looked looked) const
+std::uint32_t World::priority_of(const Link& link, const Shape& shape, Looked looked)
 {
     const Weights& weights = machine.settings.weights;
     const double age = static_cast<double>((m_last_calc - link.eligible).count()) /
                        static_cast<double>(weights.max_age.count());
-    const double nodes = shape.need.nodes / static_cast<double>(machine.nodes.size());
-    // Before select/cons_tres has looked at it, a job counts for one CPU. Where CPUs are not
-    // counted, GPUs stand for them.
-    const int taken = looked == Looked::never ? 1
+    const int min_nodes = jobs[link.job].min_nodes;
+    const double nodes =
+        (min_nodes > 0 ? min_nodes : shape.need.nodes) / static_cast<double>(machine.nodes.size());
+    // Before select/cons_tres has looked at it, a job counts for the CPUs that it names, or for
+    // one. Where CPUs are not counted, GPUs stand for them.
+    const int taken = looked == Looked::never ? std::max(1, shape.need.counted * shape.need.nodes)
                       : shape.need.cpus > 0   ? shape.need.cpus * shape.need.nodes
                                               : shape.need.gpus_in_all;
     const double cpus = taken / static_cast<double>(std::max(1, m_cluster_cpus));
@@ -30,14 +32,38 @@ std::uint32_t World::priority_of(const Link& link, const Shape& shape, Looked lo
     return static_cast<std::uint32_t>(std::clamp(priority, 1.0, 4294967295.0));
 }
 
-bool World::recalculate()
+/// Without a tree Slurm goes through all jobs by age: a user's factor is what it is when the first
+/// of their waiting jobs comes, so that what runs of later ones counts only next time.
+void World::charge_running()
 {
-    if (machine.settings.weights.fair_share != 0) {
+    if (fair.is_tree()) {
         fair.fade(now - m_last_calc);
         for (const std::uint32_t link : running) {
             charge(links[link]);
         }
         fair.rank();
+        return;
+    }
+    fair.weigh_accounts();
+    fair.fade(now - m_last_calc);
+    std::vector<std::uint32_t> all = running;
+    for (const Entry& entry : queue) {
+        all.push_back(entry.link);
+    }
+    std::sort(all.begin(), all.end());
+    for (const std::uint32_t link : all) {
+        if (links[link].state == State::running) {
+            charge(links[link]);
+        } else {
+            fair.factor(links[link].share);
+        }
+    }
+}
+
+bool World::recalculate()
+{
+    if (machine.settings.weights.fair_share != 0) {
+        charge_running();
     }
     m_last_calc = now;
     if (!reprioritise() || std::is_sorted(queue.begin(), queue.end(), goes_before)) {

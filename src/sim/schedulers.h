@@ -12,6 +12,7 @@ struct Passed {
     std::vector<std::uint32_t> started;
     std::vector<std::uint32_t> evicted; ///< running, and leave now sooner
     bool stopped_early = false;         ///< the queue is longer than what was looked at
+    std::chrono::microseconds took{0};  ///< by Slurm's clock
 };
 
 /// The main loop: the queue from its head; a job that finds no nodes closes its partition, and the

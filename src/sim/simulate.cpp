@@ -192,7 +192,15 @@ private:
         m_backfill_due = k_never;
         if (!m_world.queue.empty()) {
             m_last_backfill = m_world.now;
-            follow(backfill_cycle(m_world));
+            const Passed passed = backfill_cycle(m_world);
+            m_backfill_took += passed.took;
+            const Seconds whole = std::chrono::floor<Seconds>(m_backfill_took);
+            m_last_backfill += whole;
+            m_backfill_took -= whole;
+            follow(passed);
+            if (m_world.machine.settings.release < 1808 && !m_world.queue.empty()) {
+                m_backfill_due = m_last_backfill + m_world.machine.settings.backfill.interval;
+            }
         }
     }
 
@@ -226,6 +234,7 @@ private:
     Seconds m_calc_due = m_world.machine.settings.weights.calc_phase;
     Seconds m_last_main = -k_never;
     Seconds m_last_backfill = -k_never;
+    std::chrono::microseconds m_backfill_took{0}; ///< not yet in m_last_backfill
     /// Some limit counts time still to run: it lets go of jobs while nothing happens.
     bool m_time_frees =
         std::any_of(m_world.machine.qos.begin(), m_world.machine.qos.end(),

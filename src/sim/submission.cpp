@@ -13,6 +13,13 @@ int number_of(const std::vector<std::string>& names, const std::string& name)
     return static_cast<int>(std::lower_bound(names.begin(), names.end(), name) - names.begin());
 }
 
+bool has_all(const std::vector<std::string>& there, const std::vector<std::string>& wanted)
+{
+    return std::all_of(wanted.begin(), wanted.end(), [&](const std::string& feature) {
+        return std::find(there.begin(), there.end(), feature) != there.end();
+    });
+}
+
 double weight_of(const Settings& settings, const std::string& model)
 {
     for (const GpuWeight& gpu : settings.gpu_weights) {
@@ -81,7 +88,9 @@ std::optional<Shape> World::shape_in(int partition, const Link& link) const
     }
     Shape shape{partition, *need, {}, job.model, job.reservation};
     for (const int node : machine.partitions[at(partition)].nodes) {
-        shape.nodes.set(at(node), job.model.empty() || machine.nodes[at(node)].model == job.model);
+        const Node& there = machine.nodes[at(node)];
+        shape.nodes.set(at(node), (job.model.empty() || there.model == job.model) &&
+                                      has_all(there.features, job.features));
     }
     if (job.reservation) {
         shape.nodes &= node_set(machine.reservations[at(*job.reservation)].nodes);

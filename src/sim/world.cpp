@@ -42,7 +42,7 @@ World::World(const Machine& machine_, const std::vector<Job>& jobs_)
     , rooms(empty_rooms(machine.nodes))
     , limits(machine, sorted_names(jobs, &Job::user).size(),
              sorted_names(jobs, &Job::account).size())
-    , fair(machine.shares, machine.settings.weights.half_life)
+    , fair(machine.shares, machine.settings.weights.half_life, machine.settings.weights.dampening)
     , m_users(sorted_names(jobs, &Job::user))
     , m_accounts(sorted_names(jobs, &Job::account))
 {
@@ -65,7 +65,11 @@ World::World(const Machine& machine_, const std::vector<Job>& jobs_)
     for (const Job& job : jobs) {
         fair.user(job.account, job.user);
     }
-    fair.rank();
+    if (fair.is_tree()) {
+        fair.rank();
+    } else {
+        fair.weigh_accounts();
+    }
     course.outcomes.resize(jobs.size());
     links.reserve(jobs.size());
 }
@@ -139,7 +143,10 @@ void World::charge(Link& link)
 {
     const Seconds ran = now - link.charged_until;
     link.charged_until = now;
-    fair.used(link.share, link.claim.gpus * link.weight * static_cast<double>(ran.count()));
+    const double counts = link.claim.gpus * link.weight +
+                          link.need.nodes * link.need.cpus * machine.settings.cpu_weight;
+    // Slurm lets what a job has just used fade as if all of it had been used at once.
+    fair.used(link.share, counts * static_cast<double>(ran.count()) * fair.kept(ran));
 }
 
 void World::record(const Link& link)

@@ -119,7 +119,8 @@ private:
     /// Whether the scheduler has tried to place a job.
     enum class Looked { never, before };
     bool reprioritise();
-    std::uint32_t priority_of(const Link& link, const Shape& shape, Looked looked) const;
+    std::uint32_t priority_of(const Link& link, const Shape& shape, Looked looked);
+    void charge_running();
     std::uint32_t shape_for(const Shape& shape);
     std::optional<Shape> shape_in(int partition, const Link& link) const;
     bool may_use(int partition, const Link& link) const;

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace gpuq::sim {
 namespace {
 
@@ -31,6 +33,16 @@ TEST(Bookings, AreCutToTheResolutionAndNeverEmpty)
     EXPECT_TRUE(bookings.overlaps(179s, 180s, node_set({0})));
     EXPECT_FALSE(bookings.overlaps(180s, 999s, node_set({0})));
     EXPECT_FALSE(bookings.overlaps(0s, 120s, node_set({0})));
+}
+
+TEST(Bookings, AreCutByTheClockWhateverTheZeroOfTime)
+{
+    Bookings bookings(0s, 24h, 60s, node_set({0}), 19s); // It is 19 s past the minute.
+    bookings.book(100s, 200s, node_set({0}));
+    EXPECT_FALSE(bookings.overlaps(0s, 41s, node_set({0})));
+    EXPECT_TRUE(bookings.overlaps(41s, 42s, node_set({0})));
+    EXPECT_TRUE(bookings.overlaps(160s, 161s, node_set({0})));
+    EXPECT_FALSE(bookings.overlaps(161s, 300s, node_set({0})));
 }
 
 TEST(Bookings, BeyondTheWindowAreNotKept)
@@ -115,6 +127,89 @@ TEST(FairShare, AnAccountsUsersComeBeforeThoseOfAWorseServedOne)
     // rich: 10/11 over 5/6; poor: 1/11 over 1/6.
     EXPECT_GT(fair.factor(ann), fair.factor(eve));
     EXPECT_GT(fair.factor(eve), fair.factor(bob));
+}
+
+TEST(Placement, AJobWithoutGpusTakesTheCpusAndMemoryThatItSays)
+{
+    Job job;
+    job.gpus = 0;
+    job.nodes = 2;
+    job.cpus_per_node = 6;
+    job.memory_per_node_mib = 100;
+    const std::optional<Need> need = need_of(job, 0);
+    ASSERT_TRUE(need);
+    EXPECT_EQ(need->nodes, 2);
+    EXPECT_EQ(need->gpus, 0);
+    std::vector<Room> rooms = {{2, 12, 150}, {0, 6, 100}};
+    EXPECT_TRUE(fits(*need, rooms[1]));
+    change(rooms, *need, node_set({0, 1}), -1);
+    EXPECT_EQ(rooms[0].gpus, 2);
+    EXPECT_EQ(rooms[0].cpus, 6);
+    EXPECT_EQ(rooms[1].memory_mib, 0);
+    EXPECT_FALSE(fits(*need, rooms[0])); // Its memory is too little now.
+}
+
+TEST(Placement, NodesAreNotComparedByWhatAJobCanNotUse)
+{
+    std::vector<Node> nodes = nodes_of({1, 1, 1});
+    EXPECT_EQ(chosen(nodes, {0, 2, 0}, {.cpus = 0}), node_set({1}));
+    EXPECT_EQ(chosen(nodes, {0, 2, 0}, {.cpus = 0, .counted = 1}), node_set({0}));
+}
+
+TEST(Placement, ATopologysLeavesAreFilledTheSmallestFirst)
+{
+    std::vector<Node> nodes = nodes_of({1, 1, 1, 1, 1, 1});
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        nodes[i].leaf = i < 3 ? 1 : i < 5 ? 2 : 3;
+    }
+    const auto of = [&](int count) {
+        return chosen(nodes, {0, 0, 0, 0, 0, 0},
+                      {.nodes = count, .gpus = 4, .gpus_in_all = 4 * count});
+    };
+    EXPECT_EQ(of(1), node_set({5}));
+    EXPECT_EQ(of(2), node_set({3, 4}));
+    EXPECT_EQ(of(3), node_set({0, 1, 2}));
+    // More than any leaf has: the largest, then what is enough for the rest and no more.
+    EXPECT_EQ(of(4), node_set({0, 1, 2, 5}));
+    EXPECT_EQ(of(5), node_set({0, 1, 2, 3, 4}));
+}
+
+TEST(Placement, ATopologysLeavesAreFilledWithLightNodesFirst)
+{
+    std::vector<Node> nodes = nodes_of({2, 1, 1});
+    nodes[0].leaf = 1;
+    nodes[1].leaf = nodes[2].leaf = 2;
+    EXPECT_EQ(chosen(nodes, {0, 0, 0}, {.gpus = 4, .gpus_in_all = 4}), node_set({1}));
+}
+
+TEST(FairShare, WithoutATreeAFactorIsHalvedForEachShareUsed)
+{
+    FairShare fair({{"a", "", "", 1}, {"b", "", "", 1}}, 0s, 1);
+    const int ann = fair.user("a", "ann");
+    const int bob = fair.user("b", "bob");
+    fair.used(ann, 100);
+    fair.weigh_accounts();
+    EXPECT_DOUBLE_EQ(fair.factor(ann), 0.25); // All of the use, half of the shares.
+    EXPECT_DOUBLE_EQ(fair.factor(bob), 1);
+    EXPECT_TRUE(fair.moved(ann));
+    EXPECT_FALSE(fair.moved(bob));
+}
+
+TEST(FairShare, WithoutATreeAccountsAreWeighedBeforeTheirUsers)
+{
+    FairShare fair({{"a", "", "", 1}, {"b", "", "", 1}}, 0s, 5);
+    const int ann = fair.user("a", "ann");
+    const int amy = fair.user("a", "amy");
+    const int bob = fair.user("b", "bob");
+    fair.used(ann, 50);
+    fair.used(bob, 50);
+    fair.weigh_accounts();
+    fair.used(ann, 100);
+    // Ann: 150 of 200, the account 50 of 100: 0.75 - 0.25 / 2 of a quarter.
+    EXPECT_DOUBLE_EQ(fair.factor(ann), std::pow(2, -0.625 / 0.25 / 5));
+    fair.used(amy, 100); // Asked for before: it stays until accounts are weighed again.
+    EXPECT_DOUBLE_EQ(fair.factor(ann), std::pow(2, -0.625 / 0.25 / 5));
+    EXPECT_LT(fair.factor(amy), 1);
 }
 
 TEST(FairShare, EqualsTieAndUseFadesByHalfInAHalfLife)

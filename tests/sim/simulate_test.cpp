@@ -179,6 +179,126 @@ TEST(Simulate, SaysWhatMakesNoSense)
     lost.partitions = {1};
     EXPECT_EQ(simulate(one_partition(1, 1), {lost}).error().text,
               "job 3 has a partition that is not there");
+    Job nothing = job(4, 0s, 1s, 0);
+    EXPECT_EQ(simulate(one_partition(1, 1), {nothing}).error().text,
+              "job 4 has a size that is no size");
+    machine = one_partition(2, 1);
+    machine.nodes[1].leaf = 1;
+    EXPECT_EQ(simulate(machine, {}).error().text,
+              "the simulated machine makes no sense: node n1 is on no switch, or on one too many");
+}
+
+/// A job that names CPUs of one node and no GPUs.
+Job without_gpus(std::uint64_t id, Seconds submit, Seconds duration, int cpus,
+                 const std::string& user = "alice")
+{
+    Job made = job(id, submit, duration, 0, user);
+    made.cpus_per_node = cpus;
+    return made;
+}
+
+/// As `one_partition`, of nodes with 12 CPUs and no GPUs.
+Machine without_gpus(int nodes)
+{
+    Machine machine = one_partition(nodes, 0);
+    for (Node& node : machine.nodes) {
+        node.cpus = 12;
+        node.memory_mib = 48000;
+    }
+    return machine;
+}
+
+TEST(Simulate, JobsWithoutGpusShareCpusAndMemory)
+{
+    std::vector<Job> jobs = {without_gpus(1, 0s, 100s, 6), without_gpus(2, 1s, 100s, 6),
+                             without_gpus(3, 2s, 100s, 1), without_gpus(4, 200s, 100s, 1),
+                             without_gpus(5, 201s, 100s, 1)};
+    jobs[3].memory_per_node_mib = 40000;
+    jobs[4].memory_per_node_mib = 10000;
+    EXPECT_EQ(starts(course_of(without_gpus(1), jobs)), (Starts{0, 1, 100, 200, 300}));
+}
+
+TEST(Simulate, FeaturesChooseNodes)
+{
+    Machine machine = without_gpus(2);
+    machine.nodes[1].features = {"fast", "big"};
+    std::vector<Job> jobs = {without_gpus(1, 0s, 100s, 12), without_gpus(2, 1s, 100s, 12),
+                             without_gpus(3, 2s, 100s, 12)};
+    jobs[0].features = {"big", "fast"};
+    jobs[2].features = {"none"};
+    const Course course = course_of(machine, jobs);
+    EXPECT_EQ(starts(course), (Starts{0, 1, -1}));
+    EXPECT_EQ(course.pieces[0].nodes, (std::vector<int>{1}));
+    EXPECT_EQ(course.outcomes[2].ending, Ending::refused);
+}
+
+TEST(Simulate, BackfillLooksAtSoManyJobsOfAUser)
+{
+    // The first holds most of the node, the second waits for all of it; of alice's short jobs only
+    // one is looked at, since the second is hers too.
+    Machine machine = one_partition(1, 4);
+    machine.settings.backfill.max_jobs_per_user = 2;
+    const Course course =
+        course_of(machine, {job(1, 0s, 1000s, 1), job(2, 1s, 1000s, 4), job(3, 2s, 600s, 1),
+                            job(4, 3s, 600s, 1), job(5, 4s, 600s, 1, "bob")});
+    EXPECT_LT(course.outcomes[2].start, 100s);
+    EXPECT_GE(course.outcomes[3].start, 600s);
+    EXPECT_LT(course.outcomes[4].start, 100s);
+}
+
+TEST(Simulate, AJobThatDoesNotSayItsNodesCountsForOneInPriority)
+{
+    Machine machine = one_partition(4, 1);
+    machine.settings.weights.job_size = 1000;
+    std::vector<Job> jobs = {job(1, 0s, 400s, 4), job(2, 1s, 100s, 2), job(3, 2s, 100s, 4)};
+    machine.settings.backfill.on = false;
+    EXPECT_EQ(starts(course_of(machine, jobs)), (Starts{0, 500, 400}));
+    // Larger, but of one node as far as Slurm knows: behind two of two nodes.
+    jobs[2].min_nodes = 1;
+    jobs[2].gpus = 3;
+    EXPECT_EQ(starts(course_of(machine, jobs)), (Starts{0, 400, 500}));
+}
+
+TEST(Simulate, CpusCountInFairShareWhereTheyHaveAWeight)
+{
+    Machine machine = without_gpus(1);
+    machine.settings.weights.fair_share = 1000;
+    machine.settings.cpu_weight = 1;
+    machine.settings.weights.calc_period = 60s;
+    // Alice has used the node; then bob's, submitted later, goes first.
+    const std::vector<Job> jobs = {without_gpus(1, 0s, 500s, 12), without_gpus(2, 1s, 500s, 12),
+                                   without_gpus(3, 2s, 500s, 12, "bob")};
+    EXPECT_EQ(starts(course_of(machine, jobs)), (Starts{0, 1000, 500}));
+    machine.settings.cpu_weight = 0;
+    EXPECT_EQ(starts(course_of(machine, jobs)), (Starts{0, 500, 1000}));
+    machine.settings.cpu_weight = 1;
+    machine.settings.weights.dampening = 5;
+    EXPECT_EQ(starts(course_of(machine, jobs)), (Starts{0, 1000, 500}));
+}
+
+TEST(Simulate, ReleasesDifferInWhenBackfillRuns)
+{
+    // A job runs, one waits for it, nothing changes.
+    Machine machine = one_partition(1, 1);
+    const std::vector<Job> jobs = {job(1, 0s, 3000s, 1), job(2, 1s, 100s, 1)};
+    EXPECT_LT(course_of(machine, jobs).effort.backfill_cycles, 5);
+    machine.settings.release = 1711;
+    EXPECT_NEAR(static_cast<double>(course_of(machine, jobs).effort.backfill_cycles), 100, 2);
+    machine.settings.timing.backfill_test = 10s; // Slurm is slow: its cycles come later.
+    EXPECT_NEAR(static_cast<double>(course_of(machine, jobs).effort.backfill_cycles), 75, 2);
+}
+
+TEST(Simulate, ReleasesDifferInWhichEndsTheyTakeTogether)
+{
+    // The fourth job waits for two nodes. 22.05 looks at the end at 1000 s, then at that at 1100 s,
+    // and books n1 and n2. 17.11 takes 1150 s together with 1100 s, and books the first two nodes:
+    // the fifth job may have the last GPU of n2.
+    Machine machine = one_partition(3, 4);
+    const std::vector<Job> jobs = {job(1, 0s, 1150s, 4), job(2, 0s, 1100s, 4), job(3, 0s, 1000s, 3),
+                                   job(4, 1s, 500s, 8), job(5, 860s, 300s, 1)};
+    EXPECT_GE(course_of(machine, jobs).outcomes[4].start, 1100s);
+    machine.settings.release = 1711;
+    EXPECT_LT(course_of(machine, jobs).outcomes[4].start, 900s);
 }
 
 } // namespace
