@@ -2,25 +2,39 @@
 // Simulates a trace on a machine that a text file describes, for tests/bench/simulate and
 // tests/bench/fidelity. usage: sim_replay MACHINE TRACE [OUTCOMES]
 // MACHINE has lines of words: a kind, a name, then KEY=VALUE; times in seconds.
-//   node n1 gpus=4 cpus=8 weight=1 model=k80
-//   qos short gpus_per_user=2
-//   partition main nodes=n1,n2 max_time=7200 tier=10 qos=short
+//   node n1 gpus=4 cpus=8 weight=1 model=k80 memory_mib=48000 features=fast,big leaf=1
+//   qos short gpus_per_user=2 priority=10
+//   partition main nodes=n1,n2 max_time=7200 tier=10 qos=short job_factor=1
 //   share lab user=ann shares=2
 //   set all bf_interval=30
+// Nodes in the order in which Slurm has them, which is by name; leaf is the number of their switch
+// in topology.conf. Slurm.conf's words for `set` (sim/machine.h says what each is): bf_interval,
+// bf_window (seconds), bf_resolution, bf_max_job_user, depth (bf_max_job_test), queue_depth
+// (default_queue_depth), batch_sched_delay, one_reservation (bf_one_resv_per_job), age, fair_share,
+// job_size, partition, qos (PriorityWeight...), max_age, half_life, calc_period, dampening
+// (FairShareDampeningFactor, where there is no fair tree), cpu_weight (of a CPU-second in fair
+// share). What a run was: release (1711 for 17.11), clock (what Slurm's clock showed at the first
+// submission, modulo an hour), calc_phase (from there to slurmctld's start, modulo calc_period),
+// bf_test_us (sdiag: mean cycle of backfill over its mean depth), submission_ms, completion_ms.
 // Of the trace the column partition names the job's partitions, `a+b`, or `*` in the first line
-// `route all partitions=a+b`. OUTCOMES gets a line for each job.
+// `route all partitions=a+b`. The columns cpus (in all), memory_mib (of each node), features
+// (`a+b`), qos and min_nodes (-N, where the job named it) are read too, and jobs may have no GPUs.
+// Where each job has a start_s, a line `real` compares. OUTCOMES gets a line for each job.
 #include "sim/measure.h"
 #include "sim/simulate.h"
 #include "sim/trace.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <functional>
 #include <iostream>
 #include <map>
+#include <numeric>
 #include <sstream>
 
 namespace {
@@ -98,10 +112,18 @@ private:
         Node node;
         node.name = name;
         for (const auto& [key, value] : words) {
-            (key == "gpus"     ? node.gpus
-             : key == "cpus"   ? node.cpus
-             : key == "weight" ? node.weight
-                               : throw Bad{"node: " + key}) = number(value);
+            if (key == "model") {
+                node.model = value;
+            } else if (key == "features") {
+                node.features = cut(value, ',');
+            } else {
+                (key == "gpus"         ? node.gpus
+                 : key == "cpus"       ? node.cpus
+                 : key == "memory_mib" ? node.memory_mib
+                 : key == "weight"     ? node.weight
+                 : key == "leaf"       ? node.leaf
+                                       : throw Bad{"node: " + key}) = number(value);
+            }
         }
         machine.nodes.push_back(node);
     }
@@ -116,7 +138,11 @@ private:
             {"group_gpus", &Qos::group_gpus},
         };
         for (const auto& [key, value] : words) {
-            qos.*limits.at(key) = number(value);
+            if (key == "priority") {
+                qos.priority = number(value);
+            } else {
+                qos.*limits.at(key) = number(value);
+            }
         }
         machine.qos.push_back(qos);
     }
@@ -134,6 +160,8 @@ private:
                 partition.max_time = Seconds{number(value)};
             } else if (key == "tier") {
                 partition.tier = number(value);
+            } else if (key == "job_factor") {
+                partition.job_factor = number(value);
             } else if (key == "grace") { // lent: a higher tier takes the nodes back
                 partition.preempt = Preempt::requeue;
                 partition.grace = Seconds{number(value)};
@@ -171,6 +199,7 @@ private:
             {"bf_resolution", &settings.backfill.resolution},
             {"batch_sched_delay", &settings.timing.batch_sched_delay},
             {"limit_check", &settings.timing.limit_check},
+            {"clock", &settings.timing.clock},
             {"max_age", &settings.weights.max_age},
             {"calc_period", &settings.weights.calc_period},
             {"calc_phase", &settings.weights.calc_phase},
@@ -180,9 +209,9 @@ private:
             {"short_limit", &short_limit},
         };
         const std::map<std::string, double*> weights = {
-            {"age", &settings.weights.age},
-            {"fair_share", &settings.weights.fair_share},
-            {"job_size", &settings.weights.job_size},
+            {"age", &settings.weights.age},           {"fair_share", &settings.weights.fair_share},
+            {"job_size", &settings.weights.job_size}, {"partition", &settings.weights.partition},
+            {"qos", &settings.weights.qos},           {"cpu_weight", &settings.cpu_weight},
         };
         for (const auto& [key, value] : words) {
             if (times.count(key) != 0) {
@@ -197,6 +226,16 @@ private:
                 settings.timing.submission = std::chrono::milliseconds{number(value)};
             } else if (key == "completion_ms") {
                 settings.timing.completion = std::chrono::milliseconds{number(value)};
+            } else if (key == "bf_test_us") {
+                settings.timing.backfill_test = std::chrono::microseconds{number(value)};
+            } else if (key == "release") {
+                settings.release = number(value);
+            } else if (key == "bf_max_job_user") {
+                settings.backfill.max_jobs_per_user = number(value);
+            } else if (key == "queue_depth") {
+                settings.timing.default_queue_depth = number(value);
+            } else if (key == "dampening") {
+                settings.weights.dampening = number(value);
             } else if (key == "depth") {
                 settings.backfill.max_jobs_tested = number(value);
             } else {
@@ -234,6 +273,18 @@ std::vector<Job> jobs_of(const Setup& setup, const Trace& trace)
         job.gpus = from.gpus;
         job.nodes = from.nodes;
         job.cpus_per_gpu = setup.cpus_per_gpu;
+        if (from.cpus > 0) {
+            job.cpus_per_gpu = 0;
+            job.nodes = std::max(1, from.nodes);
+            job.cpus_per_node = (from.cpus + job.nodes - 1) / job.nodes;
+        }
+        job.memory_per_node_mib = from.memory_mib;
+        job.min_nodes = from.min_nodes;
+        job.features = cut(from.features, '+');
+        job.model = from.model;
+        if (!from.qos.empty()) {
+            job.qos = index_of(setup.machine.qos, from.qos);
+        }
         job.user = from.user.empty() ? from.partition : from.user;
         job.account = from.account.empty() ? "all" : from.account;
         const bool brief = setup.short_limit > Seconds{0} && from.duration <= setup.short_limit;
@@ -279,6 +330,89 @@ void write(const Machine& machine, const Trace& trace, const std::vector<Job>& j
     }
 }
 
+/// Of each value its place among them, ties sharing the mean of theirs.
+std::vector<double> ranks(const std::vector<Seconds>& values)
+{
+    std::vector<std::size_t> order(values.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+    std::vector<double> result(values.size());
+    for (std::size_t i = 0; i < order.size();) {
+        std::size_t j = i;
+        while (j < order.size() && values[order[j]] == values[order[i]]) {
+            ++j;
+        }
+        for (std::size_t k = i; k < j; ++k) {
+            result[order[k]] = static_cast<double>(i + j - 1) / 2;
+        }
+        i = j;
+    }
+    return result;
+}
+
+double spearman(const std::vector<Seconds>& a, const std::vector<Seconds>& b)
+{
+    const std::vector<double> x = ranks(a);
+    const std::vector<double> y = ranks(b);
+    const double mean = static_cast<double>(x.size() - 1) / 2;
+    double both = 0;
+    double of_x = 0;
+    double of_y = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        both += (x[i] - mean) * (y[i] - mean);
+        of_x += (x[i] - mean) * (x[i] - mean);
+        of_y += (y[i] - mean) * (y[i] - mean);
+    }
+    return both / std::sqrt(of_x * of_y);
+}
+
+Seconds p95(std::vector<Seconds> waits)
+{
+    std::sort(waits.begin(), waits.end());
+    return percentile(waits, 95);
+}
+
+/// How the simulated course differs from what the trace says that happened, if it says so of all.
+void print_against(const Trace& trace, const Course& course)
+{
+    std::vector<Seconds> real;
+    std::vector<Seconds> simulated;
+    std::vector<Seconds> real_waits;
+    std::vector<Seconds> waits;
+    Seconds real_end{0};
+    Seconds end{0};
+    double real_sum = 0;
+    double sum = 0;
+    for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
+        const TraceJob& job = trace.jobs[i];
+        if (!job.start || course.outcomes[i].links == 0) {
+            return;
+        }
+        real.push_back(*job.start);
+        simulated.push_back(course.outcomes[i].start);
+        real_waits.push_back(*job.start - job.submit);
+        waits.push_back(simulated.back() - job.submit);
+        real_sum += static_cast<double>(real_waits.back().count());
+        sum += static_cast<double>(waits.back().count());
+        real_end = std::max(real_end, *job.start + job.duration);
+        end = std::max(end, course.outcomes[i].end);
+    }
+    if (real.size() < 2 || real_sum <= 0) {
+        return;
+    }
+    const auto count = static_cast<double>(real.size());
+    fmt::print("real mean {:.1f} mean_error {:+.4f} p95 {} p95_error {:+.4f} makespan {} "
+               "makespan_error {:+.4f} spearman {:.4f}\n",
+               real_sum / count, sum / real_sum - 1, p95(real_waits).count(),
+               static_cast<double>(p95(waits).count()) /
+                       std::max(1.0, static_cast<double>(p95(real_waits).count())) -
+                   1,
+               real_end.count(),
+               static_cast<double>(end.count()) / static_cast<double>(real_end.count()) - 1,
+               spearman(real, simulated));
+}
+
 int run(const std::vector<std::string>& arguments)
 {
     Setup setup;
@@ -286,7 +420,7 @@ int run(const std::vector<std::string>& arguments)
     for (std::string line; std::getline(file, line);) {
         setup.read(line);
     }
-    const auto trace = read_trace(arguments.at(1));
+    const auto trace = read_trace(arguments.at(1), Which::all);
     if (!trace) {
         throw Bad{trace.error().text};
     }
@@ -306,6 +440,7 @@ int run(const std::vector<std::string>& arguments)
     print("all", measures.all);
     print("short", measures.short_runs);
     print("long", measures.long_runs);
+    print_against(*trace, *course);
     if (arguments.size() > 2) {
         write(setup.machine, *trace, jobs, *course, arguments[2]);
     }
