@@ -53,12 +53,32 @@ std::vector<TrainingFile> training_files(Doors& doors, Store& store, const RunSt
 }
 
 /// When a stream of a link was last written to.
-std::optional<Time> written_at(Doors& doors, Store& store, const RunStatus& status)
+std::optional<Time> written_at(Doors& doors, Store& store, const RunKey& key, LinkNumber link)
 {
     const auto logs = doors.program_files().changed_since(
-        fmt::format("{}/{}", store.root(), layout::link_dir(status.key, status.link)), Time(),
+        fmt::format("{}/{}", store.root(), layout::link_dir(key, link)), Time(),
         [](std::string_view name) { return name == "out.log" || name == "err.log"; });
     return logs && !logs->empty() ? std::optional(logs->front().modified) : std::nullopt;
+}
+
+/// While the newest link has told nothing yet the training is where the one before it had come to;
+/// how fast it is is not known.
+LinkProgress newest_progress(Doors& doors, Store& store, const RunStatus& status)
+{
+    const auto own = own_pattern(*status.run);
+    for (LinkNumber link = status.link;; --link.value) {
+        LinkProgress output = read_progress(store, status.key, link, own ? &*own : nullptr);
+        const bool has_told = output.last || !output.curves.by_tag().empty();
+        if (!has_told && link > LinkNumber{1}) {
+            continue;
+        }
+        output.written_at = written_at(doors, store, status.key, link);
+        if (link != status.link) {
+            output.first = output.began = std::nullopt;
+            output.bar.reset();
+        }
+        return output;
+    }
 }
 
 } // namespace
@@ -70,9 +90,7 @@ WholeTraining find_training(Doors& doors, Store& store, const RunStatus& status,
     if (!status.run || !since || is_shell) { // what a person looks at in a shell is no progress
         return {};
     }
-    const auto own = own_pattern(*status.run);
-    LinkProgress output = read_progress(store, status.key, status.link, own ? &*own : nullptr);
-    output.written_at = written_at(doors, store, status);
+    const LinkProgress output = newest_progress(doors, store, status);
     WholeTraining whole;
     whole.training =
         training_of(training_files(doors, store, status, *since, apart), output, status.started_at);

@@ -110,6 +110,43 @@ TEST_F(Show, TellsHowFarItIsAndWhenItWillFinish)
     EXPECT_THAT(shown.out, Not(HasSubstr("finish")));
 }
 
+/// Between two links, and until the new one tells anything, a training is where it had come to.
+TEST_F(Show, TellsHowFarAChainIsWhileItsNextLinkHasToldNothing)
+{
+    gpuq::Run chained = train();
+    chained.request.chain.emplace().link = std::chrono::hours(1);
+    RunOnDisk one = run(chained).submitted(JobId{8}).started(JobId{8}, now() - 60min);
+    const LinkNumber first{1}, second{2};
+    ASSERT_TRUE(m_doors.memory.write(layout::log(one.key(), first, Stream::out),
+                                     "epoch 5/50 loss 0.5\nepoch 10/50 loss 0.4\n"));
+    Event event;
+    event.kind = Event::Kind::ended;
+    event.at = now() - 10min;
+    event.status = 85;
+    event.continues = true;
+    one.event(event);
+    ASSERT_TRUE(m_doors.memory.write(layout::job_json(one.key(), second),
+                                     to_json(LinkJob{chained.cluster, JobId{9}, now(), true})));
+    EXPECT_THAT(show({"train"}).out,
+                HasSubstr("\n  progress    epoch 10 of 50, as its output says\n"));
+    event.kind = Event::Kind::supervisor_started;
+    event.at = now() - 5min;
+    event.job = 9;
+    event.host = "node1";
+    ASSERT_TRUE(m_doors.memory.write(layout::journal(one.key(), second), to_line(event)));
+    ASSERT_TRUE(m_doors.memory.write(layout::heartbeat(one.key(), second),
+                                     to_line(Heartbeat{now() - 1s, JobId{9}, 99, 0, 0})));
+    const std::string log = layout::log(one.key(), second, Stream::out);
+    ASSERT_TRUE(m_doors.memory.write(log, "loading\n"));
+    const std::string out = show({"train"}).out;
+    EXPECT_THAT(out, HasSubstr("\n  state       running\n"));
+    EXPECT_THAT(out, HasSubstr("\n  progress    epoch 10 of 50, as its output says\n"));
+    EXPECT_THAT(out, HasSubstr("\n  loss        0.4 at step 10"));
+    EXPECT_THAT(out, Not(HasSubstr("finish"))) << "its pace is not known yet";
+    ASSERT_TRUE(m_doors.memory.write(log, "loading\nepoch 11/50\n"));
+    EXPECT_THAT(show({"train"}).out, HasSubstr("\n  progress    epoch 11 of 50"));
+}
+
 /// Two GPUs, of which one tells everything and the other nothing.
 Sample two_gpus(Time at)
 {
