@@ -96,7 +96,8 @@ Cell ended_cell(const RunStatus& status)
     case Cause::preempted:
         return {"preempted", Tone::bad};
     case Cause::stopped:
-        return {"stopped", Tone::dim};
+        return was_released(*status.ending) ? Cell("released", Tone::warning)
+                                            : Cell("stopped", Tone::dim);
     case Cause::cancelled:
         return {"cancelled", Tone::dim};
     case Cause::not_started:

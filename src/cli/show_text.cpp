@@ -235,10 +235,7 @@ void add_samples(Lines& lines, const WholeRun& whole, Time now)
 void add_idle(Lines& lines, const IdleRecords& idle, std::optional<Time> now)
 {
     field(lines, "idle", idle.finding ? in_words(*idle.finding, now) : "");
-    field(lines, "exempt",
-          idle.exemption ? fmt::format("its idle GPUs are left alone, says {}: {}",
-                                       idle.exemption->by, idle.exemption->reason)
-                         : "");
+    field(lines, "exempt", idle.exemption ? in_words(*idle.exemption) : "");
 }
 
 Json since(const telemetry::IdleEvidence& evidence,

@@ -172,7 +172,8 @@ tui::RunRow row_of(const RunStatus& status, const TopFound& found, Time now)
     return row;
 }
 
-/// In its order, a gap where the program began again from a checkpoint.
+/// In its order, a gap where the program began again from a checkpoint; with the NaN that it has
+/// come to.
 tui::Curve curve_of(const std::string& tag, const telemetry::Series& series)
 {
     tui::Curve curve{tag, "", {}};
@@ -181,6 +182,9 @@ tui::Curve curve_of(const std::string& tag, const telemetry::Series& series)
             curve.values.emplace_back();
         }
         curve.values.emplace_back((bucket.low.value + bucket.high.value) / 2);
+    }
+    if (series.not_finite_since()) {
+        curve.values.emplace_back(series.last()->value);
     }
     return curve;
 }
@@ -349,6 +353,9 @@ tui::Detail top_detail(const TopCloser& closer, Time now)
         detail.facts.push_back(
             fmt::format("idle: {}", in_words(*closer.idle.finding,
                                              has_ended ? std::nullopt : std::optional(now))));
+    }
+    if (closer.idle.exemption && closer.run.state != RunState::ended) {
+        detail.facts.push_back(fmt::format("exempt: {}", in_words(*closer.idle.exemption)));
     }
     for (const auto& [name, text] : training_fields(closer.training, closer.run, now)) {
         if (!text.empty()) {

@@ -128,6 +128,11 @@ std::string moment_text(Time at, Time now)
                                          : fmt::format("{:%Y-%m-%d %H:%M:%S}", then);
 }
 
+bool was_released(const Ending& ending)
+{
+    return ending.cause == Cause::stopped && ending.detail.starts_with("released: ");
+}
+
 std::string ending_in_words(const Ending& ending, const Request& request)
 {
     switch (ending.cause) {
@@ -152,7 +157,7 @@ std::string ending_in_words(const Ending& ending, const Request& request)
     case Cause::preempted:
         return with_detail("was preempted by a job that goes first", ending);
     case Cause::stopped:
-        if (ending.detail.starts_with("released: ")) { // its idle GPUs (runs/idle.h)
+        if (was_released(ending)) {
             return "was " + ending.detail;
         }
         return with_detail("was stopped", ending);

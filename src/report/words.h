@@ -25,6 +25,9 @@ std::string moment_text(Time at, Time now);
 /// Why a run ended, in one sentence without a full stop: `reached its time limit of 2 h`.
 std::string ending_in_words(const Ending& ending, const Request& request);
 
+/// It was stopped since its GPUs were idle (runs/idle.h).
+bool was_released(const Ending& ending);
+
 /// What to say at the end of a run: nothing when it went well; else why it ended, the last lines
 /// of output when something killed it, and the next command to type.
 std::vector<std::string> farewell(const Run& run, JobId job, const Ending& ending,

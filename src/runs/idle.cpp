@@ -241,6 +241,11 @@ std::string idle_warning(const IdleFinding& finding, const std::string& run)
                        span_text(idle_for(finding)), span_text(finding.left), run);
 }
 
+std::string in_words(const Exemption& exemption)
+{
+    return fmt::format("its idle GPUs are left alone, says {}: {}", exemption.by, exemption.reason);
+}
+
 std::string in_words(const IdleFinding& finding, std::optional<Time> now)
 {
     if (finding.state == State::warned && now) {

@@ -67,6 +67,7 @@ std::string idle_warning(const IdleFinding& finding, const std::string& run);
 /// One line for `show`. What a warned run has left goes down to `now`, as far as its node's clock
 /// and this one agree; nothing: the run has ended, and nothing goes on.
 std::string in_words(const IdleFinding& finding, std::optional<Time> now);
+std::string in_words(const Exemption& exemption);
 
 /// What the disk has of a run. Nothing where there is none, or it can not be read.
 struct IdleRecords {

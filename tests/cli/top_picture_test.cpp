@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace gpuq::cli {
 namespace {
 
@@ -65,6 +67,55 @@ TEST(TopDetail, TellsHowFarAChainIsAndWhatItHasSaved)
                 testing::ElementsAre(testing::ContainsRegex(
                     "^link 2 of about [0-9]+, 1 h 30 min of 4 h used, 3.0 "
                     "GPU-hours; newest checkpoint epoch-12.pt, 3 min ago$")));
+}
+
+TEST(TopPicture, CountsTheTimeOfEarlierLinksWhileAChainWaits)
+{
+    const Time now{1'795'000'000s};
+    TopFound found;
+    found.runs = {a_chain(now).run};
+    found.runs[0].state = RunState::waiting;
+    found.runs[0].links[1].started_at.reset();
+    const report::Table runs = top_picture(found, now).runs;
+    EXPECT_EQ(runs.columns[5].name, "time");
+    EXPECT_EQ(runs.rows[0][5].text, "1 h / 4 h");
+}
+
+TEST(TopPicture, TellsARunThatWasReleasedFromOneThatWasStopped)
+{
+    const Time now{1'795'000'000s};
+    TopFound found;
+    found.runs = {a_chain(now).run};
+    found.runs[0].state = RunState::ended;
+    found.runs[0].ending.emplace();
+    found.runs[0].ending->cause = Cause::stopped;
+    EXPECT_EQ(top_picture(found, now).runs.rows[0][2].text, "stopped");
+    found.runs[0].ending->detail = "released: its GPUs were unused for 8 min";
+    EXPECT_EQ(top_picture(found, now).runs.rows[0][2].text, "released");
+}
+
+TEST(TopDetail, SaysThatIdleGpusAreLeftAlone)
+{
+    const Time now{1'795'000'000s};
+    TopCloser closer = a_chain(now);
+    closer.idle.exemption = Exemption{"ada@login1", "waits for data", now};
+    EXPECT_THAT(top_detail(closer, now).facts,
+                testing::Contains("exempt: its idle GPUs are left alone, says ada@login1: waits "
+                                  "for data"));
+}
+
+/// Its last number is none, however good the one before it was.
+TEST(TopDetail, DoesNotShowALossThatHasBecomeNaNByItsLastNumber)
+{
+    const Time now{1'795'000'000s};
+    TopCloser closer = a_chain(now);
+    closer.training.training.curves.add("loss", {1, now, 0.5});
+    closer.training.training.curves.add("loss", {2, now, NAN});
+    const auto curves = top_detail(closer, now).curves;
+    ASSERT_EQ(curves.size(), 1U);
+    ASSERT_EQ(curves[0].values.size(), 2U);
+    EXPECT_EQ(curves[0].values[0], 0.5);
+    EXPECT_TRUE(std::isnan(*curves[0].values[1]));
 }
 
 TEST(TopDetail, HasCurvesOfTheProcessorsToo)
