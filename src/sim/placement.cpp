@@ -72,6 +72,7 @@ std::optional<Need> need_of(const Job& job, int gpus_per_node)
 {
     Need need;
     need.counted = job.cpus_per_node;
+    need.min_nodes = job.min_nodes;
     if (job.gpus == 0) {
         need.nodes = std::max(1, job.nodes);
         need.gpus = need.gpus_in_all = 0;

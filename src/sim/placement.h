@@ -24,7 +24,8 @@ struct Need {
     int gpus_in_all = 1; ///< the last node gives what is left over
     int cpus = 0;
     int memory_mib = 0;
-    int counted = 0; ///< CPUs of a node that are compared, at most; 0: all that are free
+    int counted = 0;   ///< CPUs of a node that are compared, at most; 0: all that are free
+    int min_nodes = 0; ///< that its priority counts; 0: `nodes`
 
     bool operator==(const Need&) const = default;
 };

@@ -12,14 +12,14 @@ std::uint32_t World::priority_of(const Link& link, const Shape& shape, Looked lo
     const Weights& weights = machine.settings.weights;
     const double age = static_cast<double>((m_last_calc - link.eligible).count()) /
                        static_cast<double>(weights.max_age.count());
-    const int min_nodes = jobs[link.job].min_nodes;
-    const double nodes =
-        (min_nodes > 0 ? min_nodes : shape.need.nodes) / static_cast<double>(machine.nodes.size());
+    const Need& need = shape.need;
+    const int min_nodes = need.min_nodes > 0 ? need.min_nodes : need.nodes;
+    const double nodes = min_nodes / static_cast<double>(machine.nodes.size());
     // Before select/cons_tres has looked at it, a job counts for the CPUs that it names, or for
     // one. Where CPUs are not counted, GPUs stand for them.
-    const int taken = looked == Looked::never ? std::max(1, shape.need.counted * shape.need.nodes)
-                      : shape.need.cpus > 0   ? shape.need.cpus * shape.need.nodes
-                                              : shape.need.gpus_in_all;
+    const int taken = looked == Looked::never ? std::max(1, need.counted * need.nodes)
+                      : need.cpus > 0         ? need.cpus * need.nodes
+                                              : need.gpus_in_all;
     const double cpus = taken / static_cast<double>(std::max(1, m_cluster_cpus));
     const int factor = machine.partitions[at(shape.partition)].job_factor;
     const int qos = link.claim.qos ? machine.qos[at(*link.claim.qos)].priority : 0;
