@@ -387,7 +387,7 @@ std::vector<Point> points_of(const Series& series, bool by_time, Time from)
         if (both[1]->step < both[0]->step) {
             std::swap(both[0], both[1]);
         }
-        if (bucket.begins_again && !points.empty()) {
+        if (bucket.gap_before && !points.empty()) {
             points.push_back({points.back().x, k_gap});
         }
         for (const telemetry::Point* point : both) {

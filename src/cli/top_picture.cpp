@@ -172,13 +172,13 @@ tui::RunRow row_of(const RunStatus& status, const TopFound& found, Time now)
     return row;
 }
 
-/// In its order, a gap where the program began again from a checkpoint; with the NaN that it has
-/// come to.
+/// In its order, a gap where the program began again from a checkpoint or its values are none; with
+/// the NaN that it has come to.
 tui::Curve curve_of(const std::string& tag, const telemetry::Series& series)
 {
     tui::Curve curve{tag, "", {}};
     for (const telemetry::Series::Bucket& bucket : series.buckets()) {
-        if (bucket.begins_again) {
+        if (bucket.gap_before) {
             curve.values.emplace_back();
         }
         curve.values.emplace_back((bucket.low.value + bucket.high.value) / 2);

@@ -35,7 +35,7 @@ void Series::add(const Point& point)
     ++m_points;
     const bool goes_back = m_last && point.step < m_last->step;
     m_restarts += goes_back ? 1 : 0;
-    m_begins_again = m_begins_again || goes_back;
+    m_gap = m_gap || goes_back;
     if (!m_first) {
         m_first = point;
     }
@@ -46,20 +46,21 @@ void Series::add(const Point& point)
     m_recent.push_back(point);
     if (std::isfinite(point.value)) {
         m_not_finite_since.reset();
-        into_bucket(point, std::exchange(m_begins_again, false));
-    } else if (!m_not_finite_since) {
-        m_not_finite_since = point;
+        into_bucket(point, std::exchange(m_gap, false));
+        return;
     }
+    m_gap = true;
+    m_not_finite_since = m_not_finite_since ? m_not_finite_since : point;
 }
 
-void Series::into_bucket(const Point& point, bool begins_again)
+void Series::into_bucket(const Point& point, bool gap_before)
 {
-    const bool fits = !m_buckets.empty() && !begins_again && m_buckets.back().points < m_per_bucket;
+    const bool fits = !m_buckets.empty() && !gap_before && m_buckets.back().points < m_per_bucket;
     if (!fits) {
         if (m_buckets.size() == k_most_buckets) {
             merge_buckets();
         }
-        m_buckets.push_back({point, point, 1, begins_again});
+        m_buckets.push_back({point, point, 1, gap_before});
         return;
     }
     Bucket& bucket = m_buckets.back();
@@ -80,7 +81,7 @@ void Series::merge_buckets()
         merged.reserve(k_most_buckets);
         bool is_open = false;
         for (const Bucket& bucket : m_buckets) {
-            if (!is_open || (bucket.begins_again && !over_gaps)) {
+            if (!is_open || (bucket.gap_before && !over_gaps)) {
                 merged.push_back(bucket);
                 is_open = true;
                 continue;
@@ -89,7 +90,7 @@ void Series::merge_buckets()
             into.low = bucket.low.value < into.low.value ? bucket.low : into.low;
             into.high = bucket.high.value >= into.high.value ? bucket.high : into.high;
             into.points += bucket.points;
-            into.begins_again = into.begins_again || bucket.begins_again;
+            into.gap_before = into.gap_before || bucket.gap_before;
             is_open = false;
         }
         m_buckets = std::move(merged);

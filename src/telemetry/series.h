@@ -33,9 +33,9 @@ public:
     struct Bucket {
         Point low, high;
         std::uint64_t points = 0;
-        /// The step went back before it: a program that began again from a checkpoint. A curve has
-        /// a gap there.
-        bool begins_again = false;
+        /// The step went back before it: a program that began again from a checkpoint; or there
+        /// were values that are not finite. A curve has a gap there.
+        bool gap_before = false;
     };
 
     /// A value that is not finite is in no bucket; it is told by not_finite_since().
@@ -54,7 +54,7 @@ public:
     const std::optional<Point>& not_finite_since() const { return m_not_finite_since; }
 
 private:
-    void into_bucket(const Point& point, bool begins_again);
+    void into_bucket(const Point& point, bool gap_before);
     void merge_buckets();
 
     std::vector<Bucket> m_buckets;
@@ -63,7 +63,7 @@ private:
     std::uint64_t m_points = 0;
     std::uint64_t m_restarts = 0;
     std::uint64_t m_per_bucket = 1;
-    bool m_begins_again = false; ///< the next bucket does
+    bool m_gap = false; ///< before the next bucket
 };
 
 /// The series of a training by tag. Tags come from outside: they are sanitised where they are

@@ -34,7 +34,7 @@ std::string told(const Curves& curves)
         for (const Series::Bucket& bucket : series.buckets()) {
             text += fmt::format("{} {} {} {}{}\n", tag, bucket.low.step, bucket.low.value,
                                 bucket.low.at->time_since_epoch().count(),
-                                bucket.begins_again ? " again" : "");
+                                bucket.gap_before ? " again" : "");
         }
     }
     return text;

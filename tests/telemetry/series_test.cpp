@@ -44,11 +44,11 @@ TEST(Series, MarksWhereTheProgramBeganAgain)
     }
     EXPECT_EQ(series.restarts(), 1U);
     ASSERT_EQ(series.buckets().size(), 6U);
-    EXPECT_TRUE(series.buckets()[3].begins_again);
+    EXPECT_TRUE(series.buckets()[3].gap_before);
     for (std::int64_t step = 5; step < 20'000; ++step) {
         series.add({step, {}, 0});
     }
-    const auto gaps = std::ranges::count_if(series.buckets(), &Series::Bucket::begins_again);
+    const auto gaps = std::ranges::count_if(series.buckets(), &Series::Bucket::gap_before);
     EXPECT_EQ(gaps, 1) << "merging keeps it";
     for (int i = 0; i < 100'000; ++i) {
         series.add({i % 2, {}, 0});
@@ -67,6 +67,9 @@ TEST(Series, TellsSinceWhenItsValuesAreNone)
     EXPECT_EQ(series.buckets().size(), 1U);
     series.add({4, {}, 0.4});
     EXPECT_FALSE(series.not_finite_since());
+    ASSERT_EQ(series.buckets().size(), 2U);
+    EXPECT_TRUE(series.buckets()[1].gap_before) << "no line leads over what is not known";
+    EXPECT_EQ(series.restarts(), 0U);
 }
 
 TEST(Curves, HaveRoomForSoManyTags)
