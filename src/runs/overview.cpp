@@ -207,6 +207,19 @@ int held_by(const std::vector<Job>& jobs, const GpuPool& pool, const Inventory& 
     return held;
 }
 
+/// A slurmctld that has just started knows for some seconds which jobs there are, and not which
+/// GPUs they have.
+PoolUse use_of(GpuPool pool, const std::vector<Job>& mine, const Inventory& inventory)
+{
+    PoolUse use;
+    use.mine = held_by(mine, pool, inventory);
+    use.pool = std::move(pool);
+    if (use.pool.in_use && *use.mine > *use.pool.in_use) {
+        use.pool.in_use = use.pool.free = use.pool.most_on_one_node = std::nullopt;
+    }
+    return use;
+}
+
 void take_own(Overview& overview, const std::vector<Job>& jobs, Time now)
 {
     const auto before = std::exchange(overview.jobs, {});
@@ -249,10 +262,9 @@ void ask_for_nodes(Overview& overview, Cluster& cluster, Time now)
         const auto known = std::find_if(before.begin(), before.end(), [&](const PoolUse& old) {
             return old.pool.model == pool.model && old.pool.queues == pool.queues;
         });
-        PoolUse use = known == before.end() ? PoolUse{} : *known;
-        use.mine = held_by(*jobs, pool, *inventory);
-        use.pool = std::move(pool);
-        overview.pools.push_back(std::move(use));
+        const auto next = known == before.end() ? std::nullopt : known->next;
+        overview.pools.push_back(use_of(std::move(pool), *jobs, *inventory));
+        overview.pools.back().next = next;
     }
     overview.silent.clear();
     overview.at = now;
@@ -301,16 +313,13 @@ Overview make_overview(std::string cluster, const Inventory& inventory, const Al
     std::copy_if(all.jobs.begin(), all.jobs.end(), std::back_inserter(mine),
                  [&](const Job& job) { return job.uid == uid; });
     for (GpuPool& pool : gpu_pools(inventory)) {
-        PoolUse use;
         const auto first = std::find_if(next.begin(), next.end(), [&](const NextFree& one) {
             auto queues = one.queues;
             std::sort(queues.begin(), queues.end());
             return one.at && one.model == pool.model && queues == pool.queues;
         });
-        use.mine = held_by(mine, pool, inventory);
-        use.next = first == next.end() ? std::nullopt : first->at;
-        use.pool = std::move(pool);
-        overview.pools.push_back(std::move(use));
+        overview.pools.push_back(use_of(std::move(pool), mine, inventory));
+        overview.pools.back().next = first == next.end() ? std::nullopt : first->at;
     }
     if (all.complete) {
         overview.waiting = waiting_line(all.jobs);

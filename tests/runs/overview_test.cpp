@@ -79,6 +79,21 @@ TEST(Overview, TellsMineFromOthers)
     EXPECT_EQ(made.waiting, (WaitingLine{2, 2}));
 }
 
+/// As a slurmctld says for some seconds after its start: it has the jobs, and not yet the GPUs.
+TEST(Overview, DoesNotTakeGpusForFreeThatJobsHold)
+{
+    Inventory just_started = inventory();
+    for (Node& node : just_started.nodes) {
+        node.gpus[0].in_use = 0;
+    }
+    AllJobs all;
+    all.jobs = {running(1, k_me, "n0", 2, k_now + 1h)};
+    const Overview made = make_overview("centre", just_started, all, k_me, k_now);
+    EXPECT_EQ(made.pools[0].mine, 2);
+    EXPECT_FALSE(made.pools[0].pool.in_use);
+    EXPECT_FALSE(made.pools[0].pool.free);
+}
+
 TEST(Overview, HasOwnJobsAndTheirPlaces)
 {
     const Overview made = overview();
