@@ -43,8 +43,8 @@ void Channel::send_bytes(std::string_view header, std::string_view bytes)
 
 void Channel::add(std::string_view bytes)
 {
-    if (m_written == m_outgoing.size()) {
-        m_outgoing.clear();
+    if (m_written >= m_outgoing.size() - m_written) { // no more is moved than has been sent
+        m_outgoing.erase(0, m_written);
         m_written = 0;
     }
     m_outgoing += std::exchange(m_borrowed, {}); // what comes next is to come after it

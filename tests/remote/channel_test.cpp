@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <malloc.h>
 #include <string>
 #include <unistd.h>
 
@@ -58,6 +59,30 @@ TEST(Channel, WhatItBorrowsIsSentFromWhereItLies)
     channel.send_bytes("header", lent);
     EXPECT_TRUE(drained(channel, end.get()) == "header" + lent);
     EXPECT_EQ(channel.borrowed(), 0U);
+}
+
+TEST(Channel, WhatIsSentIsNotKeptThoughMoreAlwaysWaits)
+{
+    Pipe to = *make_pipe();
+    Pipe from = *make_pipe();
+    Channel channel(std::move(from.read), std::move(to.write));
+    set_nonblocking(to.read.get());
+    const std::string piece(wire::k_piece, 'x');
+    std::vector<char> buffer(wire::k_piece);
+    const auto held = [] {
+        const struct mallinfo2 facts = ::mallinfo2();
+        return facts.uordblks + facts.hblkhd;
+    };
+    const std::size_t before = held();
+    for (int i = 0; i < 2000; ++i) {
+        while (!channel.is_full()) {
+            channel.send(frames::StreamBytes{1, piece});
+        }
+        ASSERT_TRUE(channel.write_some());
+        ASSERT_GT(::read(to.read.get(), buffer.data(), buffer.size()), 0);
+        ASSERT_GT(channel.waiting(), 0U);
+    }
+    EXPECT_LT(held(), before + (8U << 20));
 }
 
 } // namespace
