@@ -32,6 +32,8 @@ constexpr Span k_after_term = 5s;
 constexpr std::size_t k_most_facts = 4096;
 constexpr Span k_say_within = 100ms;
 constexpr ssize_t k_little = 1024; ///< of a read: a terminal gives 4 KiB at most
+/// Of what a client has asked for and does not read.
+constexpr std::size_t k_most_waiting = 4 << 20;
 constexpr int k_dial_again_ms = 20;
 constexpr char k_end_of_file = '\4';
 
@@ -200,6 +202,9 @@ void Holder::on_channel()
             break;
         }
         on_frame(std::move(**frame));
+        if (m_channel && m_channel->waiting() > k_most_waiting) {
+            return drop();
+        }
     }
     send_output();
 }

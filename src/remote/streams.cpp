@@ -100,7 +100,8 @@ void Streams::carry(Channel& channel, std::span<const pollfd> waits)
         }
         Stream& stream = found->second;
         const bool works = ((waits[i].events & POLLOUT) == 0 || write_some(channel, id, stream)) &&
-                           ((waits[i].events & POLLIN) == 0 || read_some(channel, id, stream));
+                           ((waits[i].events & POLLIN) == 0 || channel.is_full() ||
+                            read_some(channel, id, stream));
         if (!works) {
             refuse(channel, id, "");
         } else if (stream.is_over()) {

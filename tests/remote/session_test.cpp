@@ -696,5 +696,43 @@ TEST_F(SessionTest, AClientThatSpeaksNonsenseIsLeftAndNothingStays)
     }
 }
 
+TEST_F(SessionTest, AClientThatSendsAndNeverReadsIsDropped)
+{
+    Pair pair = socket_pair();
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ServeOptions there = options();
+        there.in = ::fcntl(pair.other.get(), F_DUPFD_CLOEXEC, 3);
+        there.out = ::fcntl(pair.other.get(), F_DUPFD_CLOEXEC, 3);
+        pair.one.reset();
+        pair.other.reset();
+        ::_exit(serve(there).has_value() ? 0 : 1);
+    }
+    pair.other.reset();
+    frames::Open open;
+    open.session = std::string(32, 'a');
+    frames::Start start;
+    start.words = {"-c", "sleep 60"};
+    start.patience = 0s;
+    const auto send = [&](const std::string& bytes) {
+        return ::send(pair.one.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
+               static_cast<ssize_t>(bytes.size());
+    };
+    ASSERT_TRUE(send(frames::encode(open) + frames::encode(start)));
+    std::string beats; // each is answered
+    for (int i = 0; i < 5000; ++i) {
+        beats += frames::encode(frames::Beat{});
+    }
+    constexpr std::size_t k_all = 16 << 20;
+    std::size_t sent = 0;
+    while (sent < k_all && send(beats)) {
+        sent += beats.size();
+    }
+    EXPECT_LT(sent, k_all);
+    pair.one.reset();
+    ::waitpid(child, nullptr, 0);
+    EXPECT_TRUE(is_all_gone());
+}
+
 } // namespace
 } // namespace gpuq::remote
