@@ -12,13 +12,19 @@
 #include <cstdlib>
 #include <cstring>
 #include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include <utility>
 
 namespace gpuq::remote {
 namespace {
+
+constexpr const char* k_parent = "/tmp/";
+constexpr std::string_view k_name = "gpuq-forward-";
 
 std::string read_all(int descriptor)
 {
@@ -59,6 +65,35 @@ void remove_folder(const std::string& folder)
     ::rmdir(folder.c_str());
 }
 
+/// Its owner holds the lock for as long as it lives, however it ends.
+Descriptor locked(const std::string& folder)
+{
+    Descriptor made(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (made && ::flock(made.get(), LOCK_EX | LOCK_NB) != 0) {
+        made.reset();
+    }
+    return made;
+}
+
+/// Folders of ours whose owner was killed.
+void remove_left_behind()
+{
+    DIR* const entries = ::opendir(k_parent);
+    if (entries == nullptr) {
+        return;
+    }
+    while (const dirent* const entry = ::readdir(entries)) {
+        const std::string_view name(static_cast<const char*>(entry->d_name));
+        const std::string path = fmt::format("{}{}", k_parent, name);
+        struct stat facts {};
+        if (name.starts_with(k_name) && ::lstat(path.c_str(), &facts) == 0 &&
+            S_ISDIR(facts.st_mode) && facts.st_uid == ::geteuid() && locked(path)) {
+            remove_folder(path);
+        }
+    }
+    ::closedir(entries);
+}
+
 } // namespace
 
 RunDoor::RunDoor(std::string program, wire::remote::Start start)
@@ -80,6 +115,7 @@ void RunDoor::end()
     m_process.reset();
     if (!m_folder.empty()) {
         remove_folder(std::exchange(m_folder, {}));
+        m_lock.reset();
     }
 }
 
@@ -89,11 +125,13 @@ Result<void> RunDoor::open(const wire::remote::Following& run)
         return {};
     }
     end();
-    std::string folder = "/tmp/gpuq-forward-XXXXXX";
+    remove_left_behind();
+    std::string folder = fmt::format("{}{}XXXXXX", k_parent, k_name);
     if (::mkdtemp(folder.data()) == nullptr) {
         return fail(Error::Kind::io, fmt::format("{}: {}", folder, std::strerror(errno)));
     }
     m_folder = folder;
+    m_lock = locked(folder);
     m_key = run.key;
     m_job = run.job;
     wire::remote::Start start = m_start;

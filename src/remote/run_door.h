@@ -40,6 +40,7 @@ private:
     std::string m_program;
     wire::remote::Start m_start;
     std::string m_folder;
+    Descriptor m_lock; ///< of the folder
     std::string m_key;
     std::uint32_t m_job = 0;
     std::optional<VerbProcess> m_process;

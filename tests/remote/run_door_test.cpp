@@ -70,6 +70,26 @@ TEST_F(RunDoorTest, IsOpenedAgainWhenTheRunIsInAnotherJob)
     EXPECT_EQ(WTERMSIG(status), SIGTERM);
 }
 
+TEST_F(RunDoorTest, RemovesTheFolderOfOneThatWasKilled)
+{
+    std::string left = "/tmp/gpuq-forward-XXXXXX";
+    ASSERT_NE(::mkdtemp(left.data()), nullptr);
+    std::ofstream(left + "/ssh_config") << "Host gpuq-7\n";
+    RunDoor lives(program(), start());
+    ASSERT_TRUE(lives.open({k_key, 8, 1, 0, 0}));
+    EXPECT_FALSE(std::filesystem::exists(left));
+    std::string folder;
+    for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd")) {
+        std::error_code error;
+        const auto target = std::filesystem::read_symlink(each.path(), error).string();
+        folder = target.starts_with("/tmp/gpuq-forward-") ? target : folder;
+    }
+    ASSERT_FALSE(folder.empty());
+    RunDoor another(program(), start());
+    ASSERT_TRUE(another.open({k_key, 8, 1, 0, 0}));
+    EXPECT_TRUE(std::filesystem::exists(folder));
+}
+
 TEST_F(RunDoorTest, TellsWhyItIsShutInTheWordsThatSayIt)
 {
     std::ofstream(program())
