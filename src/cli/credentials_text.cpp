@@ -144,7 +144,7 @@ std::string next_text(const CredentialRecords& records, const RunStatus& status,
     case Next::start:
         return "fetched when it starts";
     case Next::renew:
-        return *plan.at <= now ? "being renewed" : "renewed at " + moment_text(*plan.at, now);
+        return *plan.at <= now ? "being renewed" : "renews at " + moment_text(*plan.at, now);
     case Next::keytab:
         return plan.at && *plan.at > now ? "from the keytab at " + moment_text(*plan.at, now)
                                          : "from the keytab now";

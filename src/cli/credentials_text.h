@@ -30,7 +30,7 @@ std::string forecast_text(const credentials::Ticket& ticket, const credentials::
 /// `run 12 (train): the ticket is renewable until ...` of each run whose ticket does not last.
 std::vector<std::string> shortages(const std::vector<RunCredentials>& runs, Time now);
 
-/// What happens next to a ticket: `renewed at 16:40`, `log in before 17:00`, ...
+/// What happens next to a ticket: `renews at 16:40`, `log in before 17:00`, ...
 std::string next_text(const CredentialRecords& records, const RunStatus& status, Time now);
 /// Why not, in a few words; empty: nothing is wrong.
 std::string trouble_text(const CredentialRecords& records);

@@ -53,7 +53,7 @@ def test_is_renewed_over_its_lives(login):
     assert kept.state()["renewals"] >= lives and kept.state()["trouble"] == "none"
     told = login.keepalive("last")[kept.record.key]
     assert told["principal"] == "ada@GPUQ.TEST" and told["next_action"] == "renew"
-    assert "renewed at" in login.gpuq("keepalive").stdout
+    assert "renews at" in login.gpuq("keepalive").stdout
     assert "ada@GPUQ.TEST" in login.gpuq("show", "last").stdout
     kept.end()
 
