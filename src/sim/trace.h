@@ -44,7 +44,8 @@ struct Trace {
     bool operator==(const Trace&) const = default;
 };
 
-/// Which jobs of comma-separated values are wanted.
+/// Which jobs of comma-separated values are wanted; of all, their CPUs, memory, features and QOS
+/// are read too.
 enum class Which { with_gpus, all };
 
 /// Reads the jobs of a file, packed by gzip or not: comma-separated values with a header line that

@@ -99,7 +99,24 @@ Result<void> check_header(const Line& line, std::string_view words, const Fields
     return {};
 }
 
-Result<TraceJob> job_in(const Line& line, const Columns& columns, const Fields& row)
+/// Reads what only those want to know who want jobs without GPUs.
+Result<void> add_needs(const Line& line, const Columns& columns, const Fields& row, TraceJob& job)
+{
+    if (!columns.in(row, "min_nodes").empty()) {
+        TRY_ASSIGN(job.min_nodes, line.count(columns.in(row, "min_nodes"), "min_nodes"));
+    }
+    if (!columns.in(row, "cpus").empty()) {
+        TRY_ASSIGN(job.cpus, line.count(columns.in(row, "cpus"), "cpus"));
+    }
+    if (!columns.in(row, "memory_mib").empty()) {
+        TRY_ASSIGN(job.memory_mib, line.count(columns.in(row, "memory_mib"), "memory_mib"));
+    }
+    job.features = columns.in(row, "features");
+    job.qos = columns.in(row, "qos");
+    return {};
+}
+
+Result<TraceJob> job_in(const Line& line, const Columns& columns, const Fields& row, Which which)
 {
     TraceJob job;
     job.id = columns.in(row, "job_id");
@@ -116,23 +133,15 @@ Result<TraceJob> job_in(const Line& line, const Columns& columns, const Fields& 
     if (!columns.in(row, "nodes").empty()) {
         TRY_ASSIGN(job.nodes, line.count(columns.in(row, "nodes"), "nodes"));
     }
-    if (!columns.in(row, "min_nodes").empty()) {
-        TRY_ASSIGN(job.min_nodes, line.count(columns.in(row, "min_nodes"), "min_nodes"));
-    }
-    if (!columns.in(row, "cpus").empty()) {
-        TRY_ASSIGN(job.cpus, line.count(columns.in(row, "cpus"), "cpus"));
-    }
-    if (!columns.in(row, "memory_mib").empty()) {
-        TRY_ASSIGN(job.memory_mib, line.count(columns.in(row, "memory_mib"), "memory_mib"));
-    }
-    job.features = columns.in(row, "features");
-    job.qos = columns.in(row, "qos");
     job.model = columns.in(row, "model");
     job.user = columns.in(row, "user");
     job.account = columns.in(row, "account");
     job.partition =
         columns.in(row, columns.has("partition_or_vc") ? "partition_or_vc" : "partition");
     job.state = columns.in(row, "state");
+    if (which == Which::all) {
+        TRY(add_needs(line, columns, row, job));
+    }
     return job;
 }
 
@@ -152,7 +161,7 @@ Result<Trace> parse_csv(std::string_view text, const std::string& name, Which wh
             return line.wrong(
                 fmt::format("{} fields; the header has {}", row.size(), columns->size()));
         }
-        TRY_ASSIGN(TraceJob job, job_in(line, *columns, row));
+        TRY_ASSIGN(TraceJob job, job_in(line, *columns, row, which));
         if (trace.jobs.size() >= k_most_trace_jobs) {
             return line.wrong(fmt::format("more than {} jobs", k_most_trace_jobs));
         }
