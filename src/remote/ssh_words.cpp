@@ -63,8 +63,8 @@ Verdict judge_key(std::string_view errors, const SshCommand& command)
         return stop(Error::Kind::denied,
                     fmt::format("the host key of {} has changed{}: it may be another machine that "
                                 "answers. gpuq stops; ask the site, and only then remove the old "
-                                "key: ssh-keygen -R {}",
-                                host, offending(errors), host));
+                                "key",
+                                host, offending(errors)));
     }
     return stop(Error::Kind::denied,
                 fmt::format("the host key of {} is not known here, and gpuq asks about one only on "

@@ -76,7 +76,8 @@ TEST(JudgeSsh, AChangedHostKeyIsAHardStop)
     EXPECT_EQ(verdict.error.kind, Error::Kind::denied);
     EXPECT_THAT(verdict.error.text, HasSubstr("the host key of login1 has changed (it stands in "
                                               "/home/ada/.ssh/known_hosts:3)"));
-    EXPECT_THAT(verdict.error.text, HasSubstr("ssh-keygen -R login1"));
+    // With HostKeyAlias or another port, ssh-keygen -R login1 removes nothing.
+    EXPECT_THAT(verdict.error.text, Not(HasSubstr("ssh-keygen")));
 }
 
 TEST(JudgeSsh, AnUnknownHostKeyIsAnother)
