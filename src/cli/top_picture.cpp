@@ -164,7 +164,9 @@ tui::RunRow row_of(const RunStatus& status, const TopFound& found, Time now)
         row.facts.push_back(
             fmt::format("{}  (in {})", fmt::join(request.program, " "), request.work_dir));
         if (status.started_at && row.running && request.walltime.count() > 0) {
-            const auto used = now - *status.started_at;
+            const Time::duration used = request.chain && status.links.size() > 1
+                                            ? Time::duration(time_used(status.links, now))
+                                            : now - *status.started_at;
             row.part = std::chrono::duration<double>(used) /
                        std::chrono::duration<double>(request.walltime);
         }

@@ -104,6 +104,15 @@ TEST(TopDetail, SaysThatIdleGpusAreLeftAlone)
                                   "for data"));
 }
 
+TEST(TopPicture, MeasuresAChainByTheTimeOfAllItsLinks)
+{
+    const Time now{1'795'000'000s};
+    TopFound found;
+    found.runs = {a_chain(now).run};
+    found.runs[0].started_at = now - 30min;
+    EXPECT_DOUBLE_EQ(top_picture(found, now).rows[0].part.value(), 1.5 / 4);
+}
+
 /// Its last number is none, however good the one before it was.
 TEST(TopDetail, DoesNotShowALossThatHasBecomeNaNByItsLastNumber)
 {
