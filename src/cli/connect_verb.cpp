@@ -19,6 +19,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <string>
@@ -96,6 +97,8 @@ Result<int> forward(Invocation& invocation, Store& store, const RunStatus& run,
     }
     command.push_back("gpuq-" + word);
     const std::vector<char*> words = pointers(command);
+    // ssh starts its ProxyCommand with it: a person's own may greet them into the connection.
+    ::setenv("SHELL", "/bin/sh", 1);
     ::execvp(words[0], words.data());
     return fail(Error::Kind::not_found,
                 fmt::format("ssh, which goes into the run from here: {}", std::strerror(errno)));

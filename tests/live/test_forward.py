@@ -54,6 +54,8 @@ def ways_in():
 def test_a_server_of_the_run_is_on_the_laptop(login):
     """Byte for byte, six at once, again after a cut, and gone with the session."""
     before = folders_of_forwards()  # of a gpuq that was killed, perhaps
+    # bash reads it for each command, for it takes itself to be sshd's.
+    (login.person.home / ".bashrc").write_text("echo a greeting\n")
     site = login.person.home / "site"
     site.mkdir()
     large = random.Random(3).randbytes(LARGE)
