@@ -245,6 +245,28 @@ protected:
         return Client(std::move(options), transport, nobody).run();
     }
 
+    /// What comes out of a run to its end for somebody who begins to read after so long.
+    std::string read_late(std::chrono::milliseconds pause, Transport& transport,
+                          const std::string& script)
+    {
+        Pipe pipe = *make_pipe();
+        slow_reader = std::move(pipe.write);
+        std::string got;
+        std::thread reader([&] {
+            std::array<char, 4096> buffer;
+            std::this_thread::sleep_for(pause);
+            for (ssize_t size = 0;
+                 (size = ::read(pipe.read.get(), buffer.data(), buffer.size())) > 0;) {
+                got.append(buffer.data(), static_cast<std::size_t>(size));
+            }
+        });
+        const auto status = run(transport, script);
+        slow_reader.reset();
+        reader.join();
+        EXPECT_TRUE(status) << status.error().text;
+        return got;
+    }
+
     /// No socket, and with it no process of a session.
     bool is_all_gone() const
     {
@@ -514,24 +536,11 @@ TEST_F(SessionTest, AVerbHearsUpToWhichMarkItsPersonHasBeenShown)
 
 TEST_F(SessionTest, AMarkBehindWhatNobodyHasReadIsNotReached)
 {
-    std::array<int, 2> ends{};
-    ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
-    slow_reader.reset(ends[1]);
-    std::string got;
-    std::thread reader([&, end = Descriptor(ends[0])] {
-        std::array<char, 4096> buffer;
-        std::this_thread::sleep_for(1500ms);
-        for (ssize_t size = 0; (size = ::read(end.get(), buffer.data(), buffer.size())) > 0;) {
-            got.append(buffer.data(), static_cast<std::size_t>(size));
-        }
-    });
     CutTransport transport(options(), never());
-    const auto status =
-        run(transport, "seq 1 50000; echo MARK >&3; "
-                       "timeout 0.7 head -c 1 <&3; echo early $?; read n <&3; echo mark $n");
-    slow_reader.reset();
-    reader.join();
-    ASSERT_TRUE(status) << status.error().text;
+    const std::string got =
+        read_late(1500ms, transport,
+                  "seq 1 50000; echo MARK >&3; "
+                  "timeout 0.7 head -c 1 <&3; echo early $?; read n <&3; echo mark $n");
     EXPECT_THAT(got, testing::EndsWith("50000\nearly 124\nmark 1\n"));
 }
 
@@ -542,22 +551,9 @@ TEST_F(SessionTest, WhatWaitsForASlowReaderComesOnceWhenTheSessionIsGone)
         start.words = {"-c", "seq 1 50000 | tail -c +" + std::to_string(lost.out + 1)};
         return start;
     };
-    std::array<int, 2> ends{};
-    ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
-    slow_reader.reset(ends[1]);
-    std::string got;
-    std::thread reader([&, end = Descriptor(ends[0])] {
-        std::array<char, 4096> buffer;
-        std::this_thread::sleep_for(1s); // the session is gone by then
-        for (ssize_t size = 0; (size = ::read(end.get(), buffer.data(), buffer.size())) > 0;) {
-            got.append(buffer.data(), static_cast<std::size_t>(size));
-        }
-    });
     CutTransport transport(options(), never());
-    const auto status = run(transport, "seq 1 50000; sleep 0.3; kill -9 $PPID; sleep 60");
-    slow_reader.reset();
-    reader.join();
-    ASSERT_TRUE(status) << status.error().text;
+    const std::string got = // the session is gone by then
+        read_late(1s, transport, "seq 1 50000; sleep 0.3; kill -9 $PPID; sleep 60");
     std::string all;
     for (int i = 1; i <= 50000; ++i) {
         all += std::to_string(i) + "\n";
