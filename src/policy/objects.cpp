@@ -113,6 +113,7 @@ Fields partition_fields(const Policy& policy, const Queue& queue, const Door& do
                   {"DefaultTime", std::to_string(queue.default_time.value.count())},
                   {"PriorityTier", std::to_string(door.tier)},
                   {"AllowQos", qos_of(queue)},
+                  {"OverTimeLimit", "0"}, // slurm.conf may give all jobs more than their limit
                   {"PreemptMode", door.guest ? "REQUEUE" : "OFF"},
                   {"TRESBillingWeights", billing(policy)}};
     if (queue.limits.has_soft() && door.kind == Door::Kind::own) {

@@ -161,6 +161,7 @@ BREAKAGES = [
      ("partition", "calibration-lab", "GraceTime")),
     (("scontrol", "update", "partition=long", "DenyAccounts=lab", "AllowAccounts="),
      ("partition", "long", "DenyAccounts")),
+    (("scontrol", "update", "partition=long", "OverTimeLimit=60"), ("partition", "long", "OverTimeLimit")),
     (("scontrol", "update", "partition=long", "Hidden=YES"), ("partition", "long", "Hidden")),
     (("scontrol", "delete", "partitionname=calibration-main"),
      ("partition", "calibration-main", "MaxTime")),

@@ -404,10 +404,12 @@ TEST(Decide, TheFilesOwnTestsHold)
 TEST(Objects, SayThePolicyInSlurmsWords)
 {
     const std::string text = slurm_conf_of(criann());
-    EXPECT_THAT(text, HasSubstr("PartitionName=calibration AllowQos=gpuq_calibration "
-                                "DefCpuPerGPU=4 DefMemPerGPU=16384 DefaultTime=0-01:00:00 "
-                                "MaxTime=0-02:00:00 Nodes=gpu01 PreemptMode=OFF PriorityTier=40 "
-                                "QOS=gpuq_calibration_soft "));
+    EXPECT_THAT(
+        text,
+        HasSubstr("PartitionName=calibration AllowQos=gpuq_calibration "
+                  "DefCpuPerGPU=4 DefMemPerGPU=16384 DefaultTime=0-01:00:00 "
+                  "MaxTime=0-02:00:00 Nodes=gpu01 OverTimeLimit=0 PreemptMode=OFF PriorityTier=40 "
+                  "QOS=gpuq_calibration_soft "));
     EXPECT_THAT(text, HasSubstr("PartitionName=calibration-visu-more "));
     EXPECT_THAT(text, HasSubstr("GraceTime=600"));
     EXPECT_THAT(text, HasSubstr("PreemptExemptTime=00:15:00\n"));
