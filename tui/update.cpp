@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "tui/update.h"
 
+#include "core/words.h"
 #include "tui/keys.h"
+#include "tui/typed_line.h"
 
 #include <fmt/format.h>
 
@@ -11,98 +13,7 @@
 namespace gpuq::tui {
 namespace {
 
-constexpr char32_t k_tab = 9, k_ctrl_a = 1, k_ctrl_c = 3, k_ctrl_d = 4, k_ctrl_e = 5, k_ctrl_l = 12,
-                   k_ctrl_u = 21, k_ctrl_w = 23, k_delete = 127;
-
-std::string in_utf8(char32_t point)
-{
-    std::string text;
-    const auto add = [&](char32_t byte) { text += static_cast<char>(byte); };
-    if (point < 0x80) {
-        add(point);
-    } else if (point < 0x800) {
-        add(0xc0 | point >> 6U);
-        add(0x80 | (point & 0x3fU));
-    } else if (point < 0x10000) {
-        add(0xe0 | point >> 12U);
-        add(0x80 | (point >> 6U & 0x3fU));
-        add(0x80 | (point & 0x3fU));
-    } else {
-        add(0xf0 | point >> 18U);
-        add(0x80 | (point >> 12U & 0x3fU));
-        add(0x80 | (point >> 6U & 0x3fU));
-        add(0x80 | (point & 0x3fU));
-    }
-    return text;
-}
-
-bool is_inside_character(const std::string& text, std::size_t at)
-{
-    return at > 0 && at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0U) == 0x80;
-}
-
-std::size_t one_left(const std::string& text, std::size_t at)
-{
-    do {
-        at -= at > 0 ? 1 : 0;
-    } while (is_inside_character(text, at));
-    return at;
-}
-
-std::size_t one_right(const std::string& text, std::size_t at)
-{
-    do {
-        at += at < text.size() ? 1 : 0;
-    } while (is_inside_character(text, at));
-    return at;
-}
-
-/// Where the word before the cursor begins.
-std::size_t word_left(const std::string& text, std::size_t at)
-{
-    while (at > 0 && text[at - 1] == ' ') {
-        --at;
-    }
-    while (at > 0 && text[at - 1] != ' ') {
-        --at;
-    }
-    return at;
-}
-
-/// Takes the bytes between two places away; the cursor is at the first of them then.
-void take_away(Prompt& prompt, std::size_t from, std::size_t to)
-{
-    prompt.typed.erase(from, to - from);
-    prompt.cursor = from;
-}
-
-/// A key other than Enter and Esc, in a line that is being typed.
-void edit(Prompt& prompt, const Key& key)
-{
-    const std::string& typed = prompt.typed;
-    std::size_t& cursor = prompt.cursor;
-    if (key.special == Special::left) {
-        cursor = one_left(typed, cursor);
-    } else if (key.special == Special::right) {
-        cursor = one_right(typed, cursor);
-    } else if (key.special == Special::home || key.character == k_ctrl_a) {
-        cursor = 0;
-    } else if (key.special == Special::end || key.character == k_ctrl_e) {
-        cursor = typed.size();
-    } else if (key.special == Special::backspace || key.character == k_delete) {
-        take_away(prompt, one_left(typed, cursor), cursor);
-    } else if (key.special == Special::erase) {
-        take_away(prompt, cursor, one_right(typed, cursor));
-    } else if (key.character == k_ctrl_u) {
-        take_away(prompt, 0, cursor);
-    } else if (key.character == k_ctrl_w) {
-        take_away(prompt, word_left(typed, cursor), cursor);
-    } else if (key.character >= 0x20) {
-        const std::string character = in_utf8(key.character);
-        prompt.typed.insert(cursor, character);
-        cursor += character.size();
-    }
-}
+constexpr char32_t k_tab = 9, k_ctrl_c = 3, k_ctrl_d = 4, k_ctrl_l = 12, k_ctrl_u = 21;
 
 /// One message to one model. An object only so that its parts need not pass both around.
 class Update {
@@ -319,7 +230,7 @@ private:
         }
         const auto words = split_words(prompt.typed);
         if (!words) {
-            m_model.words = "a quote is not closed";
+            m_model.words = words.error().text;
             m_model.failed = true;
             return;
         }
@@ -719,34 +630,6 @@ bool is_in(std::string_view text, std::string_view sought)
 std::vector<Effect> update(Model& model, Message message)
 {
     return Update(model).take(std::move(message));
-}
-
-std::optional<std::vector<std::string>> split_words(std::string_view typed)
-{
-    std::vector<std::string> words;
-    bool in_word = false;
-    char quote = 0;
-    for (std::size_t i = 0; i < typed.size(); ++i) {
-        const char c = typed[i];
-        const bool escapes = c == '\\' && quote != '\'' && i + 1 < typed.size();
-        if (quote == 0 && (c == ' ' || c == '\t')) {
-            in_word = false;
-            continue;
-        }
-        if (!std::exchange(in_word, true)) {
-            words.emplace_back();
-        }
-        if (escapes) {
-            words.back() += typed[++i];
-        } else if (quote == 0 && (c == '\'' || c == '"')) {
-            quote = c;
-        } else if (c == quote && quote != 0) {
-            quote = 0;
-        } else {
-            words.back() += c;
-        }
-    }
-    return quote == 0 ? std::optional(words) : std::nullopt;
 }
 
 } // namespace gpuq::tui

@@ -13,8 +13,4 @@ std::vector<Effect> update(Model& model, Message message);
 /// What / and n look for: small letters mean either case, as in less -i.
 bool is_in(std::string_view text, std::string_view sought);
 
-/// The words of a command line, as typed: blanks part them, quotes ('...' and "...") and \ keep
-/// blanks. Nothing where a quote is not closed. No shell reads them.
-std::optional<std::vector<std::string>> split_words(std::string_view typed);
-
 } // namespace gpuq::tui

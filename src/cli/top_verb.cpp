@@ -8,11 +8,11 @@
 #include "cli/top_picture.h"
 #include "core/layout.h"
 #include "core/sanitise.h"
+#include "core/words.h"
 #include "runs/evidence.h"
 #include "runs/journal.h"
 #include "runs/log_tail.h"
 #include "tui/app.h"
-#include "tui/update.h"
 
 #include <fmt/format.h>
 
@@ -269,7 +269,7 @@ private:
     {
         std::vector<std::string> pager;
         if (to_pager) {
-            const auto chosen = tui::split_words(m_doors.variable("PAGER").value_or(""));
+            const auto chosen = split_words(m_doors.variable("PAGER").value_or(""));
             pager = chosen && !chosen->empty() ? *chosen : std::vector<std::string>{"less", "-R"};
         }
         const auto status = m_host.run_here(words, pager);

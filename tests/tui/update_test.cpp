@@ -151,7 +151,7 @@ TEST(Update, StartsARunByTypedWords)
     EXPECT_EQ(commands(press(m, "+-J 'my run' -t 2h train.py\n")),
               (std::vector<Words>{{"run", "--detach", "-J", "my run", "-t", "2h", "train.py"}}));
     EXPECT_TRUE(commands(press(m, "+-J 'my\n")).empty());
-    EXPECT_THAT(screen(m), HasSubstr("a quote is not closed"));
+    EXPECT_THAT(screen(m), HasSubstr("is never closed in: "));
     EXPECT_TRUE(commands(press(m, "+train.py\x1b")).empty());
     EXPECT_FALSE(m.prompt);
 }
@@ -458,14 +458,6 @@ TEST(IsIn, SmallLettersMeanBothCases)
     EXPECT_TRUE(is_in("CUDA error", "CUDA"));
     EXPECT_FALSE(is_in("cuda error", "CUDA"));
     EXPECT_FALSE(is_in("cud", "cuda"));
-}
-
-TEST(SplitWords, KnowsQuotes)
-{
-    EXPECT_EQ(split_words("a  'b c' \"d \\\" e\" f\\ g ''"),
-              (Words{"a", "b c", "d \" e", "f g", ""}));
-    EXPECT_FALSE(split_words("'a"));
-    EXPECT_EQ(split_words("$(reboot) ; `x`"), (Words{"$(reboot)", ";", "`x`"}));
 }
 
 TEST(Update, HasARunningRunSaveAndGoOn)
