@@ -125,10 +125,11 @@ def test_whoever_keeps_a_ticket_leaves_no_core(login, cluster):
     kept.end()
 
 
-@pytest.mark.parametrize("name", [f"KEYRING:user:gpuq-test-{os.getpid()}", "KCM:"])
-def test_a_ticket_that_is_in_no_file(login, person, name):
+@pytest.mark.parametrize("kind", ["KEYRING", "KCM"])
+def test_a_ticket_that_is_in_no_file(login, person, kind):
     """It is read at submission; the run has a file, and keeps it."""
-    if name == "KCM:" and not pathlib.Path("/run/.heim_org.h5l.kcm-socket").is_socket():
+    name = f"KEYRING:user:gpuq-test-{os.getpid()}" if kind == "KEYRING" else "KCM:"
+    if kind == "KCM" and not pathlib.Path("/run/.heim_org.h5l.kcm-socket").is_socket():
         pytest.skip("no KCM daemon on this machine")
     login.kdc.login(login.person, name, life=LIFE)
     login.env["KRB5CCNAME"] = name
