@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "embedded/plan.h"
 
+#include "core/number.h"
 #include "embedded/texts.h"
 #include "policy/read.h"
 
@@ -197,8 +198,8 @@ std::string describe(const ClusterSpec& spec)
         for (const NamedNode& node : spec.named) {
             all += node.gpus.size();
         }
-        return fmt::format("the {} nodes of its policy with {} GPUs (stand-ins)", spec.named.size(),
-                           all);
+        return fmt::format("{} of its policy with {} (stand-ins)",
+                           counted(spec.named.size(), "node"), counted(all, "GPU"));
     }
     const std::size_t gpus = spec.gpus.size();
     std::string text = spec.nodes == 1 ? "1 node" : fmt::format("{} nodes", spec.nodes);

@@ -54,7 +54,9 @@ TEST(NodesOfPolicy, HaveTheNamesAndGpusOfItsPools)
     EXPECT_EQ(spec.gpus_on("g2"), 3U);
     EXPECT_GE(spec.cpus, 12);
     EXPECT_GE(spec.memory_mib, 3U * 8 * 1024);
-    EXPECT_EQ(describe(spec), "the 3 nodes of its policy with 7 GPUs (stand-ins)");
+    EXPECT_EQ(describe(spec), "3 nodes of its policy with 7 GPUs (stand-ins)");
+    spec.named = {{"g1", {three[0]}}};
+    EXPECT_EQ(describe(spec), "1 node of its policy with 1 GPU (stand-ins)");
 }
 
 TEST(NodesOfPolicy, HaveToBeKnownUnlessTheyAreAllNodes)
