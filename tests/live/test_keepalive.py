@@ -186,7 +186,7 @@ def test_a_login_whose_ticket_is_over_sooner(login, life, takes_over):
 
 def test_a_login_whose_ticket_was_over_long_ago(login):
     """Not taken at once, and kept alive beside the run's until that can't be renewed any more."""
-    login.again(life=20, renewable=24)
+    login.again(life=20, renewable=40)
     kept = login.start()
     before = wait_for(lambda: kept.state()["trouble"] == "none" and kept.ticket(), 10, "a kept ticket")
     login.again(life=LIFE, renewable=600)
