@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
@@ -25,6 +26,7 @@ namespace {
 
 constexpr const char* k_parent = "/tmp/";
 constexpr std::string_view k_name = "gpuq-forward-";
+constexpr std::time_t k_young = 60;
 
 std::string read_all(int descriptor)
 {
@@ -75,7 +77,7 @@ Descriptor locked(const std::string& folder)
     return made;
 }
 
-/// Folders of ours whose owner was killed.
+/// Folders of ours whose owner was killed. One that was made just now has no lock yet.
 void remove_left_behind()
 {
     DIR* const entries = ::opendir(k_parent);
@@ -87,7 +89,8 @@ void remove_left_behind()
         const std::string path = fmt::format("{}{}", k_parent, name);
         struct stat facts {};
         if (name.starts_with(k_name) && ::lstat(path.c_str(), &facts) == 0 &&
-            S_ISDIR(facts.st_mode) && facts.st_uid == ::geteuid() && locked(path)) {
+            S_ISDIR(facts.st_mode) && facts.st_uid == ::geteuid() &&
+            facts.st_mtim.tv_sec + k_young < ::time(nullptr) && locked(path)) {
             remove_folder(path);
         }
     }

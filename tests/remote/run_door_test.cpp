@@ -75,9 +75,14 @@ TEST_F(RunDoorTest, RemovesTheFolderOfOneThatWasKilled)
     std::string left = "/tmp/gpuq-forward-XXXXXX";
     ASSERT_NE(::mkdtemp(left.data()), nullptr);
     std::ofstream(left + "/ssh_config") << "Host gpuq-7\n";
+    const auto long_ago = std::filesystem::file_time_type::clock::now() - std::chrono::minutes(2);
+    std::filesystem::last_write_time(left, long_ago);
+    std::string young = "/tmp/gpuq-forward-XXXXXX";
+    ASSERT_NE(::mkdtemp(young.data()), nullptr);
     RunDoor lives(program(), start());
     ASSERT_TRUE(lives.open({k_key, 8, 1, 0, 0}));
     EXPECT_FALSE(std::filesystem::exists(left));
+    EXPECT_TRUE(std::filesystem::remove(young)) << "its owner may not have locked it yet";
     std::string folder;
     for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd")) {
         std::error_code error;
@@ -85,6 +90,7 @@ TEST_F(RunDoorTest, RemovesTheFolderOfOneThatWasKilled)
         folder = target.starts_with("/tmp/gpuq-forward-") ? target : folder;
     }
     ASSERT_FALSE(folder.empty());
+    std::filesystem::last_write_time(folder, long_ago);
     RunDoor another(program(), start());
     ASSERT_TRUE(another.open({k_key, 8, 1, 0, 0}));
     EXPECT_TRUE(std::filesystem::exists(folder));
