@@ -283,15 +283,27 @@ private:
     Leaving m_leaving;
 };
 
+/// What `rollback` will put in force: never a text that somebody else could have written.
+Result<void> keep_previous(Admin& admin, const Scene& scene, bool another, const Tell& tell)
+{
+    const char* const source = another ? k_applied : k_previous;
+    const auto& text = another ? scene.applied : scene.previous;
+    if (!text) {
+        return {};
+    }
+    if (scene.believes(source)) {
+        return another || scene.touched.contains(k_previous) ? admin.write(k_previous, *text)
+                                                             : Result<void>();
+    }
+    tell(fmt::format("others could write {}: there is nothing to go back to any more", source));
+    return scene.previous ? admin.erase(k_previous) : Result<void>();
+}
+
 /// The order is such that after a crash between two of them applying again does no harm.
-Result<void> commit(Admin& admin, const Scene& scene, const Candidate& candidate)
+Result<void> commit(Admin& admin, const Scene& scene, const Candidate& candidate, const Tell& tell)
 {
     const bool another = scene.applied != kept(candidate);
-    if (another && scene.applied) {
-        TRY(admin.write(k_previous, *scene.applied));
-    } else if (scene.previous && scene.touched.contains(k_previous)) {
-        TRY(admin.write(k_previous, *scene.previous));
-    }
+    TRY(keep_previous(admin, scene, another, tell));
     if (another || scene.touched.contains(k_applied)) {
         TRY(admin.write(k_applied, kept(candidate)));
     }
@@ -337,14 +349,14 @@ Error went_back(Error error, const Result<void>& back)
 }
 
 Result<void> pass(Admin& admin, const Scene& scene, const Candidate& candidate, Passage& passage,
-                  const std::string& now)
+                  const std::string& now, const Tell& tell)
 {
     auto done = passage.run();
     if (done) {
         done = verify(admin, candidate, now);
     }
     if (done) {
-        return commit(admin, scene, candidate);
+        return commit(admin, scene, candidate, tell);
     }
     const auto back = passage.put_back();
     if (back && !scene.interrupted) {
@@ -363,7 +375,7 @@ Result<Applied> put_in_force(Admin& admin, const Scene& scene, const Candidate& 
                     fmt::format("nothing was changed: {}", fmt::join(plan.obstacles, "; ")));
     }
     if (plan.changes.empty() && !scene.interrupted) {
-        TRY(commit(admin, scene, candidate));
+        TRY(commit(admin, scene, candidate, tell));
         return Applied{{}, plan.leaving};
     }
     Passage passage(admin, scene, candidate, tell);
@@ -372,7 +384,7 @@ Result<Applied> put_in_force(Admin& admin, const Scene& scene, const Candidate& 
         error.text = "nothing was changed: " + error.text;
         return error;
     }
-    TRY(pass(admin, scene, candidate, passage, now));
+    TRY(pass(admin, scene, candidate, passage, now, tell));
     return Applied{plan.changes, passage.leaving()};
 }
 
@@ -436,7 +448,7 @@ Result<Applied> rollback(Admin& admin, const std::string& now, const Tell& tell)
         return fail(Error::Kind::missing,
                     fmt::format("there is no policy before this one ({})", admin.path(name)));
     }
-    if (scene.touched.contains(name) || scene.touched.contains(k_folder)) {
+    if (!scene.believes(name)) {
         return fail(Error::Kind::denied,
                     fmt::format("others could write {}, or its folder (gpuq policy drift): nothing "
                                 "was changed. See that {} is what it was, and apply that file",

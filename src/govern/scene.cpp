@@ -148,11 +148,15 @@ Result<void> look_at_rights(Admin& admin, Scene& scene)
          {std::pair(k_folder, 0755U), std::pair(k_include, 0644U), std::pair(k_script, 0644U),
           std::pair(k_applied, 0644U), std::pair(k_previous, 0644U)}) {
         TRY_ASSIGN(const auto rights, admin.rights(name));
+        const bool foreign = rights && rights->owner != "root" && rights->owner != user;
+        if (rights && (foreign || (rights->mode & 0022U) != 0)) {
+            scene.forgeable.insert(name);
+        }
         if (rights && rights->mode != mode) {
             scene.touched[name].push_back({"mode", fmt::format("{:04o}", rights->mode),
                                            fmt::format("{:04o}", mode), Effect::neither});
         }
-        if (rights && rights->owner != "root" && rights->owner != user) {
+        if (foreign) {
             scene.touched[name].push_back({"owner", rights->owner,
                                            user == "root" ? user : "root or " + user,
                                            Effect::neither});

@@ -22,6 +22,13 @@ struct Scene {
     std::optional<std::string> interrupted; ///< a step
     /// Files of ours with another owner or other permissions than they were written with.
     std::map<std::string, std::vector<FieldChange>> touched;
+    std::set<std::string> forgeable; ///< those of them that somebody else could write
+
+    /// Is its text what gpuq wrote?
+    bool believes(const std::string& name) const
+    {
+        return !forgeable.contains(name) && !forgeable.contains(k_folder);
+    }
 };
 
 Result<Scene> look(Admin& admin, const std::string& now);

@@ -186,7 +186,10 @@ public:
     }
     Result<void> erase(const std::string& name) override
     {
-        return change("erase " + name, [&] { files.erase(name); });
+        return change("erase " + name, [&] {
+            files.erase(name);
+            touched.erase(name);
+        });
     }
 
     Result<std::unique_ptr<Hold>> hold() override

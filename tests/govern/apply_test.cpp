@@ -555,6 +555,38 @@ TEST(Drift, FindsFilesThatOthersMayChangeOrNotRead)
     EXPECT_THAT(drift_of(admin), IsEmpty());
 }
 
+TEST(Rollback, NeverTakesATextThatOthersCouldWrite)
+{
+    struct Case {
+        const char* file;
+        FileRights rights;
+        const std::string& next;
+        bool is_kept;
+    };
+    // The same policy again keeps previous.yaml, another one makes it of applied.yaml.
+    for (const auto& [file, rights, next, is_kept] :
+         {Case{"previous.yaml", {"root", 0666}, k_old, false},
+          Case{"previous.yaml", {"ada", 0644}, k_old, false},
+          Case{"previous.yaml", {"root", 0600}, k_old, true},
+          Case{"previous.yaml", {"root", 0666}, k_new, true},
+          Case{"applied.yaml", {"root", 0664}, k_new, false},
+          Case{"applied.yaml", {"root", 0600}, k_new, true},
+          Case{"applied.yaml", {"root", 0666}, k_old, true},
+          Case{"gpuq", {"root", 0777}, k_old, false}}) {
+        auto admin = a_centre();
+        ASSERT_TRUE(apply_to(admin, k_new));
+        ASSERT_TRUE(apply_to(admin, k_old));
+        admin.touched = {{file, rights}};
+        ASSERT_TRUE(apply_to(admin, next)) << file;
+        EXPECT_THAT(drift_of(admin), IsEmpty()) << file;
+        const auto back = go_back(admin);
+        EXPECT_EQ(back.has_value(), is_kept) << file << rights.owner << rights.mode;
+        if (!is_kept) {
+            EXPECT_THAT(back.error().text, HasSubstr("there is no policy before this one"));
+        }
+    }
+}
+
 TEST(Drift, NotesLimitsOnAccountsAndUsers)
 {
     auto admin = a_centre();
