@@ -74,7 +74,8 @@ LinkProgress newest_progress(Doors& doors, Store& store, const RunStatus& status
         }
         output.written_at = written_at(doors, store, status.key, link);
         if (link != status.link) {
-            output.first = output.began = std::nullopt;
+            output.first.reset();
+            output.began.reset();
             output.bar.reset();
         }
         return output;
