@@ -115,8 +115,8 @@ struct Timing {
     Seconds batch_sched_delay{3};
     Seconds sched_interval{60};    ///< the main loop looks at the whole queue this often
     int default_queue_depth = 100; ///< else at so many
-    /// From a submission to the main loop's next turn, and from a job's end to its GPUs being free:
-    /// what fits embedded clusters (tests/bench/fidelity). Traces have no parts of seconds: each
+    /// From a submission, and from a job's end, to what the main loop knows on its turn, which is
+    /// once in a second; backfill knows in the second itself. Traces have no parts of seconds: each
     /// job is given some.
     std::chrono::milliseconds submission{700};
     std::chrono::milliseconds completion{300};

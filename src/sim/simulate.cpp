@@ -16,12 +16,14 @@ namespace {
 struct Event {
     enum class Kind { finish, eligible, wake };
     Seconds time{0};
+    bool late = false; ///< after the main loop's turn in that second
     Kind kind = Kind::wake;
     std::uint32_t link = 0;
 
     bool operator>(const Event& other) const
     {
-        return std::tie(time, kind, link) > std::tie(other.time, other.kind, other.link);
+        return std::tie(time, late, kind, link) >
+               std::tie(other.time, other.late, other.kind, other.link);
     }
 };
 
@@ -34,13 +36,16 @@ public:
         , m_order(jobs.size())
     {
         std::iota(m_order.begin(), m_order.end(), std::size_t{0});
+        const auto place = [&](std::size_t job) {
+            return std::make_tuple(jobs[job].submit, seen_after(job) > Seconds{0}, jobs[job].id);
+        };
         std::stable_sort(m_order.begin(), m_order.end(), [&](std::size_t a, std::size_t b) {
-            return std::tie(jobs[a].submit, jobs[a].id) < std::tie(jobs[b].submit, jobs[b].id);
+            return place(a) < place(b);
         });
         for (const Reservation& reservation : machine.reservations) {
             if (!reservation.floats) {
-                m_events.push({reservation.start, Event::Kind::wake, 0});
-                m_events.push({reservation.end, Event::Kind::wake, 0});
+                m_events.push({reservation.start, false, Event::Kind::wake, 0});
+                m_events.push({reservation.end, false, Event::Kind::wake, 0});
             }
         }
     }
@@ -49,9 +54,10 @@ public:
     {
         for (Seconds next = next_moment(); next < k_never; next = next_moment()) {
             m_world.now = std::max(m_world.now, next);
-            finish_and_submit();
+            finish_and_submit(false);
             recalculate();
             pass();
+            finish_and_submit(true);
             backfill();
         }
         return std::move(m_world.course);
@@ -71,54 +77,64 @@ private:
         return more_to_come && !m_world.queue.empty() ? std::min(next, m_calc_due) : next;
     }
 
-    void finish_and_submit()
+    /// What happens in a second before or after the main loop's turn.
+    void finish_and_submit(bool late)
     {
-        while (!m_events.empty() && m_events.top().time <= m_world.now) {
+        while (!m_events.empty() && m_events.top().time <= m_world.now &&
+               (late || !m_events.top().late)) {
             const Event event = m_events.top();
             m_events.pop();
             if (event.kind == Event::Kind::finish) {
-                finish(event.link);
+                finish(event.link, late);
             } else if (event.kind == Event::Kind::eligible) {
                 catch_up();
                 m_world.enqueue(event.link);
-                after_submission();
+                look_at_new(Seconds{late ? 1 : 0});
             } else {
-                after_end();
+                look_at_rest(late);
             }
         }
-        while (m_submitted < m_order.size() &&
-               m_world.jobs[m_order[m_submitted]].submit <= m_world.now) {
+        for (; m_submitted < m_order.size(); ++m_submitted) {
+            const std::size_t job = m_order[m_submitted];
+            const Seconds seen = seen_after(job);
+            if (m_world.jobs[job].submit > m_world.now || (seen > Seconds{0} && !late)) {
+                break;
+            }
             catch_up();
-            m_world.submit(m_order[m_submitted++]);
-            after_submission();
+            m_world.submit(job);
+            look_at_new(seen);
         }
     }
 
-    void finish(std::uint32_t link)
+    void finish(std::uint32_t link, bool late)
     {
         const Link& ended = m_world.links[link];
-        if (ended.state != State::running || freed(link) != m_world.now) {
+        if (ended.state != State::running || freed(link).time != m_world.now) {
             return; // Preempted since: it has left, or will before.
         }
         if (const auto next = m_world.end(link)) {
-            m_events.push({m_world.links[*next].eligible, Event::Kind::eligible, *next});
+            m_events.push({m_world.links[*next].eligible, false, Event::Kind::eligible, *next});
         }
-        after_end();
+        look_at_rest(late);
     }
 
-    void after_end()
+    void look_at_rest(bool late)
     {
-        m_main_due = m_world.now;
+        m_main_due = std::min(m_main_due, m_world.now + Seconds{late ? 1 : 0});
         something_changed();
     }
 
-    void after_submission()
+    void look_at_new(Seconds after)
     {
-        m_main_due = std::min(
-            m_main_due,
-            std::max(m_world.now + whole_seconds(m_timing.submission, m_world.links.size()),
-                     m_last_main + m_timing.batch_sched_delay));
+        m_main_due = std::min(m_main_due, std::max(m_world.now + after,
+                                                   m_last_main + m_timing.batch_sched_delay));
         something_changed();
+    }
+
+    /// When the main loop knows of a job, from its submission.
+    Seconds seen_after(std::size_t job) const
+    {
+        return whole_seconds(m_timing.submission, m_world.jobs[job].id);
     }
 
     /// Backfill sleeps until something has changed, and for its interval at least.
@@ -204,22 +220,25 @@ private:
         }
     }
 
-    /// When its nodes take other jobs.
-    Seconds freed(std::uint32_t link) const
+    /// When its nodes take other jobs. Backfill may find them before the main loop does.
+    Event freed(std::uint32_t link) const
     {
-        return m_world.links[link].finish + whole_seconds(m_timing.completion, link);
+        const Seconds seen = whole_seconds(m_timing.completion, link);
+        const Seconds before = std::max(seen - Seconds{1}, Seconds{0});
+        return {m_world.links[link].finish + before, seen > Seconds{0}, Event::Kind::finish, link};
     }
 
     void follow(const Passed& passed)
     {
         for (const std::uint32_t link : passed.started) {
-            m_events.push({freed(link), Event::Kind::finish, link});
+            m_events.push(freed(link));
             if (m_world.machine.settings.preempts && m_timing.preempt_exempt > Seconds{0}) {
-                m_events.push({m_world.now + m_timing.preempt_exempt, Event::Kind::wake, link});
+                m_events.push(
+                    {m_world.now + m_timing.preempt_exempt, false, Event::Kind::wake, link});
             }
         }
         for (const std::uint32_t link : passed.evicted) {
-            m_events.push({freed(link), Event::Kind::finish, link});
+            m_events.push(freed(link));
         }
     }
 

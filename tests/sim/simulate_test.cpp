@@ -276,6 +276,30 @@ TEST(Simulate, CpusCountInFairShareWhereTheyHaveAWeight)
     EXPECT_EQ(starts(course_of(machine, jobs)), (Starts{0, 1000, 500}));
 }
 
+TEST(Simulate, BackfillFindsWhatEndedAfterTheMainLoopsTurn)
+{
+    // The first job ends after the turn of its second. Somebody comes each half minute, so that a
+    // cycle of backfill is due then.
+    Machine machine = one_partition(1, 1);
+    machine.settings.timing.completion = 1000ms;
+    const std::vector<Job> jobs = {job(1, 0s, 91s, 1), job(2, 1s, 100s, 1), job(3, 3s, 100s, 1),
+                                   job(4, 40s, 100s, 1), job(5, 70s, 100s, 1)};
+    EXPECT_EQ(course_of(machine, jobs).outcomes[1].start, 91s);
+    machine.settings.backfill.on = false;
+    EXPECT_EQ(course_of(machine, jobs).outcomes[1].start, 92s);
+    machine.settings.timing.completion = 0ms;
+    EXPECT_EQ(course_of(machine, jobs).outcomes[1].start, 91s);
+}
+
+TEST(Simulate, TheMainLoopKnowsOfASubmissionOnItsNextTurn)
+{
+    Machine machine = one_partition(1, 4);
+    machine.settings.backfill.on = false;
+    machine.settings.timing.submission = 1000ms;
+    // Its turn in the second of the others does not see it either.
+    EXPECT_EQ(starts(course_of(machine, {job(1, 5s, 10s, 1), job(2, 6s, 10s, 1)})), (Starts{6, 7}));
+}
+
 TEST(Simulate, ReleasesDifferInWhenBackfillRuns)
 {
     // A job runs, one waits for it, nothing changes.
