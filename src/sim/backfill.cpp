@@ -42,19 +42,19 @@ private:
         for (std::size_t i = 0; i < running.size();) {
             const Link* last = nullptr;
             from = old ? k_never : from;
-            for (; i < running.size(); ++i) {
-                const Link& link = m_world.links[running[i]];
-                if (last && link.ends_by > from + window) {
-                    break;
-                }
+            while (i < running.size()) {
+                const Link& link = m_world.links[running[i++]];
                 if ((link.nodes & allowed).none()) {
-                    continue;
+                    continue; // Without a look at the window: the next one here belongs to it too.
                 }
                 if (from == k_never) {
                     from = old ? link.ends_by : next_on_clock(link.ends_by, window);
                 }
                 change(m_rooms, link.need, link.nodes, 1);
                 last = &link;
+                if (i < running.size() && m_world.links[running[i]].ends_by > from + window) {
+                    break;
+                }
             }
             if (!last) {
                 break;

@@ -24,6 +24,9 @@ struct Job {
     std::uint64_t id = 0;
     Seconds submit{0};
     Seconds duration{0}; ///< of the work, were it never interrupted
+    /// What there is beyond whole seconds, below one, where it is known.
+    std::optional<std::chrono::milliseconds> submit_part;
+    std::optional<std::chrono::milliseconds> duration_part;
     Seconds limit{0};    ///< 0: the partition's default time
     int gpus = 1;        ///< in all
     int nodes = 0;       ///< 0: as few as can hold them

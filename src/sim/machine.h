@@ -101,7 +101,8 @@ struct Weights {
 /// cycle takes no time here and never yields.
 struct Backfill {
     bool on = true;
-    Seconds interval{30};
+    std::chrono::milliseconds interval = Seconds{30};
+    std::chrono::milliseconds phase{0}; ///< of its cycles, from the zero of time
     Seconds window = std::chrono::hours{24};
     Seconds resolution{60};
     int max_jobs_tested = 500;
@@ -116,8 +117,8 @@ struct Timing {
     Seconds sched_interval{60};    ///< the main loop looks at the whole queue this often
     int default_queue_depth = 100; ///< else at so many
     /// From a submission, and from a job's end, to what the main loop knows on its turn, which is
-    /// once in a second; backfill knows in the second itself. Traces have no parts of seconds: each
-    /// job is given some.
+    /// at each whole second; backfill knows in the second itself. A job of whose parts of seconds
+    /// nothing is known (Job::submit_part) is given some.
     std::chrono::milliseconds submission{700};
     std::chrono::milliseconds completion{300};
     /// What backfill takes to look at one job (sdiag: mean cycle over mean depth): its cycles come

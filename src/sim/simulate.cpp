@@ -12,18 +12,25 @@
 namespace gpuq::sim {
 namespace {
 
+/// Within a second first the main loop has its turn, then backfill.
+struct Moment {
+    Seconds time{0};
+    bool late = false; ///< between the two
+
+    auto operator<=>(const Moment&) const = default;
+};
+
 /// What will happen; in this order when at the same moment.
 struct Event {
     enum class Kind { finish, eligible, wake };
-    Seconds time{0};
-    bool late = false; ///< after the main loop's turn in that second
+    Moment moment;
     Kind kind = Kind::wake;
     std::uint32_t link = 0;
+    Seconds finish = k_never; ///< the link's, as it was planned
 
     bool operator>(const Event& other) const
     {
-        return std::tie(time, late, kind, link) >
-               std::tie(other.time, other.late, other.kind, other.link);
+        return std::tie(moment, kind, link) > std::tie(other.moment, other.kind, other.link);
     }
 };
 
@@ -37,15 +44,19 @@ public:
     {
         std::iota(m_order.begin(), m_order.end(), std::size_t{0});
         const auto place = [&](std::size_t job) {
-            return std::make_tuple(jobs[job].submit, seen_after(job) > Seconds{0}, jobs[job].id);
+            const bool late = whole_seconds(m_timing.submission, jobs[job].id) > Seconds{0};
+            return std::make_tuple(
+                jobs[job].submit,
+                jobs[job].submit_part.value_or(std::chrono::milliseconds{late ? 1 : 0}),
+                jobs[job].id);
         };
         std::stable_sort(m_order.begin(), m_order.end(), [&](std::size_t a, std::size_t b) {
             return place(a) < place(b);
         });
         for (const Reservation& reservation : machine.reservations) {
             if (!reservation.floats) {
-                m_events.push({reservation.start, false, Event::Kind::wake, 0});
-                m_events.push({reservation.end, false, Event::Kind::wake, 0});
+                m_events.push({{reservation.start}, Event::Kind::wake});
+                m_events.push({{reservation.end}, Event::Kind::wake});
             }
         }
     }
@@ -68,10 +79,10 @@ private:
     {
         Seconds next = std::min({m_main_due, m_full_due, m_backfill_due});
         if (!m_events.empty()) {
-            next = std::min(next, m_events.top().time);
+            next = std::min(next, m_events.top().moment.time);
         }
         if (m_submitted < m_order.size()) {
-            next = std::min(next, m_world.jobs[m_order[m_submitted]].submit);
+            next = std::min(next, submitted(m_order[m_submitted]).time);
         }
         const bool more_to_come = !m_world.running.empty() || m_submitted < m_order.size();
         return more_to_come && !m_world.queue.empty() ? std::min(next, m_calc_due) : next;
@@ -80,40 +91,38 @@ private:
     /// What happens in a second before or after the main loop's turn.
     void finish_and_submit(bool late)
     {
-        while (!m_events.empty() && m_events.top().time <= m_world.now &&
-               (late || !m_events.top().late)) {
+        const Moment until{m_world.now, late};
+        while (!m_events.empty() && m_events.top().moment <= until) {
             const Event event = m_events.top();
             m_events.pop();
             if (event.kind == Event::Kind::finish) {
-                finish(event.link, late);
+                finish(event, late);
             } else if (event.kind == Event::Kind::eligible) {
                 catch_up();
                 m_world.enqueue(event.link);
-                look_at_new(Seconds{late ? 1 : 0});
+                look_at_new(late);
             } else {
                 look_at_rest(late);
             }
         }
         for (; m_submitted < m_order.size(); ++m_submitted) {
-            const std::size_t job = m_order[m_submitted];
-            const Seconds seen = seen_after(job);
-            if (m_world.jobs[job].submit > m_world.now || (seen > Seconds{0} && !late)) {
+            if (submitted(m_order[m_submitted]) > until) {
                 break;
             }
             catch_up();
-            m_world.submit(job);
-            look_at_new(seen);
+            m_world.submit(m_order[m_submitted]);
+            look_at_new(late);
         }
     }
 
-    void finish(std::uint32_t link, bool late)
+    void finish(const Event& event, bool late)
     {
-        const Link& ended = m_world.links[link];
-        if (ended.state != State::running || freed(link).time != m_world.now) {
+        const Link& ended = m_world.links[event.link];
+        if (ended.state != State::running || ended.finish != event.finish) {
             return; // Preempted since: it has left, or will before.
         }
-        if (const auto next = m_world.end(link)) {
-            m_events.push({m_world.links[*next].eligible, false, Event::Kind::eligible, *next});
+        if (const auto next = m_world.end(event.link)) {
+            m_events.push({{m_world.links[*next].eligible}, Event::Kind::eligible, *next});
         }
         look_at_rest(late);
     }
@@ -124,26 +133,43 @@ private:
         something_changed();
     }
 
-    void look_at_new(Seconds after)
+    void look_at_new(bool late)
     {
-        m_main_due = std::min(m_main_due, std::max(m_world.now + after,
+        m_main_due = std::min(m_main_due, std::max(m_world.now + Seconds{late ? 1 : 0},
                                                    m_last_main + m_timing.batch_sched_delay));
         something_changed();
     }
 
-    /// When the main loop knows of a job, from its submission.
-    Seconds seen_after(std::size_t job) const
+    /// Something that comes by `part` after a second.
+    Moment moment(Seconds second, std::chrono::milliseconds part) const
     {
-        return whole_seconds(m_timing.submission, m_world.jobs[job].id);
+        const Seconds whole = std::chrono::floor<Seconds>(part);
+        part -= whole;
+        const bool is_after_backfill = part > m_last_backfill - floor(m_last_backfill);
+        return {second + whole + Seconds{is_after_backfill ? 1 : 0},
+                part.count() > 0 && !is_after_backfill};
+    }
+
+    /// Something of which only the second is known, and after how many the main loop sees it.
+    static Moment seen(Seconds second, Seconds after)
+    {
+        const bool late = after > Seconds{0};
+        return {second + after - Seconds{late ? 1 : 0}, late};
+    }
+
+    Moment submitted(std::size_t index) const
+    {
+        const Job& job = m_world.jobs[index];
+        return job.submit_part ? moment(job.submit, *job.submit_part)
+                               : seen(job.submit, whole_seconds(m_timing.submission, job.id));
     }
 
     /// Backfill sleeps until something has changed, and for its interval at least.
     void something_changed()
     {
-        const Backfill& rules = m_world.machine.settings.backfill;
-        if (rules.on) {
-            m_backfill_due = std::min(m_backfill_due, std::max(m_world.now + Seconds{1},
-                                                               m_last_backfill + rules.interval));
+        if (m_world.machine.settings.backfill.on) {
+            m_backfill_due = std::min(
+                m_backfill_due, std::max(m_world.now + Seconds{1}, second_of_next_backfill()));
         }
     }
 
@@ -206,39 +232,52 @@ private:
             return;
         }
         m_backfill_due = k_never;
+        // Also when nobody waits: the next is an interval later.
+        m_last_backfill = second_of_next_backfill() == m_world.now
+                              ? m_last_backfill + m_world.machine.settings.backfill.interval
+                              : m_world.now + (m_last_backfill - floor(m_last_backfill));
         if (!m_world.queue.empty()) {
-            m_last_backfill = m_world.now;
             const Passed passed = backfill_cycle(m_world);
-            m_backfill_took += passed.took;
-            const Seconds whole = std::chrono::floor<Seconds>(m_backfill_took);
-            m_last_backfill += whole;
-            m_backfill_took -= whole;
-            follow(passed);
+            follow(passed, m_last_backfill - floor(m_last_backfill));
+            m_last_backfill += passed.took;
             if (m_world.machine.settings.release < 1808 && !m_world.queue.empty()) {
-                m_backfill_due = m_last_backfill + m_world.machine.settings.backfill.interval;
+                m_backfill_due = second_of_next_backfill();
             }
         }
     }
 
-    /// When its nodes take other jobs. Backfill may find them before the main loop does.
-    Event freed(std::uint32_t link) const
+    static Seconds floor(std::chrono::microseconds moment)
     {
-        const Seconds seen = whole_seconds(m_timing.completion, link);
-        const Seconds before = std::max(seen - Seconds{1}, Seconds{0});
-        return {m_world.links[link].finish + before, seen > Seconds{0}, Event::Kind::finish, link};
+        return std::chrono::floor<Seconds>(moment);
     }
 
-    void follow(const Passed& passed)
+    Seconds second_of_next_backfill() const
+    {
+        return floor(m_last_backfill + m_world.machine.settings.backfill.interval);
+    }
+
+    /// When the nodes of a link that has started by `part` after a second take other jobs.
+    Event end_of(std::uint32_t index, std::chrono::microseconds part) const
+    {
+        const Link& link = m_world.links[index];
+        const auto known = m_world.jobs[link.job].duration_part;
+        const Moment ends =
+            known && !link.cut
+                ? moment(link.finish, std::chrono::floor<std::chrono::milliseconds>(part + *known))
+                : seen(link.finish, whole_seconds(m_timing.completion, index));
+        return {ends, Event::Kind::finish, index, link.finish};
+    }
+
+    void follow(const Passed& passed, std::chrono::microseconds part = {})
     {
         for (const std::uint32_t link : passed.started) {
-            m_events.push(freed(link));
+            m_events.push(end_of(link, part));
             if (m_world.machine.settings.preempts && m_timing.preempt_exempt > Seconds{0}) {
-                m_events.push(
-                    {m_world.now + m_timing.preempt_exempt, false, Event::Kind::wake, link});
+                m_events.push({{m_world.now + m_timing.preempt_exempt}, Event::Kind::wake, link});
             }
         }
         for (const std::uint32_t link : passed.evicted) {
-            m_events.push(freed(link));
+            m_events.push(end_of(link, part));
         }
     }
 
@@ -252,8 +291,8 @@ private:
     Seconds m_backfill_due = k_never;
     Seconds m_calc_due = m_world.machine.settings.weights.calc_phase;
     Seconds m_last_main = -k_never;
-    Seconds m_last_backfill = -k_never;
-    std::chrono::microseconds m_backfill_took{0}; ///< not yet in m_last_backfill
+    std::chrono::microseconds m_last_backfill =
+        m_world.machine.settings.backfill.phase - m_world.machine.settings.backfill.interval;
     /// Some limit counts time still to run: it lets go of jobs while nothing happens.
     bool m_time_frees =
         std::any_of(m_world.machine.qos.begin(), m_world.machine.qos.end(),

@@ -18,6 +18,8 @@ struct TraceJob {
     std::string id;
     Seconds submit{0}; ///< since the trace's first submission
     Seconds duration{0};
+    std::optional<int> submit_ms; ///< beyond whole seconds
+    std::optional<int> duration_ms;
     std::optional<Seconds> limit;
     std::optional<Seconds> start; ///< as it really was
     int gpus = 1;
@@ -44,8 +46,8 @@ struct Trace {
     bool operator==(const Trace&) const = default;
 };
 
-/// Which jobs of comma-separated values are wanted; of all, their CPUs, memory, features and QOS
-/// are read too.
+/// Which jobs of comma-separated values are wanted; of all, their CPUs, memory, features, QOS
+/// and milliseconds are read too.
 enum class Which { with_gpus, all };
 
 /// Reads the jobs of a file, packed by gzip or not: comma-separated values with a header line that

@@ -24,8 +24,10 @@ struct Column {
 constexpr std::array k_columns{
     Column{"job_id", "job_id"},
     Column{"submit_s", "submit_s"},
+    Column{"submit_ms", "submit_ms"},
     Column{"start_s", "start_s"},
     Column{"duration_s", "duration_s"},
+    Column{"duration_ms", "duration_ms"},
     Column{"limit_s", "limit_s"},
     Column{"gpus", "gpus"},
     Column{"nodes", "nodes"},
@@ -110,6 +112,12 @@ Result<void> add_needs(const Line& line, const Columns& columns, const Fields& r
     }
     if (!columns.in(row, "memory_mib").empty()) {
         TRY_ASSIGN(job.memory_mib, line.count(columns.in(row, "memory_mib"), "memory_mib"));
+    }
+    if (!columns.in(row, "submit_ms").empty()) {
+        TRY_ASSIGN(job.submit_ms, line.count(columns.in(row, "submit_ms"), "submit_ms"));
+    }
+    if (!columns.in(row, "duration_ms").empty()) {
+        TRY_ASSIGN(job.duration_ms, line.count(columns.in(row, "duration_ms"), "duration_ms"));
     }
     job.features = columns.in(row, "features");
     job.qos = columns.in(row, "qos");

@@ -15,6 +15,7 @@
 // (FairShareDampeningFactor, where there is no fair tree), cpu_weight (of a CPU-second in fair
 // share). What a run was: release (1711 for 17.11), clock (what Slurm's clock showed at the first
 // submission, modulo an hour), calc_phase (from there to slurmctld's start, modulo calc_period),
+// bf_phase_ms (to the first cycle of backfill), bf_interval_ms,
 // bf_test_us (sdiag: mean cycle of backfill over its mean depth), submission_ms, completion_ms.
 // Of the trace the column partition names the job's partitions, `a+b`, or `*` in the first line
 // `route all partitions=a+b`. The columns cpus (in all), memory_mib (of each node), features
@@ -194,7 +195,6 @@ private:
     {
         Settings& settings = machine.settings;
         const std::map<std::string, Seconds*> times = {
-            {"bf_interval", &settings.backfill.interval},
             {"bf_window", &settings.backfill.window},
             {"bf_resolution", &settings.backfill.resolution},
             {"batch_sched_delay", &settings.timing.batch_sched_delay},
@@ -222,6 +222,12 @@ private:
                 settings.backfill.one_reservation_per_job = number(value) != 0;
             } else if (key == "cpus_per_gpu") {
                 cpus_per_gpu = number(value);
+            } else if (key == "bf_interval") {
+                settings.backfill.interval = Seconds{number(value)};
+            } else if (key == "bf_interval_ms") {
+                settings.backfill.interval = std::chrono::milliseconds{number(value)};
+            } else if (key == "bf_phase_ms") {
+                settings.backfill.phase = std::chrono::milliseconds{number(value)};
             } else if (key == "submission_ms") {
                 settings.timing.submission = std::chrono::milliseconds{number(value)};
             } else if (key == "completion_ms") {
@@ -252,6 +258,11 @@ private:
     }
 };
 
+std::optional<std::chrono::milliseconds> milliseconds(std::optional<int> count)
+{
+    return count ? std::optional(std::chrono::milliseconds{*count}) : std::nullopt;
+}
+
 std::vector<int> indexes(const Machine& machine, const std::vector<std::string>& names)
 {
     std::vector<int> result;
@@ -269,6 +280,8 @@ std::vector<Job> jobs_of(const Setup& setup, const Trace& trace)
         job.id = jobs.size() + 1;
         job.submit = from.submit;
         job.duration = from.duration;
+        job.submit_part = milliseconds(from.submit_ms);
+        job.duration_part = milliseconds(from.duration_ms);
         job.limit = from.limit.value_or(setup.default_limit);
         job.gpus = from.gpus;
         job.nodes = from.nodes;

@@ -300,6 +300,60 @@ TEST(Simulate, TheMainLoopKnowsOfASubmissionOnItsNextTurn)
     EXPECT_EQ(starts(course_of(machine, {job(1, 5s, 10s, 1), job(2, 6s, 10s, 1)})), (Starts{6, 7}));
 }
 
+TEST(Simulate, PartsOfSecondsSayWhoSeesWhatFirst)
+{
+    // A cycle of backfill comes 0.5 s after a turn of the main loop, each 30 s: at 91.5 s. The
+    // second job ends before or after the turn, or after the cycle, and its GPU goes to the third.
+    Machine machine = one_partition(1, 2);
+    machine.settings.backfill.phase = 1500ms;
+    for (const auto& [part, start] : {std::pair(0ms, 91s), std::pair(400ms, 91s),
+                                      std::pair(600ms, 92s), std::pair(900ms, 92s)}) {
+        std::vector<Job> jobs = {job(1, 0s, 900s, 1), job(2, 0s, 91s, 1), job(3, 3s, 100s, 1),
+                                 job(4, 40s, 100s, 2), job(5, 70s, 100s, 2)};
+        jobs[1].duration_part = part;
+        EXPECT_EQ(course_of(machine, jobs).outcomes[2].start, start) << part.count();
+        machine.settings.backfill.on = false;
+        EXPECT_EQ(course_of(machine, jobs).outcomes[2].start, part > 0ms ? 92s : 91s);
+        machine.settings.backfill.on = true;
+    }
+}
+
+TEST(Simulate, AJobOfBackfillEndsByItsPartOfTheSecond)
+{
+    // Backfill starts the third job by 0.7 s after a turn of the main loop, or with it.
+    Machine machine = one_partition(1, 2);
+    std::vector<Job> jobs = {job(1, 0s, 900s, 1), job(2, 5s, 900s, 2), job(3, 6s, 60s, 1),
+                             job(4, 7s, 60s, 1)};
+    jobs[2].duration_part = 0ms;
+    for (const auto& [phase, next] : {std::pair(31700ms, 92s), std::pair(31000ms, 91s)}) {
+        machine.settings.backfill.phase = phase;
+        const Course course = course_of(machine, jobs);
+        EXPECT_EQ(course.outcomes[2].start, 31s);
+        EXPECT_GE(course.outcomes[3].start, next);
+        EXPECT_LE(course.outcomes[3].start, 122s);
+    }
+}
+
+TEST(Simulate, TakesAnEndBehindOneOfAnotherNodeWithTheOneBefore)
+{
+    // The third job waits for two GPUs of n0, which there will be at 1000 s. Slurm looks whether
+    // the next end is close only where one on n0 comes before it: an end on n1 at 1010 s makes it
+    // take that at 3000 s as well, so that the fourth may have the free GPU until then.
+    Machine machine = one_partition(2, 3);
+    machine.partitions.push_back(machine.partitions[0]);
+    machine.partitions[1].name = "only_n0";
+    machine.partitions[1].nodes = {0};
+    for (const Seconds other : {1010s, 2000s}) {
+        std::vector<Job> jobs = {job(1, 0s, 1000s, 1), job(2, 0s, 3000s, 1), job(3, 10s, 500s, 2),
+                                 job(4, 20s, 1500s, 1), job(5, 0s, other, 3)};
+        for (Job& one : jobs) {
+            one.partitions = {one.gpus == 3 ? 0 : 1};
+        }
+        const Seconds start = course_of(machine, jobs).outcomes[3].start;
+        EXPECT_EQ(start < 100s, other == 1010s) << start.count();
+    }
+}
+
 TEST(Simulate, ReleasesDifferInWhenBackfillRuns)
 {
     // A job runs, one waits for it, nothing changes.
