@@ -235,9 +235,10 @@ TEST(Trace, SurvivesWhateverTheFileHolds)
 TEST(Trace, TellsWhatJobsWithoutGpusNeedToWhoWantsThem)
 {
     const std::string text =
-        "submit_s,duration_s,gpus,nodes,min_nodes,cpus,memory_mib,features,qos\n"
-        "0,10,0,2,1,24,2800,fast+big,high\n"
-        "1,10,1,,,,,,\n";
+        "submit_s,duration_s,gpus,nodes,min_nodes,cpus,memory_mib,features,qos,submit_ms,"
+        "duration_ms\n"
+        "0,10,0,2,1,24,2800,fast+big,high,20,999\n"
+        "1,10,1,,,,,,,,\n";
     const auto some = parse_trace(text, "t");
     ASSERT_TRUE(some);
     EXPECT_EQ(some->jobs.size(), 1U);
@@ -253,6 +254,9 @@ TEST(Trace, TellsWhatJobsWithoutGpusNeedToWhoWantsThem)
     EXPECT_EQ(job.memory_mib, 2800);
     EXPECT_EQ(job.features, "fast+big");
     EXPECT_EQ(job.qos, "high");
+    EXPECT_EQ(job.submit_ms, 20);
+    EXPECT_EQ(job.duration_ms, 999);
+    EXPECT_EQ(all->jobs[1].submit_ms, std::nullopt);
     const std::string many = "submit_s,duration_s,gpus,cpus\n0,1,1,many\n";
     EXPECT_FALSE(parse_trace(many, "t", Which::all));
     EXPECT_TRUE(parse_trace(many, "t")); // Nobody reads them.
