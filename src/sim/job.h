@@ -27,10 +27,10 @@ struct Job {
     /// What there is beyond whole seconds, below one, where it is known.
     std::optional<std::chrono::milliseconds> submit_part;
     std::optional<std::chrono::milliseconds> duration_part;
-    Seconds limit{0};    ///< 0: the partition's default time
-    int gpus = 1;        ///< in all
-    int nodes = 0;       ///< 0: as few as can hold them
-    int min_nodes = 0;   ///< as its user stated it, which its priority counts; 0: as `nodes`
+    Seconds limit{0};  ///< 0: the partition's default time
+    int gpus = 1;      ///< in all
+    int nodes = 0;     ///< 0: as few as can hold them
+    int min_nodes = 0; ///< as its user stated it, which its priority counts; 0: as `nodes`
     int cpus_per_gpu = 0;
     int memory_per_gpu_mib = 0;
     /// Of each node, whatever its GPUs; as by --ntasks-per-node, so that nodes are not compared by

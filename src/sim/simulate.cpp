@@ -50,9 +50,8 @@ public:
                 jobs[job].submit_part.value_or(std::chrono::milliseconds{late ? 1 : 0}),
                 jobs[job].id);
         };
-        std::stable_sort(m_order.begin(), m_order.end(), [&](std::size_t a, std::size_t b) {
-            return place(a) < place(b);
-        });
+        std::stable_sort(m_order.begin(), m_order.end(),
+                         [&](std::size_t a, std::size_t b) { return place(a) < place(b); });
         for (const Reservation& reservation : machine.reservations) {
             if (!reservation.floats) {
                 m_events.push({{reservation.start}, Event::Kind::wake});
