@@ -17,7 +17,10 @@ struct Moment {
     Seconds time{0};
     bool late = false; ///< between the two
 
-    auto operator<=>(const Moment&) const = default;
+    bool operator<(const Moment& other) const
+    {
+        return std::tie(time, late) < std::tie(other.time, other.late);
+    }
 };
 
 /// What will happen; in this order when at the same moment.
@@ -91,7 +94,7 @@ private:
     void finish_and_submit(bool late)
     {
         const Moment until{m_world.now, late};
-        while (!m_events.empty() && m_events.top().moment <= until) {
+        while (!m_events.empty() && !(until < m_events.top().moment)) {
             const Event event = m_events.top();
             m_events.pop();
             if (event.kind == Event::Kind::finish) {
@@ -105,7 +108,7 @@ private:
             }
         }
         for (; m_submitted < m_order.size(); ++m_submitted) {
-            if (submitted(m_order[m_submitted]) > until) {
+            if (until < submitted(m_order[m_submitted])) {
                 break;
             }
             catch_up();
