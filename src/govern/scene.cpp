@@ -247,7 +247,7 @@ Result<Scene> look(Admin& admin, const std::string& now)
     }
     own_partitions(scene);
     // One that nobody has applied yet is the site's.
-    TRY(scene.applied ? look_at_rights(admin, scene) : Result<void>());
+    TRY(scene.applied || scene.previous ? look_at_rights(admin, scene) : Result<void>());
     return scene;
 }
 

@@ -587,6 +587,16 @@ TEST(Rollback, NeverTakesATextThatOthersCouldWrite)
     }
 }
 
+TEST(Rollback, LooksWhoCouldWriteAlsoWhenThePolicyInForceIsGone)
+{
+    auto admin = a_centre();
+    ASSERT_TRUE(apply_to(admin, k_new));
+    ASSERT_TRUE(apply_to(admin, k_old));
+    admin.files.erase("applied.yaml"); // by who can write the folder, beside what they put there
+    admin.touched = {{"gpuq", {"root", 0777}}};
+    EXPECT_THAT(go_back(admin).error().text, HasSubstr("others could write previous.yaml"));
+}
+
 TEST(Drift, NotesLimitsOnAccountsAndUsers)
 {
     auto admin = a_centre();
