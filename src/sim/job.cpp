@@ -15,6 +15,11 @@ bool is_moment(Seconds time)
     return time >= Seconds{0} && time <= k_longest;
 }
 
+bool is_part(std::optional<std::chrono::milliseconds> part)
+{
+    return !part || (part->count() >= 0 && *part < Seconds{1});
+}
+
 bool is_size(int count)
 {
     return count >= 0 && count <= k_most_gpus;
@@ -37,6 +42,9 @@ std::string problem(const Machine& machine, const Job& job)
 {
     if (!is_moment(job.submit) || !is_moment(job.duration) || !is_moment(job.limit)) {
         return "a time that is negative or beyond a thousand years";
+    }
+    if (!is_part(job.submit_part) || !is_part(job.duration_part)) {
+        return "a part of a second that is none";
     }
     if (!is_size(job.gpus) || (job.gpus == 0 && job.cpus_per_node == 0) || !is_size(job.nodes) ||
         !is_size(job.cpus_per_gpu) || !is_size(job.cpus_per_node) || job.memory_per_gpu_mib < 0 ||

@@ -182,6 +182,14 @@ TEST(Simulate, SaysWhatMakesNoSense)
     Job nothing = job(4, 0s, 1s, 0);
     EXPECT_EQ(simulate(one_partition(1, 1), {nothing}).error().text,
               "job 4 has a size that is no size");
+    for (const auto part : {-1ms, 1000ms}) {
+        Job odd = job(5, 0s, 1s, 1);
+        odd.submit_part = part;
+        EXPECT_EQ(simulate(one_partition(1, 1), {odd}).error().text,
+                  "job 5 has a part of a second that is none");
+        std::swap(odd.submit_part, odd.duration_part);
+        EXPECT_FALSE(simulate(one_partition(1, 1), {odd}));
+    }
     machine = one_partition(2, 1);
     machine.nodes[1].leaf = 1;
     EXPECT_EQ(simulate(machine, {}).error().text,
