@@ -1,70 +1,47 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-find_package(fmt REQUIRED)
-set(gpuq_fmt fmt::fmt)
+# Libraries of other projects, each as a target gpuq_libNAME. A self-contained build links their archives where it can:
+# every shared library adds to the time of each start and has to be on the node, too.
+include(${CMAKE_CURRENT_LIST_DIR}/Archives.cmake)
+
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
-find_package(yaml-cpp REQUIRED)
-set(gpuq_yaml_cpp yaml-cpp)
-# Slurm's plugin on Debian is 5.1; the text is for 5.1 to 5.4.
-find_package(Lua 5.1 REQUIRED)
-add_library(gpuq_liblua INTERFACE)
-target_include_directories(gpuq_liblua SYSTEM INTERFACE ${LUA_INCLUDE_DIR})
-if(GPUQ_SELF_CONTAINED)
-  find_library(LUA_ARCHIVE NAMES liblua5.1.a liblua.a)
-endif()
-if(LUA_ARCHIVE)
-  target_link_libraries(gpuq_liblua INTERFACE ${LUA_ARCHIVE} m dl)
-else()
-  target_link_libraries(gpuq_liblua INTERFACE ${LUA_LIBRARIES})
-endif()
-# Regular expressions of people, in linear time. Older ones have no CMake file.
-find_path(RE2_INCLUDE_DIR re2/re2.h REQUIRED)
-find_library(RE2_LIBRARY re2 REQUIRED)
 find_package(Threads REQUIRED)
-find_package(ZLIB REQUIRED)
-set(CURSES_NEED_WIDE TRUE)
-find_package(Curses REQUIRED)
-add_library(gpuq_libcurses INTERFACE)
-target_include_directories(gpuq_libcurses SYSTEM INTERFACE ${CURSES_INCLUDE_DIRS})
-if(GPUQ_SELF_CONTAINED) # only `gpuq top` needs it, and every start would have to load it
-  find_library(CURSES_ARCHIVE libncursesw.a)
-  find_library(TINFO_ARCHIVE libtinfo.a)
-endif()
-if(CURSES_ARCHIVE AND TINFO_ARCHIVE)
-  target_link_libraries(gpuq_libcurses INTERFACE ${CURSES_ARCHIVE} ${TINFO_ARCHIVE})
-else()
-  target_link_libraries(gpuq_libcurses INTERFACE ${CURSES_LIBRARIES})
-endif()
-set(gpuq_curses gpuq_libcurses)
 
-# What a site installs carries its C++ libraries inside: looking for their symbols takes half a
-# millisecond of every start, and neither program then depends on a node's libstdc++.
 if(GPUQ_SELF_CONTAINED)
-  if(fmt_VERSION VERSION_GREATER_EQUAL 9 AND fmt_VERSION VERSION_LESS 10)
-    add_library(gpuq_fmt STATIC cmake/fmt.cpp)
-    get_target_property(fmt_headers fmt::fmt INTERFACE_INCLUDE_DIRECTORIES)
-    target_include_directories(gpuq_fmt SYSTEM PUBLIC ${fmt_headers})
-    set(gpuq_fmt gpuq_fmt)
-  else()
-    set(gpuq_fmt fmt::fmt-header-only)
-  endif()
-  find_library(YAML_CPP_ARCHIVE libyaml-cpp.a REQUIRED)
-  set(gpuq_yaml_cpp ${YAML_CPP_ARCHIVE})
-  find_library(RE2_ARCHIVE libre2.a)
-  set(CMAKE_EXE_LINKER_FLAGS "${CMAKE_EXE_LINKER_FLAGS} -static-libstdc++ -static-libgcc")
+  gpuq_static_runtime()
   # Lines for backtraces, but not the variables: halves what the compiler has to write.
   set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
 endif()
 
-add_library(gpuq_re2 INTERFACE)
-target_include_directories(gpuq_re2 SYSTEM INTERFACE ${RE2_INCLUDE_DIR})
-if(RE2_ARCHIVE)
-  target_link_libraries(gpuq_re2 INTERFACE ${RE2_ARCHIVE} Threads::Threads)
-else()
-  target_link_libraries(gpuq_re2 INTERFACE ${RE2_LIBRARY})
-endif()
+find_package(fmt REQUIRED)
+gpuq_library_fmt()
 
-# Slurm ships no package file: a header and a library, perhaps under SLURM_ROOT.
+find_package(yaml-cpp REQUIRED)
+set(yaml_cpp yaml-cpp::yaml-cpp)
+if(NOT TARGET ${yaml_cpp}) # before 0.8
+  set(yaml_cpp yaml-cpp)
+endif()
+gpuq_library(yaml_cpp SHARED ${yaml_cpp} ARCHIVES libyaml-cpp.a)
+
+# Slurm's plugin on Debian is 5.1; the text is for 5.1 to 5.4.
+find_package(Lua 5.1 REQUIRED)
+gpuq_library(lua INCLUDES ${LUA_INCLUDE_DIR} SHARED ${LUA_LIBRARIES}
+             ARCHIVES liblua${LUA_VERSION_MAJOR}.${LUA_VERSION_MINOR}.a|liblua.a NEEDS m ${CMAKE_DL_LIBS})
+
+# Users' regular expressions, in linear time. Older releases have no CMake file; newer ones need Abseil.
+find_path(RE2_INCLUDE_DIR re2/re2.h REQUIRED)
+find_library(RE2_LIBRARY re2 REQUIRED)
+gpuq_library(re2 INCLUDES ${RE2_INCLUDE_DIR} SHARED ${RE2_LIBRARY}
+             ARCHIVES libre2.a SIBLINGS libabsl_*.a NEEDS Threads::Threads)
+
+find_package(ZLIB REQUIRED)
+gpuq_library(z INCLUDES ${ZLIB_INCLUDE_DIRS} SHARED ZLIB::ZLIB ARCHIVES libz.a)
+
+set(CURSES_NEED_WIDE TRUE)
+find_package(Curses REQUIRED)
+gpuq_library(curses INCLUDES ${CURSES_INCLUDE_DIRS} SHARED ${CURSES_LIBRARIES} ARCHIVES libncursesw.a libtinfo.a)
+
+# Slurm ships no package file: a header and a library, perhaps under SLURM_ROOT. It stays a shared one, the site's own.
 if(SLURM_ROOT)
   set(slurm_hints NO_DEFAULT_PATH PATHS ${SLURM_ROOT})
   # The loader does not look there by itself; an installed program must name the folder too.
@@ -72,6 +49,4 @@ if(SLURM_ROOT)
 endif()
 find_path(SLURM_INCLUDE_DIR slurm/slurm.h PATH_SUFFIXES include ${slurm_hints} REQUIRED)
 find_library(SLURM_LIBRARY slurm PATH_SUFFIXES lib lib64 lib/slurm lib64/slurm ${slurm_hints} REQUIRED)
-add_library(gpuq_libslurm INTERFACE)
-target_include_directories(gpuq_libslurm SYSTEM INTERFACE ${SLURM_INCLUDE_DIR})
-target_link_libraries(gpuq_libslurm INTERFACE ${SLURM_LIBRARY})
+gpuq_library(slurm INCLUDES ${SLURM_INCLUDE_DIR} SHARED ${SLURM_LIBRARY})

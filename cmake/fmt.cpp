@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// {fmt} 9 compiled once into our programs. Debian ships it as a shared library or as headers that
-// each file of ours would compile again (three seconds each): this is the second, instantiated here
-// alone.
+// {fmt} 9 to 11 compiled once into our programs, as its own src/format.cc does, which no package
+// has. cmake/Archives.cmake tries whether the installed release allows it.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE
@@ -14,8 +13,12 @@ template auto locale_ref::get<std::locale>() const -> std::locale;
 template auto thousands_sep_impl(locale_ref) -> thousands_sep_result<char>;
 template auto decimal_point_impl(locale_ref) -> char;
 template void buffer<char>::append(const char*, const char*);
+#if FMT_VERSION < 100000
 template void vformat_to(buffer<char>&, string_view, basic_format_args<FMT_BUFFER_CONTEXT(char)>,
                          locale_ref);
+#else
+template void vformat_to(buffer<char>&, string_view, typename vformat_args<>::type, locale_ref);
+#endif
 
 } // namespace detail
 FMT_END_NAMESPACE

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <iostream>
+
+int main()
+{
+    std::cout << 1;
+}
