@@ -2,22 +2,22 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Installs the Debian packages of contrib/packages.txt that are missing; nothing to do: nothing done.
 # No system daemon is started, no file of /etc/slurm is touched.
-# usage: contrib/install-packages.sh [--tests]
+# usage: contrib/install-packages.sh [--tests | PACKAGE...]     PACKAGE: these instead
 set -Eeuo pipefail
 cd "$(dirname "$0")/.."
 . contrib/common.sh
 
 case "${1-}" in
-'' | --tests) ;;
-*) fail "usage: contrib/install-packages.sh [--tests]" ;;
+--tests) ;;
+-*) fail "usage: contrib/install-packages.sh [--tests | PACKAGE...]" ;;
 esac
 
 wanted() {
-    if [ "${1-}" = --tests ]; then
-        cat contrib/packages.txt
-    else
-        sed '/^# for contrib\/test\.sh$/,$d' contrib/packages.txt
-    fi | sed 's/#.*//' | awk 'NF { print $1 }'
+    case "${1-}" in
+    '') sed '/^# for contrib\/test\.sh$/,$d' contrib/packages.txt ;;
+    --tests) cat contrib/packages.txt ;;
+    *) printf '%s\n' "$@" ;;
+    esac | sed 's/#.*//' | awk 'NF { print $1 }'
 }
 
 is_installed() {
@@ -28,7 +28,7 @@ is_installed() {
 command -v dpkg-query >/dev/null || fail "this is no Debian: install what contrib/packages.txt names by hand"
 
 missing=()
-for package in $(wanted "${1-}"); do
+for package in $(wanted "$@"); do
     is_installed "$package" || missing+=("$package")
 done
 if [ ${#missing[@]} = 0 ]; then

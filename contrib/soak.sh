@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What has no room in CI: the live suite with the full lengths and counts (a minute of outage, 1 GiB of
-# output, two hundred runs at once), the unit suite under the sanitizers, every bench, and the package in a
-# Debian of its own. Before a release, on a machine with nothing else to do: two hours on two cores.
-# usage: contrib/soak.sh [-n ROUNDS] [PART...]     parts: live sanitizers bench package (default: all four)
+# output, two hundred runs at once), the unit suite under the sanitizers, every bench, the package in a Debian of
+# its own, README's commands on bare Debians, and all tests on the releases that CI does not run on. Before a
+# release, on a machine with nothing else to do: six hours on two cores.
+# usage: contrib/soak.sh [-n ROUNDS] [PART...]     parts: live sanitizers bench package setup suites (default: all)
 # ROUNDS repeats the live suite, to find what fails once in a while. Ends with a line for each part.
 set -Eeuo pipefail
 cd "$(dirname "$0")/.."
@@ -19,7 +20,7 @@ while getopts n: option; do
 done
 shift $((OPTIND - 1))
 parts=("$@")
-[ ${#parts[@]} != 0 ] || parts=(live sanitizers bench package)
+[ ${#parts[@]} != 0 ] || parts=(live sanitizers bench package setup suites)
 
 results=()
 failed=0
@@ -58,7 +59,7 @@ sanitizers() {
 
 bench() {
     local subject
-    attempt "build: release" build release -DGPUQ_TESTS=OFF
+    attempt "build: release" build release
     for subject in tests/bench/*; do
         if [ -x "$subject" ]; then
             attempt "bench: ${subject##*/}" "$subject"
@@ -70,6 +71,21 @@ package() {
     attempt "package, in a fresh Debian" contrib/package-test.sh
 }
 
+setup() {
+    local suite
+    for suite in bookworm trixie forky; do
+        attempt "quickstart, bare $suite" contrib/live-on.sh --quickstart "$suite"
+        attempt "README's Install, bare $suite" contrib/live-on.sh --install "$suite"
+    done
+}
+
+suites() {
+    local suite
+    for suite in trixie forky; do
+        attempt "tests on $suite" contrib/live-on.sh "$suite"
+    done
+}
+
 contrib/install-packages.sh --tests
 for part in "${parts[@]}"; do
     case $part in
@@ -77,7 +93,9 @@ for part in "${parts[@]}"; do
     sanitizers) sanitizers ;;
     bench) bench ;;
     package) package ;;
-    *) fail "no part named '$part': live, sanitizers, bench, package" ;;
+    setup) setup ;;
+    suites) suites ;;
+    *) fail "no part named '$part': live, sanitizers, bench, package, setup, suites" ;;
     esac
 done
 printf '\n'

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash disable=SC2154 # $me is common.sh's
+# A Debian of its own in the folder $root: made by debootstrap, entered in namespaces. Sourced after common.sh.
+
+# Runs this script again with WORDs, as root, with $GPUQ_DEBIAN_ROOT set: a new folder, or the one given. Mounts and processes
+# are in namespaces that end with the script, however it ends; so does a new folder (after SIGKILL: with the next run).
+# usage: in_a_debian ROOT|'' WORD...
+in_a_debian() {
+    local status=0
+    given=$1
+    shift
+    if [ "$(id -u)" != 0 ]; then
+        as_root "contrib/$me" "$@"
+        exit
+    fi
+    remove_abandoned_roots
+    root=${given:-$(mktemp -d "${TMPDIR:-/tmp}/gpuq-debian.XXXXXX")}
+    mkdir -p "$root"
+    chmod 755 "$root"
+    exec 9>"$root.lock"
+    flock -n 9 || fail "$root: in use by another $me"
+    set -m # without job control the child would ignore SIGINT, and so would the tests
+    GPUQ_DEBIAN_ROOT=$root setpriv --pdeathsig KILL \
+        unshare --mount --propagation private --pid --fork --kill-child "contrib/$me" "$@" </dev/null 9>&- &
+    child=$!
+    trap - ERR
+    trap leave_debian EXIT
+    trap 'exit 130' INT TERM HUP
+    wait $child || status=$?
+    exit $status
+}
+
+# shellcheck disable=SC2317 # called by a trap
+leave_debian() {
+    local try
+    kill -KILL "$child" 2>/dev/null || true
+    wait "$child" 2>/dev/null || true
+    if [ -z "$given" ]; then
+        for try in 1 2 3 4 5; do # its processes take a moment to end
+            rm -rf --one-file-system "$root" 2>/dev/null && break
+            sleep "$try"
+        done
+    fi
+    rm -f "$root.lock"
+}
+
+remove_abandoned_roots() {
+    local lock
+    for lock in "${TMPDIR:-/tmp}"/gpuq-debian.*.lock; do
+        if [ -O "$lock" ]; then
+            flock -n "$lock" rm -rf --one-file-system "${lock%.lock}" "$lock" || true
+        fi
+    done
+}
+
+# Where apt has this machine's release from, as lines of sources.list.
+sources_of_this_machine() {
+    local release
+    release=$(. /etc/os-release && echo "$VERSION_CODENAME")
+    # shellcheck disable=SC2016 # apt's own variables
+    apt-get indextargets --format 'deb $(REPO_URI) $(CODENAME) $(COMPONENT)' 'Identifier: Packages' 'Origin: Debian' |
+        awk -v release="$release" '$3 ~ "^" release "(-|$)"'
+}
+
+# Makes a minimal Debian SUITE in $root, from the archive that this machine's apt uses.
+make_debian() {
+    local suite=$1 sources archive file script=/usr/share/debootstrap/scripts/$1
+    sources=$(sources_of_this_machine)
+    archive=$(awk '$3 !~ /-/ { print $2; exit }' <<<"$sources")
+    [ -n "$archive" ] || fail "apt knows no Debian archive of this machine's release: apt-get update"
+    # What differs between suites is in the archive: a debootstrap older than the suite needs only a script's name.
+    [ -e "$script" ] || script=/usr/share/debootstrap/scripts/sid
+    debootstrap --variant=minbase "$suite" "$root" "$archive" "$script"
+    if grep -q " $suite " <<<"$sources"; then
+        echo "$sources" >"$root/etc/apt/sources.list"
+    fi
+    # How this machine reaches the archive; the files of packages come with the packages.
+    for file in /etc/apt/apt.conf /etc/apt/apt.conf.d/*; do
+        if [ -f "$file" ] && ! dpkg-query --search "$file" >/dev/null 2>&1; then
+            cp -L "$file" "$root$file"
+        fi
+    done
+    cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
+    printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d" # no service may start
+    chmod 755 "$root/usr/sbin/policy-rc.d"
+}
+
+# Runs a command in that Debian. It sees no process but its own; what it leaves running ends with it.
+# The first word is how it sees the network: `--net`, its own loopback only, or `--`, as this machine does.
+inside() {
+    # Slurm finds no address on a machine whose only one is 127.0.0.1 (AI_ADDRCONFIG): one for documentation.
+    # shellcheck disable=SC2016 # for the shell in the new namespaces
+    unshare --mount --pid --fork --kill-child --uts --ipc "$1" sh -ec '
+        if [ "$1" = --net ]; then
+            ip link set lo up
+            ip address add 192.0.2.1/32 dev lo
+        fi
+        shift
+        hostname localhost
+        mount --rbind /dev "$0/dev"
+        mount -t tmpfs tmpfs "$0/dev/shm"
+        mount --rbind /sys "$0/sys" # slurmd reads of CPUs and cgroups there
+        mount -t proc proc "$0/proc"
+        exec chroot "$0" env -i HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
+            ${http_proxy+http_proxy="$http_proxy"} ${https_proxy+https_proxy="$https_proxy"} \
+            PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"' "$root" "$@"
+}
+
+# Runs a command; shows what it said only when it fails.
+quietly() {
+    local log
+    log=$(mktemp)
+    "$@" >"$log" 2>&1 || { tail -n 40 "$log" >&2; rm -f "$log"; false; }
+    rm -f "$log"
+}

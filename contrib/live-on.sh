@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Builds and tests gpuq on another release of Debian: unit and contract tests and the live suite, with that release's
+# compiler, libraries and Slurm, in a root folder that debootstrap makes out of this machine's package archive. The tests
+# see no process but their own and no network but loopback. Needs root or sudo and 8 GB; an hour on two cores.
+# usage: contrib/live-on.sh [--root DIR] SUITE [PYTEST-OPTION...]      for example: trixie -k shell
+#        contrib/live-on.sh [--root DIR] --quickstart|--install SUITE
+#   SUITE          bookworm (Debian 12), trixie (13) or forky (14)
+#   --root DIR     the root folder: kept, and used again with its packages and its build (default: one in $TMPDIR, removed)
+#   --quickstart   README's first command in a bare root, with this machine's network, instead of the tests
+#   --install      the commands of README's section "Install", exactly as printed, likewise
+set -Eeuo pipefail
+here=$PWD
+cd "$(dirname "$0")/.."
+. contrib/common.sh
+. contrib/debian.sh
+usage="usage: contrib/live-on.sh [--root DIR] [--quickstart|--install] SUITE [PYTEST-OPTION...]"
+
+given='' what=tests options=()
+while [ $# != 0 ]; do
+    case $1 in
+    --root)
+        given=$(cd "$here" && realpath -m -- "${2:?$usage}")
+        options+=(--root "$given")
+        shift 2
+        ;;
+    --quickstart | --install)
+        what=${1#--}
+        options+=("$1")
+        shift
+        ;;
+    *) break ;;
+    esac
+done
+suite=${1-}
+case $suite in
+bookworm | trixie | forky) shift ;;
+*) fail "$usage" ;;
+esac
+
+root=${GPUQ_DEBIAN_ROOT-}
+if [ -z "$root" ]; then
+    contrib/install-packages.sh debootstrap iproute2
+    in_a_debian "$given" "${options[@]}" "$suite" "$@"
+fi
+
+# The tree as it is here, committed or not; what was built from it there stays.
+copy_tree() {
+    mkdir -p "$root/gpuq"
+    find "$root/gpuq" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
+    find "$root/tmp" -mindepth 1 -delete
+    git -c safe.directory='*' ls-files -z --cached --others --exclude-standard |
+        tar --create --null --ignore-failed-read --files-from - 2>/dev/null | tar --extract --no-same-owner --directory "$root/gpuq"
+}
+
+in_tree() {
+    local network=$1
+    shift
+    # shellcheck disable=SC2016 # for the shell inside
+    inside "$network" sh -c 'cd /gpuq && exec "$@"' sh "$@"
+}
+
+run_tests() {
+    step "installing what the tests need on $suite"
+    quietly in_tree -- contrib/install-packages.sh --tests
+    step "building and testing on $suite"
+    in_tree --net env GPUQ_CMAKE=-DCMAKE_CXX_FLAGS_DEBUG= contrib/test.sh --no-style "$@"
+}
+
+run_quickstart() {
+    step "contrib/quickstart.sh on a bare $suite"
+    without_warnings in_tree -- contrib/quickstart.sh
+}
+
+# README's own lines, so that they cannot differ from what is tried here. A line's comment is two spaces away.
+install_commands() {
+    awk '/^## / { here = $2 == "Install" } here && sub(/^    /, "") { sub(/  .*/, ""); print }' README.md
+}
+
+run_install() {
+    local commands
+    commands=$(install_commands)
+    step "README's \"Install\" on a bare $suite"
+    without_warnings in_tree -- bash -exc "$commands"
+    step "a training by what was installed"
+    # shellcheck disable=SC2016 # for the shell inside
+    inside --net sh -exc '
+        [ "$(~/.local/bin/gpuq --version)" = "$(/usr/bin/gpuq --version)" ]
+        # As README has it: libslurm and the C library, nothing else.
+        ! readelf -d ~/.local/bin/gpuq ~/.local/libexec/gpuq/gpuq-supervisor | grep NEEDED |
+            grep -vE "\[(libslurm|libc|libm|libdl|libutil|libresolv|libpthread|ld-linux[^.]*)\.so"
+        PATH=~/.local/bin:/usr/bin:/bin:/usr/sbin:/sbin
+        gpuq cluster up --gpus 4 --model k80
+        gpuq run -t 2h ~/.local/share/doc/gpuq/examples/train.py
+        gpuq cluster down --purge'
+}
+
+# Runs a command, which may print no warning of a compiler, a linker or CMake.
+without_warnings() {
+    local log=$root/tmp/output
+    "$@" 2>&1 | tee "$log"
+    if grep -niE '(^|[^-])warning[ :]' "$log" >&2; then
+        fail "it ends well, but with the warnings above"
+    fi
+}
+
+mark=$root/root/.gpuq-live-on
+if [ -e "$mark" ]; then
+    [ "$(cat "$mark")" = "$suite" ] || fail "$root is a root of $(cat "$mark")"
+else
+    [ -z "$(ls -A "$root")" ] || fail "$root is not empty, and not a root that this script made"
+    step "making a minimal Debian: $suite"
+    quietly make_debian "$suite"
+    echo "$suite" >"$mark"
+fi
+copy_tree
+"run_$what" "$@"
+step "done on $suite"
