@@ -238,7 +238,8 @@ private:
         if (!m_follow && !m_printed) {
             tell(m_status.state != RunState::ended ? "no output yet" : no_output());
         }
-        if (m_follow && status != 0 && m_status.run) {
+        if (m_follow && m_status.run && m_status.ending &&
+            (status != 0 || !m_status.ending->detail.empty())) {
             tell(fmt::format("run {} {}", run_title(m_status),
                              ending_in_words(*m_status.ending, m_status.run->request)));
         }

@@ -232,6 +232,13 @@ void add_samples(Lines& lines, const WholeRun& whole, Time now)
     field(lines, "GPU time", measured ? gpu_time_in_words(whole.gpu_time) : "");
 }
 
+std::string memory_kills_text(const std::optional<std::uint64_t>& kills)
+{
+    return kills.value_or(0) == 0
+               ? ""
+               : fmt::format("the kernel killed {} of its processes for memory", *kills);
+}
+
 void add_idle(Lines& lines, const IdleRecords& idle, std::optional<Time> now)
 {
     field(lines, "idle", idle.finding ? in_words(*idle.finding, now) : "");
@@ -368,6 +375,13 @@ std::string event_in_words(const Event& event, const RunStatus& status)
         return "the next link could not be submitted yet: " + detail;
     case Event::Kind::credentials:
         return detail;
+    case Event::Kind::memory_kill:
+        return fmt::format("the kernel killed {} of its processes for memory on {}",
+                           event.to.value_or(1), event.host.value_or("?"));
+    case Event::Kind::memory_kill_nearby:
+        return fmt::format("processes killed by the kernel for memory on {}: {}; whether of this "
+                           "run is unknown",
+                           event.host.value_or("?"), event.to.value_or(1));
     case Event::Kind::ended: {
         const Ending ending{event.status.value_or(0), event.cause.value_or(Cause::lost), detail,
                             event.at};
@@ -393,6 +407,7 @@ std::vector<std::string> show_lines(const WholeRun& whole, Time now)
         field(lines, name, text);
     }
     add_samples(lines, whole, now);
+    field(lines, "memory", memory_kills_text(status.memory_kills));
     add_idle(lines, whole.idle,
              status.state == RunState::ended ? std::nullopt : std::optional(now));
     if (whole.credentials) {
@@ -436,6 +451,7 @@ Json::Members show_document(const WholeRun& whole, Time now)
             {"training", training_json(whole.training, now)},
             {"samples", samples_json(whole.samples)},
             {"gpu_time", gpu_time_json(whole.gpu_time)},
+            {"memory_kills", whole.status.memory_kills},
             {"idle", idle_json(whole.idle)},
             {"credentials", credentials_json(whole.credentials, whole.status, now)},
             {"journal", Json::array(std::move(journal))},

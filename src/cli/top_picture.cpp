@@ -152,6 +152,10 @@ tui::RunRow row_of(const RunStatus& status, const TopFound& found, Time now)
     row.active = status.state != RunState::ended;
     row.running = status.state == RunState::running;
     row.facts.push_back(state_text(status, found.overview, now));
+    if (row.active && status.memory_kills.value_or(0) > 0) {
+        row.facts.push_back(fmt::format("the kernel has killed {} of its processes for memory",
+                                        *status.memory_kills));
+    }
     if (status.run) {
         const Request& request = status.run->request;
         row.name = request.name;

@@ -176,7 +176,7 @@ std::string ending_in_words(const Ending& ending, const Request& request)
 std::vector<std::string> farewell(const Run& run, JobId job, const Ending& ending,
                                   std::string_view last_lines)
 {
-    if (ending.cause == Cause::finished && ending.status == 0) {
+    if (ending.cause == Cause::finished && ending.status == 0 && ending.detail.empty()) {
         return {};
     }
     std::vector<std::string> lines = {fmt::format("run {} ({}) {}", job.value, run.request.name,

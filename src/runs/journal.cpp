@@ -39,6 +39,8 @@ constexpr std::pair<Event::Kind, std::string_view> k_kinds[] = {
     {Event::Kind::next_submitted, "next_submitted"},
     {Event::Kind::next_failed, "next_failed"},
     {Event::Kind::credentials, "credentials"},
+    {Event::Kind::memory_kill, "memory_kill"},
+    {Event::Kind::memory_kill_nearby, "memory_kill_nearby"},
     {Event::Kind::ended, "ended"},
 };
 

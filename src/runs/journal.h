@@ -32,7 +32,10 @@ struct Event {
         next_submitted,     ///< job: the next link's
         next_failed,        ///< detail: why the next link could not be submitted
         credentials, ///< detail: what is wrong with its ticket or token, or that it is mended
-        ended,       ///< status, cause, detail, continues, tail: the last lines of output
+        memory_kill, ///< the kernel killed processes of the run: host; to: how many
+        memory_kill_nearby, ///< the same, of the node; nothing counts those of the run
+        ended,              ///< status, cause, detail, continues, tail: the last lines of output;
+                            ///< to: processes killed for memory, where they were counted
     };
     Kind kind = Kind::supervisor_started;
     Time at;

@@ -117,6 +117,21 @@ Ending failed(const Evidence& seen, std::optional<int> exit_status, Time at)
     return {status, Cause::finished, "as Slurm tells it; its supervisor could not write", at};
 }
 
+/// As the supervisor has counted them.
+std::optional<std::uint64_t> memory_kills_in(const Evidence& seen)
+{
+    const Event* end = last_event(seen, Event::Kind::ended);
+    std::optional<std::uint64_t> kills = end != nullptr ? end->to : std::nullopt;
+    if (!kills) {
+        for (const Event& event : seen.journal) {
+            if (event.kind == Event::Kind::memory_kill) {
+                kills = kills.value_or(0) + event.to.value_or(1);
+            }
+        }
+    }
+    return kills;
+}
+
 /// Keeps what is known when Slurm's word is of no queue of the run's: an operator has moved it.
 void set_queue(RunStatus& status, const std::string& partition)
 {
@@ -136,6 +151,7 @@ RunStatus blank(const Evidence& seen)
         status.run && !status.run->request.chain && job != nullptr && job->walltime) {
         status.run->request.walltime = *job->walltime; // somebody may have changed it
     }
+    status.memory_kills = memory_kills_in(seen);
     status.link = seen.link;
     status.job = seen.job;
     status.stop = seen.stop;

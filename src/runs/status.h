@@ -80,7 +80,9 @@ struct RunStatus {
     std::string why_unknown;        ///< for people
     std::optional<JobId> next_job;  ///< of a chain: waits for the end of this link
     std::optional<JobId> first_job; ///< of a later link
-    std::vector<LinkPast> links;    ///< of a chain: all of them up to this one
+    /// Processes of this link that the kernel killed for memory; unset: none seen, none counted.
+    std::optional<std::uint64_t> memory_kills;
+    std::vector<LinkPast> links; ///< of a chain: all of them up to this one
 };
 
 /// A run that Slurm, which answers, does not know, and that its client has stopped asking for:

@@ -45,7 +45,35 @@ int status_when(Cause cause, int own, bool signalled)
     return static_cast<int>(ExitStatus::internal);
 }
 
+/// The kernel's KILL reached the program itself, or what its shell had started and waited for.
+bool died_for_memory(const Observed& observed, int wait_status)
+{
+    if (WIFSIGNALED(wait_status)) {
+        return WTERMSIG(wait_status) == SIGKILL &&
+               (observed.memory.ours > 0 || observed.memory.nearby > 0);
+    }
+    return WEXITSTATUS(wait_status) == k_signalled + SIGKILL && observed.memory.ours > 0;
+}
+
+std::string joined(std::string one, const std::string& other)
+{
+    return one + (one.empty() || other.empty() ? "" : "; ") + other;
+}
+
 } // namespace
+
+std::string to_sentence(const MemoryKills& kills)
+{
+    if (kills.ours > 0) {
+        return fmt::format("the kernel killed {} of its processes for memory", kills.ours);
+    }
+    if (kills.nearby > 0) {
+        return fmt::format("the kernel killed {} {} for memory on its node; whether of this run is "
+                           "unknown",
+                           kills.nearby, kills.nearby == 1 ? "process" : "processes");
+    }
+    return "";
+}
 
 Ending decide(const Observed& observed, Time at)
 {
@@ -66,7 +94,7 @@ Ending decide(const Observed& observed, Time at)
         return {status_when(Cause::preempted, own, signalled), Cause::preempted,
                 observed.grace->detail, at};
     }
-    if (signalled && WTERMSIG(wait_status) == SIGKILL && observed.out_of_memory) {
+    if (died_for_memory(observed, wait_status)) {
         return {own, Cause::memory, "the kernel killed the program: the job's memory was used up",
                 at};
     }
@@ -76,9 +104,12 @@ Ending decide(const Observed& observed, Time at)
     if (signalled) {
         const int signal = WTERMSIG(wait_status);
         const bool asked_for = observed.asked_signals.test(static_cast<std::size_t>(signal));
-        return {own, Cause::crashed, asked_for ? "its client had sent it" : strsignal(signal), at};
+        return {own, Cause::crashed,
+                joined(asked_for ? "its client had sent it" : strsignal(signal),
+                       to_sentence(observed.memory)),
+                at};
     }
-    return {own, Cause::finished, "", at};
+    return {own, Cause::finished, to_sentence(observed.memory), at};
 }
 
 std::optional<Killing> why_terminated(JobState state)

@@ -4,6 +4,7 @@
 #include "core/ids.h"
 #include "core/run.h"
 #include "ports/cluster.h"
+#include "supervisor/memory_events.h"
 
 #include <bitset>
 #include <optional>
@@ -30,9 +31,12 @@ struct Observed {
     std::optional<Killing> killing;
     std::optional<Killing> grace;   ///< it is to go: it may die of the TERM that says so
     std::bitset<65> asked_signals;  ///< sent to it on a client's behalf
-    bool out_of_memory = false;     ///< the kernel killed something of this job for memory
+    MemoryKills memory;             ///< processes that the kernel killed meanwhile
     bool gpu_out_of_memory = false; ///< the last output says so
 };
+
+/// The sentence for kills that the program outlived, or may have; empty when there were none.
+std::string to_sentence(const MemoryKills& kills);
 
 /// How the run ended, and why: exit status and words of the contract.
 Ending decide(const Observed& observed, Time at);

@@ -6,10 +6,18 @@
 #include <algorithm>
 #include <charconv>
 #include <fcntl.h>
+#include <filesystem>
 #include <unistd.h>
+#include <vector>
 
 namespace gpuq::supervisor {
 namespace {
+
+namespace fs = std::filesystem;
+
+/// Below a job: steps, tasks, and one level of Slurm's own.
+constexpr int k_deepest = 3;
+constexpr std::size_t k_most_cgroups = 4096;
 
 std::optional<std::string> contents(const char* path)
 {
@@ -20,31 +28,94 @@ std::optional<std::string> contents(const char* path)
     std::string text;
     char piece[4096];
     ssize_t size = 0;
-    while ((size = ::read(file.get(), piece, sizeof piece)) > 0 && text.size() < (64 << 10)) {
+    while ((size = ::read(file.get(), piece, sizeof piece)) > 0 && text.size() < (256 << 10)) {
         text.append(piece, static_cast<std::size_t>(size));
     }
     return text;
 }
 
-/// Cuts the first line off `text`.
-std::string_view line_of(std::string_view& text)
+/// Cuts the part up to `separator` off `text`.
+std::string_view part_of(std::string_view& text, char separator)
 {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
+    const std::size_t end = std::min(text.find(separator), text.size());
+    const std::string_view part = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
-    return line;
+    return part;
 }
 
-bool names_memory(std::string_view controllers)
+bool has_part(std::string_view list, std::string_view name)
 {
-    while (!controllers.empty()) {
-        const std::size_t end = std::min(controllers.find(','), controllers.size());
-        if (controllers.substr(0, end) == "memory") {
+    while (!list.empty()) {
+        if (part_of(list, ',') == name) {
             return true;
         }
-        controllers.remove_prefix(std::min(end + 1, controllers.size()));
     }
     return false;
+}
+
+/// The path of a process in one hierarchy.
+struct Membership {
+    std::string path;
+    bool hierarchical = false;
+};
+
+/// Version 1 where memory is one of its controllers, as on hybrid hosts too.
+std::optional<Membership> memory_membership(std::string_view proc_self_cgroup)
+{
+    std::optional<Membership> unified;
+    while (!proc_self_cgroup.empty()) {
+        // 4:memory:/slurm/uid_0/job_7/step_0, or 0::/system.slice/slurmstepd.scope/job_7/step_0
+        std::string_view line = part_of(proc_self_cgroup, '\n');
+        const std::string_view number = part_of(line, ':');
+        const std::string_view controllers = part_of(line, ':');
+        if (has_part(controllers, "memory")) {
+            return Membership{std::string(line), false};
+        }
+        if (number == "0" && controllers.empty()) {
+            unified = Membership{std::string(line), true};
+        }
+    }
+    return unified;
+}
+
+/// Up to and with the part `job_NUMBER`.
+std::optional<std::string> path_of_job(const std::string& path)
+{
+    constexpr std::string_view k_job = "/job_";
+    const std::size_t begin = path.find(k_job);
+    if (begin == std::string::npos) {
+        return std::nullopt;
+    }
+    const std::size_t end =
+        std::min(path.find_first_not_of("0123456789", begin + k_job.size()), path.size());
+    const bool whole = end > begin + k_job.size() && (end == path.size() || path[end] == '/');
+    return whole ? std::optional(path.substr(0, end)) : std::nullopt;
+}
+
+/// Where that hierarchy is mounted, and which part of it.
+struct Mount {
+    std::string root, point;
+};
+
+std::optional<Mount> mount_of(std::string_view mountinfo, bool hierarchical)
+{
+    while (!mountinfo.empty()) {
+        // 36 25 0:31 / /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory
+        std::string_view line = part_of(mountinfo, '\n');
+        std::vector<std::string_view> words;
+        while (!line.empty()) {
+            words.push_back(part_of(line, ' '));
+        }
+        const auto dash = std::find(words.begin(), words.end(), "-");
+        if (words.size() < 5 || words.end() - dash < 4) {
+            continue;
+        }
+        if (hierarchical ? dash[1] == "cgroup2"
+                         : dash[1] == "cgroup" && has_part(dash[3], "memory")) {
+            return Mount{std::string(words[3]), std::string(words[4])};
+        }
+    }
+    return std::nullopt;
 }
 
 std::optional<std::uint64_t> kills_at(const std::string& path)
@@ -53,40 +124,57 @@ std::optional<std::uint64_t> kills_at(const std::string& path)
     return text ? kills_in(*text) : std::nullopt;
 }
 
-bool rose(const std::optional<std::uint64_t>& before, const std::optional<std::uint64_t>& after)
+std::map<std::string, std::uint64_t> kills_below(const std::string& directory)
 {
-    return before && after && *after > *before;
+    std::map<std::string, std::uint64_t> kills;
+    std::error_code gone; // a step may end meanwhile
+    fs::recursive_directory_iterator each(directory, gone);
+    const auto take = [&](const std::string& cgroup) {
+        if (const auto count = kills_at(cgroup + "/memory.oom_control")) {
+            kills[cgroup] = *count;
+        }
+    };
+    take(directory);
+    for (; !gone && each != fs::end(each) && kills.size() < k_most_cgroups; each.increment(gone)) {
+        std::error_code ignored;
+        if (!each->is_directory(ignored) || each->is_symlink(ignored)) {
+            continue;
+        }
+        take(each->path().string());
+        if (each.depth() >= k_deepest - 1) {
+            each.disable_recursion_pending();
+        }
+    }
+    return kills;
+}
+
+std::uint64_t risen(std::uint64_t before, std::uint64_t now)
+{
+    return now > before ? now - before : 0;
 }
 
 } // namespace
 
-std::optional<std::string> counter_file(std::string_view proc_self_cgroup)
+std::optional<JobCgroup> job_cgroup(std::string_view proc_self_cgroup, std::string_view mountinfo)
 {
-    std::optional<std::string> unified;
-    while (!proc_self_cgroup.empty()) {
-        // 4:memory:/slurm/job_7, or 0::/system.slice/slurmstepd.scope/job_7
-        const std::string_view line = line_of(proc_self_cgroup);
-        const std::size_t first = line.find(':');
-        const std::size_t second = line.find(':', first + 1);
-        if (first == std::string_view::npos || second == std::string_view::npos) {
-            continue;
-        }
-        const std::string path(line.substr(second + 1));
-        if (names_memory(line.substr(first + 1, second - first - 1))) {
-            return "/sys/fs/cgroup/memory" + path + "/memory.oom_control";
-        }
-        if (line.starts_with("0::")) {
-            unified = "/sys/fs/cgroup" + path + "/memory.events";
-        }
+    const auto member = memory_membership(proc_self_cgroup);
+    const auto path = member ? path_of_job(member->path) : std::nullopt;
+    const auto mount = path ? mount_of(mountinfo, member->hierarchical) : std::nullopt;
+    if (!mount) {
+        return std::nullopt;
     }
-    return unified;
+    const std::string_view root = mount->root == "/" ? "" : std::string_view(mount->root);
+    if (!path->starts_with(root)) { // of a container that shows another part of the tree
+        return std::nullopt;
+    }
+    return JobCgroup{mount->point + path->substr(root.size()), member->hierarchical};
 }
 
 std::optional<std::uint64_t> kills_in(std::string_view text)
 {
     constexpr std::string_view k_name = "oom_kill ";
     while (!text.empty()) {
-        const std::string_view line = line_of(text);
+        const std::string_view line = part_of(text, '\n');
         std::uint64_t kills = 0;
         if (line.starts_with(k_name) &&
             std::from_chars(line.data() + k_name.size(), line.data() + line.size(), kills).ec ==
@@ -97,20 +185,42 @@ std::optional<std::uint64_t> kills_in(std::string_view text)
     return std::nullopt;
 }
 
-MemoryEvents memory_events()
+MemoryCounts memory_counts()
 {
-    MemoryEvents events;
+    MemoryCounts counts;
     const auto cgroup = contents("/proc/self/cgroup");
-    if (const auto file = cgroup ? counter_file(*cgroup) : std::nullopt) {
-        events.own = kills_at(*file);
+    const auto mounts = contents("/proc/self/mountinfo");
+    const auto job = cgroup && mounts ? job_cgroup(*cgroup, *mounts) : std::nullopt;
+    if (job && job->hierarchical) {
+        if (const auto kills = kills_at(job->directory + "/memory.events")) {
+            counts.job = {{job->directory, *kills}};
+        }
+    } else if (job) {
+        auto kills = kills_below(job->directory);
+        if (!kills.empty()) {
+            counts.job = std::move(kills);
+        }
     }
-    events.node = kills_at("/proc/vmstat");
-    return events;
+    counts.node = kills_at("/proc/vmstat");
+    return counts;
 }
 
-bool killed_between(const MemoryEvents& before, const MemoryEvents& after)
+MemoryKills MemoryWatch::add(const MemoryCounts& now)
 {
-    return before.own && after.own ? rose(before.own, after.own) : rose(before.node, after.node);
+    MemoryKills kills;
+    if (now.job) {
+        auto known = m_last.job.value_or(std::map<std::string, std::uint64_t>{});
+        for (const auto& [cgroup, count] : *now.job) {
+            kills.ours += risen(known[cgroup], count);
+        }
+        m_last.job = now.job;
+    } else if (!m_last.job && m_last.node && now.node) {
+        kills.nearby = risen(*m_last.node, *now.node);
+    }
+    m_last.node = now.node;
+    m_all.ours += kills.ours;
+    m_all.nearby += kills.nearby;
+    return kills;
 }
 
 } // namespace gpuq::supervisor

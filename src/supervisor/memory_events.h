@@ -2,27 +2,57 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace gpuq::supervisor {
 
-/// How often the kernel has killed for memory, in this process's cgroup and on the whole node.
-struct MemoryEvents {
-    std::optional<std::uint64_t> own; ///< nothing: no memory cgroup of its own
-    std::optional<std::uint64_t> node;
+/// How many processes the kernel has killed for memory, as it counts them at one moment.
+struct MemoryCounts {
+    /// By cgroup of the job on this node; nothing: Slurm has made no memory cgroup for the job.
+    std::optional<std::map<std::string, std::uint64_t>> job;
+    std::optional<std::uint64_t> node; ///< of the whole node, whoever they belong to
 };
 
-/// Reads the counters as they are now.
-MemoryEvents memory_events();
+/// Reads the counters of the calling process's job. Does not block.
+MemoryCounts memory_counts();
 
-/// True when something was killed in between: in the cgroup where there is one, else on the node.
-bool killed_between(const MemoryEvents& before, const MemoryEvents& after);
+/// Processes that were killed for memory.
+struct MemoryKills {
+    std::uint64_t ours = 0;   ///< of this job
+    std::uint64_t nearby = 0; ///< on the node of a job that nothing counts for: whose is not known
+    bool operator==(const MemoryKills&) const = default;
+};
 
-/// The file of this process's cgroup that counts kills (version 1 or 2), out of the text of
-/// /proc/self/cgroup.
-std::optional<std::string> counter_file(std::string_view proc_self_cgroup);
+/// What the counters have risen by since the object was made. Version 1 forgets the count of a
+/// cgroup that is removed, such as that of a step which has ended: what was seen of it stays.
+class MemoryWatch {
+public:
+    explicit MemoryWatch(MemoryCounts start)
+        : m_last(std::move(start))
+    {
+    }
+    /// The kills between the last call, or the start, and these counts.
+    MemoryKills add(const MemoryCounts& now);
+    const MemoryKills& all() const { return m_all; }
+    /// The job's own processes are counted: `all().ours` is exact.
+    bool is_exact() const { return m_last.job.has_value(); }
+
+private:
+    MemoryCounts m_last;
+    MemoryKills m_all;
+};
+
+/// The job's directory in the memory hierarchy, out of the texts of /proc/self/cgroup and
+/// /proc/self/mountinfo; nothing where the process is in no cgroup of a Slurm job.
+struct JobCgroup {
+    std::string directory;
+    bool hierarchical = false; ///< version 2: its counter includes those below it
+    bool operator==(const JobCgroup&) const = default;
+};
+std::optional<JobCgroup> job_cgroup(std::string_view proc_self_cgroup, std::string_view mountinfo);
 
 /// The number after `oom_kill` in a counter file.
 std::optional<std::uint64_t> kills_in(std::string_view text);

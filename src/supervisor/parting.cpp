@@ -93,7 +93,8 @@ void Supervisor::settle_or_record()
     m_credentials.stop();
     m_sampled_until = m_now;
     m_to_be_noted = is_worth_a_note();
-    m_observed.out_of_memory = killed_between(m_memory_before, memory_events());
+    check_memory();
+    m_observed.memory = m_memory->all();
     m_observed.gpu_out_of_memory = m_tail.says_gpu_out_of_memory();
     m_ending = decide(m_observed, m_doors.clock.now());
     m_ending.continues = m_fenced;
@@ -150,6 +151,9 @@ void Supervisor::record_end()
     ended.status = m_ending.status;
     ended.cause = m_ending.cause;
     ended.continues = m_ending.continues;
+    if (m_memory->is_exact()) {
+        ended.to = m_memory->all().ours;
+    }
     if (!m_ending.detail.empty()) {
         ended.detail = m_ending.detail;
     }

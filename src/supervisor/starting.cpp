@@ -88,7 +88,7 @@ void Supervisor::start()
     ::mallopt(M_ARENA_MAX, 1);
     become_subreaper();
     ::signal(SIGPIPE, SIG_IGN);
-    m_memory_before = memory_events();
+    m_memory.emplace(m_doors.memory());
     open_records();
     m_clients = std::make_unique<Clients>(
         m_backlog, m_input, *m_log,

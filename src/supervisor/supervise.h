@@ -8,6 +8,7 @@
 #include "ports/cluster.h"
 #include "ports/credentials.h"
 #include "ports/store.h"
+#include "supervisor/memory_events.h"
 
 #include <chrono>
 #include <functional>
@@ -39,6 +40,8 @@ struct Doors {
     /// Gives a job another comment, for the same child processes; empty: nothing is noted.
     std::function<Result<void>(JobId job, const std::string& comment, JobEnd end)> note = {};
     SecretFiles* secrets = nullptr; ///< null: runs have no tickets
+    /// The kernel's counters (memory_events.h). Does not block.
+    std::function<MemoryCounts()> memory = memory_counts;
 };
 
 /// How long things are waited for. Tests shorten them.
@@ -59,6 +62,7 @@ struct Patience {
     std::chrono::milliseconds sampling{1'000};   ///< after the program has begun, which comes first
     std::chrono::milliseconds noted_from{2'000}; ///< what a shorter link used is not noted
     std::chrono::milliseconds noting{5'000};     ///< for Slurm to take the note
+    std::chrono::milliseconds memory{5'000};     ///< between looks at what was killed for memory
     std::chrono::milliseconds next_look{60'000}; ///< again, for a chain, which may be preempted
 };
 

@@ -4,6 +4,8 @@
 #include "supervisor/process_tree.h"
 #include "supervisor/sampling.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
@@ -98,6 +100,7 @@ void Supervisor::round()
     check_abandoned();
     look_after_chain();
     sample_when_due();
+    check_memory_when_due();
     look_after_idle();
     noticed_elsewhere();
     tell_of_tickets();
@@ -304,6 +307,37 @@ void Supervisor::sample_when_due()
     if (m_idle) {
         m_idle->watch(m_sampler.take_looks());
     }
+}
+
+/// A program may go on, or hang, after one of its processes was killed.
+void Supervisor::check_memory_when_due()
+{
+    if (m_phase != Phase::running || !m_program) {
+        return;
+    }
+    if (m_now >= m_next_memory) {
+        m_next_memory = m_now + m_options.patience.memory;
+        if (const MemoryKills kills = check_memory(); kills != MemoryKills{}) {
+            m_clients->note(fmt::format("{} ({})", to_sentence(kills), m_options.node));
+        }
+    }
+    wake_at(m_next_memory);
+}
+
+/// Puts new kills into the journal.
+MemoryKills Supervisor::check_memory()
+{
+    const MemoryKills kills = m_memory->add(m_doors.memory());
+    for (const auto& [kind, count] : {std::pair(Event::Kind::memory_kill, kills.ours),
+                                      std::pair(Event::Kind::memory_kill_nearby, kills.nearby)}) {
+        if (count > 0) {
+            Event killed = event(kind);
+            killed.host = m_options.node;
+            killed.to = count;
+            m_log->record(std::move(killed));
+        }
+    }
+    return kills;
 }
 
 void Supervisor::tell_of_tickets()

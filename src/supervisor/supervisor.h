@@ -87,6 +87,8 @@ private:
     void read_output(Stream stream, short ready);
     void take_news();
     void sample_when_due();
+    void check_memory_when_due();
+    MemoryKills check_memory();
 
     // Ending the program: stopping.cpp.
     void signal_program(int number);
@@ -189,7 +191,8 @@ private:
     Descriptor m_link_folder; ///< for the sampler, and the keeper of tickets
     std::optional<Clock::time_point> m_sample_at;
     Tail m_tail;
-    MemoryEvents m_memory_before;
+    std::optional<MemoryWatch> m_memory;
+    Clock::time_point m_next_memory;
     std::chrono::seconds m_kill_wait{0};
     std::optional<Deadline> m_deadline;
     std::optional<Time> m_link_end; ///< of a chain: a link may be shorter than its job

@@ -69,6 +69,17 @@ TEST(TopDetail, TellsHowFarAChainIsAndWhatItHasSaved)
                     "GPU-hours; newest checkpoint epoch-12.pt, 3 min ago$")));
 }
 
+TEST(TopPicture, TellsOfARunThatLostProcessesForMemory)
+{
+    const Time now{1'795'000'000s};
+    TopFound found;
+    found.runs = {a_chain(now).run};
+    EXPECT_EQ(top_picture(found, now).rows[0].facts.size(), 2U);
+    found.runs[0].memory_kills = 2;
+    EXPECT_EQ(top_picture(found, now).rows[0].facts[1],
+              "the kernel has killed 2 of its processes for memory");
+}
+
 TEST(TopPicture, CountsTheTimeOfEarlierLinksWhileAChainWaits)
 {
     const Time now{1'795'000'000s};

@@ -282,7 +282,7 @@ TEST(Decide, AProgramThatDiesOfTheTermOfItsGraceWasPreempted)
 TEST(Decide, MemoryIsTheCauseOnlyOfAKill)
 {
     Observed observed;
-    observed.out_of_memory = true;
+    observed.memory.ours = 1;
     observed.wait_status = SIGKILL;
     EXPECT_EQ(decide(observed, Time{}).cause, Cause::memory);
     EXPECT_EQ(decide(observed, Time{}).status, 137);
@@ -297,6 +297,58 @@ TEST(Decide, SlurmsWordForAJobTellsWhyItWasTerminated)
     EXPECT_EQ(why_terminated(JobState::node_fail)->cause, Cause::node_failed);
     EXPECT_EQ(why_terminated(JobState::preempted)->cause, Cause::preempted);
     EXPECT_FALSE(why_terminated(JobState::running));
+}
+
+TEST(Ending, AKilledProcessThatTheProgramOutlivesIsToldAndTheStatusStays)
+{
+    for (const int status : {0, 3}) {
+        Stage stage = Stage::shell("echo 2 > slurm/oom_job; exit " + std::to_string(status));
+        stage.slurm("oom_job", "0");
+        const Ended end = ended(stage);
+        EXPECT_EQ(end.status, status);
+        EXPECT_EQ(end.cause, Cause::finished);
+        EXPECT_EQ(end.detail, "the kernel killed 2 of its processes for memory");
+        const Event kill = stage.awaited(Event::Kind::memory_kill);
+        EXPECT_EQ(kill.to, 2U);
+        EXPECT_EQ(kill.host, "n1");
+        EXPECT_EQ(stage.awaited(Event::Kind::ended).to, 2U);
+    }
+}
+
+TEST(Ending, AShellThatTellsOfAKillForMemoryIsAsGoodAsTheKill)
+{
+    Stage stage = Stage::shell("echo 1 > slurm/oom_job; exit 137");
+    stage.slurm("oom_job", "0");
+    const Ended end = ended(stage);
+    EXPECT_EQ(end.status, 137);
+    EXPECT_EQ(end.cause, Cause::memory);
+}
+
+TEST(Ending, AKillOnANodeWhereNothingCountsForTheJobIsToldAsUnknown)
+{
+    Stage stage = Stage::shell("echo 8 > slurm/oom_node");
+    stage.slurm("oom_node", "7");
+    EXPECT_EQ(ended(stage).detail,
+              "the kernel killed 1 process for memory on its node; whether of this run is unknown");
+    EXPECT_TRUE(stage.event(Event::Kind::memory_kill_nearby));
+    EXPECT_FALSE(stage.awaited(Event::Kind::ended).to);
+}
+
+TEST(Ending, ClientsHearOfAKillForMemoryWhileTheProgramRuns)
+{
+    Stage stage =
+        Stage::shell("echo 1 > slurm/oom_job; echo done; while test ! -e go; do sleep 0.02; done");
+    stage.slurm("oom_job", "0");
+    stage.options.patience.memory = 20ms;
+    Client client = stage.begin();
+    EXPECT_TRUE(client.reads_until([&] { return !client.notes.empty(); }));
+    EXPECT_EQ(client.notes,
+              (std::vector<std::string>{"the kernel killed 1 of its processes for memory (n1)"}));
+    EXPECT_EQ(stage.awaited(Event::Kind::memory_kill).to, 1U);
+    put(stage.root() / "go", "");
+    EXPECT_TRUE(client.reads_to_the_end());
+    client.close_all();
+    EXPECT_EQ(stage.wait(), 0);
 }
 
 } // namespace

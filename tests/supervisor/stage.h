@@ -99,6 +99,8 @@ inline void put(const std::filesystem::path& path, const std::string& text)
 ///   `jobs/ID`   the comment of a job that waits
 ///   `slow`      a note is not answered while it exists
 ///   `elsewhere` what stands for a step on the other nodes: a text for sh
+///   `oom_job`   how many processes of the job the kernel has killed for memory
+///   `oom_node`  the same of the node
 ///   `calls`     what was asked, a line each
 class SlurmModel : public Cluster {
 public:
@@ -586,7 +588,19 @@ private:
                         }
                         return {};
                     }};
+        doors.memory = [this] { return memory(); };
         return supervise(doors, options);
+    }
+    MemoryCounts memory() const
+    {
+        MemoryCounts counts;
+        if (const std::string job = contents(m_root / "slurm" / "oom_job"); !job.empty()) {
+            counts.job = {{"job", std::stoull(job)}};
+        }
+        if (const std::string node = contents(m_root / "slurm" / "oom_node"); !node.empty()) {
+            counts.node = std::stoull(node);
+        }
+        return counts;
     }
     pid_t m_guardian = -1;
 };
