@@ -15,6 +15,7 @@
 #include "runs/evidence.h"
 #include "runs/find.h"
 #include "runs/next_link.h"
+#include "runs/preflight.h"
 #include "runs/record.h"
 
 #include <fmt/format.h>
@@ -42,6 +43,7 @@ public:
     Result<int> run(std::optional<std::chrono::minutes> walltime)
     {
         TRY(check());
+        TRY(check_start());
         TRY_ASSIGN(Cluster* const cluster, m_invocation.doors.cluster());
         Run& run = *m_status.run;
         if (walltime) {
@@ -101,6 +103,31 @@ private:
                                     run_title(m_status)));
         }
         return {};
+    }
+
+    /// What it was started with may be gone by now.
+    Result<void> check_start() const
+    {
+        const Request& request = m_status.run->request;
+        TRY_ASSIGN(Surroundings here, surroundings(m_invocation.doors));
+        here.work_dir = request.work_dir;
+        here.same_on_nodes = same_on_nodes(m_invocation.doors, request.work_dir);
+        if (here.file(request.work_dir) == Surroundings::File::missing &&
+            here.same_on_nodes(request.work_dir)) {
+            return fail(Error::Kind::missing,
+                        fmt::format("run {} can't be resumed: its working directory {} is gone",
+                                    run_title(m_status), request.work_dir));
+        }
+        AskedFor asked;
+        asked.program = request.program;
+        asked.modules = request.modules;
+        asked.conda = request.conda;
+        asked.container = request.container;
+        const auto checked = check_program(asked, here);
+        return checked ? Result<void>()
+                       : fail(checked.error().kind,
+                              fmt::format("run {} can't be resumed: {}", run_title(m_status),
+                                          checked.error().text));
     }
 
     /// It was to fit one job. Its program was told where to save all the same.

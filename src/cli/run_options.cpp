@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/run_options.h"
 
+#include "cli/slurm_options.h"
 #include "core/number.h"
 #include "core/size.h"
 #include "core/walltime.h"
@@ -152,77 +153,6 @@ Result<std::string> parse_container(std::string_view text)
     return std::string(text);
 }
 
-/// Options of sbatch that would take the run, or its output, out of gpuq's hands.
-constexpr std::string_view k_not_for_runs[] = {
-    "array",    "chdir", "comment", "error",   "help", "gid",     "input",     "output",
-    "parsable", "uid",   "usage",   "requeue", "wait", "version", "test-only", "wrap"};
-constexpr std::string_view k_letters_not_for_runs = "aDehioVW";
-
-bool is_for_runs(std::string_view word)
-{
-    if (!word.starts_with("--")) {
-        return word.size() < 2 || word[0] != '-' ||
-               k_letters_not_for_runs.find(word[1]) == std::string_view::npos;
-    }
-    const std::string_view name = word.substr(2, word.find('=') - 2);
-    // sbatch takes beginnings of names as well.
-    return std::none_of(std::begin(k_not_for_runs), std::end(k_not_for_runs),
-                        [&](std::string_view other) { return other.starts_with(name); });
-}
-
-/// What gpuq has to know of a run: Slurm and it would disagree about its end, its GPUs, its queue.
-struct OwnOption {
-    std::string_view name; ///< as sbatch has it
-    char letter;           ///< 0: none
-    std::string_view ours;
-};
-constexpr OwnOption k_own_options[] = {
-    {"time", 't', "-t"},          {"partition", 'p', "-p"},   {"nodes", 'N', "-N"},
-    {"job-name", 'J', "-J"},      {"account", 'A', "-A"},     {"qos", 'q', "-q"},
-    {"cpus-per-task", 'c', "-c"}, {"mem", 0, "--mem"},        {"gpus", 'G', "-g"},
-    {"gpus-per-node", 0, "-g"},   {"gpus-per-task", 0, "-g"},
-};
-
-/// gpuq's own option for what this one of sbatch says.
-std::optional<std::string_view> own_option(std::string_view word)
-{
-    if (word.size() < 2 || word[0] != '-') {
-        return std::nullopt;
-    }
-    const bool is_long = word[1] == '-';
-    const std::string_view name = is_long ? word.substr(2, word.find('=') - 2) : "";
-    if (name == "gres" && word.find("gpu") != std::string_view::npos) {
-        return "-g"; // other things than GPUs are only Slurm's
-    }
-    for (const OwnOption& option : k_own_options) {
-        if (is_long ? option.name == name : option.letter == word[1]) {
-            return option.ours;
-        }
-    }
-    return std::nullopt;
-}
-
-Result<std::string> parse_slurm(std::string_view text)
-{
-    if (has_control(text)) {
-        return fail(Error::Kind::usage, "line breaks and control characters have no place in it");
-    }
-    TRY_ASSIGN(const auto words, split_words(text));
-    for (const std::string& word : words) {
-        if (!is_for_runs(word)) {
-            return fail(Error::Kind::usage, fmt::format("{} is not for a run of gpuq", word));
-        }
-        if (const auto ours = own_option(word)) {
-            return fail(Error::Kind::usage,
-                        fmt::format("{}: gpuq has an option of its own for that: {}", word, *ours));
-        }
-    }
-    if (words.empty() || !words[0].starts_with('-')) {
-        return fail(Error::Kind::usage, fmt::format("'{}' has no options of sbatch", text));
-    }
-    return std::string(text);
-}
-
 /// What the supervisor tells the program (man gpuq-run, ENVIRONMENT OF THE PROGRAM).
 constexpr std::string_view k_told[] = {"GPUQ_RUN_ID",         "GPUQ_LINK",        "GPUQ_DEADLINE",
                                        "GPUQ_CHECKPOINT_DIR", "GPUQ_RESUME_FROM", "GPUQ_CAUSE",
@@ -299,7 +229,7 @@ Result<void> take_names(const Options& options, AskedFor& asked)
     TRY_ASSIGN(asked.qos, through(options, "qos", "-q", parse_word));
     TRY_ASSIGN(asked.conda, through(options, "conda", "--conda", parse_word));
     TRY_ASSIGN(asked.container, through(options, "container", "--container", parse_container));
-    TRY_ASSIGN(asked.slurm_options, through(options, "slurm", "--slurm", parse_slurm));
+    TRY_ASSIGN(asked.slurm_options, through(options, "slurm", "--slurm", parse_slurm_options));
     return {};
 }
 

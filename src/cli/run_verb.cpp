@@ -17,6 +17,7 @@
 #include "runs/find.h"
 #include "runs/patience.h"
 #include "runs/plan.h"
+#include "runs/preflight.h"
 #include "runs/queues.h"
 #include "runs/record.h"
 #include "runs/script.h"
@@ -66,6 +67,9 @@ public:
     Result<int> run()
     {
         TRY(ask_for_terminal());
+        TRY_ASSIGN(m_here, surroundings(m_doors));
+        TRY_ASSIGN(const std::string warning, check_before_asking());
+        tell_if(warning);
         TRY_ASSIGN(m_cluster, m_doors.cluster());
         m_options.asked.input = m_options.asked.pty ? Input::terminal
                                 : m_options.detach  ? Input::none
@@ -118,6 +122,16 @@ private:
         return {};
     }
 
+    /// What is wrong already here costs no place in the queue.
+    Result<std::string> check_before_asking() const
+    {
+        AskedFor asked = m_options.asked;
+        if (m_options.after) {
+            asked.after = JobId{}; // which one does not matter yet
+        }
+        return check_program(asked, m_here);
+    }
+
     /// Refused perhaps only because an operator has changed the queues since we asked for them.
     static bool may_be_outdated(const Error& error)
     {
@@ -161,7 +175,7 @@ private:
             TRY_ASSIGN(Store* const store, m_doors.store());
             TRY_ASSIGN(m_options.asked.after, job_to_follow(*store, *m_options.after));
         }
-        TRY_ASSIGN(Surroundings here, surroundings(m_doors));
+        Surroundings here = m_here;
         if (needs_nodes(m_options.asked)) {
             TRY_ASSIGN(here.nodes, m_cluster->nodes());
         }
@@ -380,6 +394,7 @@ private:
     bool m_submitted = false;
     bool m_for_gpuq = false;
     StartedRun m_started;
+    Surroundings m_here;
     IdleRules m_idle_rules;
     LoginTicket m_ticket;
     DetachKey m_detach_key;

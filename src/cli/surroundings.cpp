@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/surroundings.h"
 
+#include "cli/node_paths.h"
+
 #include <fmt/format.h>
 
 #include <array>
@@ -27,10 +29,13 @@ Surroundings::File file_at(const std::string& path)
         return Surroundings::File::missing;
     }
     if (!S_ISREG(status.st_mode)) {
-        return Surroundings::File::other;
+        return S_ISDIR(status.st_mode) ? Surroundings::File::directory : Surroundings::File::other;
     }
-    return ::access(path.c_str(), X_OK) == 0 ? Surroundings::File::executable
-                                             : Surroundings::File::plain;
+    if (::access(path.c_str(), X_OK) == 0) {
+        return Surroundings::File::executable;
+    }
+    return ::access(path.c_str(), R_OK) == 0 ? Surroundings::File::plain
+                                             : Surroundings::File::unreadable;
 }
 
 /// Of a script: regular, not large, with no NUL in its beginning.
@@ -49,7 +54,7 @@ std::string text_at(const std::string& path)
 }
 
 /// PWD when it names the working directory (it keeps the links a person typed), else its path.
-Result<std::string> working_directory(Doors& doors)
+Result<std::string> path_of_working_directory(Doors& doors)
 {
     struct stat here = {};
     struct stat named = {};
@@ -66,6 +71,17 @@ Result<std::string> working_directory(Doors& doors)
             fmt::format("the working directory is gone ({}): cd to another", std::strerror(errno)));
     }
     return std::string(path.data());
+}
+
+Result<std::string> working_directory(Doors& doors)
+{
+    TRY_ASSIGN(std::string path, path_of_working_directory(doors));
+    if (::access(".", X_OK) != 0) {
+        return fail(Error::Kind::usage,
+                    fmt::format("the working directory {} can't be entered ({}): cd to another",
+                                path, std::strerror(errno)));
+    }
+    return path;
 }
 
 } // namespace
@@ -101,11 +117,21 @@ std::string host_name()
     return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
+std::function<bool(const std::string&)> same_on_nodes(Doors& doors, const std::string& work_dir)
+{
+    return [&doors, work_dir](const std::string& path) {
+        const auto state_dir = doors.state_dir();
+        return is_same_on_nodes(
+            path, {work_dir, doors.variable("HOME").value_or(""), state_dir ? *state_dir : ""});
+    };
+}
+
 Result<Surroundings> surroundings(Doors& doors)
 {
     Surroundings here;
     TRY_ASSIGN(here.work_dir, working_directory(doors));
     here.file = file_at;
+    here.same_on_nodes = same_on_nodes(doors, here.work_dir);
     here.text = text_at;
     TRY_ASSIGN(const Settings settings, doors.settings());
     here.container_command = settings.container.value_or(std::vector<std::string>{});

@@ -5,6 +5,7 @@
 #include "core/run.h"
 #include "runs/plan.h"
 
+#include <functional>
 #include <string>
 
 /// What this process stands in: its terminal, its user, its folder.
@@ -19,6 +20,10 @@ Input kind_of_stdin();
 /// The name of the calling user, from the password database; the number when it has none.
 std::string user_name();
 std::string host_name();
+
+/// Surroundings::same_on_nodes of a run in `work_dir`: the nodes share it, the home and the state
+/// directory. `doors` must outlive it.
+std::function<bool(const std::string&)> same_on_nodes(Doors& doors, const std::string& work_dir);
 
 /// What a plan looks at, from this process and the configuration. Without nodes.
 Result<Surroundings> surroundings(Doors& doors);

@@ -183,7 +183,7 @@ std::vector<std::string> resolved(const AskedFor& asked, const Surroundings& sur
     const std::string& program = words.front();
     const bool bare = program.find('/') == std::string::npos;
     const File file = surroundings.file(absolute(surroundings.work_dir, program));
-    if (file == File::plain && program.ends_with(".py")) {
+    if ((file == File::plain || file == File::unreadable) && program.ends_with(".py")) {
         // Python takes a script whose name begins with a dash for an option.
         words.front() = program.starts_with('-') ? "./" + program : program;
         words.insert(words.begin(), "python3");

@@ -26,12 +26,16 @@ struct ChainLimits {
 
 /// What a plan has to know of this machine and of the site.
 struct Surroundings {
-    enum class File { missing, plain, executable, other };
+    /// `plain` and `unreadable` are regular files without the permission to execute them.
+    enum class File { missing, plain, unreadable, executable, directory, other };
     enum class Entry { open, unknown, closed };
 
     std::string work_dir; ///< absolute
     /// What stands at an absolute path; symbolic links are followed.
     std::function<File(const std::string& path)> file;
+    /// Whether the nodes certainly have the same at an absolute path, so that what is missing here
+    /// is missing there; unset: never. Only called for what looks wrong.
+    std::function<bool(const std::string& path)> same_on_nodes;
     std::function<std::optional<std::string>(const std::string& name)> variable;
     /// The text of a script of the user's, as far as it is needed to see what it knows of gpuq;
     /// empty for anything else.

@@ -122,9 +122,18 @@ TEST(RunOptions, LeaveToGpuqWhatItHasToKnow)
                                                           {"--gres=gpu:2", "-g"},
                                                           {"-G 2", "-g"},
                                                           {"--gpus-per-node=2", "-g"},
-                                                          {"--mem=4G", "--mem"}}) {
+                                                          {"--mem=4G", "--mem"},
+                                                          {"--tim=5", "-t"},
+                                                          {"--part gpu", "-p"},
+                                                          {"-Ht5", "-t"},
+                                                          {"--gre=gpu:2", "-g"},
+                                                          {"--gres gpu:2", "-g"},
+                                                          {"--container=x", "--container"},
+                                                          {"-dsingleton", "--after"},
+                                                          {"--depend=singleton", "--after"},
+                                                          {"--signal=B:USR1@60", "--notice"}}) {
         EXPECT_THAT(reason({"--slurm", text}),
-                    HasSubstr("gpuq has an option of its own for that: " + ours))
+                    HasSubstr("is not possible in a run: use gpuq's own option " + ours))
             << text;
     }
     for (const std::string text : {"--gres=tmpfs:10G", "--mem-bind=local", "--time-min=5"}) {
@@ -182,13 +191,31 @@ TEST(RunOptions, RefuseOptionsOfSbatchThatTakeTheRunAway)
 {
     for (const char* text : {"--array=1-3", "-a1-3", "--wrap=x", "--wra x", "--comment=x", "-o x",
                              "--output x", "--exclude=n1 --wait", "-W", "--test-only", "-D /"}) {
-        EXPECT_THAT(reason({"--slurm", text}), HasSubstr("is not for a run of gpuq")) << text;
+        EXPECT_THAT(reason({"--slurm", text}), HasSubstr("is not possible in a run: ")) << text;
+    }
+    for (const char* text : {"--clusters=foo", "--clus=foo", "--clusters foo", "-M foo", "-Mfoo",
+                             "-HMfoo", "--cluster-constraint=x"}) {
+        EXPECT_THAT(reason({"--slurm", text}),
+                    HasSubstr("is not possible in a run: a run is on the cluster that gpuq is on"))
+            << text;
+    }
+    for (const char* text :
+         {"-HW", "-sQW", "--requeue", "--req", "--export=NONE", "--export-file=x", "--get-user-env",
+          "--propagate=NONE", "--kill-on-invalid-dep=no", "--open-mode=truncate", "--uid=0",
+          "--wait", "-vV", "-h"}) {
+        EXPECT_THAT(reason({"--slurm", text}), HasSubstr("is not possible in a run: ")) << text;
+    }
+    for (const char* text : {"--exclude=n1 : --exclude=n2", "--exclude=n1 --"}) {
+        EXPECT_THAT(reason({"--slurm", text}), HasSubstr("is not an option of sbatch for one job"))
+            << text;
     }
     EXPECT_EQ(reason({"--slurm", "n1 n2"}), "--slurm: 'n1 n2' has no options of sbatch");
     EXPECT_THAT(reason({"--slurm", "''"}), HasSubstr("has no options of sbatch"));
     EXPECT_THAT(reason({"--slurm", "--exclude=a\nb"}), HasSubstr("have no place in it"));
-    for (const char* text : {"--exclude=n1", "-w n1 -x 'n2,n3'", "--constraint=\"a&b\"",
-                             "--licenses=x", "--exclusive", "--reservation r", "--nice=-1"}) {
+    for (const char* text :
+         {"--exclude=n1", "-w n1 -x 'n2,n3'", "--constraint=\"a&b\"", "--licenses=x", "--exclusive",
+          "--reservation r", "--nice=-1", "-xMars", "-LWt", "-Hk", "--wait-all-nodes=1",
+          "--no-requeue", "--gres-flags=enforce-binding", "--mem-per-cpu=1G", "--begin=now+60"}) {
         EXPECT_EQ(reason({"--slurm", text}), "accepted") << text;
     }
 }

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/preflight.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+namespace gpuq {
+namespace {
+
+using File = Surroundings::File;
+
+/// Names of scripts, which users keep in their own directories; /usr/bin of a node has none.
+constexpr std::string_view k_script_endings[] = {".py", ".sh", ".bash", ".zsh", ".csh", ".pl",
+                                                 ".rb", ".jl", ".R",    ".r",   ".lua", ".js"};
+
+Error not_found(std::string text)
+{
+    return fail(Error::Kind::not_found, std::move(text));
+}
+
+Error not_executable(std::string text)
+{
+    return fail(Error::Kind::not_executable, std::move(text));
+}
+
+std::string base_name(const std::string& path)
+{
+    return path.substr(path.find_last_of('/') + 1);
+}
+
+bool is_script_name(std::string_view name)
+{
+    return std::any_of(std::begin(k_script_endings), std::end(k_script_endings),
+                       [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
+/// `python3`, `/opt/x/bin/python3.12`: opens its first argument relative to the working directory.
+bool is_python(const std::string& program)
+{
+    const std::string name = base_name(program);
+    return name.starts_with("python") &&
+           name.find_first_not_of("0123456789.", 6) == std::string::npos;
+}
+
+class Check {
+public:
+    Check(const AskedFor& asked, const Surroundings& surroundings)
+        : m_asked(asked)
+        , m_here(surroundings)
+        , m_name(asked.program.front())
+    {
+    }
+
+    Result<std::string> run() const
+    {
+        if (m_asked.after || m_asked.container) {
+            return std::string();
+        }
+        if (m_name.find('/') != std::string::npos) {
+            TRY(check_path());
+        } else {
+            TRY_ASSIGN(std::string warning, check_bare_name());
+            if (!warning.empty()) {
+                return warning;
+            }
+        }
+        TRY(check_script_of_python());
+        return std::string();
+    }
+
+private:
+    std::string absolute(const std::string& path) const
+    {
+        return path.starts_with('/') ? path : m_here.work_dir + "/" + path;
+    }
+
+    bool certain(const std::string& path) const
+    {
+        return m_here.same_on_nodes && m_here.same_on_nodes(absolute(path));
+    }
+
+    /// The program is a file that is named by a path.
+    Result<void> check_path() const
+    {
+        const File file = m_here.file(absolute(m_name));
+        if (file == File::executable) {
+            return check_first_line();
+        }
+        if (file == File::plain && m_name.ends_with(".py")) {
+            return {};
+        }
+        return certain(m_name) ? Result<void>(refusal(file)) : Result<void>();
+    }
+
+    Error refusal(File file) const
+    {
+        switch (file) {
+        case File::missing:
+            return not_found(fmt::format("{}: not found", m_name));
+        case File::directory:
+            return not_executable(fmt::format("{}: is a directory, not a program", m_name));
+        case File::unreadable:
+            return not_executable(
+                fmt::format("{}: neither readable nor executable for you", m_name));
+        case File::plain:
+            return not_executable(fmt::format("{0}: not executable: chmod +x {0}, or name its "
+                                              "interpreter: gpuq run bash {0}",
+                                              m_name));
+        default:
+            return not_executable(fmt::format("{}: not a regular file", m_name));
+        }
+    }
+
+    /// A file of the working directory, else a command that is looked up in PATH on the node.
+    Result<std::string> check_bare_name() const
+    {
+        const File file = m_here.file(absolute(m_name));
+        if (file == File::executable) {
+            TRY(check_first_line());
+            return std::string();
+        }
+        if (file == File::plain && m_name.ends_with(".py")) {
+            return std::string();
+        }
+        if (path_is_of_node() || is_in_path()) {
+            return std::string();
+        }
+        if (!is_script_name(m_name)) {
+            return fmt::format("{} is in no directory of PATH here; the node may have it", m_name);
+        }
+        if (!certain(m_name)) {
+            return std::string();
+        }
+        if (file == File::missing) {
+            return not_found(
+                fmt::format("{}: not found: neither in {} nor in PATH", m_name, m_here.work_dir));
+        }
+        return refusal(file);
+    }
+
+    /// The PATH that counts is made on the node, or is another one than here.
+    bool path_is_of_node() const
+    {
+        return !m_asked.modules.empty() || m_asked.conda ||
+               std::any_of(m_asked.env.begin(), m_asked.env.end(),
+                           [](const auto& pair) { return pair.first == "PATH"; });
+    }
+
+    bool is_in_path() const
+    {
+        const std::string path = m_here.variable("PATH").value_or("/usr/bin:/bin");
+        for (std::size_t at = 0; at <= path.size();) {
+            const std::size_t end = std::min(path.find(':', at), path.size());
+            const std::string directory = path.substr(at, end - at);
+            if (m_here.file(absolute(directory + "/" + m_name)) == File::executable) {
+                return true;
+            }
+            at = end + 1;
+        }
+        return false;
+    }
+
+    /// What the kernel makes of `#!`: up to the first blank an interpreter, then one argument.
+    Result<void> check_first_line() const
+    {
+        constexpr std::size_t k_longest = 255;
+        const std::string text = m_here.text ? m_here.text(absolute(m_name)) : "";
+        std::string line = text.substr(0, text.find('\n'));
+        if (!line.starts_with("#!") || line.size() > k_longest) {
+            return {};
+        }
+        line.erase(0, std::min(line.find_first_not_of(" \t", 2), line.size()));
+        const std::string interpreter = line.substr(0, line.find_first_of(" \t"));
+        const bool is_env = base_name(interpreter) == "env";
+        if ((interpreter.ends_with('\r') || (is_env && line.ends_with('\r'))) && certain(m_name)) {
+            return not_found(fmt::format("{}: its first line ends with a carriage return, so that "
+                                         "no interpreter has this name; convert it: sed -i "
+                                         "'s/\\r$//' {}",
+                                         m_name, m_name));
+        }
+        if (interpreter.empty() || m_here.file(absolute(interpreter)) == File::executable ||
+            !certain(interpreter)) {
+            return {};
+        }
+        return m_here.file(absolute(interpreter)) == File::missing
+                   ? not_found(fmt::format("{}: the interpreter in its first line, {}, does not "
+                                           "exist",
+                                           m_name, interpreter))
+                   : not_executable(fmt::format("{}: the interpreter in its first line, {}, is not "
+                                                "executable",
+                                                m_name, interpreter));
+    }
+
+    /// `train.py` of ours becomes `python3 train.py`; others write that themselves.
+    Result<void> check_script_of_python() const
+    {
+        const bool has_script = is_python(m_name) && m_asked.program.size() > 1 &&
+                                !m_asked.program[1].empty() && !m_asked.program[1].starts_with('-');
+        if (!has_script) {
+            return {};
+        }
+        const std::string& script = m_asked.program[1];
+        const File file = m_here.file(absolute(script));
+        if (file == File::missing && certain(script)) {
+            return not_found(fmt::format("{}: not found", script));
+        }
+        if (file == File::unreadable && certain(script)) {
+            return not_executable(fmt::format("{}: not readable for you", script));
+        }
+        return {};
+    }
+
+    const AskedFor& m_asked;
+    const Surroundings& m_here;
+    const std::string& m_name;
+};
+
+} // namespace
+
+Result<std::string> check_program(const AskedFor& asked, const Surroundings& surroundings)
+{
+    return Check(asked, surroundings).run();
+}
+
+} // namespace gpuq

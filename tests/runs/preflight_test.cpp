@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/preflight.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace gpuq {
+namespace {
+
+using testing::HasSubstr;
+using File = Surroundings::File;
+using Words = std::vector<std::string>;
+
+/// What stands where, and the text of scripts. The nodes share /home.
+struct Disk {
+    std::map<std::string, File> files;
+    std::map<std::string, std::string> texts;
+};
+
+std::string without_dots(std::string path)
+{
+    const std::size_t at = path.find("/./");
+    return at == std::string::npos ? path : path.erase(at, 2);
+}
+
+Surroundings on(const Disk& disk)
+{
+    Surroundings here;
+    here.work_dir = "/home/ann";
+    here.file = [disk](const std::string& path) {
+        const auto found = disk.files.find(without_dots(path));
+        return found == disk.files.end() ? File::missing : found->second;
+    };
+    here.text = [disk](const std::string& path) {
+        const auto found = disk.texts.find(without_dots(path));
+        return found == disk.texts.end() ? std::string() : found->second;
+    };
+    here.variable = [](const std::string& name) {
+        return name == "PATH" ? std::optional<std::string>("/usr/bin:/home/ann/bin") : std::nullopt;
+    };
+    here.same_on_nodes = [](const std::string& path) { return path.starts_with("/home/"); };
+    return here;
+}
+
+AskedFor asking(const Words& program)
+{
+    AskedFor asked;
+    asked.program = program;
+    return asked;
+}
+
+/// `127: text`, `warning: text`, or empty.
+std::string outcome(const AskedFor& asked, const Disk& disk)
+{
+    const auto checked = check_program(asked, on(disk));
+    if (!checked) {
+        return fmt::format("{}: {}", static_cast<int>(exit_status_of(checked.error().kind)),
+                           checked.error().text);
+    }
+    return checked->empty() ? "" : "warning: " + *checked;
+}
+
+std::string outcome(const Words& program, const Disk& disk = {})
+{
+    return outcome(asking(program), disk);
+}
+
+TEST(Preflight, LetsStartWhatCanStart)
+{
+    const Disk disk{{{"/home/ann/run.sh", File::executable},
+                     {"/home/ann/train.py", File::plain},
+                     {"/usr/bin/python3", File::executable},
+                     {"/home/ann/bin/tool.sh", File::executable}},
+                    {{"/home/ann/run.sh", "#!/bin/bash\n"}}};
+    for (const Words& program : std::vector<Words>{{"run.sh"},
+                                                   {"./run.sh"},
+                                                   {"/home/ann/run.sh"},
+                                                   {"train.py"},
+                                                   {"./train.py", "--lr", "1"},
+                                                   {"python3", "train.py"},
+                                                   {"python3", "-c", "pass"},
+                                                   {"python3"},
+                                                   {"tool.sh"}}) {
+        EXPECT_EQ(outcome(program, disk), "") << program.back();
+    }
+}
+
+TEST(Preflight, RefusesAProgramThatIsNotThere)
+{
+    EXPECT_EQ(outcome({"./nosuch"}), "127: ./nosuch: not found");
+    EXPECT_EQ(outcome({"/home/ann/nosuch"}), "127: /home/ann/nosuch: not found");
+    EXPECT_EQ(outcome({"nosuch.py"}),
+              "127: nosuch.py: not found: neither in /home/ann nor in PATH");
+    EXPECT_EQ(outcome({"nosuch.sh"}),
+              "127: nosuch.sh: not found: neither in /home/ann nor in PATH");
+    const Disk python{{{"/usr/bin/python3.11", File::executable}}, {}};
+    EXPECT_EQ(outcome({"/usr/bin/python3.11", "nosuch.py"}, python), "127: nosuch.py: not found");
+}
+
+TEST(Preflight, RefusesWhatCanNotBeExecuted)
+{
+    const Disk disk{{{"/home/ann/dir", File::directory},
+                     {"/home/ann/dir.py", File::directory},
+                     {"/home/ann/script", File::plain},
+                     {"/home/ann/script.sh", File::plain},
+                     {"/home/ann/secret.py", File::unreadable},
+                     {"/home/ann/fifo", File::other},
+                     {"/usr/bin/python3", File::executable}},
+                    {}};
+    EXPECT_EQ(outcome({"./dir"}, disk), "126: ./dir: is a directory, not a program");
+    EXPECT_EQ(outcome({"dir.py"}, disk), "126: dir.py: is a directory, not a program");
+    EXPECT_EQ(outcome({"./fifo"}, disk), "126: ./fifo: not a regular file");
+    EXPECT_EQ(outcome({"./script"}, disk),
+              "126: ./script: not executable: chmod +x ./script, or name its interpreter: gpuq run "
+              "bash ./script");
+    EXPECT_THAT(outcome({"script.sh"}, disk), HasSubstr("126: script.sh: not executable"));
+    EXPECT_EQ(outcome({"secret.py"}, disk),
+              "126: secret.py: neither readable nor executable for you");
+    EXPECT_EQ(outcome({"python3", "secret.py"}, disk), "126: secret.py: not readable for you");
+}
+
+TEST(Preflight, RefusesAScriptWhoseInterpreterIsNotThere)
+{
+    const auto of_script = [](const std::string& first_line) {
+        const Disk disk{{{"/home/ann/run", File::executable},
+                         {"/home/ann/plain", File::plain},
+                         {"/bin/sh", File::executable}},
+                        {{"/home/ann/run", first_line + "\nexit 0\n"}}};
+        return outcome({"./run"}, disk);
+    };
+    EXPECT_EQ(of_script("#!/home/ann/gone/bin/python3"),
+              "127: ./run: the interpreter in its first line, /home/ann/gone/bin/python3, does not "
+              "exist");
+    EXPECT_THAT(of_script("#! gone/sh -e"), HasSubstr("127: ./run: the interpreter"));
+    EXPECT_THAT(of_script("#!/home/ann/plain"), HasSubstr("126: ./run: the interpreter"));
+    EXPECT_THAT(of_script("#!/bin/sh\r"), HasSubstr("127: ./run: its first line ends with a "
+                                                    "carriage return"));
+    EXPECT_THAT(of_script("#!/usr/bin/env python3\r"), HasSubstr("carriage return"));
+    for (const char* fine : {"#!/bin/sh", "#! /bin/sh -e", "#!/opt/node/bin/python3", "#!",
+                             "no first line", "#!/usr/bin/env python3", ""}) {
+        EXPECT_EQ(of_script(fine), "") << fine;
+    }
+}
+
+TEST(Preflight, LeavesToTheNodeWhatOnlyItCanKnow)
+{
+    const Words on_node = {"/opt/node/prog"};
+    EXPECT_EQ(outcome(on_node), "");
+    EXPECT_EQ(outcome({"/usr/bin/nvidia-smi"}), "");
+    EXPECT_EQ(outcome({"nvidia-smi"}),
+              "warning: nvidia-smi is in no directory of PATH here; the node may have it");
+    AskedFor asked = asking({"tool.py"});
+    asked.modules = {"tools"};
+    EXPECT_EQ(outcome(asked, {}), "");
+    asked = asking({"tool.py"});
+    asked.conda = "torch";
+    EXPECT_EQ(outcome(asked, {}), "");
+    asked = asking({"tool.py"});
+    asked.env = {{"PATH", "/opt/bin"}};
+    EXPECT_EQ(outcome(asked, {}), "");
+    asked = asking({"./in-image"});
+    asked.container = "image.sif";
+    EXPECT_EQ(outcome(asked, {}), "");
+    asked = asking({"./built-by-the-run-before"});
+    asked.after = JobId{7};
+    EXPECT_EQ(outcome(asked, {}), "");
+}
+
+TEST(Preflight, ModulesDoNotMakeAPathAppear)
+{
+    AskedFor asked = asking({"./nosuch"});
+    asked.modules = {"tools"};
+    asked.conda = "torch";
+    EXPECT_EQ(outcome(asked, {}), "127: ./nosuch: not found");
+}
+
+} // namespace
+} // namespace gpuq
