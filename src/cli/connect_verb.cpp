@@ -10,6 +10,7 @@
 #include "core/sanitise.h"
 #include "core/words.h"
 #include "remote/forward.h"
+#include "remote/verb_process.h"
 #include "report/words.h"
 #include "runs/connect_keys.h"
 #include "runs/find.h"
@@ -31,7 +32,7 @@ namespace {
 
 constexpr std::array k_options = {
     Option{0, "config", "", "print the lines for ~/.ssh/config, and leave"},
-    Option{0, "proxy", "WORD", "for gpuq --host: --config for there, by a command that begins so",
+    Option{0, "as-target", "", "for gpuq --host: what --config there needs to know, as a frame",
            Option::State::hidden},
     Option{0, "forward-from", "DIR", "for gpuq serve: to HOST:PORT... from sockets in DIR",
            Option::State::hidden}};
@@ -48,17 +49,8 @@ Error has_ended(const RunStatus& run)
 Result<std::string> config_of(Invocation& invocation, Store& store, const RunStatus& run,
                               const std::string& word)
 {
-    std::vector<std::string> command = invocation.options.values("proxy");
-    const bool is_elsewhere = !command.empty();
-    if (!is_elsewhere) {
-        TRY_ASSIGN(std::string program, invocation.doors.program());
-        command.push_back(std::move(program));
-    }
-    for (const std::string& each : command) {
-        if (sanitised(each) != each) {
-            return fail(Error::Kind::usage, "--proxy: a line of ssh_config can't hold it");
-        }
-    }
+    TRY_ASSIGN(std::string program, invocation.doors.program());
+    std::vector<std::string> command{std::move(program)};
     if (!invocation.globals.cluster.empty()) {
         command.insert(command.end(), {"--cluster", invocation.globals.cluster});
     }
@@ -68,7 +60,23 @@ Result<std::string> config_of(Invocation& invocation, Store& store, const RunSta
                        {run_id(run), word},
                        user_name(),
                        std::move(command),
-                       is_elsewhere ? "" : store.root()});
+                       store.root()});
+}
+
+/// The client builds the lines for ssh_config itself: it takes no text from here.
+Result<int> tell_target(const Doors& doors, const RunStatus& run)
+{
+    const auto job = run.first_job ? run.first_job
+                     : run.job     ? std::optional(run.job->job)
+                                   : std::nullopt;
+    const wire::remote::SshTarget target{run.key.text(), job ? job->value : 0, user_name()};
+    const std::string line = remote::line_of(target);
+    if (!remote::ssh_target_from(std::string_view(line).substr(0, line.size() - 1))) {
+        return fail(Error::Kind::usage, fmt::format("ssh_config can't hold the user name '{}'",
+                                                    sanitised(target.user)));
+    }
+    doors.tell_serve(line);
+    return 0;
 }
 
 /// Becomes an ssh that goes into the run and brings whoever connects to the socket DIR/N to the
@@ -194,6 +202,9 @@ Result<int> connect(Invocation& invocation)
     TRY(prepare_connect(*store, key, [&] { return invocation.doors.new_ssh_key(); }));
     if (forward_from) {
         return forward(invocation, *store, run, *forward_from);
+    }
+    if (invocation.options.has("as-target")) {
+        return tell_target(invocation.doors, run);
     }
     if (config) {
         TRY_ASSIGN(const std::string text, config_of(invocation, *store, run, word));

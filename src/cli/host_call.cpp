@@ -86,7 +86,11 @@ std::optional<HostCall> host_call(const Words& words, const std::optional<std::s
         }
         call.follow = after && call.verb == "logs" && after->options.has("follow");
         call.detach = after && after->options.has("detach");
-        call.ssh_config = after && call.verb == "connect" && after->options.has("config");
+        call.unknown_options = !after;
+        if (after && call.verb == "connect") {
+            call.ssh_config = after->options.has("config");
+            call.run = after->operands.size() == 1 ? after->operands.front() : "";
+        }
         if (after && call.verb == "logs" && after->options.has("to")) {
             call.copy_to = *after->options.value("to");
             call.words = without({"--to"}, call.words, at + 1, call.words.size());

@@ -16,11 +16,13 @@ struct HostCall {
     std::vector<std::string> words; ///< without --host and --forward
     std::string verb;
     bool quiet = false;
-    std::string cluster;     ///< --cluster, if it was given
-    std::string copy_to;     ///< of `logs --to`: a file of this machine, not among the words
-    bool follow = false;     ///< of `logs -f`
-    bool detach = false;     ///< of `run --detach`
-    bool ssh_config = false; ///< of `connect --config`: for this machine's ssh
+    std::string cluster;          ///< --cluster, if it was given
+    std::string copy_to;          ///< of `logs --to`: a file of this machine, not among the words
+    bool follow = false;          ///< of `logs -f`
+    bool detach = false;          ///< of `run --detach`
+    bool ssh_config = false;      ///< of `connect --config`: for this machine's ssh
+    std::string run;              ///< of `connect`: as it was given
+    bool unknown_options = false; ///< of a verb that is known here
     std::vector<std::string> forwards; ///< --forward, as they were given
     std::string called =
         "gpuq"; ///< what the person types for a verb there; --host, if it was given

@@ -5,7 +5,10 @@
 #include "cli/raw_terminal.h"
 #include "cli/say.h"
 #include "cli/signals.h"
+#include "cli/ssh_config.h"
 #include "cli/surroundings.h"
+#include "core/descriptor.h"
+#include "core/key.h"
 #include "core/quote.h"
 #include "core/sanitise.h"
 #include "core/words.h"
@@ -19,7 +22,10 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
+#include <fcntl.h>
+#include <optional>
 #include <unistd.h>
 
 namespace gpuq::cli {
@@ -159,6 +165,11 @@ Result<std::vector<std::string>> ssh_of(Doors& doors)
     return words;
 }
 
+bool has_word(const std::vector<std::string>& words, std::string_view word)
+{
+    return std::find(words.begin(), words.end(), word) != words.end();
+}
+
 std::string command_there(const HostCall& call, const std::string& rest)
 {
     return fmt::format("{} {}", call.called, rest);
@@ -167,7 +178,7 @@ std::string command_there(const HostCall& call, const std::string& rest)
 /// Both streams of a log in one place, as a terminal has them, and nothing else there.
 bool is_one_stream(const std::vector<std::string>& words)
 {
-    return std::find(words.begin(), words.end(), "--after") != words.end();
+    return has_word(words, "--after");
 }
 
 std::vector<std::string> log_after(const HostCall& call, const frames::Start& start,
@@ -243,6 +254,42 @@ void show_log(const HostCall& call, frames::Start& start)
     start.raw = false;
 }
 
+/// What a shell or ssh here would obey must not be made of bytes from there.
+Result<void> check_obeyed_output(const HostCall& call)
+{
+    if (call.verb == "connect" && call.unknown_options) {
+        return fail(Error::Kind::usage, "connect: gpuq here does not know these options: gpuq help "
+                                        "connect");
+    }
+    if (call.ssh_config && call.run.empty()) {
+        return fail(Error::Kind::usage, "connect --config takes one run: gpuq ls lists them");
+    }
+    if (call.verb == "cluster" && has_word(call.words, "env")) {
+        return fail(Error::Kind::usage,
+                    "cluster env prints variables for a shell on that machine: run it there");
+    }
+    return {};
+}
+
+/// The lines for this machine's ssh, of local words and what `fault_in` lets through.
+Result<std::string> ssh_config_here(const HostCall& call, const frames::SshTarget& target,
+                                    Doors& doors)
+{
+    TRY_ASSIGN(const RunKey key, RunKey::parse(target.key));
+    TRY_ASSIGN(std::string program, doors.program());
+    std::vector<std::string> command{std::move(program), "--host", call.place};
+    if (!call.cluster.empty()) {
+        command.insert(command.end(), {"--cluster", call.cluster});
+    }
+    command.insert(command.end(), {"connect", key.text()});
+    std::vector<std::string> names;
+    if (target.job != 0) {
+        names.push_back(fmt::format("{}", target.job));
+    }
+    names.push_back(call.run);
+    return ssh_config({key, names.front(), names, target.user, std::move(command), ""});
+}
+
 /// Before anything is begun there: a port that is taken is known here.
 Result<void> listen_for(const HostCall& call, remote::ClientOptions& options)
 {
@@ -277,6 +324,7 @@ Result<void> listen_for(const HostCall& call, remote::ClientOptions& options)
 
 Result<int> run_on_host(const HostCall& call, Doors& doors)
 {
+    TRY(check_obeyed_output(call));
     TRY_ASSIGN(const remote::Place place, remote::place_from(call.place));
     TRY_ASSIGN(const Settings settings, doors.settings());
     remote::SshCommand ssh;
@@ -298,10 +346,13 @@ Result<int> run_on_host(const HostCall& call, Doors& doors)
     options.host = place.host;
     options.called = call.called;
     options.start.words = call.words;
+    std::optional<frames::SshTarget> target;
+    Descriptor nowhere;
     if (call.ssh_config) {
-        TRY_ASSIGN(const std::string program, doors.program());
-        options.start.words =
-            with_options(call, {"--proxy=" + program, "--proxy=--host", "--proxy=" + call.place});
+        options.start.words = with_options(call, {"--as-target"});
+        options.on_ssh_target = [&target](const auto& each) { target = each; };
+        nowhere.reset(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+        options.out = nowhere.get(); // nothing that it prints is a line for ssh
     }
     options.start.folder = place.folder;
     options.start.no_input = kind_of_stdin() == Input::none;
@@ -343,6 +394,14 @@ Result<int> run_on_host(const HostCall& call, Doors& doors)
     }
     remote::SshTransport transport(ssh);
     auto status = remote::Client(std::move(options), transport, person).run();
+    if (call.ssh_config && status && *status == 0) {
+        if (!target) {
+            return fail(Error::Kind::internal,
+                        fmt::format("{}: gpuq there does not describe the run", place.host));
+        }
+        TRY_ASSIGN(const std::string lines, ssh_config_here(call, *target, doors));
+        std::fputs(lines.c_str(), stdout);
+    }
     if (copy && (!status || *status != 0)) {
         copy->forget();
     }

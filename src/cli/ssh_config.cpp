@@ -52,6 +52,13 @@ Result<std::string> ssh_config(const SshHost& host)
                     fmt::format("ssh_config can not hold the name of the state folder, {}",
                                 host.state_dir));
     }
+    for (const std::string& word : host.command) {
+        if (sanitised(word) != word) {
+            return fail(Error::Kind::usage, fmt::format("ssh_config can not hold '{}' in the "
+                                                        "ProxyCommand",
+                                                        sanitised(word)));
+        }
+    }
     const auto file = [&](const char* name) {
         return without_tokens(
             fmt::format("\"{}/{}\"", host.state_dir, layout::connect_file(host.key, name)));

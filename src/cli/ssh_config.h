@@ -22,7 +22,7 @@ struct SshHost {
 /// The block for ssh_config: what ssh, scp, rsync and editors need to get into the run as the host
 /// `gpuq-CALLED`. Where the run's keys are not, it is by one's own, and the host's is not checked:
 /// the connection to the login host, which leads there, was. `usage` for a state folder whose name
-/// ssh_config can not hold.
+/// ssh_config can not hold, or a word of the command.
 Result<std::string> ssh_config(const SshHost& host);
 
 } // namespace gpuq::cli

@@ -2,6 +2,7 @@
 #include "remote/client.h"
 
 #include "core/sanitise.h"
+#include "remote/peer_data.h"
 
 #include <fmt/format.h>
 
@@ -364,13 +365,14 @@ void Client::on_visitor(std::uint32_t forward, int listener)
     (void)m_channel->write_some();
 }
 
-/// Why, once: a browser comes again and again.
+/// Why, once: a browser comes again and again. And once for each connection that was made here.
 void Client::on_stream_gone(const frames::StreamGone& gone)
 {
+    const bool was_here = m_streams.has(gone.stream);
     m_streams.on_gone(gone.stream);
-    if (!gone.why.empty() && gone.why != m_said_of_streams) {
+    if (was_here && !gone.why.empty() && gone.why != m_said_of_streams) {
         m_said_of_streams = gone.why;
-        m_person.say(fmt::format("--forward: {}", sanitised(gone.why)));
+        m_person.say(fmt::format("--forward: {}", peer_text(gone.why)));
     }
 }
 
@@ -480,17 +482,36 @@ void Client::nonsense(std::string_view what)
               fmt::format("{}: gpuq there speaks nonsense: {}", m_options.host, what)));
 }
 
+/// Of the connections of --forward, those that were begun here.
+bool Client::is_unknown_stream(const frames::Frame& frame) const
+{
+    return std::visit(
+        [&](const auto& each) {
+            if constexpr (requires { each.stream + 1U; }) {
+                return each.stream >= m_next_stream;
+            }
+            return false;
+        },
+        frame);
+}
+
 void Client::on_frame(frames::Frame&& frame)
 {
+    if (const auto fault = fault_in(frame, Sender::server)) {
+        return nonsense(*fault);
+    }
     if (const auto* hello = std::get_if<frames::Hello>(&frame)) {
         return m_hello ? nonsense("Hello twice") : on_hello(*hello);
     }
     if (const auto* failure = std::get_if<frames::Failure>(&frame)) {
         return stop(
-            fail(failure->kind, fmt::format("{}: {}", m_options.host, sanitised(failure->text))));
+            fail(failure->kind, fmt::format("{}: {}", m_options.host, peer_text(failure->text))));
     }
     if (!m_hello) {
         return nonsense("it does not begin with Hello");
+    }
+    if (is_unknown_stream(frame)) {
+        return nonsense("a connection that was not asked for");
     }
     if (const auto* output = std::get_if<frames::Output>(&frame)) {
         on_output({output->stream, output->offset, output->bytes});
@@ -508,6 +529,15 @@ void Client::on_frame(frames::Frame&& frame)
         m_signals_taken = std::max(m_signals_taken, static_cast<std::size_t>(signals->count));
     } else if (const auto* following = std::get_if<frames::Following>(&frame)) {
         m_following = *following;
+    } else if (const auto* target = std::get_if<frames::SshTarget>(&frame)) {
+        if (!m_options.on_ssh_target) {
+            return nonsense("a host for ssh that was not asked for");
+        }
+        m_options.on_ssh_target(*target);
+    } else if (const auto* beat = std::get_if<frames::Beat>(&frame)) {
+        if (beat->number > m_beats) {
+            return nonsense("an answer to a beat that was not sent");
+        }
     } else if (const auto* bytes = std::get_if<frames::StreamBytes>(&frame)) {
         m_lifeline.useful();
         if (!m_streams.on_bytes(*m_channel, *bytes)) {

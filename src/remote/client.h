@@ -60,6 +60,9 @@ struct ClientOptions {
     };
     std::function<Result<frames::Start>(const Lost&)> in_its_place;
     std::function<std::array<unsigned char, 8>()> random;
+    /// Takes a run there as a host of ssh. Unset: none is asked for, and one that comes is an
+    /// error.
+    std::function<void(const frames::SshTarget&)> on_ssh_target;
     /// What listens here for number i of start.forwards; whoever comes waits until the verb has a
     /// run.
     std::vector<std::vector<Descriptor>> forwards;
@@ -91,6 +94,7 @@ private:
     void on_connection();
     void on_bytes(std::string_view bytes);
     void on_frame(frames::Frame&& frame);
+    bool is_unknown_stream(const frames::Frame& frame) const;
     void on_hello(const frames::Hello& hello);
     void on_output(const frames::OutputBytes& output);
     void nonsense(std::string_view what);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "remote/holder.h"
 
+#include "remote/peer_data.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -211,6 +213,9 @@ void Holder::on_channel()
 
 void Holder::on_frame(frames::Frame&& frame)
 {
+    if (const auto fault = fault_in(frame, Sender::client)) {
+        return refuse(fail(Error::Kind::internal, std::string(*fault)));
+    }
     if (const auto* open = std::get_if<frames::Open>(&frame)) {
         return on_open(*open);
     }
@@ -281,6 +286,9 @@ void Holder::on_open(const frames::Open& open)
     m_say_taken_at.reset();
     if (m_following) {
         m_channel->send(*m_following);
+    }
+    if (m_ssh_target) {
+        m_channel->send(*m_ssh_target);
     }
 }
 
@@ -510,6 +518,13 @@ void Holder::on_fact(std::string_view line)
         m_marks += 1;
         if (!m_place_at) {
             m_place_at = now() + k_until_readable;
+        }
+        return;
+    }
+    if (auto target = ssh_target_from(line)) {
+        m_ssh_target = std::move(target);
+        if (m_channel && m_opened) {
+            m_channel->send(*m_ssh_target);
         }
         return;
     }

@@ -117,6 +117,7 @@ private:
     std::uint64_t m_signals_taken = 0;
     std::string m_facts;
     std::optional<frames::Following> m_following;
+    std::optional<frames::SshTarget> m_ssh_target;
     std::uint64_t m_own = 0; ///< bytes of stderr that are gpuq's own
     /// So many marks stand where the output ends at.
     struct Place {

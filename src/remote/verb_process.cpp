@@ -5,6 +5,7 @@
 #include "core/key.h"
 #include "core/sanitise.h"
 #include "core/words.h"
+#include "remote/peer_data.h"
 
 #include <fmt/format.h>
 
@@ -35,6 +36,7 @@ constexpr std::array<std::string_view, 12> k_passed = {
     "LC_CTYPE", "LC_TIME",   "TZ",       "GPUQ_DETACH_KEY", "GPUQ_CLUSTER", k_called,
 };
 constexpr std::string_view k_own = "OWN ";
+constexpr std::string_view k_ssh = "SSH ";
 constexpr int k_facts = 3; ///< of the verb
 
 std::string_view name_of(std::string_view variable)
@@ -255,6 +257,27 @@ std::optional<wire::remote::Following> following_from(std::string_view line)
                    take_number(line, following.out) && take_number(line, following.err)
                ? std::optional(following)
                : std::nullopt;
+}
+
+std::string line_of(const wire::remote::SshTarget& target)
+{
+    return fmt::format("{}{} {} {}\n", k_ssh, target.key, target.job, target.user);
+}
+
+std::optional<wire::remote::SshTarget> ssh_target_from(std::string_view line)
+{
+    if (!line.starts_with(k_ssh)) {
+        return std::nullopt;
+    }
+    line.remove_prefix(k_ssh.size());
+    wire::remote::SshTarget target;
+    target.key = line.substr(0, line.find(' '));
+    line.remove_prefix(std::min(target.key.size() + 1, line.size()));
+    if (!take_number(line, target.job)) {
+        return std::nullopt;
+    }
+    target.user = line;
+    return fault_in(target, Sender::server) ? std::nullopt : std::optional(target);
 }
 
 std::string line_of_own(std::uint64_t bytes)

@@ -38,6 +38,9 @@ bool may_pass(std::string_view variable);
 /// `KEY JOB LINK OUT ERR`, as a verb writes it.
 std::string line_of(const wire::remote::Following& following);
 std::optional<wire::remote::Following> following_from(std::string_view line);
+/// `SSH KEY JOB USER`: what `connect --config` there has found.
+std::string line_of(const wire::remote::SshTarget& target);
+std::optional<wire::remote::SshTarget> ssh_target_from(std::string_view line);
 /// `OWN BYTES`: what follows on stderr is gpuq's own, and no part of what the run has printed.
 std::string line_of_own(std::uint64_t bytes);
 /// A mark behind all that the verb has written until now. When that has been shown to the person, a

@@ -33,6 +33,7 @@ enum class Type : std::uint8_t {
     exit = 69,
     failure = 70,
     signal_taken = 71,
+    ssh_target = 72,
 };
 
 constexpr std::uint8_t k_streams = 2;
@@ -183,6 +184,11 @@ std::string bytes_of(const Following& frame)
         .frame();
 }
 
+std::string bytes_of(const SshTarget& frame)
+{
+    return begin(Type::ssh_target).text(frame.key).number(frame.job).text(frame.user).frame();
+}
+
 std::string bytes_of(const Exit& frame)
 {
     return begin(Type::exit)
@@ -304,6 +310,8 @@ std::optional<Frame> frame_from(std::uint8_t type, PayloadReader& in)
     case Type::following:
         return Following{in.text(), in.number<std::uint32_t>(), in.number<std::int32_t>(),
                          in.number<std::uint64_t>(), in.number<std::uint64_t>()};
+    case Type::ssh_target:
+        return SshTarget{in.text(), in.number<std::uint32_t>(), in.text()};
     case Type::exit:
         return Exit{in.number<std::int32_t>(), in.number<std::uint64_t>(),
                     in.number<std::uint64_t>()};

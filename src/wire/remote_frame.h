@@ -142,6 +142,13 @@ struct Following {
     std::uint64_t out = 0, err = 0;
     bool operator==(const Following&) const = default;
 };
+/// What `connect --config` on the client's machine needs to know about a run there.
+struct SshTarget {
+    std::string key;
+    std::uint32_t job = 0; ///< 0: it has none yet
+    std::string user;      ///< who logs in
+    bool operator==(const SshTarget&) const = default;
+};
 /// The verb has ended; all that it has written comes before.
 struct Exit {
     int status = 0;
@@ -187,7 +194,7 @@ struct StreamGone {
 
 using Frame = std::variant<Open, Start, Taken, Input, InputEnd, Resize, Signal, Bye, Hello, Output,
                            InputTaken, Following, Exit, Failure, Beat, Dial, StreamBytes,
-                           StreamTaken, StreamEnd, StreamGone, SignalTaken>;
+                           StreamTaken, StreamEnd, StreamGone, SignalTaken, SshTarget>;
 
 /// What stands before the bytes of an Output, which follow without a copy of them being made.
 std::string output_header(Stream stream, std::uint64_t offset, std::size_t size);

@@ -67,18 +67,21 @@ TEST(HostCall, LinesForSshAreForThisMachines)
     EXPECT_TRUE(call({"connect", "--config", "last"}, "login1")->ssh_config);
     EXPECT_FALSE(call({"connect", "last"}, "login1")->ssh_config);
     EXPECT_FALSE(call({"run", "connect", "--config"}, "login1")->ssh_config);
+    EXPECT_EQ(call({"connect", "--config", "last"}, "login1")->run, "last");
+    // What is not understood here is not sent: its output would be another's lines.
+    EXPECT_TRUE(call({"connect", "--config", "--new", "last"}, "login1")->unknown_options);
+    EXPECT_FALSE(call({"connect", "--config", "last"}, "login1")->unknown_options);
 }
 
 TEST(HostCall, FurtherOptionsStandBeforeTheOperands)
 {
-    const Words more{"--proxy=a", "--proxy=b"};
+    const Words more{"--a", "--b"};
     EXPECT_EQ(with_options(*call({"connect", "--config", "--", "last"}, "login1"), more),
-              (Words{"connect", "--proxy=a", "--proxy=b", "--config", "--", "last"}));
+              (Words{"connect", "--a", "--b", "--config", "--", "last"}));
     EXPECT_EQ(with_options(*call({"-Q", "--cluster", "connect", "--host", "login1", "connect",
                                   "last", "--config"}),
                            more),
-              (Words{"-Q", "--cluster", "connect", "connect", "--proxy=a", "--proxy=b", "last",
-                     "--config"}));
+              (Words{"-Q", "--cluster", "connect", "connect", "--a", "--b", "last", "--config"}));
 }
 
 TEST(HostCall, ALogGoesOnAsItWasAskedFor)

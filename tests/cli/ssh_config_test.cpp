@@ -78,6 +78,9 @@ TEST(SshConfig, QuotesForTheShellAndForSsh)
     EXPECT_THAT(text, HasSubstr("IdentityFile \"/scratch/a b%%h/runs/"));
     host.state_dir = "/scratch/a\"b";
     EXPECT_EQ(ssh_config(host).error().kind, Error::Kind::usage);
+    host = some_host();
+    host.command.push_back("a\nMatch exec id");
+    EXPECT_EQ(ssh_config(host).error().kind, Error::Kind::usage);
 }
 
 } // namespace

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "core/key.h"
+#include "core/sanitise.h"
+#include "remote/peer_data.h"
 #include "wire/remote_frame.h"
 
 #include <cstddef>
@@ -92,6 +95,24 @@ void check_same(const Reading& whole, const Taking& pieces)
     }
 }
 
+/// What passes the checks of peer_data.h keeps their promises.
+void check_peer_data(const Frame& frame)
+{
+    const bool from_server = !remote::fault_in(frame, remote::Sender::server);
+    const bool from_client = !remote::fault_in(frame, remote::Sender::client);
+    if (const auto* following = std::get_if<Following>(&frame)) {
+        check(!from_client && (!from_server || RunKey::parse(following->key)));
+    } else if (const auto* target = std::get_if<SshTarget>(&frame)) {
+        check(!from_client &&
+              (!from_server || (RunKey::parse(target->key) && remote::is_user_name(target->user))));
+    } else if (const auto* failure = std::get_if<Failure>(&frame)) {
+        const std::string text = remote::peer_text(failure->text);
+        check(sanitised(text) == text && cells(text) <= remote::k_most_cells);
+    } else if (std::holds_alternative<Start>(frame) || std::holds_alternative<Open>(frame)) {
+        check(!from_server);
+    }
+}
+
 } // namespace
 
 /// Any bytes: what is read of them is the same in one piece and in two, wherever they are cut; what
@@ -117,6 +138,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check(taken.frames == taken_in_two.frames && taken.broken == taken_in_two.broken);
     check_same(whole, taken);
     for (const Frame& frame : whole.frames) {
+        check_peer_data(frame);
         Decoder again;
         again.feed(encode(frame));
         const auto read = again.next();

@@ -14,6 +14,7 @@ import time
 
 import pytest
 
+import peers
 from clusters import short_folder, wait_for
 from logins import login_host
 from runs import Terminal, nothing_left, the_run
@@ -344,6 +345,66 @@ def test_a_hostile_server(login, told, after, words):
     errors = errors.decode()
     assert child.returncode == 125 and out == b"", errors
     assert words in errors and "login" in errors and "\x1b" not in errors and "\a" not in errors
+
+
+EVIL = b"Match exec \"touch %s\"\n    User root\n"
+
+
+def test_lines_for_ssh_are_not_the_hosts(login):
+    """`connect --config` of a host that prints lines of its own: only those built here come out, whatever it sends."""
+    owned = login.folder / "owned"
+    evil = EVIL.replace(b"%s", str(owned).encode())
+
+    def asked(data, *words):
+        return login.gpuq("connect", "--config", *words, "last",
+                          env={"GPUQ_SSH": peers.peer(login.folder, peers.MARKER + peers.hello() + data)})
+    printed = peers.output(0, 0, evil) + peers.ssh_target() + peers.ended(0, len(evil))
+    done = asked(printed)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.decode() == (
+        f"# gpuq: run 7; of use while it runs\nHost gpuq-7 gpuq-last\n    User ada\n"
+        f"    ProxyCommand {login.person.cluster.binary} --host login connect {peers.KEY}\n"
+        f"    HostKeyAlias gpuq-{peers.KEY}\n    UpdateHostKeys no\n"
+        "    # With a key of yours that ~/.ssh/authorized_keys has there.\n"
+        "    # The way was checked: it is gpuq's to the login host.\n"
+        "    StrictHostKeyChecking no\n    UserKnownHostsFile /dev/null\n    LogLevel ERROR\n")
+    config = login.folder / "made"
+    for data in (peers.output(0, 0, evil) + peers.ended(0, len(evil)),  # an older gpuq
+                 peers.output(0, 0, evil) + peers.ended(1, len(evil)),
+                 peers.ssh_target(user="ada\n" + evil.decode()) + peers.ended(),
+                 peers.ssh_target(user="-oProxyCommand=id") + peers.ended(),
+                 peers.ssh_target(key=peers.KEY + "\n" + evil.decode()) + peers.ended(),
+                 peers.ssh_target(key="$(touch owned)") + peers.ended()):
+        done = asked(data)
+        assert (done.returncode != 0, done.stdout) == (True, b""), data
+    config.write_bytes(asked(printed).stdout)
+    subprocess.run(["ssh", "-F", config, "-G", "elsewhere"], capture_output=True, check=True)
+    assert not owned.exists()
+    done = asked(printed, "--an-option-of-tomorrow")
+    assert (done.returncode, done.stdout) == (2, b"")
+    done = login.gpuq("cluster", "env", env={"GPUQ_SSH": peers.peer(login.folder, peers.MARKER + peers.hello() + printed)})
+    assert (done.returncode, done.stdout) == (2, b"")
+
+
+@pytest.mark.parametrize("data", [
+    peers.failure(3, "\x1b]0;owned\a\u202e" + "x" * 5000),
+    peers.following("-oProxyCommand=id"),
+    peers.following("../../../.ssh/config"),
+    peers.ended(256),
+    peers.ssh_target(),
+    peers.stream_gone(0, "\x1b[2J"),
+    peers.frame(peers.DIAL, b"\0" * 8),
+    peers.frame(peers.START, b"\0" * 64),
+    peers.frame(peers.BEAT, b"\xff" * 8),
+    peers.frame(peers.SIGNAL_TAKEN, b"\1" * 8),
+], ids=["failure", "following an option", "following a path", "exit", "ssh target", "stream", "dial", "start", "beat",
+        "signals"])
+def test_a_frame_of_a_hostile_server(login, data):
+    """What it sends is checked: an error in a line of bounded length, and no byte of it on the terminal."""
+    done = login.gpuq("ls", env={"GPUQ_SSH": peers.peer(login.folder, peers.MARKER + peers.hello() + data)})
+    assert done.returncode not in (0, 256), done
+    assert done.stdout == b"" and done.stderr.startswith("gpuq: login: "), done.stderr
+    assert len(done.stderr) < 1000 and done.stderr.count("\n") == 1 and not set("\x1b\a\u202e") & set(done.stderr)
 
 
 def test_what_stands_between_is_named(login):

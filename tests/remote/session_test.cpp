@@ -27,6 +27,8 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
+constexpr const char* k_key = "20261120T131158.042Z-0f3a9c1e5b7d2468";
+
 struct Pair {
     Descriptor one, other;
 };
@@ -242,6 +244,7 @@ protected:
             return bytes;
         };
         options.in_its_place = in_its_place;
+        options.on_ssh_target = on_ssh_target;
         return Client(std::move(options), transport, nobody).run();
     }
 
@@ -285,6 +288,7 @@ protected:
     std::chrono::seconds patience{60};
     bool no_input = false;
     std::function<Result<frames::Start>(const ClientOptions::Lost&)> in_its_place;
+    std::function<void(const frames::SshTarget&)> on_ssh_target;
     Nobody nobody;
     Descriptor slow_reader; ///< a pipe, in the place of the file `out`
     std::string m_folder;
@@ -525,6 +529,18 @@ TEST_F(SessionTest, GpuqsOwnWordsAreNoPartOfWhatTheRunHasPrinted)
     EXPECT_EQ(lost->following->err + lost->err, 104U); // behind `run`
 }
 
+TEST_F(SessionTest, ARunIsDescribedToAClientThatHasAsked)
+{
+    CutTransport transport(options(), never());
+    std::optional<frames::SshTarget> target;
+    on_ssh_target = [&](const auto& each) { target = each; };
+    const auto status = run(transport, fmt::format("echo 'SSH {} 7 ada' >&3; "
+                                                   "echo 'SSH {} 8 a b' >&3; exit 0",
+                                                   k_key, k_key));
+    ASSERT_TRUE(status) << status.error().text;
+    EXPECT_EQ(target, (frames::SshTarget{k_key, 7, "ada"}));
+}
+
 TEST_F(SessionTest, AVerbHearsUpToWhichMarkItsPersonHasBeenShown)
 {
     CutTransport transport(options(), never());
@@ -603,9 +619,22 @@ TEST_F(SessionTest, AServerThatSpeaksNonsenseIsLeftWithAClearError)
          "a frame is longer"},
         {std::string(frames::k_marker) + frames::encode(frames::Beat{}), "does not begin"},
         {hello + frames::encode(frames::Output{Stream::out, 5, "x"}), "another offset"},
+        {hello + frames::encode(frames::Failure{Error::Kind::denied, std::string(60'000, 'x')}),
+         "xxxx"},
         {hello + frames::encode(frames::Exit{0, 10, 0}), "more output than has come"},
         {hello + frames::encode(frames::InputTaken{10, 0}), "not sent"},
         {hello + frames::encode(frames::Failure{Error::Kind::denied, "\x1b[2Jno"}), "^[[2Jno"},
+        {hello + frames::encode(frames::Start{}), "other side"},
+        {hello + frames::encode(frames::Following{"-oProxyCommand=id", 1, 1, 0, 0}), "invalid key"},
+        {hello + frames::encode(frames::SshTarget{k_key, 1, "ada"}), "was not asked for"},
+        {hello + frames::encode(frames::SshTarget{k_key, 1, "a\nb"}), "invalid key or user"},
+        {hello + frames::encode(frames::Exit{256, 0, 0}), "invalid exit status"},
+        {hello + frames::encode(frames::Beat{1}), "a beat that was not sent"},
+        {hello + frames::encode(frames::StreamBytes{0, "x"}), "connection that was not asked for"},
+        {hello + frames::encode(frames::StreamGone{7, "x"}), "connection that was not asked for"},
+        {std::string(frames::k_marker) +
+             frames::encode(frames::Hello{1, "0", "\x1b]0;x\a", false, 0, 1 << 18}),
+         "valid names"},
     };
     for (const auto& [bytes, words] : cases) {
         Nonsense transport;
@@ -617,6 +646,7 @@ TEST_F(SessionTest, AServerThatSpeaksNonsenseIsLeftWithAClearError)
         const auto status = Client(std::move(client), transport, nobody).run();
         ASSERT_FALSE(status) << words;
         EXPECT_THAT(status.error().text, HasSubstr(words));
+        EXPECT_LE(status.error().text.size(), 400U);
     }
 }
 
@@ -669,6 +699,8 @@ TEST_F(SessionTest, AClientThatSpeaksNonsenseIsLeftAndNothingStays)
     start.words = {"-c", "cat; sleep 60"};
     start.patience = 0s;
     const std::string begun = frames::encode(open) + frames::encode(start);
+    frames::Start bad = start;
+    bad.forwards = {"--config"};
     frames::Open elsewhere = open;
     elsewhere.session = "../../../../../../tmp/somebody-else";
     frames::Open newer = open;
@@ -685,6 +717,8 @@ TEST_F(SessionTest, AClientThatSpeaksNonsenseIsLeftAndNothingStays)
         {begun + frames::encode(frames::Taken{1ULL << 60, 0}), "never sent"},
         {begun + std::string("\x04\xff\xff\xff\x7f", 5), "a frame is longer"},
         {begun + frames::encode(frames::Dial{1, 0}), "no run to connect to"},
+        {begun + frames::encode(frames::Exit{}), "other side"},
+        {frames::encode(open) + frames::encode(bad), "invalid destination"},
     };
     for (const auto& [bytes, words] : cases) {
         EXPECT_THAT(answer(options(), bytes, words), HasSubstr(words));

@@ -42,6 +42,7 @@ std::vector<Frame> one_of_each()
         Output{Stream::out, 1, std::string(k_piece, 'x')},
         InputTaken{5, 1 << 18},
         Following{"20261120T131158.042Z-0f3a9c1e5b7d2468", 4'000'000'000U, 3, 1ULL << 40, 2},
+        SshTarget{"20261120T131158.042Z-0f3a9c1e5b7d2468", 4'000'000'000U, "ada"},
         SignalTaken{1ULL << 40},
         Exit{137, 10, 20},
         Failure{Error::Kind::missing, "no such folder"},

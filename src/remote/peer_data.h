@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "wire/remote_frame.h"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+/// Data that the other machine of `gpuq --host` sends. The other machine may be hostile: nothing it
+/// sends is executed, opened, connected to or printed here before the check in this table. A frame
+/// that fails ends the session with an error.
+///
+///     data                       check                           limits
+///     type of a frame            fault_in                        only types of that side
+///     Hello: version             fault_in                        1 to k_largest_version
+///     Hello: program, host       fault_in, is_machine_name       255 letters, digits and ._-+~
+///     Hello: input, signals      Client::on_hello                not more than was sent
+///     Hello, InputTaken: room    Client                          at most k_input_room is used
+///     Output: offset, size       Client::on_output               next byte; k_output_room unread
+///     Output: bytes              none: they are the verb's       written to the verb's streams
+///     only InputTaken, SignalTaken    Client::on_frame                not more than was sent
+///     Following: key             fault_in, RunKey::parse         the form of a key
+///     Following: link            fault_in                        0 to k_largest_link
+///     SshTarget                  fault_in, Client::on_frame      only when asked for; a key, a
+///     user SshTarget: user            fault_in, is_user_name          64 letters, digits and ._-@+
+///     Exit: status               fault_in                        0 to 255
+///     Exit: out, err             Client::on_frame                all of it has come
+///     Failure: kind              wire::remote::Decoder           unknown kinds are `internal`
+///     Failure, StreamGone: text  peer_text                       sanitised, k_most_cells
+///     Beat                       Client::on_frame                one that was sent
+///     StreamBytes, -Taken, -End, Client::on_frame                streams that the client has begun
+///     -Gone: stream
+///     StreamBytes: size          Streams::on_bytes               k_stream_room unread
+///     text before the marker     Greeting, last_words            256 KiB kept, one line printed
+///     stderr of ssh              SshLines, last_words            k_most_lines lines, each
+///     peer_text
+///
+///     Open: session              is_session_name                 a file name of 32 hex digits
+///     Start: forwards            fault_in, is_destination        HOST:PORT, k_most_forwards
+///     Start: variables           may_pass                        names in a fixed list
+///     Start: words, folder       none                            the client is the same user, who
+///                                                                may run any program there
+///     Input, Taken, Signal, Dial Holder                          follow what came before
+namespace gpuq::remote {
+
+constexpr int k_largest_version = 1 << 16;
+constexpr int k_largest_link = 1 << 20;
+constexpr std::size_t k_most_cells = 300; ///< of a text from the other machine, printed
+constexpr std::size_t k_most_lines = 100; ///< of ssh and the login banner, printed
+
+enum class Sender { client, server };
+
+/// Why `frame` can not come from that side. Nothing: it is well-formed, though offsets and counts
+/// have still to be compared with what was sent.
+std::optional<std::string_view> fault_in(const wire::remote::Frame& frame, Sender sender);
+
+/// Text for a person: on one line, sanitised, clipped to `most` cells.
+std::string peer_text(std::string_view bytes, std::size_t most = k_most_cells);
+
+/// A name of a host or of a version: 1 to 255 letters, digits and `._-+~`.
+bool is_machine_name(std::string_view text);
+
+/// A user name that ssh_config, ssh and a shell take for nothing else: 1 to 64 letters, digits and
+/// `._-@+`, not with `-` in front.
+bool is_user_name(std::string_view text);
+
+} // namespace gpuq::remote
