@@ -148,6 +148,11 @@ bool only_looks(std::string_view verb)
     return is_one_of(verb, k_words);
 }
 
+bool is_brief(std::string_view verb)
+{
+    return only_looks(verb) && verb != "logs" && verb != "top";
+}
+
 bool reads_input(std::string_view verb)
 {
     static constexpr std::array<std::string_view, 8> k_words = {

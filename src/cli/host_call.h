@@ -48,6 +48,8 @@ std::vector<std::string> log_again(const HostCall& call, const std::vector<std::
 
 /// What may be made again from the beginning when it has shown nothing: it only looks.
 bool only_looks(std::string_view verb);
+/// Of these, what also ends soon, whatever it shows.
+bool is_brief(std::string_view verb);
 /// Reads its standard input.
 bool reads_input(std::string_view verb);
 /// Takes paths, or begins something in the working folder.

@@ -14,6 +14,7 @@
 #include "core/words.h"
 #include "remote/client.h"
 #include "remote/forward.h"
+#include "remote/peer_data.h"
 #include "remote/verb_process.h"
 
 #include <fmt/format.h>
@@ -36,15 +37,19 @@ namespace frames = wire::remote;
 
 constexpr std::chrono::seconds k_patience = 3h;
 constexpr auto k_say_again = 1min;
+/// A line about a lost connection is printed after so long: most come back sooner.
+constexpr auto k_short_outage = 5s;
 /// Where nobody could be typing a password: to connect, to be let in, and a login shell's start.
 constexpr auto k_first_answer = 30s;
 
 /// The terminal, or the pipes, in front of which somebody may sit.
 class TerminalOrPipes : public remote::Person {
 public:
-    TerminalOrPipes(bool quiet, bool raw)
+    /// `behind_ssh`: gpuq is the ProxyCommand of another program, whose screen this is.
+    TerminalOrPipes(bool quiet, bool raw, bool behind_ssh)
         : m_quiet(quiet)
         , m_lends(raw)
+        , m_behind_ssh(behind_ssh)
         , m_terminal(STDIN_FILENO, STDOUT_FILENO)
     {
     }
@@ -75,16 +80,18 @@ public:
         }
     }
 
-    /// On a screen, in the last row, until the connection is back. Else a line when it is lost, one
-    /// each minute, and one when it is back.
+    /// On a screen, in the last row, until the connection is back. Else, of an outage that is not
+    /// short, a line, one more each minute, and one at its end; behind another program, only the
+    /// first.
     void show_state(std::string_view words) override
     {
         const auto now = std::chrono::steady_clock::now();
         if (words.empty()) {
+            m_lost_at.reset();
             if (std::exchange(m_state_shown, false)) {
                 if (m_terminal.is_raw()) {
                     clear_last_row();
-                } else {
+                } else if (!m_behind_ssh) {
                     say("connected again");
                 }
             }
@@ -95,18 +102,24 @@ public:
         }
         if (m_terminal.is_raw()) {
             cli::say(words, Cursor::other_screen);
-        } else if (!m_state_shown || now - m_said_at >= k_say_again) {
+            m_state_shown = true;
+            return;
+        }
+        m_lost_at = m_lost_at.value_or(now);
+        const bool first = !m_state_shown && now - *m_lost_at >= k_short_outage;
+        const bool again = m_state_shown && !m_behind_ssh && now - m_said_at >= k_say_again;
+        if (first || again) {
             say(words);
             m_said_at = now;
+            m_state_shown = true;
         }
-        m_state_shown = true;
     }
 
     void show_ssh(std::string_view line) override
     {
         if (::isatty(STDERR_FILENO) == 1) {
             line.remove_suffix(line.ends_with('\r') ? 1 : 0); // ssh writes for raw terminals
-            const std::string text = sanitised(line) + "\n";
+            const std::string text = remote::peer_text(line) + "\n";
             (void)!::write(STDERR_FILENO, text.data(), text.size());
         }
     }
@@ -130,10 +143,12 @@ private:
 
     bool m_quiet;
     bool m_lends;
+    bool m_behind_ssh;
     Signals m_signals;
     RawTerminal m_terminal;
     bool m_state_shown = false;
     std::chrono::steady_clock::time_point m_said_at;
+    std::optional<std::chrono::steady_clock::time_point> m_lost_at;
 };
 
 std::vector<std::string> variables_for_there(Doors& doors, const HostCall& call)
@@ -355,6 +370,7 @@ Result<int> run_on_host(const HostCall& call, Doors& doors)
         options.out = nowhere.get(); // nothing that it prints is a line for ssh
     }
     options.start.folder = place.folder;
+    options.start.brief = is_brief(call.verb);
     options.start.no_input = kind_of_stdin() == Input::none;
     options.start.variables = variables_for_there(doors, call);
     options.start.terminals = terminals;
@@ -386,7 +402,7 @@ Result<int> run_on_host(const HostCall& call, Doors& doors)
         options.once_more = copy_again(call);
         TRY_ASSIGN(options.start.words, words_after(*copy, call));
     }
-    TerminalOrPipes person(call.quiet, options.start.raw);
+    TerminalOrPipes person(call.quiet, options.start.raw, call.verb == "connect");
     if (takes_paths(call.verb)) {
         person.say(fmt::format("on {}: the working folder is {} there, and paths are that "
                                "machine's",

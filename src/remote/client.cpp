@@ -157,6 +157,9 @@ void Client::on_timers()
 {
     const Moment at = now();
     m_lifeline.slept(asleep(), at);
+    if (is_silent() && m_transport.is_stuck(at)) {
+        go_past_shared();
+    }
     while (true) {
         switch (m_lifeline.step(at)) {
         case Lifeline::Do::nothing:
@@ -195,8 +198,7 @@ void Client::connect()
     m_decoder = {};
     m_marked = false;
     m_hello = false;
-    auto streams =
-        m_transport.connect(m_was_live ? Attempt::again : Attempt::first, m_was_live && m_alone);
+    auto streams = m_transport.connect(m_was_live ? Attempt::again : Attempt::first, m_alone);
     if (!streams) {
         return stop(std::move(streams).error());
     }
@@ -207,7 +209,32 @@ void Client::connect()
         frames::Open{frames::k_version, frames::k_oldest_version, m_session, m_shown[0].received,
                      m_shown[1].received,
                      std::chrono::duration_cast<std::chrono::milliseconds>(m_options.pace.beat)});
+    if (m_options.start.brief && !m_started) {
+        send_start();
+    }
     (void)m_channel->write_some();
+}
+
+void Client::send_start()
+{
+    m_options.start.size = m_person.size().value_or(m_options.start.size);
+    m_channel->send(m_options.start);
+}
+
+/// Nothing has come from the other side in this attempt.
+bool Client::is_silent() const
+{
+    return m_channel && !m_marked && m_greeting.text().empty();
+}
+
+/// The same attempt, by a connection of its own.
+void Client::go_past_shared()
+{
+    disconnect();
+    m_alone = true;
+    m_person.say(fmt::format("the shared connection to {} does not answer: connecting without it",
+                             m_options.host));
+    connect();
 }
 
 void Client::disconnect()
@@ -232,7 +259,7 @@ void Client::end_of_connection()
     if (m_exit) { // all has come; there is nothing to come back for
         return;
     }
-    Verdict verdict = m_transport.judge(status, m_ssh_words);
+    Verdict verdict = m_transport.judge({status, m_ssh_words, m_greeting.text()});
     if (had_answered) {
         verdict.what = Verdict::What::broken;
     } else if (verdict.what == Verdict::What::stop && m_was_live && std::exchange(m_alone, false)) {
@@ -250,7 +277,8 @@ Error Client::no_answer() const
 {
     const auto limit =
         std::chrono::duration_cast<std::chrono::seconds>(m_options.pace.first.value_or(Span{}));
-    const std::string words = last_words(m_ssh_words);
+    const std::string errors = last_words(m_ssh_words);
+    const std::string words = errors.empty() ? last_words(m_greeting.text()) : errors;
     return fail(Error::Kind::unreachable,
                 fmt::format("{}: no answer within {} s{}: see whether `ssh {} true` comes back",
                             m_options.host, limit.count(), words.empty() ? "" : " (" + words + ")",
@@ -378,6 +406,10 @@ void Client::on_stream_gone(const frames::StreamGone& gone)
 
 int Client::milliseconds_to_wait() const
 {
+    constexpr int k_to_ask_again = 200; ///< whether it is stuck
+    if (is_silent()) {
+        return k_to_ask_again;
+    }
     std::optional<Moment> next = m_lifeline.next();
     if (m_tell_at && is_open() && (!next || *m_tell_at < *next)) {
         next = m_tell_at;
@@ -407,12 +439,14 @@ void Client::on_ssh_words()
         if (m_ssh_words.size() < k_most_ssh_words) {
             m_ssh_words += bytes;
         }
-        if (m_was_live || m_marked) {
+        if (m_was_live || m_marked || m_transport.is_quiet()) {
             continue;
         }
         m_ssh_line += bytes;
         for (std::size_t end = 0; (end = m_ssh_line.find('\n')) != std::string::npos;) {
-            m_person.show_ssh(std::string_view(m_ssh_line).substr(0, end));
+            if (++m_ssh_lines <= k_most_lines) {
+                m_person.show_ssh(std::string_view(m_ssh_line).substr(0, end));
+            }
             m_ssh_line.erase(0, end + 1);
         }
         m_ssh_line.resize(std::min(m_ssh_line.size(), k_most_ssh_words));
@@ -599,8 +633,11 @@ void Client::on_hello(const frames::Hello& hello)
         m_signals_sent = m_signals_taken;
         m_started = true;
     } else {
-        m_options.start.size = m_person.size().value_or(m_options.start.size);
-        m_channel->send(m_options.start);
+        if (m_options.start.brief) { // it was sent, and is now confirmed
+            m_channel->send(frames::Beat{++m_beats});
+        } else {
+            send_start();
+        }
         m_started = true;
         (void)m_input.send_from(0);
     }

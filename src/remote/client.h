@@ -89,6 +89,8 @@ private:
     void wait();
     void on_timers();
     void connect();
+    bool is_silent() const;
+    void go_past_shared();
     void disconnect();
     void end_of_connection();
     void on_connection();
@@ -103,6 +105,7 @@ private:
     void on_interrupt();
     void on_signals();
     void send_signals();
+    void send_start();
     void on_network();
     void on_visitor(std::uint32_t forward, int listener);
     void on_stream_gone(const frames::StreamGone& gone);
@@ -141,6 +144,7 @@ private:
     bool m_marked = false; ///< the marker has come
     bool m_hello = false;
     std::string m_ssh_words, m_ssh_line;
+    std::size_t m_ssh_lines = 0;
     bool m_alone = false;
     bool m_was_live = false;
     std::string m_other_host; ///< the name by which it calls itself

@@ -27,6 +27,7 @@ using namespace std::chrono_literals;
 constexpr Span k_least_silence = 20s;
 constexpr auto k_most_patience = std::chrono::hours{24 * 7};
 constexpr auto k_for_the_end = 10min;
+constexpr auto k_for_a_brief_one = 3s; ///< whose connection was cut at its end
 constexpr Span k_after_hang_up = 10s;
 /// From a write to a terminal until all of it can be read at the other end.
 constexpr Span k_until_readable = 20ms;
@@ -223,8 +224,10 @@ void Holder::on_frame(frames::Frame&& frame)
         return refuse(fail(Error::Kind::internal, "a connection has to begin with Open"));
     }
     if (const auto* start = std::get_if<frames::Start>(&frame)) {
-        on_start(*start);
-    } else if (const auto* taken = std::get_if<frames::Taken>(&frame)) {
+        return on_start(*start);
+    }
+    m_confirmed = true;
+    if (const auto* taken = std::get_if<frames::Taken>(&frame)) {
         on_taken(*taken);
     } else if (const auto* input = std::get_if<frames::Input>(&frame)) {
         on_input(*input);
@@ -310,6 +313,8 @@ void Holder::on_start(const frames::Start& start)
     m_terminal_raw = start.raw;
     m_input_closed = start.no_input;
     m_patience = std::min<std::chrono::seconds>(start.patience, k_most_patience);
+    m_brief = start.brief;
+    m_confirmed = !start.brief;
     for (const Descriptor* each :
          {&m_verb->terminal, &m_verb->input, &m_verb->out, &m_verb->err, &m_verb->facts}) {
         if (*each) {
@@ -627,7 +632,9 @@ void Holder::send_output()
         m_exit_sent = true;
         m_channel->send(frames::Exit{*m_status, m_output[0].end(), m_output[1].end()});
     }
-    if (m_channel->waiting() > 0 && !m_channel->write_some()) {
+    const bool works = m_channel->waiting() == 0 || m_channel->write_some();
+    const bool is_done = m_brief && m_exit_sent && m_channel->waiting() == 0;
+    if (!works || is_done) {
         drop();
     }
 }
@@ -693,6 +700,9 @@ void Holder::hang_up(Moment at)
 /// All has arrived but, perhaps, the end itself: that is not worth hours.
 std::chrono::seconds Holder::patience() const
 {
+    if (!m_confirmed || (m_brief && m_status)) {
+        return m_status ? k_for_a_brief_one : 0s;
+    }
     const bool only_the_end = m_status && m_output[0].size() + m_output[1].size() == 0;
     return only_the_end ? std::min<std::chrono::seconds>(m_patience, k_for_the_end) : m_patience;
 }

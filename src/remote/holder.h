@@ -100,7 +100,9 @@ private:
     std::vector<frames::Dial> m_dialed; ///< and not there yet
 
     std::optional<VerbProcess> m_verb;
-    bool m_failed = false; ///< no verb came of Start
+    bool m_failed = false;    ///< no verb came of Start
+    bool m_brief = false;     ///< Start::brief
+    bool m_confirmed = false; ///< the client has sent something after Start
     Stream m_terminal_is = Stream::out;
     bool m_terminal_raw = false;
     std::chrono::seconds m_patience{0};

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "remote/ssh_words.h"
 
+#include "core/quote.h"
 #include "core/sanitise.h"
+#include "remote/peer_data.h"
 
 #include <fmt/format.h>
 
@@ -14,7 +16,8 @@ namespace {
 constexpr int k_not_found = 127;
 constexpr int k_not_executable = 126;
 constexpr int k_ssh_itself = 255;
-constexpr std::size_t k_most_words = 300;
+constexpr int k_killed = 128; ///< and the signal: ssh itself
+constexpr int k_largest_signal = 64;
 
 bool is_one_of(char c, std::string_view others)
 {
@@ -30,8 +33,16 @@ bool has(std::string_view text, std::string_view part)
 /// Lines that ssh writes around what it has to say.
 bool is_noise(std::string_view line)
 {
-    static constexpr std::array<std::string_view, 5> k_beginnings = {
-        "@@@@", "Warning: Permanently added", "debug", "Connection to ", "** "};
+    static constexpr std::array<std::string_view, 10> k_beginnings = {"@@@@",
+                                                                      "Warning: Permanently added",
+                                                                      "debug",
+                                                                      "Connection to ",
+                                                                      "** ",
+                                                                      "OpenSSH_",
+                                                                      "Authenticated ",
+                                                                      "Transferred:",
+                                                                      "Bytes per second:",
+                                                                      "Shared "};
     return line.empty() || std::any_of(k_beginnings.begin(), k_beginnings.end(),
                                        [&](auto beginning) { return line.starts_with(beginning); });
 }
@@ -66,10 +77,58 @@ Verdict judge_key(std::string_view errors, const SshCommand& command)
                                 "key",
                                 host, offending(errors)));
     }
+    const bool asked = command.person && command.attempt == Attempt::first && !command.facts.batch;
+    if (asked && !command.facts.strict) {
+        return stop(Error::Kind::denied,
+                    fmt::format("the host key of {} was not accepted: nothing was sent", host));
+    }
     return stop(Error::Kind::denied,
-                fmt::format("the host key of {} is not known here, and gpuq asks about one only on "
-                            "a terminal: connect once by hand, ssh {}",
-                            host, host));
+                fmt::format("the host key of {} is not known here, and {}: connect once by hand, "
+                            "ssh {}",
+                            host,
+                            asked
+                                ? "StrictHostKeyChecking forbids ssh to ask about it"
+                                : "ssh asks about one only on a terminal, at the first connection",
+                            host));
+}
+
+/// The login was let in, and something else than gpuq was started: a ForceCommand, nologin, a
+/// password that has expired.
+Verdict judge_other_program(const SshEnd& end, const std::string& words, const SshCommand& command)
+{
+    const std::string printed = words.empty() ? last_words(end.printed) : words;
+    return {
+        command.attempt == Attempt::first ? Verdict::What::stop : Verdict::What::broken,
+        fail(Error::Kind::denied,
+             fmt::format("{} lets in, but does not start gpuq: {}", sanitised(command.host),
+                         printed.empty() ? fmt::format("exit status {}", end.status) : printed))};
+}
+
+/// A jump host without its shared connection.
+std::string own_way_by(const SshCommand& command)
+{
+    std::string_view hosts = command.facts.proxy_jump;
+    const std::size_t comma = hosts.rfind(',');
+    std::vector<std::string> words = command.ssh;
+    words.insert(words.end(), {"-o", "ControlPath=none"});
+    if (comma != std::string_view::npos) {
+        words.insert(words.end(), {"-J", std::string(hosts.substr(0, comma))});
+        hosts.remove_prefix(comma + 1);
+    }
+    std::string last(hosts);
+    if (const std::size_t colon = last.rfind(':');
+        colon != std::string::npos && last.find(']', colon) == std::string::npos) {
+        words.insert(words.end(), {"-p", last.substr(colon + 1)});
+        last.resize(colon);
+    }
+    std::erase_if(last, [](char c) { return c == '[' || c == ']'; }); // around an IPv6 address
+    std::string line;
+    for (const std::string& word : words) {
+        for (const char c : shell_quoted(word) + " ") {
+            line += c == '%' ? "%%" : std::string(1, c);
+        }
+    }
+    return line + "-W '[%h]:%p' -- " + shell_quoted(last);
 }
 
 } // namespace
@@ -104,24 +163,91 @@ Result<void> check_program(std::string_view program)
                             sanitised(program)));
 }
 
-std::vector<std::string> ssh_words(const SshCommand& command)
+namespace {
+
+std::vector<std::string> with_options(const SshCommand& command)
 {
+    static constexpr std::array k_always = {"ClearAllForwardings=yes",
+                                            "ExitOnForwardFailure=no",
+                                            "RemoteCommand=none",
+                                            "PermitLocalCommand=no",
+                                            "Tunnel=no",
+                                            "ConnectTimeout=10"};
+    static constexpr std::array k_session = {"SessionType=default", "StdinNull=no",
+                                             "ForkAfterAuthentication=no"};
     std::vector<std::string> words = command.ssh;
-    const auto option = [&](const char* text) { words.insert(words.end(), {"-o", text}); };
+    const auto option = [&](std::string_view text) {
+        words.insert(words.end(), {"-o", std::string(text)});
+    };
     words.insert(words.end(), {"-T", "-x", "-e", "none"});
-    option("ClearAllForwardings=yes");
-    option("RemoteCommand=none");
-    option("ConnectTimeout=10");
-    if (command.attempt == Attempt::again) {
+    std::for_each(k_always.begin(), k_always.end(), option);
+    if (command.facts.has_session_options) {
+        std::for_each(k_session.begin(), k_session.end(), option);
+    }
+    if (command.facts.quiet) { // also over -q, which -o does not
+        words.emplace_back("-v");
+    }
+    if (command.facts.asks_about_keys) {
+        option("UpdateHostKeys=no");
+    }
+    if (command.attempt == Attempt::again || !command.person) {
         option("BatchMode=yes");
+    }
+    if (command.attempt == Attempt::again && !command.facts.keeps_no_keys) {
         option("StrictHostKeyChecking=yes");
-    } else if (!command.person) {
-        option("BatchMode=yes");
     }
     if (command.alone) {
         option("ControlPath=none");
+        if (!command.facts.proxy_jump.empty()) {
+            option("ProxyCommand=" + own_way_by(command));
+        }
     }
+    return words;
+}
+
+/// What ssh writes at -v is not about its end.
+std::string without_debug(std::string_view errors)
+{
+    std::string kept;
+    while (!errors.empty()) {
+        const std::size_t end = std::min(errors.find('\n'), errors.size());
+        if (!errors.starts_with("debug")) {
+            kept.append(errors.substr(0, end)).append("\n");
+        }
+        errors.remove_prefix(std::min(end + 1, errors.size()));
+    }
+    return kept;
+}
+
+} // namespace
+
+std::vector<std::string> ssh_words(const SshCommand& command)
+{
+    std::vector<std::string> words = with_options(command);
     words.insert(words.end(), {"--", command.host, command.program, "serve"});
+    return words;
+}
+
+std::vector<std::string> ssh_question(const SshCommand& command, bool with_ours)
+{
+    std::vector<std::string> words = with_ours ? with_options(command) : command.ssh;
+    words.insert(words.end(), {"-G", "--", command.host, "true"}); // -f wants a command
+    return words;
+}
+
+std::vector<std::string> ssh_check(const SshCommand& command)
+{
+    std::vector<std::string> words = command.ssh;
+    words.insert(words.end(), {"-O", "check", "--", command.host});
+    return words;
+}
+
+std::vector<std::string> ssh_knock(const SshCommand& command)
+{
+    std::vector<std::string> words = command.ssh;
+    words.insert(words.end(),
+                 {"-o", "ControlMaster=no", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o",
+                  "ClearAllForwardings=yes", "-W", "127.0.0.1:1", "--", command.host});
     return words;
 }
 
@@ -139,11 +265,13 @@ std::string last_words(std::string_view errors)
             found = line;
         }
     }
-    return sanitised(found.substr(0, k_most_words));
+    return peer_text(found);
 }
 
-Verdict judge_ssh(int status, std::string_view errors, const SshCommand& command)
+Verdict judge_ssh(const SshEnd& end, const SshCommand& command)
 {
+    const int status = end.status;
+    const std::string errors = without_debug(end.errors);
     const std::string host = sanitised(command.host);
     const std::string words = last_words(errors);
     if (status == k_ssh_itself &&
@@ -172,7 +300,8 @@ Verdict judge_ssh(int status, std::string_view errors, const SshCommand& command
          has(errors, "no argument after keyword"))) {
         return stop(Error::Kind::usage, fmt::format("ssh: {}", words));
     }
-    if (status == k_not_found || status == k_not_executable) {
+    const bool csh_found_none = status == 1 && words.ends_with("Command not found.");
+    if (status == k_not_found || status == k_not_executable || csh_found_none) {
         return stop(Error::Kind::not_found,
                     fmt::format("no {} on {}{}{}: a command that ssh starts there has not found it "
                                 "in its PATH. Set GPUQ_REMOTE, or `remote` in the "
@@ -184,6 +313,9 @@ Verdict judge_ssh(int status, std::string_view errors, const SshCommand& command
         return stop(
             Error::Kind::usage,
             fmt::format("gpuq on {} is too old for --host: ask for a newer one there", host));
+    }
+    if (status < k_killed || (status > k_killed + k_largest_signal && status != k_ssh_itself)) {
+        return judge_other_program(end, words, command);
     }
     return {Verdict::What::broken,
             fail(Error::Kind::unreachable, words.empty()

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/result.h"
+#include "remote/ssh_facts.h"
 
 #include <string>
 #include <string_view>
@@ -34,8 +35,18 @@ struct SshCommand {
     bool person = false; ///< there is a terminal to ask on
     bool alone =
         false; ///< past a shared connection of the user's own (ControlPath), which may hang
+    SshFacts facts;
 };
+/// Options that the user's configuration could set so that gpuq would not work are set here: the
+/// first value counts, and the command line comes before files.
 std::vector<std::string> ssh_words(const SshCommand& command);
+/// Prints the user's configuration (SshFacts). `with_ours`: as ssh_words has it.
+std::vector<std::string> ssh_question(const SshCommand& command, bool with_ours);
+/// Ends at once where there is no shared connection, or its process lives.
+std::vector<std::string> ssh_check(const SshCommand& command);
+/// Opens a connection through the shared one that no program answers. Ends as soon as the host has
+/// said so: no shell is started.
+std::vector<std::string> ssh_knock(const SshCommand& command);
 
 /// What became of an ssh that has ended without gpuq's marker, or before the verb's end.
 struct Verdict {
@@ -45,9 +56,14 @@ struct Verdict {
     } what = What::broken;
     Error error;
 };
-/// Out of what it said (in English) and its exit status. `host` for the sentence. The error's text
-/// holds words of the far side, sanitised.
-Verdict judge_ssh(int status, std::string_view errors, const SshCommand& command);
+/// How an ssh has ended.
+struct SshEnd {
+    int status = 0;
+    std::string_view errors;  ///< its stderr, in English; what the other side wrote there too
+    std::string_view printed; ///< by the other side, which did not start gpuq
+};
+/// The error's text holds words of the other side, as peer_text has them.
+Verdict judge_ssh(const SshEnd& end, const SshCommand& command);
 
 /// The line that says most, without control characters.
 std::string last_words(std::string_view errors);

@@ -6,20 +6,29 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <poll.h>
+#include <string_view>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace gpuq::remote {
 namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto k_question = 3s; ///< a Match exec of the user's may take a while
+constexpr std::size_t k_most_facts = 64 << 10;
 
 /// ssh's own words are read by programs here.
 std::vector<std::string> environment_in_english()
@@ -33,11 +42,114 @@ std::vector<std::string> environment_in_english()
     return variables;
 }
 
+enum class Terminal { may_ask, none };
+
+/// A child with these streams, which ends with us. Its pid, or -1.
+pid_t start(const std::vector<std::string>& words, const std::array<int, 3>& streams,
+            Terminal terminal)
+{
+    std::vector<std::string> variables = environment_in_english();
+    const auto word_pointers = pointers(words);
+    const auto variable_pointers = pointers(variables);
+    const pid_t parent = ::getpid();
+    const pid_t pid = ::fork();
+    if (pid != 0) {
+        return pid;
+    }
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (::getppid() != parent) {
+        ::_exit(1);
+    }
+    if (terminal == Terminal::none) {
+        ::setsid();
+    }
+    // Of our process group, for the terminal's sake; but Ctrl-C is for the verb there.
+    ::signal(SIGINT, SIG_IGN);
+    ::signal(SIGQUIT, SIG_IGN);
+    for (int i = 0; i < 3; ++i) {
+        ::dup2(streams[static_cast<std::size_t>(i)], i);
+    }
+    sigset_t none;
+    sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    for (const int number : {SIGPIPE, SIGXFSZ, SIGTTIN}) {
+        ::signal(number, SIG_DFL);
+    }
+    ::execvpe(word_pointers[0], word_pointers.data(), variable_pointers.data());
+    const std::string_view why = "gpuq: ssh can not be started here\n";
+    (void)!::write(STDERR_FILENO, why.data(), why.size());
+    ::_exit(static_cast<int>(ExitStatus::internal));
+}
+
+void end_now(pid_t pid)
+{
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+}
+
+/// What it prints, until it ends or `k_question` has passed.
+std::string printed_by(const std::vector<std::string>& words)
+{
+    auto pipe = make_pipe();
+    const Descriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    if (!pipe || !null) {
+        return {};
+    }
+    const pid_t pid = start(words, {null.get(), pipe->write.get(), null.get()}, Terminal::none);
+    pipe->write.reset();
+    std::string text;
+    const Moment until = std::chrono::steady_clock::now() + k_question;
+    while (pid > 0 && text.size() < k_most_facts) {
+        const auto left =
+            std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+        pollfd wait{pipe->read.get(), POLLIN, 0};
+        std::array<char, 4096> buffer;
+        if (left.count() <= 0 || ::poll(&wait, 1, static_cast<int>(left.count())) <= 0) {
+            break;
+        }
+        const ssize_t count = ::read(pipe->read.get(), buffer.data(), buffer.size());
+        if (count <= 0) {
+            break;
+        }
+        text.append(buffer.data(), static_cast<std::size_t>(count));
+    }
+    if (pid > 0) {
+        end_now(pid);
+    }
+    return text;
+}
+
 } // namespace
+
+SshTransport::~SshTransport()
+{
+    end(0);
+}
+
+/// Once: what the configuration is when the session begins.
+Result<void> SshTransport::learn()
+{
+    if (std::exchange(m_learned, true)) {
+        return {};
+    }
+    m_command.facts = ssh_facts_from(printed_by(ssh_question(m_command, false)));
+    if (m_command.facts.without_streams.empty()) {
+        return {};
+    }
+    const SshFacts ours = ssh_facts_from(printed_by(ssh_question(m_command, true)));
+    if (!ours.without_streams.empty()) { // by an option on the command line of GPUQ_SSH
+        return fail(Error::Kind::usage,
+                    fmt::format("GPUQ_SSH asks for '{}', and gpuq needs the streams of ssh: leave "
+                                "out the option that says so (-n, -N or -f)",
+                                ours.without_streams));
+    }
+    return {};
+}
 
 Result<Transport::Streams> SshTransport::connect(Attempt attempt, bool alone)
 {
     end(0);
+    TRY(learn());
     m_command.attempt = attempt;
     m_command.alone = alone;
     TRY_ASSIGN(Pipe to, make_pipe());
@@ -45,45 +157,66 @@ Result<Transport::Streams> SshTransport::connect(Attempt attempt, bool alone)
     TRY_ASSIGN(Pipe errors, make_pipe());
     // Fewer turns of everybody's loop while much comes.
     ::fcntl(from.read.get(), F_SETPIPE_SZ, k_largest_pipe);
-    std::vector<std::string> words = ssh_words(m_command);
-    std::vector<std::string> variables = environment_in_english();
-    const auto word_pointers = pointers(words);
-    const auto variable_pointers = pointers(variables);
-    const pid_t parent = ::getpid();
-    m_pid = ::fork();
-    if (m_pid == 0) {
-        ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-        if (::getppid() != parent) {
-            ::_exit(1);
-        }
-        if (attempt == Attempt::again) {
-            ::setsid(); // no terminal to ask on
-        }
-        // Of our process group, for the terminal's sake; but Ctrl-C is for the verb there.
-        ::signal(SIGINT, SIG_IGN);
-        ::signal(SIGQUIT, SIG_IGN);
-        ::dup2(to.read.get(), STDIN_FILENO);
-        ::dup2(from.write.get(), STDOUT_FILENO);
-        ::dup2(errors.write.get(), STDERR_FILENO);
-        sigset_t none;
-        sigemptyset(&none);
-        ::sigprocmask(SIG_SETMASK, &none, nullptr);
-        for (const int number : {SIGPIPE, SIGXFSZ, SIGTTIN}) {
-            ::signal(number, SIG_DFL);
-        }
-        ::execvpe(word_pointers[0], word_pointers.data(), variable_pointers.data());
-        const std::string_view why = "gpuq: ssh can not be started here\n";
-        (void)!::write(STDERR_FILENO, why.data(), why.size());
-        ::_exit(static_cast<int>(ExitStatus::internal));
-    }
+    m_pid = start(ssh_words(m_command), {to.read.get(), from.write.get(), errors.write.get()},
+                  attempt == Attempt::again ? Terminal::none : Terminal::may_ask);
+    m_probe = m_command.facts.control_path.empty() || alone ? Probe::none : Probe::check;
+    m_probe_at = std::chrono::steady_clock::now() + k_patience;
     if (m_pid < 0) {
         return fail(Error::Kind::io, fmt::format("fork: {}", std::strerror(errno)));
     }
     return Streams{std::move(from.read), std::move(to.write), std::move(errors.read)};
 }
 
+void SshTransport::begin_probe(Probe probe, Moment now)
+{
+    const Descriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    m_probe = probe;
+    m_probe_at = now;
+    m_probe_pid = start(probe == Probe::check ? ssh_check(m_command) : ssh_knock(m_command),
+                        {null.get(), null.get(), null.get()}, Terminal::none);
+}
+
+void SshTransport::end_probe()
+{
+    if (m_probe_pid > 0) {
+        end_now(std::exchange(m_probe_pid, -1));
+    }
+}
+
+/// Whether there is one, and its process lives; then whether the host behind it does. Nothing else
+/// tells: a process that is frozen, or whose network is gone, still takes what comes. Where there
+/// is none, ssh may be asking a person, and is left alone.
+bool SshTransport::is_stuck(Moment now)
+{
+    if (m_probe == Probe::none) {
+        return false;
+    }
+    if (m_probe_pid < 0) {
+        if (now >= m_probe_at) {
+            begin_probe(Probe::check, now);
+        }
+        return false;
+    }
+    int status = 0;
+    if (::waitpid(m_probe_pid, &status, WNOHANG) == 0) {
+        return now - m_probe_at >= k_answer;
+    }
+    m_probe_pid = -1;
+    const bool is_shared = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (m_probe == Probe::knock) {
+        m_probe = Probe::check; // alive, and slow: again later
+        m_probe_at = now + k_answer;
+    } else if (is_shared) {
+        begin_probe(Probe::knock, now);
+    } else {
+        m_probe = Probe::none;
+    }
+    return false;
+}
+
 int SshTransport::end(int milliseconds)
 {
+    end_probe();
     if (m_pid < 0) {
         return 0;
     }
@@ -101,9 +234,9 @@ int SshTransport::end(int milliseconds)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-Verdict SshTransport::judge(int status, std::string_view errors) const
+Verdict SshTransport::judge(const SshEnd& end) const
 {
-    return judge_ssh(status, errors, m_command);
+    return judge_ssh(end, m_command);
 }
 
 } // namespace gpuq::remote

@@ -3,9 +3,10 @@
 
 #include "core/descriptor.h"
 #include "core/result.h"
+#include "remote/lifeline.h"
 #include "remote/ssh_words.h"
 
-#include <optional>
+#include <chrono>
 #include <string>
 #include <sys/types.h>
 
@@ -21,10 +22,19 @@ public:
         Descriptor errors;
     };
     virtual Result<Streams> connect(Attempt attempt, bool alone) = 0;
+    /// To be asked again and again while nothing has come. True: what it goes through is dead, and
+    /// connecting alone goes past it. Never while a person may be typing a password.
+    virtual bool is_stuck(Moment now)
+    {
+        (void)now;
+        return false;
+    }
+    /// The user does not want to see what it says while it connects.
+    virtual bool is_quiet() const { return false; }
     /// Ends what connect() began, by force if it goes on for so long, and says how it ended.
     virtual int end(int milliseconds) = 0;
     /// What an end with these words means.
-    virtual Verdict judge(int status, std::string_view errors) const = 0;
+    virtual Verdict judge(const SshEnd& end) const = 0;
 };
 
 /// OpenSSH's client as a child process: what ~/.ssh/config says holds, and it asks people itself.
@@ -34,17 +44,33 @@ public:
         : m_command(std::move(command))
     {
     }
-    ~SshTransport() override { end(0); }
+    ~SshTransport() override;
     SshTransport(const SshTransport&) = delete;
     SshTransport& operator=(const SshTransport&) = delete;
 
     Result<Streams> connect(Attempt attempt, bool alone) override;
+    bool is_stuck(Moment now) override;
+    bool is_quiet() const override { return m_command.facts.quiet; }
     int end(int milliseconds) override;
-    Verdict judge(int status, std::string_view errors) const override;
+    Verdict judge(const SshEnd& end) const override;
+
+    /// A shared connection is looked at after so long without a word,
+    static constexpr Span k_patience = std::chrono::seconds{2};
+    /// has so long to answer, and is looked at again.
+    static constexpr Span k_answer = std::chrono::seconds{3};
 
 private:
+    enum class Probe { none, check, knock };
+    Result<void> learn();
+    void begin_probe(Probe probe, Moment now);
+    void end_probe();
+
     SshCommand m_command;
+    bool m_learned = false;
     pid_t m_pid = -1;
+    Probe m_probe = Probe::none;
+    pid_t m_probe_pid = -1;
+    Moment m_probe_at; ///< begun, or to be begun
 };
 
 } // namespace gpuq::remote

@@ -101,6 +101,7 @@ std::string bytes_of(const Start& frame)
     out.number(static_cast<std::uint32_t>(frame.patience.count()));
     add(out, frame.forwards);
     out.number(static_cast<std::uint8_t>(frame.no_input));
+    out.number(static_cast<std::uint8_t>(frame.brief));
     return out.frame();
 }
 
@@ -254,6 +255,9 @@ Start start_from(PayloadReader& in)
     }
     if (!in.at_end()) {
         frame.no_input = in.flag();
+    }
+    if (!in.at_end()) {
+        frame.brief = in.flag();
     }
     return frame;
 }

@@ -56,7 +56,8 @@ struct Open {
     std::chrono::milliseconds beat{1000}; ///< how often the client lets hear of itself
     bool operator==(const Open&) const = default;
 };
-/// Start the verb: once in a session, when Hello has said that it is not known.
+/// Start the verb: once in a session, when Hello has said that it is not known; `brief` ones
+/// before.
 struct Start {
     std::vector<std::string> words;
     std::string folder; ///< empty: the home
@@ -67,6 +68,10 @@ struct Start {
     std::chrono::seconds patience{0};  ///< without a connection the verb is hung up after that
     std::vector<std::string> forwards; ///< HOST:PORT, as seen from the node of the verb's run
     bool no_input = false;             ///< stdin is /dev/null, and no pipe at its end
+    /// The verb only looks and ends soon. Start is sent together with Open, unless the session is
+    /// known, and may arrive when the client has gone: the verb is hung up if nothing follows. The
+    /// connection ends with Exit, which is not answered.
+    bool brief = false;
     bool operator==(const Start&) const = default;
 };
 /// So much of the output has been shown, or can not be lost any more.

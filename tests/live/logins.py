@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A login host as a laptop sees it: a real sshd on the loopback interface, behind a TCP proxy that can fall silent."""
+import collections
 import contextlib
 import os
 import pathlib
@@ -11,6 +12,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 
 from clusters import environment_of, plain_environment, processes, wait_for
 from runs import words_of
@@ -19,8 +21,10 @@ from runs import words_of
 class Proxy:
     """Copies between its own port and another, until the connections it has fall silent and nobody is told."""
 
-    def __init__(self, to_port):
+    def __init__(self, to_port, delay=0.0):
         self.to_port = to_port
+        self.delay = delay  # seconds, each way
+        self.late = collections.deque()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.silent = False
@@ -33,7 +37,7 @@ class Proxy:
 
     def _copy(self):
         while not self.ended:
-            for key, _ in self.selector.select(0.05):
+            for key, _ in self.selector.select(self._deliver()):
                 if key.fileobj is self.listener:
                     self._accept()
                 else:
@@ -59,12 +63,30 @@ class Proxy:
     def _pass(self, one, other):
         try:
             data = one.recv(1 << 18)
+            if self.delay:
+                if not data:
+                    self.selector.unregister(one)
+                self.late.append((time.monotonic() + self.delay, one, other, data))
+                return
             if data:
                 other.sendall(data)
                 return
         except OSError:
             pass
         self._close(one, other)
+
+    def _deliver(self):
+        """What has been on its way for long enough; gives the seconds until there is more to do."""
+        while self.late and self.late[0][0] <= time.monotonic():
+            _, one, other, data = self.late.popleft()
+            try:
+                if data:
+                    other.sendall(data)
+                    continue
+            except OSError:
+                pass
+            self._close(one, other)
+        return max(0, min(0.05, self.late[0][0] - time.monotonic())) if self.late else 0.05
 
     def _close(self, *sockets):
         for each in sockets:

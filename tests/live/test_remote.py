@@ -314,6 +314,62 @@ def test_ssh_of_the_laptop_goes_into_a_run_over_a_cut(login):
     record.wait_for_end()
 
 
+@contextlib.contextmanager
+def a_way_into_a_run(login):
+    assert login.person.gpuq("run", "-g", "1", "--detach", "sleep", "600").returncode == 0
+    record = the_run(login.person)
+    wait_for(lambda: record.job and record.event("program_started"), 20, "the run")
+    config = login.folder / "run_config"
+    config.write_bytes(login.gpuq("connect", "--config", "last").stdout)
+    errors = login.folder / "errors"
+    with errors.open("wb") as stderr, subprocess.Popen(
+            ["ssh", "-F", str(config), "-i", str(record.dir / "connect" / "identity"), "gpuq-last", "cat"], env=login.env,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, bufsize=0) as child:
+        def passes(word):
+            child.stdin.write(word + b"\n")
+            assert child.stdout.readline() == word + b"\n", errors.read_text()
+        try:
+            yield passes, errors
+        finally:
+            child.kill()
+    assert login.person.gpuq("stop", "last").returncode == 0
+    record.wait_for_end()
+
+
+def test_a_proxy_command_is_silent_over_short_losses_and_says_one_line_of_a_long_one(login):
+    with a_way_into_a_run(login) as (passes, errors):
+        for number in range(8):
+            passes(b"word %d" % number)
+            login.cut()
+        passes(b"last word")
+        assert errors.read_bytes() == b""
+        login.cut(stop=True)
+        wait_for(lambda: b"reconnecting" in errors.read_bytes(), 30, "a line")
+        login.start()
+        passes(b"after it")
+        login.cut()
+        passes(b"the end")
+        assert errors.read_bytes().count(b"\n") == 1, errors.read_bytes()
+
+
+def test_a_copied_log_is_silent_over_short_losses(login):
+    """As from cron, which mails what is printed."""
+    done = login.person.gpuq("run", "--detach", "--gpus", "1", "sh", "-c",
+                             "while [ ! -e enough ]; do echo line; sleep 0.05; done")
+    assert done.returncode == 0, done.stderr
+    copy = login.folder / "copy"
+    with login.begin("logs", "-f", "--to", str(copy), "last") as child:
+        for _ in range(8):
+            size = copy.stat().st_size if copy.exists() else 0
+            wait_for(lambda: copy.exists() and copy.stat().st_size > size, 20, "more of the log")
+            login.cut()
+        (login.person.home / "enough").touch()
+        assert child.wait(60) == 0
+        words = child.stderr.read().decode()
+    assert words.endswith(f"gpuq: {copy} holds {copy.stat().st_size} bytes of the log\n")
+    assert "connect" not in words, words
+
+
 def test_a_changed_host_key_is_a_hard_stop(login):
     login.trust("other_key")
     done = login.gpuq("ls")

@@ -159,7 +159,7 @@ public:
         m_children.clear();
         return 0;
     }
-    Verdict judge(int, std::string_view) const override
+    Verdict judge(const SshEnd&) const override
     {
         return {Verdict::What::broken, fail(Error::Kind::unreachable, "the connection is cut")};
     }
@@ -230,6 +230,7 @@ protected:
         options.start.variables = {"TERM=dumb"};
         options.start.patience = patience;
         options.start.no_input = no_input;
+        options.start.brief = brief;
         options.reads_input = !no_input;
         options.pace = pace;
         options.in = in.get();
@@ -287,6 +288,7 @@ protected:
     Pace pace{5s, 15s, 5ms};
     std::chrono::seconds patience{60};
     bool no_input = false;
+    bool brief = false;
     std::function<Result<frames::Start>(const ClientOptions::Lost&)> in_its_place;
     std::function<void(const frames::SshTarget&)> on_ssh_target;
     Nobody nobody;
@@ -326,6 +328,24 @@ TEST_F(SessionTest, NoInputHereIsNoInputThere)
     const auto status = run(transport, "readlink /proc/self/fd/0; cat");
     ASSERT_TRUE(status) << status.error().text;
     EXPECT_EQ(content("out"), "/dev/null\n");
+}
+
+TEST_F(SessionTest, ABriefVerbIsOverWithItsEndAndComesOnceOverDrops)
+{
+    brief = true;
+    for (const std::uint64_t first : {~std::uint64_t{0}, std::uint64_t{3000}}) {
+        int connections = 0;
+        CutTransport transport(options(),
+                               [&] { return ++connections == 1 ? first : ~std::uint64_t{0}; });
+        const auto status = run(transport, "echo x >> begun; seq 1 2000; exit 5");
+        ASSERT_TRUE(status) << status.error().text;
+        EXPECT_EQ(*status, 5);
+        EXPECT_THAT(content("out"), testing::EndsWith("\n1999\n2000\n"));
+        EXPECT_EQ(content("out").size(), 8893U);
+        EXPECT_EQ(content("begun"), "x\n");
+        EXPECT_TRUE(is_all_gone());
+        std::filesystem::remove(path("begun"));
+    }
 }
 
 TEST_F(SessionTest, AFolderThatIsNotThereIsSaid)
@@ -608,7 +628,7 @@ TEST_F(SessionTest, AServerThatSpeaksNonsenseIsLeftWithAClearError)
             return Streams{std::move(pair.one), std::move(second), socket_pair().one};
         }
         int end(int) override { return 0; }
-        Verdict judge(int, std::string_view) const override { return {}; }
+        Verdict judge(const SshEnd&) const override { return {}; }
         Descriptor far;
     };
     const std::string hello = std::string(frames::k_marker) +
@@ -724,6 +744,20 @@ TEST_F(SessionTest, AClientThatSpeaksNonsenseIsLeftAndNothingStays)
         EXPECT_THAT(answer(options(), bytes, words), HasSubstr(words));
         EXPECT_TRUE(is_all_gone()) << words;
     }
+}
+
+TEST_F(SessionTest, ABriefVerbWhoseClientHasGoneIsHungUp)
+{
+    frames::Open open;
+    open.session = std::string(32, 'b');
+    frames::Start start;
+    start.words = {"-c", "trap 'echo hup > hup; exit' HUP; echo begun; sleep 60 & wait"};
+    start.folder = m_folder;
+    start.patience = 3h;
+    start.brief = true;
+    (void)answer(options(), frames::encode(open) + frames::encode(start), "begun");
+    EXPECT_TRUE(is_all_gone());
+    EXPECT_EQ(content("hup"), "hup\n");
 }
 
 TEST_F(SessionTest, AClientThatSendsAndNeverReadsIsDropped)

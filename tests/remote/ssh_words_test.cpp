@@ -23,6 +23,12 @@ std::string line(const SshCommand& command)
     return fmt::format("{}", fmt::join(ssh_words(command), " "));
 }
 
+Verdict judged(int status, std::string_view errors, const SshCommand& command,
+               std::string_view printed = {})
+{
+    return judge_ssh({status, errors, printed}, command);
+}
+
 TEST(Place, IsAHostAndPerhapsAFolder)
 {
     EXPECT_EQ(*place_from("login1"), (Place{"login1", ""}));
@@ -62,16 +68,107 @@ TEST(SshWords, AskOnlyAPersonAndOnlyTheFirstTime)
     EXPECT_THAT(line(command), testing::EndsWith(" -- login1 gpuq serve"));
 }
 
+TEST(SshWords, SetWhatAConfigurationCouldBreak)
+{
+    SshCommand command = to_login();
+    EXPECT_THAT(line(command), HasSubstr("-o PermitLocalCommand=no -o Tunnel=no"));
+    EXPECT_THAT(line(command), Not(HasSubstr("SessionType"))); // an ssh that does not know it
+    command.facts = ssh_facts_from("sessiontype none\nloglevel SILENT\nupdatehostkeys ask\n");
+    EXPECT_THAT(line(command), HasSubstr("-o SessionType=default -o StdinNull=no "
+                                         "-o ForkAfterAuthentication=no -v "
+                                         "-o UpdateHostKeys=no -o BatchMode=yes -- "));
+}
+
+TEST(SshWords, PassASharedConnectionAlsoOfAJumpHost)
+{
+    SshCommand command = to_login();
+    command.ssh = {"ssh", "-F", "/a b/100%"};
+    command.alone = true;
+    EXPECT_THAT(line(command), HasSubstr("-o ControlPath=none -- login1"));
+    command.facts.proxy_jump = "one,ada@two:2222";
+    EXPECT_THAT(line(command),
+                HasSubstr("-o ProxyCommand=ssh -F '/a b/100%%' -o ControlPath=none -J one "
+                          "-p 2222 -W '[%h]:%p' -- ada@two -- login1"));
+    command.facts.proxy_jump = "[::1]";
+    EXPECT_THAT(line(command), HasSubstr("ControlPath=none -W '[%h]:%p' -- ::1 --"));
+}
+
+TEST(SshFacts, AreReadOutOfWhatSshPrints)
+{
+    SshFacts expected;
+    expected.has_session_options = true;
+    expected.without_streams = "stdinnull yes";
+    expected.batch = true;
+    expected.keeps_no_keys = true;
+    expected.control_path = "/run/c one";
+    expected.proxy_jump = "jump";
+    EXPECT_EQ(ssh_facts_from("host login1\nsessiontype default\nstdinnull yes\n"
+                             "forkafterauthentication no\nloglevel INFO\nbatchmode yes\n"
+                             "stricthostkeychecking false\nuserknownhostsfile /dev/null none\n"
+                             "controlpath /run/c one\nproxyjump jump\nnonsense\n"),
+              expected);
+    EXPECT_EQ(ssh_facts_from("controlpath none\nstricthostkeychecking false\n"
+                             "userknownhostsfile /dev/null /root/known_hosts\nloglevel ERROR\n"),
+              SshFacts());
+    EXPECT_EQ(ssh_facts_from("\x1dgpuq-serve\x1d\n"), SshFacts());
+    EXPECT_TRUE(ssh_facts_from("stricthostkeychecking true\n").strict);
+    EXPECT_TRUE(ssh_facts_from("loglevel QUIET\n").quiet);
+}
+
+TEST(JudgeSsh, AnotherProgramInThePlaceOfGpuqIsNamed)
+{
+    const SshCommand first = to_login();
+    for (const auto& [status, errors, printed, words] :
+         {std::tuple(1, "", "This account is currently not available.\n", "not available"),
+          std::tuple(1, "Password change required but no TTY available.\n", "", "no TTY"),
+          std::tuple(254, "closed until noon\n", "welcome\n", "closed until noon"),
+          std::tuple(0, "", "", "exit status 0"), std::tuple(3, "", "\x1b[2Jx", "^[[2Jx")}) {
+        const Verdict verdict = judged(status, errors, first, printed);
+        EXPECT_EQ(verdict.what, Verdict::What::stop);
+        EXPECT_EQ(verdict.error.kind, Error::Kind::denied);
+        EXPECT_THAT(verdict.error.text, HasSubstr(words));
+    }
+    SshCommand again = to_login();
+    again.attempt = Attempt::again;
+    EXPECT_EQ(judged(254, "closed until noon\n", again).what, Verdict::What::broken);
+    EXPECT_EQ(judged(1, "gpuq: Command not found.\n", first).error.kind, Error::Kind::not_found);
+    EXPECT_EQ(judged(137, "", first).what, Verdict::What::broken); // ssh was killed
+}
+
+TEST(JudgeSsh, AKeyThatAPersonHasRefusedIsNotCalledUnknown)
+{
+    SshCommand command = to_login();
+    command.person = true;
+    EXPECT_THAT(judged(255, "Host key verification failed.\n", command).error.text,
+                HasSubstr("was not accepted"));
+    command.facts.strict = true;
+    EXPECT_THAT(judged(255, "Host key verification failed.\n", command).error.text,
+                HasSubstr("StrictHostKeyChecking"));
+    command.facts.batch = true;
+    EXPECT_THAT(judged(255, "Host key verification failed.\n", command).error.text,
+                HasSubstr("only on a terminal"));
+}
+
+TEST(JudgeSsh, WhatSshWritesForDebuggingIsNoReason)
+{
+    const Verdict verdict = judged(255,
+                                   "OpenSSH_9.2p1\ndebug1: Permission denied (x)\n"
+                                   "Authenticated to login1\nBytes per second: sent 1\n",
+                                   to_login());
+    EXPECT_EQ(verdict.what, Verdict::What::broken);
+    EXPECT_EQ(verdict.error.text, "the connection to login1 has ended");
+}
+
 TEST(JudgeSsh, AChangedHostKeyIsAHardStop)
 {
     const Verdict verdict =
-        judge_ssh(255,
-                  "@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@\n"
-                  "@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\n"
-                  "Offending ED25519 key in /home/ada/.ssh/known_hosts:3\n"
-                  "Host key for login1 has changed and you have requested strict checking.\n"
-                  "Host key verification failed.\n",
-                  to_login());
+        judged(255,
+               "@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@\n"
+               "@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\n"
+               "Offending ED25519 key in /home/ada/.ssh/known_hosts:3\n"
+               "Host key for login1 has changed and you have requested strict checking.\n"
+               "Host key verification failed.\n",
+               to_login());
     EXPECT_EQ(verdict.what, Verdict::What::stop);
     EXPECT_EQ(verdict.error.kind, Error::Kind::denied);
     EXPECT_THAT(verdict.error.text, HasSubstr("the host key of login1 has changed (it stands in "
@@ -83,17 +180,17 @@ TEST(JudgeSsh, AChangedHostKeyIsAHardStop)
 TEST(JudgeSsh, AnUnknownHostKeyIsAnother)
 {
     const Verdict verdict =
-        judge_ssh(255,
-                  "No ED25519 host key is known for login1 and you have requested strict "
-                  "checking.\nHost key verification failed.\n",
-                  to_login());
+        judged(255,
+               "No ED25519 host key is known for login1 and you have requested strict "
+               "checking.\nHost key verification failed.\n",
+               to_login());
     EXPECT_EQ(verdict.what, Verdict::What::stop);
     EXPECT_THAT(verdict.error.text, HasSubstr("is not known here"));
 }
 
 TEST(JudgeSsh, NobodyIsAskedTwiceForAPassword)
 {
-    const Verdict verdict = judge_ssh(
+    const Verdict verdict = judged(
         255, "ada@login1: Permission denied (publickey,gssapi-with-mic,password).\n", to_login());
     EXPECT_EQ(verdict.what, Verdict::What::stop);
     EXPECT_EQ(verdict.error.kind, Error::Kind::denied);
@@ -102,19 +199,19 @@ TEST(JudgeSsh, NobodyIsAskedTwiceForAPassword)
     SshCommand asked = to_login();
     asked.person = true;
     EXPECT_THAT(
-        judge_ssh(255, "ada@login1: Permission denied (publickey,password).\n", asked).error.text,
+        judged(255, "ada@login1: Permission denied (publickey,password).\n", asked).error.text,
         Not(HasSubstr("without a terminal")));
     SshCommand again = to_login();
     again.attempt = Attempt::again;
     const Verdict later =
-        judge_ssh(255, "ada@login1: Permission denied (publickey,password).\n", again);
+        judged(255, "ada@login1: Permission denied (publickey,password).\n", again);
     EXPECT_EQ(later.what, Verdict::What::stop);
     EXPECT_THAT(later.error.text, HasSubstr("wants a password or a key's passphrase again"));
 }
 
 TEST(JudgeSsh, WithoutGpuqThereItSaysWhatToSet)
 {
-    const Verdict verdict = judge_ssh(127, "bash: line 1: gpuq: command not found\n", to_login());
+    const Verdict verdict = judged(127, "bash: line 1: gpuq: command not found\n", to_login());
     EXPECT_EQ(verdict.what, Verdict::What::stop);
     EXPECT_EQ(verdict.error.kind, Error::Kind::not_found);
     EXPECT_THAT(verdict.error.text, HasSubstr("GPUQ_REMOTE"));
@@ -127,13 +224,13 @@ TEST(JudgeSsh, AnythingElseIsTriedAgain)
           "kex_exchange_identification: Connection closed by remote host\n",
           "client_loop: send disconnect: Broken pipe\n",
           "ssh: Could not resolve hostname login1: Temporary failure in name resolution\n", ""}) {
-        EXPECT_EQ(judge_ssh(255, words, to_login()).what, Verdict::What::broken) << words;
+        EXPECT_EQ(judged(255, words, to_login()).what, Verdict::What::broken) << words;
     }
 }
 
 TEST(JudgeSsh, WordsOfTheFarSideAreShownOnlySanitised)
 {
-    const Verdict verdict = judge_ssh(255, "\x1b]0;owned\x07 go away\x1b[2J\n", to_login());
+    const Verdict verdict = judged(255, "\x1b]0;owned\x07 go away\x1b[2J\n", to_login());
     EXPECT_THAT(verdict.error.text, Not(HasSubstr("\x1b")));
     EXPECT_THAT(verdict.error.text, HasSubstr("go away"));
 }

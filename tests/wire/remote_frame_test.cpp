@@ -27,6 +27,7 @@ std::vector<Frame> one_of_each()
     start.patience = std::chrono::hours{3};
     start.forwards = {"localhost:6006", "node2:1"};
     start.no_input = true;
+    start.brief = true;
     return {
         Open{k_version, 1, std::string(32, 'a'), 1ULL << 40, 7, std::chrono::milliseconds{1000}},
         start,
@@ -171,7 +172,7 @@ TEST(RemoteFrame, AStartOfAnOlderClientForwardsNothingAndHasInput)
 {
     Start start;
     start.words = {"ls"};
-    for (const std::size_t newer : {1U, 5U}) { // no_input, and before it the number of forwards
+    for (const std::size_t newer : {1U, 2U, 6U}) { // brief, no_input, the number of forwards
         std::string bytes = encode(start);
         bytes.resize(bytes.size() - newer);
         bytes[1] = static_cast<char>(static_cast<std::size_t>(bytes[1]) - newer);

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "remote/ssh_facts.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+namespace gpuq::remote {
+namespace {
+
+using Values = std::map<std::string_view, std::string_view>;
+
+Values values_in(std::string_view text)
+{
+    Values values;
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        const std::string_view line = text.substr(0, end);
+        text.remove_prefix(std::min(end + 1, text.size()));
+        const std::size_t space = std::min(line.find(' '), line.size());
+        values.try_emplace(line.substr(0, space), line.substr(std::min(space + 1, line.size())));
+    }
+    return values;
+}
+
+template <std::size_t count>
+bool is_one_of(std::string_view word, const std::array<std::string_view, count>& words)
+{
+    return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+/// Every file of a list of files is one that keeps nothing.
+bool keeps_nothing(std::string_view files)
+{
+    while (!files.empty()) {
+        const std::size_t end = std::min(files.find(' '), files.size());
+        if (!is_one_of(files.substr(0, end),
+                       std::array<std::string_view, 2>{"/dev/null", "none"})) {
+            return false;
+        }
+        files.remove_prefix(std::min(end + 1, files.size()));
+    }
+    return true;
+}
+
+} // namespace
+
+SshFacts ssh_facts_from(std::string_view text)
+{
+    const Values values = values_in(text);
+    const auto value = [&](std::string_view keyword) {
+        const auto found = values.find(keyword);
+        return found == values.end() ? std::string_view() : found->second;
+    };
+    static constexpr std::array<std::string_view, 2> k_yes = {"yes", "true"};
+    static constexpr std::array<std::string_view, 3> k_silent = {"SILENT", "QUIET", "FATAL"};
+    static constexpr std::array<std::string_view, 4> k_takes_any = {"no", "off", "false",
+                                                                    "accept-new"};
+    SshFacts facts;
+    facts.has_session_options = !value("sessiontype").empty();
+    for (const std::string_view keyword : {"stdinnull", "forkafterauthentication"}) {
+        if (is_one_of(value(keyword), k_yes)) {
+            facts.without_streams = std::string(keyword) + " yes";
+        }
+    }
+    if (facts.has_session_options && value("sessiontype") != "default") {
+        facts.without_streams = "sessiontype " + std::string(value("sessiontype"));
+    }
+    facts.quiet = is_one_of(value("loglevel"), k_silent);
+    facts.batch = is_one_of(value("batchmode"), k_yes);
+    facts.strict = is_one_of(value("stricthostkeychecking"), k_yes);
+    facts.keeps_no_keys = is_one_of(value("stricthostkeychecking"), k_takes_any) &&
+                          keeps_nothing(value("userknownhostsfile"));
+    facts.asks_about_keys = value("updatehostkeys") == "ask";
+    facts.control_path = value("controlpath") == "none" ? "" : value("controlpath");
+    facts.proxy_jump = value("proxyjump") == "none" ? "" : value("proxyjump");
+    return facts;
+}
+
+} // namespace gpuq::remote
