@@ -8,6 +8,7 @@
 #include "tui/update.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>

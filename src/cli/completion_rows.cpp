@@ -4,6 +4,7 @@
 #include "cli/verbs.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace gpuq::cli {
 namespace {

@@ -12,6 +12,7 @@
 #include "runs/chain.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <csignal>

@@ -7,6 +7,7 @@
 #include "runs/connect_keys.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 

@@ -8,6 +8,7 @@
 #include "policy/submission.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>

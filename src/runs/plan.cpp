@@ -7,6 +7,7 @@
 #include "runs/queue_choice.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 

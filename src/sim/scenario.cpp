@@ -4,6 +4,7 @@
 #include "core/comment.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>

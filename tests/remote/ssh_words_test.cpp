@@ -2,6 +2,7 @@
 #include "remote/ssh_words.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
