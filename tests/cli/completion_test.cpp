@@ -103,7 +103,9 @@ std::string quoted(const Words& lines)
     return text;
 }
 
-/// What fish offers after each line: a word, a tab and its description.
+/// What fish offers after each line: a word, a tab and its description. From release 4 on it also
+/// lists words that have the typed letters anywhere, which it does not insert while others begin
+/// with them.
 std::vector<Words> offered_by_fish(const Words& lines)
 {
     const File script("function gpuq; printf '41\\n42\\n'; end\n" + fish_completion() + R"(
@@ -113,10 +115,12 @@ for line in $argv
 end
 )");
     auto all = by_line(shell("fish --no-config " + script.path() + quoted(lines)).out);
-    for (Words& words : all) {
-        for (std::string& word : words) {
+    for (std::size_t i = 0; i < std::min(all.size(), lines.size()); ++i) {
+        for (std::string& word : all[i]) {
             word.erase(std::min(word.find('\t'), word.size()));
         }
+        const std::string typed = lines[i].substr(lines[i].rfind(' ') + 1);
+        std::erase_if(all[i], [&](const std::string& word) { return !word.starts_with(typed); });
     }
     return all;
 }
