@@ -175,12 +175,15 @@ Result<void> make_database(const Start& start)
     std::error_code failed;
     fs::remove_all(unfinished, failed);
     TRY(make_dir(unfinished, 0700));
+    const std::string sql = places.private_dir() + "/database.sql";
+    TRY(write_file(sql, database_sql(), 0600));
     TRY_ASSIGN(std::string tool, program("mariadb-install-db"));
     std::vector<std::string> words = database_options(places, start.state.spec, unfinished);
     words.insert(words.begin(), std::move(tool));
-    words.insert(words.end(), {"--force", // also where the host's own name does not resolve
-                               "--auth-root-authentication-method=socket", "--skip-test-db",
-                               "--auth-root-socket-user=" + start.state.spec.user});
+    words.insert(words.end(),
+                 {"--force", // also where the host's own name does not resolve
+                  "--auth-root-authentication-method=socket", "--skip-test-db",
+                  "--extra-file=" + sql, "--auth-root-socket-user=" + start.state.spec.user});
     TRY_ASSIGN(const Finished finished,
                run_command({std::move(words), environment_of(places)}, in(seconds(60))));
     TRY(write_file(places.log("mariadb-install-db"), finished.output, 0600));

@@ -9,6 +9,8 @@
 namespace gpuq::embedded {
 namespace {
 
+constexpr std::string_view k_database = "slurm_acct";
+
 /// What one GPU brings along. Without GPUs a job gets one core and its part of the memory.
 struct Share {
     int cpus_per_gpu = 1;
@@ -187,6 +189,11 @@ std::string cgroup_conf(const ClusterSpec& spec)
                        spec.stand_ins ? "no" : "yes");
 }
 
+std::string database_sql()
+{
+    return fmt::format("CREATE DATABASE {};\n", k_database);
+}
+
 std::string slurmdbd_conf(const ClusterSpec& spec, const Ports& ports, const Places& places)
 {
     return fmt::format("AuthType=auth/munge\n"
@@ -198,11 +205,12 @@ std::string slurmdbd_conf(const ClusterSpec& spec, const Ports& ports, const Pla
                        "StorageType=accounting_storage/mysql\n"
                        "StorageHost=localhost\n"
                        "StorageUser={user}\n"
-                       "StorageLoc=slurm_acct\n"
+                       "StorageLoc={database}\n"
                        "LogFile={log}\n"
                        "PidFile={run}/slurmdbd.pid\n",
                        fmt::arg("munge", places.munge_socket()), fmt::arg("port", ports.accounting),
-                       fmt::arg("user", spec.user), fmt::arg("log", places.log("slurmdbd")),
+                       fmt::arg("database", k_database), fmt::arg("user", spec.user),
+                       fmt::arg("log", places.log("slurmdbd")),
                        fmt::arg("run", places.private_dir()));
 }
 

@@ -146,6 +146,13 @@ TEST(SlurmConf, UnderAPolicyHasWhatThatRequiresAndIncludesTheRest)
     EXPECT_THAT(text, Not(HasSubstr("PartitionName")));
 }
 
+TEST(DatabaseSql, CreatesTheDatabaseOfSlurmdbd)
+{
+    EXPECT_EQ(database_sql(), "CREATE DATABASE slurm_acct;\n");
+    EXPECT_THAT(slurmdbd_conf(two_nodes(), k_ports, k_places),
+                HasSubstr("\nStorageLoc=slurm_acct\n"));
+}
+
 TEST(GresConf, NamesADevicePerGpuAndNode)
 {
     EXPECT_EQ(gres_conf(two_nodes()), "AutoDetect=off\n"
