@@ -185,8 +185,11 @@ private:
         const std::vector<std::string> gpus = lines_of(m_model.picture->gpus, columns());
         const int most = m_model.printed ? rows() : std::max(2, rows() / 4);
         for (int i = 0; i < std::min(most, static_cast<int>(gpus.size())); ++i, ++row) {
-            const Line line = styled(gpus[static_cast<std::size_t>(i)]);
-            m_canvas.put(row, 0, i == 0 ? Line{{text_of(line), bold()}} : line, columns());
+            Line line = styled(gpus[static_cast<std::size_t>(i)]);
+            if (i == 0) {
+                line = Line{{text_of(line), bold()}};
+            }
+            m_canvas.put(row, 0, line, columns());
         }
         if (static_cast<int>(gpus.size()) > most) {
             put(row++, fmt::format("{} more: gpuq free", static_cast<int>(gpus.size()) - most),
@@ -633,12 +636,12 @@ private:
             }
             (void)take_glyph(shown);
         }
-        m_canvas.put(row, 0,
-                     at.empty() ? Line{{std::string(shown) + "_", {}}}
-                                : Line{{std::string(shown), {}},
-                                       {std::string(at), marked()},
-                                       {std::string(rest), {}}},
-                     columns());
+        Line line{{std::string(shown) + (at.empty() ? "_" : ""), {}}};
+        if (!at.empty()) {
+            line.push_back({std::string(at), marked()});
+            line.push_back({std::string(rest), {}});
+        }
+        m_canvas.put(row, 0, line, columns());
     }
 
     Model& m_model;

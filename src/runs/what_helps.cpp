@@ -174,10 +174,12 @@ std::vector<Advice> less(const Request& request, const Inventory& inventory)
 
 std::vector<Advice> after_another(const Request& request)
 {
-    return request.after
-               ? std::vector<Advice>{{"wait", fmt::format("gpuq show {}", request.after->value),
-                                      "the run that has to end well first"}}
-               : std::vector<Advice>{};
+    std::vector<Advice> list;
+    if (request.after) {
+        list.push_back({"wait", fmt::format("gpuq show {}", request.after->value),
+                        "the run that has to end well first"});
+    }
+    return list;
 }
 
 } // namespace
