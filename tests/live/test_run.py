@@ -247,7 +247,8 @@ def test_the_script_of_a_dry_run_does_the_same_by_hand(person):
     assert (person.home / f"slurm-{job}.err").read_text() == ours.stderr == "err\n"
     assert "GREETING it's $HOME\n" in ours.stdout
     theirs, mine = (person.cluster.job(one) for one in (job, the_run(person).job))
-    for field in ("JobName", "Partition", "TimeLimit", "NumNodes", "NumCPUs", "TRES", "Requeue",
+    tres = "TRES" if "TRES" in mine else "AllocTRES"  # from Slurm 23.02 on
+    for field in ("JobName", "Partition", "TimeLimit", "NumNodes", "NumCPUs", tres, "Requeue",
                   "TresPerNode", "WorkDir"):
         assert theirs[field] == mine[field], field
 
