@@ -5,9 +5,9 @@ namespace gpuq {
 
 std::string_view word(SlurmObject::Kind kind)
 {
-    constexpr std::string_view k_words[] = {"setting", "requirement", "partition", "qos",
-                                            "access",  "share",       "limit",     "reservation",
-                                            "script",  "file"};
+    constexpr std::string_view k_words[] = {"setting",     "requirement", "pool",  "partition",
+                                            "qos",         "access",      "share", "limit",
+                                            "reservation", "script",      "file"};
     return k_words[static_cast<int>(kind)];
 }
 

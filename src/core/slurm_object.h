@@ -17,6 +17,7 @@ struct SlurmObject {
         setting,     ///< a line of slurm.conf that the policy decides; field `value`
         requirement, ///< one that has to contain the words of field `contains`, be what `is` says,
                      ///< be `set`, as to that, be `without` a word, or be `unset`: the site's own
+        hardware,    ///< of a pool's `Nodes`: at most so many `ThreadsPerCore`; `stated`: YES or NO
         partition,   ///< slurm.conf(5), PARTITION CONFIGURATION
         qos,         ///< sacctmgr(1), SPECIFICATIONS FOR QOS
         access,      ///< who has a QOS: `accounts`, `users`, comma-separated, sorted

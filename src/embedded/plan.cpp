@@ -153,7 +153,8 @@ void use_pools(ClusterSpec& spec, const NodesOfPolicy& nodes,
             }
         }
         for (const std::string& name : pool.nodes.value) {
-            spec.named.push_back({name, gpus});
+            spec.named.push_back(
+                {name, gpus, pool.threads_per_core ? pool.threads_per_core->value : 1});
         }
     }
     spec.nodes = static_cast<int>(spec.named.size());

@@ -15,10 +15,11 @@ struct GpuDevice {
     bool operator==(const GpuDevice&) const = default;
 };
 
-/// A node with a name and GPUs of its own, as a policy has them.
+/// A node with a name, GPUs and threads per core of its own, as a policy has them.
 struct NamedNode {
     std::string name;
     std::vector<GpuDevice> gpus;
+    int threads_per_core = 1;
     bool operator==(const NamedNode&) const = default;
 };
 
@@ -49,6 +50,10 @@ struct ClusterSpec {
     {
         return named.empty() ? node_prefix + std::to_string(index)
                              : named.at(static_cast<std::size_t>(index)).name;
+    }
+    int threads_of(int index) const
+    {
+        return named.empty() ? 1 : named.at(static_cast<std::size_t>(index)).threads_per_core;
     }
     const std::vector<GpuDevice>& gpus_of(int index) const
     {

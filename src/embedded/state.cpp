@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "embedded/state.h"
 
+#include "core/number.h"
+
 #include <charconv>
 #include <fmt/format.h>
 #include <functional>
@@ -39,7 +41,7 @@ bool read_gpu(std::string_view value, State& state)
 
 bool read_node(std::string_view value, State& state)
 {
-    state.spec.named.push_back({std::string(value), {}});
+    state.spec.named.push_back({std::string(value), {}, 1});
     return !value.empty();
 }
 
@@ -53,6 +55,16 @@ bool read_node_gpu(std::string_view value, State& state)
     gpu.model = value;
     state.spec.named.back().gpus.push_back(gpu);
     return !gpu.file.empty();
+}
+
+bool read_node_threads(std::string_view value, State& state)
+{
+    const auto threads = whole_number(value);
+    if (state.spec.named.empty() || !threads || *threads < 1 || *threads > 1024) {
+        return false;
+    }
+    state.spec.named.back().threads_per_core = static_cast<int>(*threads);
+    return true;
 }
 
 bool read_daemon(std::string_view value, State& state)
@@ -108,6 +120,7 @@ const Key k_keys[] = {
      [](auto value, auto& state) { return k_text(value, state.spec.extra_lines.emplace_back()); }},
     {"node", read_node},
     {"node-gpu", read_node_gpu},
+    {"node-threads", read_node_threads},
     {"policy", [](auto value, auto& state) { return read_flag(value, state.spec.policy); }},
     {"controller-port",
      [](auto value, auto& state) { return read_number(value, state.ports.controller); }},
@@ -165,6 +178,7 @@ std::string to_text(const State& state)
         for (const GpuDevice& gpu : node.gpus) {
             add("node-gpu", gpu_text(gpu));
         }
+        add("node-threads", node.threads_per_core);
     }
     if (spec.policy) {
         add("policy", flag(true));

@@ -36,16 +36,29 @@ std::string tracking(Confinement confinement)
                : "ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\n";
 }
 
+/// `CPUs=20`, and how they are on cores where a core has several: then a whole number of cores.
+std::string cpu_words(const ClusterSpec& spec, int index)
+{
+    const int threads = spec.threads_of(index);
+    if (threads == 1) {
+        return fmt::format("CPUs={}{}{}", spec.cpus, spec.topology.empty() ? "" : " ",
+                           spec.topology);
+    }
+    const int cores = (spec.cpus + threads - 1) / threads;
+    return fmt::format("CPUs={} CoresPerSocket={} ThreadsPerCore={}", cores * threads, cores,
+                       threads);
+}
+
 std::string node_lines(const ClusterSpec& spec, const Ports& ports)
 {
     std::string text;
     for (int index = 0; index < spec.nodes; ++index) {
         const std::string gres = gres_of(spec.gpus_of(index));
         text += fmt::format("NodeName={} NodeHostname=localhost NodeAddr=127.0.0.1 Port={} "
-                            "CPUs={}{}{} RealMemory={}{}{} State=UNKNOWN\n",
+                            "{} RealMemory={}{}{} State=UNKNOWN\n",
                             spec.node(index), ports.nodes.at(static_cast<std::size_t>(index)),
-                            spec.cpus, spec.topology.empty() ? "" : " ", spec.topology,
-                            spec.memory_mib, gres.empty() ? "" : " Gres=", gres);
+                            cpu_words(spec, index), spec.memory_mib,
+                            gres.empty() ? "" : " Gres=", gres);
     }
     return text;
 }

@@ -258,6 +258,44 @@ void require_nodes(const SlurmObject& object, const SlurmState& there, Sentences
     }
 }
 
+/// Nodes of the pool by how many threads each of their cores has.
+std::map<int, std::set<std::string>> by_threads(const SlurmObject& pool, const SlurmState& there)
+{
+    std::map<int, std::set<std::string>> nodes;
+    for (const std::string& node : as_nodes(pool.fields.at("Nodes"), there.nodes)) {
+        const auto found = there.threads_per_core.find(node);
+        if (found != there.threads_per_core.end()) {
+            nodes[found->second].insert(node);
+        }
+    }
+    return nodes;
+}
+
+/// With more threads than the policy counts with, a job would get more CPUs than its share.
+void require_threads(const SlurmObject& pool, const SlurmState& there, Sentences& list)
+{
+    const auto most = as_number(pool.fields.at("ThreadsPerCore")).value_or(1);
+    for (const auto& [threads, nodes] : by_threads(pool, there)) {
+        if (threads > most) {
+            list.push_back(fmt::format("pool {}, line {} of the policy: nodes {} have {} threads "
+                                       "per core: add threads_per_core: {}",
+                                       pool.name, pool.line, joined(nodes), threads, threads));
+        }
+    }
+}
+
+/// With fewer, a job that restricts its threads is refused more than it needs to be.
+void note_threads(const SlurmObject& pool, const SlurmState& there, Sentences& list)
+{
+    const auto nodes = by_threads(pool, there);
+    if (pool.fields.at("stated") == "NO" && nodes.size() == 1 && nodes.begin()->first == 1) {
+        list.push_back(fmt::format("pool {}, line {} of the policy: its nodes have one thread per "
+                                   "core; threads_per_core: 1 lets jobs with --threads-per-core "
+                                   "or --hint use all CPUs that come with their GPUs",
+                                   pool.name, pool.line));
+    }
+}
+
 } // namespace
 
 bool is_ours(std::string_view script)
@@ -291,6 +329,11 @@ std::vector<std::string> notes(const std::vector<SlurmObject>& wanted, const Slu
                             way.partition.place, way.partition.name, joined(way.nodes)));
         }
     }
+    for (const SlurmObject& object : wanted) {
+        if (object.kind == Kind::hardware) {
+            note_threads(object, there, list);
+        }
+    }
     note_limits(wanted, there, list);
     return list;
 }
@@ -304,6 +347,9 @@ std::vector<std::string> obstacles(const std::vector<SlurmObject>& wanted, const
         switch (object.kind) {
         case Kind::requirement:
             require_setting(object, there, texts.slurm_conf_path, list);
+            break;
+        case Kind::hardware:
+            require_threads(object, there, list);
             break;
         case Kind::access:
         case Kind::share:

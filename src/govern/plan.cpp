@@ -187,7 +187,7 @@ std::map<std::string, std::string> fields_of(const SlurmObject& object)
 
 bool is_live(Kind kind)
 {
-    return kind != Kind::requirement && kind != Kind::file;
+    return kind != Kind::requirement && kind != Kind::hardware && kind != Kind::file;
 }
 
 Effect effect_of_all(const Change& change)

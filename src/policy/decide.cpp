@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <tuple>
 
 namespace gpuq::policy {
 namespace {
@@ -63,15 +64,51 @@ bool has_room(const Door& door, const GpusAsked& asked)
            asked.per_node <= static_cast<std::uint64_t>(door.pool->gpus_per_node());
 }
 
-/// More CPUs or memory than come with its GPUs.
-bool goes_beyond(const Queue& queue, const GpusAsked& asked, const SizeAsked& size)
+/// How a job gets more CPUs or memory than come with its GPUs.
+enum class Excess {
+    none,
+    asked,  ///< it asks for them
+    cores,  ///< by whole cores of which it does not use every thread
+    spread, ///< by what it asks for on each node, on more nodes than it needs
+};
+
+std::uint64_t cpus_with_each(const Queue& queue)
 {
-    const auto more = [&](const auto& per_gpu, std::uint64_t amount) {
-        return per_gpu && amount > asked.total * static_cast<std::uint64_t>(per_gpu->value);
+    return static_cast<std::uint64_t>(queue.cpus_per_gpu ? queue.cpus_per_gpu->value : 0);
+}
+
+/// That one job can get: where the queue has a limit it is the partition's MaxNodes too.
+std::uint64_t most_nodes(const Queue& queue)
+{
+    const Maybe<int>& nodes = queue.limits.job.nodes;
+    return nodes ? static_cast<std::uint64_t>(nodes->value) : k_unlimited;
+}
+
+Excess excess(const Queue& queue, const Door& door, const Submission& job, const GpusAsked& asked)
+{
+    if (asked.total == 0) {
+        return Excess::none;
+    }
+    const auto beyond = [&](NodeLayout layout) {
+        const SizeAsked size = size_asked(job, asked, cpus_with_each(queue), layout);
+        const auto threads = static_cast<std::uint64_t>(layout.threads_per_core);
+        // A share that is no whole number of cores is given as one.
+        const std::uint64_t cores = (asked.total * cpus_with_each(queue) + threads - 1) / threads;
+        const std::uint64_t cpus = threads == 1 ? size.cpus : size.allocated;
+        return (queue.cpus_per_gpu && cpus > cores * threads) ||
+               (queue.memory_per_gpu_mib &&
+                (size.memory_mib >
+                     asked.total * static_cast<std::uint64_t>(queue.memory_per_gpu_mib->value) ||
+                 size.all_memory));
     };
-    return asked.total > 0 && (more(queue.cpus_per_gpu, size.cpus) ||
-                               more(queue.memory_per_gpu_mib, size.memory_mib) ||
-                               (queue.memory_per_gpu_mib && size.all_memory));
+    if (beyond({})) {
+        return Excess::asked;
+    }
+    const int threads = door.pool->threads();
+    if (!beyond({threads, most_nodes(queue)})) {
+        return Excess::none;
+    }
+    return beyond({threads, 1}) ? Excess::cores : Excess::spread;
 }
 
 /// Others can use the GPUs of a node that the job does not ask for. Where a pool does not say how
@@ -101,16 +138,34 @@ const std::string* missing_model(const QueueRules& rules, const GpusAsked& asked
     return nullptr;
 }
 
+const std::string& why_whole(const Sentences& say, Excess beyond)
+{
+    switch (beyond) {
+    case Excess::asked:
+        return say.share;
+    case Excess::cores:
+        return say.cores;
+    case Excess::spread:
+        return say.spread;
+    case Excess::none:
+        break;
+    }
+    return say.whole;
+}
+
+/// On as many nodes as it can get.
+std::uint64_t most_gpus(const Queue& queue, const GpusAsked& asked)
+{
+    return queue.limits.job.nodes
+               ? std::min(asked.most, std::max(asked.total, asked.per_node * most_nodes(queue)))
+               : asked.most;
+}
+
 /// One queue's answer: the doors, or why not.
 struct Answer {
     std::vector<const Door*> doors;
     std::string why;
 };
-
-std::uint64_t cpus_with_each(const Queue& queue)
-{
-    return static_cast<std::uint64_t>(queue.cpus_per_gpu ? queue.cpus_per_gpu->value : 0);
-}
 
 /// Whether its CPUs and memory are new to the policy, or those that the job has got already,
 /// perhaps by Slurm's defaults.
@@ -140,7 +195,7 @@ Answer ask(const QueueRules& rules, const Submission& job, const GpusAsked& aske
         return refused(say.time);
     }
     const Maybe<int> most = queue.limits.most_gpus_of_a_job();
-    if (most && asked.total > static_cast<std::uint64_t>(most->value)) {
+    if (most && most_gpus(queue, asked) > static_cast<std::uint64_t>(most->value)) {
         return refused(say.gpus);
     }
     if (limits.nodes &&
@@ -151,7 +206,7 @@ Answer ask(const QueueRules& rules, const Submission& job, const GpusAsked& aske
         return refused(say.qos);
     }
     const SizeAsked size = size_asked(job, asked, cpus_with_each(queue));
-    const bool beyond = whose == Size::asked && goes_beyond(queue, asked, size);
+    Excess beyond = Excess::none;
     bool together = false;
     bool fits = false;
     Answer answer;
@@ -160,7 +215,8 @@ Answer ask(const QueueRules& rules, const Submission& job, const GpusAsked& aske
         together = together || models;
         if (models && has_room(door, asked)) {
             fits = true;
-            if (leaves_the_rest(door, asked, size, beyond)) {
+            beyond = whose == Size::asked ? excess(queue, door, job, asked) : Excess::none;
+            if (leaves_the_rest(door, asked, size, beyond != Excess::none)) {
                 answer.doors.push_back(&door);
             }
         }
@@ -168,8 +224,7 @@ Answer ask(const QueueRules& rules, const Submission& job, const GpusAsked& aske
     if (answer.doors.empty()) {
         answer.why = !together ? fmt::format("{}{}", fmt::join(asked.models, " and "), say.mix)
                      : !fits   ? fmt::format("{}{}", asked.per_node, say.fit)
-                     : beyond  ? say.share
-                               : say.whole;
+                               : why_whole(say, beyond);
     }
     return answer;
 }
@@ -293,12 +348,35 @@ bool grows(const Candidates& queues, const Submission& before, const Submission&
     if (gpus_asked(after) != gpus || before.shared != after.shared) {
         return true;
     }
+    const auto grows_on = [&](const QueueRules& rules, const Door& door) {
+        const NodeLayout layout{door.pool->threads(), most_nodes(*rules.queue)};
+        const SizeAsked was = size_asked(before, gpus, cpus_with_each(*rules.queue), layout);
+        const SizeAsked is = size_asked(after, gpus, cpus_with_each(*rules.queue), layout);
+        return is.cpus > was.cpus || is.allocated > was.allocated ||
+               is.memory_mib > was.memory_mib || (is.all_memory && !was.all_memory) ||
+               (is.whole_nodes && !was.whole_nodes);
+    };
     return std::any_of(queues.begin(), queues.end(), [&](const QueueRules* rules) {
-        const SizeAsked was = size_asked(before, gpus, cpus_with_each(*rules->queue));
-        const SizeAsked is = size_asked(after, gpus, cpus_with_each(*rules->queue));
-        return is.cpus > was.cpus || is.memory_mib > was.memory_mib ||
-               (is.all_memory && !was.all_memory);
+        return std::any_of(rules->doors.begin(), rules->doors.end(),
+                           [&](const Door& door) { return grows_on(*rules, door); });
     });
+}
+
+bool same_cpus(const Submission& before, const Submission& after)
+{
+    const auto cpus = [](const Submission& job) {
+        return std::tie(job.num_tasks, job.ntasks_per_node, job.ntasks_per_tres, job.min_cpus,
+                        job.cpus_per_task, job.pn_min_cpus, job.cpus_per_tres);
+    };
+    return cpus(before) == cpus(after);
+}
+
+/// As if it used one thread of each core. Such a job has stated its CPUs, else it had been refused.
+Submission with_one_thread(Submission job)
+{
+    job.threads_per_core = 1;
+    job.cpus_per_task = job.cpus_per_task.value_or(1);
+    return job;
 }
 
 /// Of what else the rules speak. A job may always be made smaller.
@@ -362,14 +440,20 @@ Verdict decide_change(const Rules& rules, const Submission& before, const Submis
     if (before.het_job_offset) {
         return refused({no_parts()});
     }
-    const bool kept = !partition_changed && !grows(is.queues, before, after);
+    Submission was_job = before;
+    Submission job = after;
+    // slurmctld does not show a job's threads per core to the script that judges a change.
+    if (!after.threads_per_core && !same_cpus(before, after)) {
+        was_job = with_one_thread(was_job);
+        job = with_one_thread(job);
+    }
+    const bool kept = !partition_changed && !grows(is.queues, was_job, job);
     if (kept && !raises(before, after)) {
         Verdict verdict;
         verdict.outcome = Verdict::Outcome::accept;
         verdict.queue = is.queues.front()->queue->name;
         return verdict;
     }
-    Submission job = after;
     if (partition_changed && after.qos == before.qos) {
         job.qos.reset(); // it came with the queue that the job leaves
     }

@@ -45,10 +45,12 @@ std::string door_text(const Policy& policy, const Door& door)
             courses.push_back(course.name);
         }
     }
-    return fmt::format(
-        "            {{ partition = {}, models = {}, per_node = {}, courses = {} }},\n",
-        lua_literal(door.partition), door.pool->has_models() ? set_of(models) : "nil",
-        !models.empty() ? std::to_string(door.pool->gpus_per_node()) : "nil", set_of(courses));
+    return fmt::format("            {{ partition = {}, models = {}, per_node = {}, threads = {}, "
+                       "courses = {} }},\n",
+                       lua_literal(door.partition),
+                       door.pool->has_models() ? set_of(models) : "nil",
+                       !models.empty() ? std::to_string(door.pool->gpus_per_node()) : "nil",
+                       door.pool->threads(), set_of(courses));
 }
 
 std::string sentences_text(const Sentences& say)
@@ -58,6 +60,8 @@ std::string sentences_text(const Sentences& say)
                        "            time = {}, gpus = {},\n"
                        "            nodes = {}, fit = {}, mix = {},\n"
                        "            gpuless = {}, share = {},\n"
+                       "            cores = {},\n"
+                       "            spread = {},\n"
                        "            whole = {},\n"
                        "            qos = {}, undeclared = {},\n"
                        "            through = {},\n"
@@ -65,8 +69,8 @@ std::string sentences_text(const Sentences& say)
                        lua_literal(say.access), lua_literal(say.model), lua_literal(say.time),
                        lua_literal(say.gpus), lua_literal(say.nodes), lua_literal(say.fit),
                        lua_literal(say.mix), lua_literal(say.gpuless), lua_literal(say.share),
-                       lua_literal(say.whole), lua_literal(say.qos), lua_literal(say.undeclared),
-                       lua_literal(say.through));
+                       lua_literal(say.cores), lua_literal(say.spread), lua_literal(say.whole),
+                       lua_literal(say.qos), lua_literal(say.undeclared), lua_literal(say.through));
 }
 
 std::string queue_text(const Policy& policy, const Queue& queue)

@@ -96,6 +96,19 @@ void add_requirements(const Policy& policy, std::vector<Object>& objects)
     objects.push_back({Kind::requirement, "PriorityWeightTRES", {{"unset", ""}}, 0});
 }
 
+void add_hardware(const Policy& policy, std::vector<Object>& objects)
+{
+    for (const Pool& pool : policy.pools) {
+        const auto& stated = pool.threads_per_core;
+        objects.push_back({Kind::hardware,
+                           pool.name,
+                           {{"Nodes", pool.node_list},
+                            {"ThreadsPerCore", std::to_string(pool.threads())},
+                            {"stated", stated ? "YES" : "NO"}},
+                           stated ? stated->line : pool.line});
+    }
+}
+
 /// `GRES/gpu:k80=0.25,GRES/gpu:p100=0.6`; all alike: `GRES/gpu=1`.
 std::string billing(const Policy& policy)
 {
@@ -257,6 +270,7 @@ std::vector<Object> objects_of(const Policy& policy)
     std::vector<Object> objects;
     add_settings(policy, objects);
     add_requirements(policy, objects);
+    add_hardware(policy, objects);
     for (const Queue& queue : policy.queues) {
         add_queue(policy, queue, objects);
     }

@@ -55,18 +55,27 @@ struct Lend {
 
 struct Course;
 
+/// Threads per core where the policy states none: as most processors have them. A higher value
+/// only refuses more.
+constexpr int k_assumed_threads = 2;
+
 /// Nodes with a name.
 struct Pool {
     std::string name;
     Rule<std::vector<std::string>> nodes; ///< `ALL` alone: every node of the cluster
     std::string node_list;                ///< as written
     Rule<std::vector<GpuCount>> gpus;     ///< of each node; empty: not said
-    Maybe<std::string> owner;             ///< a queue: all others are guests
-    std::optional<Lend> lend;             ///< without: guests are never sent away
+    /// Hardware threads, Slurm's CPUs, of each core; unset: not stated, and then assumed to be
+    /// k_assumed_threads where a job restricts the threads it uses.
+    Maybe<int> threads_per_core;
+    Maybe<std::string> owner; ///< a queue: all others are guests
+    std::optional<Lend> lend; ///< without: guests are never sent away
     int line = 0;
     bool operator==(const Pool&) const = default;
 
     int gpus_per_node() const;
+    /// As stated, else k_assumed_threads.
+    int threads() const { return threads_per_core ? threads_per_core->value : k_assumed_threads; }
     /// Perhaps, when the file does not say which models it has.
     bool has_model(const std::string& model) const;
     bool has_models() const; ///< it is said which

@@ -22,6 +22,7 @@ using yaml::Node;
 using Need = Reader::Need;
 
 constexpr int k_many = 1'000'000;
+constexpr int k_most_threads = 16; ///< of a core; POWER has 8
 constexpr seconds k_idle_warning = std::chrono::minutes(5);
 
 GpuModel model_in(Reader& reader, const std::string& name, const Node& place, const Node& node)
@@ -109,6 +110,10 @@ Pool pool_in(Reader& reader, const std::string& name, const Node& place, const N
                     },
                     Need::yes},
                    {"gpus", [&](const Node& value) { pool.gpus = gpus_in(reader, value); }},
+                   {"threads_per_core",
+                    [&](const Node& value) {
+                        pool.threads_per_core = reader.number(value, 1, k_most_threads);
+                    }},
                    {"owner", [&](const Node& value) { pool.owner = reader.name(value); }},
                    {"lend", [&](const Node& value) { pool.lend = lend_in(reader, value); }},
                });

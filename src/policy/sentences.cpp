@@ -86,9 +86,17 @@ Sentences sentences_of(const Policy& policy, const Queue& queue)
     }
     say.gpuless = fmt::format("{} is for jobs with GPUs{}", name, at(queue.line));
     if (queue.cpus_per_gpu || queue.memory_per_gpu_mib) {
-        say.share = fmt::format(
-            "{} gives {} with each GPU, and no more{}", name, share_text(queue),
-            at(queue.cpus_per_gpu ? queue.cpus_per_gpu->line : queue.memory_per_gpu_mib->line));
+        const std::string gives = fmt::format("{} gives {} with each GPU", name, share_text(queue));
+        const std::string where =
+            at(queue.cpus_per_gpu ? queue.cpus_per_gpu->line : queue.memory_per_gpu_mib->line);
+        say.share = fmt::format("{}, and no more{}", gives, where);
+        say.cores = fmt::format("{}, and Slurm allocates whole cores, which would be more: ask for "
+                                "fewer CPUs (-c) or less memory per CPU, or leave "
+                                "--threads-per-core, --hint and --ntasks-per-core out{}",
+                                gives, where);
+        say.spread = fmt::format("{}, and --mem and --mincpus apply to every node that the job may "
+                                 "get, which could be more: add -N 1, or use --mem-per-gpu{}",
+                                 gives, where);
     }
     say.whole = fmt::format("{} gives a whole node only with all of its GPUs: ask for those, or "
                             "leave --exclusive out{}",

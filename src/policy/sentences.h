@@ -17,6 +17,8 @@ struct Sentences {
     std::string nodes;
     std::string gpuless;    ///< asks for no GPU
     std::string share;      ///< more CPUs or memory than come with its GPUs
+    std::string cores;      ///< the same, by whole cores of which it does not use every thread
+    std::string spread;     ///< the same, by what it asks for on every node
     std::string whole;      ///< nodes for itself, without all of their GPUs
     std::string fit;        ///< after a number of GPUs that no node of it has
     std::string mix;        ///< after models that none of its pools has together

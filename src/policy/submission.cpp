@@ -84,11 +84,49 @@ std::uint64_t sum(const std::vector<GpuCount>& gpus)
     return total;
 }
 
+std::uint64_t divided_up(std::uint64_t number, std::uint64_t by)
+{
+    return (number + by - 1) / by;
+}
+
+/// The fewest nodes that Slurm can give it, GPUs aside.
+std::uint64_t fewest_nodes(const Submission& job)
+{
+    const bool tasks_per_node = job.ntasks_per_node.value_or(0) > 0;
+    return std::max(at_least_one(job.min_nodes),
+                    tasks_per_node ? divided_up(job.num_tasks.value_or(0), *job.ntasks_per_node)
+                                   : 0);
+}
+
 std::uint64_t tasks_of(const Submission& job)
 {
     return job.num_tasks.value_or(0) > 0
                ? *job.num_tasks
                : at_least_one(job.min_nodes) * at_least_one(job.ntasks_per_node);
+}
+
+/// The nodes on each of which memory and CPUs per node are allocated.
+std::uint64_t nodes_of(const Submission& job, const GpusAsked& gpus, std::uint64_t most_nodes)
+{
+    const std::uint64_t fewest = fewest_nodes(job);
+    if (gpus.per_node > 0) {
+        return std::max(fewest, divided_up(std::min(gpus.total, k_most), gpus.per_node));
+    }
+    const std::uint64_t most = job.max_nodes.value_or(0) > 0 ? *job.max_nodes : gpus.total;
+    return std::max(fewest, std::min({most, gpus.total, most_nodes}));
+}
+
+/// Whole cores for `cpus` that are spread evenly over `nodes`.
+std::uint64_t cores_of(const Submission& job, std::uint64_t cpus, std::uint64_t tasks,
+                       std::uint64_t nodes, std::uint64_t threads)
+{
+    const std::uint64_t used =
+        std::min(threads, std::uint64_t{std::max(1U, job.threads_per_core.value_or(k_unlimited))});
+    const std::uint64_t fuller = cpus % nodes;
+    const std::uint64_t spread = fuller * divided_up(cpus / nodes + 1, used) +
+                                 (nodes - fuller) * divided_up(cpus / nodes, used);
+    const bool limited = job.ntasks_per_core.value_or(0) > 0;
+    return std::max(spread, limited ? divided_up(tasks, *job.ntasks_per_core) : 0);
 }
 
 /// A name as the policy's other names are.
@@ -128,21 +166,26 @@ std::vector<GpuCount> gpus_in_tres(std::string_view tres)
 
 GpusAsked gpus_asked(const Submission& job)
 {
-    const std::uint64_t nodes = at_least_one(job.min_nodes);
-    const std::uint64_t sockets = nodes * at_least_one(job.sockets_per_node);
     const auto per_job = gpus_in_tres(job.tres_per_job);
     const auto per_node = gpus_in_tres(job.tres_per_node);
     const auto per_task = gpus_in_tres(job.tres_per_task);
     const auto per_socket = gpus_in_tres(job.tres_per_socket);
+    const std::uint64_t nodes = fewest_nodes(job);
+    const std::uint64_t most_nodes = std::max(nodes, std::uint64_t{job.max_nodes.value_or(0)});
     const std::uint64_t per_gpu = job.ntasks_per_tres.value_or(0);
     const std::uint64_t of_tasks = per_gpu == 0    ? 0
                                    : job.num_tasks ? *job.num_tasks / per_gpu
                                                    : nodes;
+    const auto on = [&](std::uint64_t count) {
+        const std::uint64_t total =
+            std::max({sum(per_job), count * sum(per_node), tasks_of(job) * sum(per_task),
+                      count * at_least_one(job.sockets_per_node) * sum(per_socket)});
+        return total > 0 ? total : of_tasks;
+    };
     GpusAsked asked;
     asked.per_node = sum(per_node);
-    asked.total = std::max({sum(per_job), nodes * sum(per_node), tasks_of(job) * sum(per_task),
-                            sockets * sum(per_socket)});
-    asked.total = asked.total > 0 ? asked.total : of_tasks;
+    asked.total = on(nodes);
+    asked.most = on(most_nodes);
     for (const auto* gpus : {&per_job, &per_node, &per_task, &per_socket}) {
         for (const GpuCount& count : *gpus) {
             const auto found = std::find(asked.models.begin(), asked.models.end(), count.model);
@@ -154,25 +197,30 @@ GpusAsked gpus_asked(const Submission& job)
     return asked;
 }
 
-SizeAsked size_asked(const Submission& job, const GpusAsked& gpus, std::uint64_t cpus_per_gpu)
+SizeAsked size_asked(const Submission& job, const GpusAsked& gpus, std::uint64_t cpus_per_gpu,
+                     NodeLayout layout)
 {
-    const std::uint64_t nodes = at_least_one(job.min_nodes);
+    const std::uint64_t fewest = std::min(k_most, nodes_of(job, gpus, 1));
+    const std::uint64_t nodes = std::min(k_most, nodes_of(job, gpus, layout.most_nodes));
     const std::uint64_t total = std::min(gpus.total, k_most);
     const std::uint64_t each = sum(gpus_in_tres(job.cpus_per_tres));
+    const std::uint64_t tasks = std::max(tasks_of(job), total * job.ntasks_per_tres.value_or(0));
+    const auto threads = static_cast<std::uint64_t>(layout.threads_per_core);
     SizeAsked asked;
-    asked.cpus = std::min(
-        k_most, std::max({std::uint64_t{job.min_cpus.value_or(0)},
-                          std::max(tasks_of(job), total * job.ntasks_per_tres.value_or(0)) *
-                              at_least_one(job.cpus_per_task),
-                          nodes * job.pn_min_cpus.value_or(0), total * each}));
+    asked.cpus = std::min(k_most, std::max({std::uint64_t{job.min_cpus.value_or(0)},
+                                            tasks * at_least_one(job.cpus_per_task),
+                                            nodes * job.pn_min_cpus.value_or(0), total * each}));
     const bool unsaid = !job.cpus_per_task && each == 0;
-    const std::uint64_t cpus =
+    const std::uint64_t given =
         unsaid ? std::max(asked.cpus, std::min(k_most, total * cpus_per_gpu)) : asked.cpus;
-    asked.memory_mib =
-        std::max({nodes * job.min_mem_per_node.value_or(0), cpus * job.min_mem_per_cpu.value_or(0),
-                  total * sum(gpus_in_tres(job.mem_per_tres))});
+    asked.allocated =
+        std::min(k_most, threads * cores_of(job, given, std::min(tasks, k_most), fewest, threads));
+    asked.memory_mib = std::max({nodes * job.min_mem_per_node.value_or(0),
+                                 asked.allocated * job.min_mem_per_cpu.value_or(0),
+                                 total * sum(gpus_in_tres(job.mem_per_tres))});
     asked.all_memory = job.min_mem_per_node == 0U || job.min_mem_per_cpu == 0U;
-    asked.whole_nodes = job.shared == 0U;
+    asked.whole_nodes =
+        job.shared == 0U || job.core_spec.value_or(0) > 0 || job.thread_spec.value_or(0) > 0;
     asked.no_other_user = job.shared == 2U || job.shared == 3U;
     return asked;
 }
@@ -198,10 +246,15 @@ std::map<std::string, std::variant<std::string, std::uint32_t>> fields_of(const 
     maybe("reservation", job.reservation);
     maybe("time_limit", job.time_limit);
     maybe("min_nodes", job.min_nodes);
+    maybe("max_nodes", job.max_nodes);
     maybe("num_tasks", job.num_tasks);
     maybe("ntasks_per_node", job.ntasks_per_node);
     maybe("sockets_per_node", job.sockets_per_node);
     maybe("ntasks_per_tres", job.ntasks_per_tres);
+    maybe("ntasks_per_core", job.ntasks_per_core);
+    maybe("threads_per_core", job.threads_per_core);
+    maybe("core_spec", job.core_spec);
+    maybe("thread_spec", job.thread_spec);
     text("tres_per_job", job.tres_per_job);
     text("tres_per_node", job.tres_per_node);
     text("tres_per_task", job.tres_per_task);

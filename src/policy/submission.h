@@ -23,11 +23,14 @@ struct Submission {
     std::optional<std::string> qos;
     std::optional<std::string> reservation;
     std::optional<std::uint32_t> time_limit; ///< minutes; k_unlimited
-    std::optional<std::uint32_t> min_nodes;
+    std::optional<std::uint32_t> min_nodes, max_nodes;
     std::optional<std::uint32_t> num_tasks;
     std::optional<std::uint32_t> ntasks_per_node;
     std::optional<std::uint32_t> sockets_per_node;
     std::optional<std::uint32_t> ntasks_per_tres; ///< --ntasks-per-gpu
+    std::optional<std::uint32_t> ntasks_per_core;
+    std::optional<std::uint32_t> threads_per_core;       ///< also set by --hint and -B
+    std::optional<std::uint32_t> core_spec, thread_spec; ///< -S; Slurm 22.05 does not show them
     std::string tres_per_job, tres_per_node, tres_per_task, tres_per_socket;
     std::optional<std::uint32_t> min_cpus; ///< of the whole job
     std::optional<std::uint32_t> cpus_per_task;
@@ -48,7 +51,8 @@ void ask_for(Submission& job, std::optional<int> cpus, std::optional<std::uint64
 
 /// The GPUs that a job asks for.
 struct GpusAsked {
-    std::uint64_t total = 0;         ///< of the whole job
+    std::uint64_t total = 0;         ///< of the whole job, at least
+    std::uint64_t most = 0;          ///< of the whole job, on as many nodes as it accepts (-N 1-4)
     std::uint64_t per_node = 0;      ///< that a node has to have; 0: Slurm may spread them
     std::vector<std::string> models; ///< those named, each once, in order
     bool operator==(const GpusAsked&) const = default;
@@ -56,7 +60,8 @@ struct GpusAsked {
 
 /// What a job asks for beside GPUs.
 struct SizeAsked {
-    std::uint64_t cpus = 0;       ///< of the whole job
+    std::uint64_t cpus = 0;       ///< of the whole job, as it asks for them
+    std::uint64_t allocated = 0;  ///< CPUs of the cores that Slurm allocates for it
     std::uint64_t memory_mib = 0; ///< of the whole job
     bool all_memory = false;      ///< --mem=0
     bool whole_nodes =
@@ -64,8 +69,18 @@ struct SizeAsked {
     bool no_other_user = false; ///< --exclusive=user, =mcs: keeps others off GPUs that it has not
 };
 
+/// How Slurm may lay a job out on nodes. It allocates whole cores, and with a core all of its
+/// threads, whether the job uses them or not (seen with 22.05: -c 4 --threads-per-core=1 gets 8).
+struct NodeLayout {
+    int threads_per_core = 1;
+    /// As many nodes as a job can get here. What it asks for on each node counts on all that Slurm
+    /// may choose: --gpus=4 without -N may get four nodes. 1: count on the fewest.
+    std::uint64_t most_nodes = 1;
+};
+
 /// `cpus_per_gpu`: what Slurm gives with each GPU to a job that says nothing of CPUs.
-SizeAsked size_asked(const Submission& job, const GpusAsked& gpus, std::uint64_t cpus_per_gpu);
+SizeAsked size_asked(const Submission& job, const GpusAsked& gpus, std::uint64_t cpus_per_gpu,
+                     NodeLayout layout = {});
 
 /// All four fields are read, in both of Slurm's spellings (`gres:gpu:2`, `gres/gpu:2`). They speak
 /// of the same GPUs, so the one that comes to the most counts: --gpus=4 --gpus-per-node=2 is four.

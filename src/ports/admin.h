@@ -4,6 +4,7 @@
 #include "core/result.h"
 #include "core/slurm_object.h"
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,7 +33,9 @@ struct SlurmState {
     /// No requirement, script or file.
     std::vector<SlurmObject> objects;
     std::vector<std::string> nodes;
-    std::vector<std::string> gpu_nodes;   ///< of these, those with GPUs
+    std::vector<std::string> gpu_nodes; ///< of these, those with GPUs
+    /// ThreadsPerCore of each node that Slurm shows it for.
+    std::map<std::string, int> threads_per_core;
     std::vector<AssociationLimit> limits; ///< as accounting gives them
     std::vector<std::string> accounts;    ///< that accounting knows for this cluster
     std::vector<std::string> users;

@@ -404,6 +404,7 @@ Result<SlurmState> SlurmAdmin::state()
     TRY_ASSIGN(auto reservations, all_reservations());
     state.nodes = slurm::nodes_in(nodes);
     state.gpu_nodes = slurm::gpu_nodes_in(nodes);
+    state.threads_per_core = slurm::threads_in(nodes);
     for (auto& part : {slurm::settings_in(config), slurm::partitions_in(partitions), std::move(qos),
                        slurm::accesses_in(associations), slurm::shares_in(associations),
                        std::move(reservations)}) {

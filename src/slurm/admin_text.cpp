@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "slurm/admin_text.h"
 
+#include "core/number.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -341,6 +343,21 @@ std::vector<std::string> gpu_nodes_in(std::string_view printed)
         }
     }
     return nodes;
+}
+
+std::map<std::string, int> threads_in(std::string_view printed)
+{
+    std::map<std::string, int> threads;
+    for (const std::string_view line : split(printed, '\n')) {
+        const Fields fields = fields_in(line);
+        const auto count = fields.find("ThreadsPerCore");
+        const auto number =
+            count != fields.end() ? whole_number(count->second) : std::optional<std::uint64_t>();
+        if (number && *number > 0 && *number <= 1024) {
+            threads[fields.at("NodeName")] = static_cast<int>(*number);
+        }
+    }
+    return threads;
 }
 
 std::vector<QueuedJob> jobs_in(std::string_view printed)

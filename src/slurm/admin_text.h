@@ -4,6 +4,7 @@
 #include "core/slurm_object.h"
 #include "ports/admin.h"
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,8 @@ std::vector<std::string> nodes_in(std::string_view printed);
 
 /// The same: those with GPUs.
 std::vector<std::string> gpu_nodes_in(std::string_view printed);
+/// ThreadsPerCore of each node.
+std::map<std::string, int> threads_in(std::string_view printed);
 
 /// `scontrol -o show reservation`
 std::vector<SlurmObject> reservations_in(std::string_view printed);

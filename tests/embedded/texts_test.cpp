@@ -132,9 +132,11 @@ TEST(SlurmConf, UnderAPolicyHasWhatThatRequiresAndIncludesTheRest)
 {
     ClusterSpec spec = two_nodes();
     spec.policy = true;
-    spec.named = {{"g1", {{"k80", "/dev/tty0"}}}, {"v1", {{"v100", "/dev/tty0"}}}};
+    spec.named = {{"g1", {{"k80", "/dev/tty0"}}}, {"v1", {{"v100", "/dev/tty0"}}, 2}};
     const std::string text = slurm_conf(spec, k_ports, k_places, ClientsListen::anywhere);
     EXPECT_THAT(text, HasSubstr("NodeName=g1 "));
+    EXPECT_THAT(text, HasSubstr("ThreadsPerCore=2 "));
+    EXPECT_THAT(text, HasSubstr(fmt::format("CPUs={} ", spec.cpus)));
     EXPECT_THAT(text, HasSubstr("Gres=gpu:v100:1"));
     EXPECT_THAT(text, HasSubstr("JobSubmitPlugins=lua\n"));
     EXPECT_THAT(text, HasSubstr("PriorityType=priority/multifactor\n"));

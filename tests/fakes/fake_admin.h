@@ -53,6 +53,7 @@ public:
     bool loads_scripts = true;
     bool dies_at_reconfigure = false; ///< whatever the files say
 
+    std::map<std::string, int> threads_per_core;
     int changes = 0;               ///< so far
     std::vector<std::string> log;  ///< of them
     std::function<void()> watched; ///< after each
@@ -66,6 +67,7 @@ public:
         there.release = "22.05.8";
         there.nodes = nodes;
         there.gpu_nodes = nodes;
+        there.threads_per_core = threads_per_core;
         there.accounts = accounts;
         there.users = users;
         there.limits = limits;

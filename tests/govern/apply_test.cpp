@@ -517,6 +517,26 @@ TEST(Plan, FollowsSlurmConfToEveryFileAndSpelling)
     EXPECT_THAT(found->changes, IsEmpty());
 }
 
+TEST(Plan, RefusesFewerThreadsPerCoreThanTheNodesHave)
+{
+    auto admin = a_centre();
+    admin.threads_per_core = {{"gpu01", 2}, {"lab1", 4}, {"lab2", 4}};
+    EXPECT_THAT(plan(admin, made(k_old), k_now)->obstacles,
+                ElementsAre(testing::HasSubstr("nodes lab1,lab2 have 4 threads per core: add "
+                                               "threads_per_core: 4")));
+    admin.threads_per_core = {{"gpu01", 1}, {"lab1", 2}};
+    const auto fine = plan(admin, made(k_old), k_now);
+    EXPECT_THAT(fine->obstacles, IsEmpty());
+    EXPECT_THAT(fine->notes, testing::Not(testing::Contains(testing::HasSubstr("threads"))));
+    const std::string unstated =
+        replaced(k_old,
+                 "    threads_per_core: 2         # Slurm's CPUs of a core, which a job gets "
+                 "all or none of\n",
+                 "");
+    EXPECT_THAT(plan(admin, made(unstated), k_now)->notes,
+                testing::Contains(testing::HasSubstr("threads_per_core: 1 lets jobs")));
+}
+
 TEST(Plan, RefusesPrioritiesThatPassByFairShare)
 {
     auto admin = a_centre();

@@ -159,10 +159,15 @@ TEST_P(Agreement, OnEveryChange)
             into_text("account", job.account);
             into("time_limit", job.time_limit);
             into("min_nodes", job.min_nodes);
+            into("max_nodes", job.max_nodes);
             into("num_tasks", job.num_tasks);
             into("ntasks_per_node", job.ntasks_per_node);
             into("sockets_per_node", job.sockets_per_node);
             into("ntasks_per_tres", job.ntasks_per_tres);
+            into("ntasks_per_core", job.ntasks_per_core);
+            into("threads_per_core", job.threads_per_core);
+            into("core_spec", job.core_spec);
+            into("thread_spec", job.thread_spec);
             into_text("tres_per_job", job.tres_per_job);
             into_text("tres_per_node", job.tres_per_node);
             into_text("tres_per_task", job.tres_per_task);

@@ -61,6 +61,7 @@ public:
         job.time_limit =
             number({0, 1, 30, 60, 61, 120, 121, 720, 721, 1440, 2880, 2881, k_unlimited});
         job.min_nodes = number({0, 1, 2, 3, 5, 16, 1000});
+        job.max_nodes = one_in(3) ? number({0, 1, 2, 4, 16, 1000, 4000000000}) : std::nullopt;
         if (one_in(3)) {
             job.num_tasks = number({0, 1, 4, 7, 128, 4000000000});
             job.ntasks_per_node = number({0, 1, 2, 8});
@@ -83,6 +84,14 @@ public:
             job.min_mem_per_node = number({0, 1, 16384, 16385, 32768, 65536, 131073, 4294967293});
             job.min_mem_per_cpu = number({0, 1, 4096, 4097, 8192, 4294967293});
             job.mem_per_tres = one_in(4) ? pick({"gres:gpu:16384", "gres:gpu:16385", "gpu:0"}) : "";
+        }
+        if (one_in(5)) {
+            job.threads_per_core = number({0, 1, 2, 4, 65535});
+            job.ntasks_per_core = number({0, 1, 2, 3, 65535});
+        }
+        if (one_in(30)) {
+            job.core_spec = number({0, 1, 2});
+            job.thread_spec = number({0, 1, 2});
         }
         if (one_in(10)) {
             job.shared = number({0, 1, 2, 3, 65533});

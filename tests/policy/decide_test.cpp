@@ -224,7 +224,7 @@ TEST(Decide, AQueueIsForJobsWithGpus)
     Submission idle = job(60, "");
     idle.partition = "calibration";
     EXPECT_THAT(decide(criann(), idle, {}).words,
-                ElementsAre("queue calibration is for jobs with GPUs (policy.yaml:59)"));
+                ElementsAre("queue calibration is for jobs with GPUs (policy.yaml:63)"));
     Policy with_default = criann();
     with_default.default_queue = {"long", 1};
     EXPECT_EQ(decide(with_default, idle, {}).queue, "calibration");
@@ -245,7 +245,7 @@ TEST(Decide, NoJobHoldsTheCoresOrTheMemoryOfOtherPeoplesGpus)
     EXPECT_TRUE(taken([](Submission& one) { ask_for(one, 4, 16 * 1024); }));
     EXPECT_THAT(verdict([](Submission& one) { ask_for(one, 5, {}); }).words,
                 ElementsAre("queue calibration gives 4 CPUs and 16 GiB with each GPU, and no more "
-                            "(policy.yaml:64)"));
+                            "(policy.yaml:68)"));
     EXPECT_FALSE(taken([](Submission& one) { ask_for(one, {}, 16 * 1024 + 1); }));
     EXPECT_FALSE(taken([](Submission& one) { ask_for(one, {}, 0); }));
     EXPECT_FALSE(taken([](Submission& one) { one.min_cpus = 5; }));
@@ -264,6 +264,103 @@ TEST(Decide, NoJobHoldsTheCoresOrTheMemoryOfOtherPeoplesGpus)
     }));
 }
 
+/// Whether queue calibration, with 4 CPUs and 16 GiB per GPU on cores of two threads, takes a job
+/// that was changed so.
+template <typename Change>
+std::string answer_to(Change change)
+{
+    Submission one = job(60, "gres:gpu:1");
+    one.partition = "calibration";
+    change(one);
+    const Verdict verdict = decide(criann(), one, {});
+    return verdict.outcome == Outcome::accept ? "accepted" : verdict.words.at(0);
+}
+
+TEST(Decide, ChecksTheWholeCoresThatSlurmAllocates)
+{
+    const auto whole = HasSubstr("Slurm allocates whole cores, which would be more");
+    EXPECT_EQ(answer_to([](Submission& one) { one.cpus_per_task = 4; }), "accepted");
+    EXPECT_THAT(answer_to([](Submission& one) {
+                    one.cpus_per_task = 4;
+                    one.threads_per_core = 1;
+                }),
+                whole);
+    EXPECT_EQ(answer_to([](Submission& one) {
+                  one.cpus_per_task = 2;
+                  one.threads_per_core = 1;
+              }),
+              "accepted");
+    EXPECT_THAT(answer_to([](Submission& one) { one.threads_per_core = 1; }), whole)
+        << "the CPUs that come with its GPU by default are threads of as many cores";
+    EXPECT_THAT(answer_to([](Submission& one) {
+                    one.num_tasks = 4;
+                    one.ntasks_per_core = 1;
+                }),
+                whole);
+    EXPECT_THAT(answer_to([](Submission& one) {
+                    one.cpus_per_task = 1; // and gets two
+                    one.min_mem_per_cpu = 9000;
+                }),
+                whole);
+    EXPECT_EQ(answer_to([](Submission& one) {
+                  one.cpus_per_task = 3;
+                  one.min_mem_per_cpu = 4096;
+              }),
+              "accepted");
+}
+
+TEST(Decide, ChecksTheNodesThatSlurmMayGive)
+{
+    const auto spread = HasSubstr("apply to every node that the job may get");
+    const auto in_long = [](auto change) {
+        return answer_to([&](Submission& one) {
+            one.partition = "long";
+            change(one);
+        });
+    };
+    const auto per_job = [](Submission& one, const char* gpus) {
+        one.tres_per_node.clear();
+        one.tres_per_job = gpus;
+    };
+    EXPECT_THAT(in_long([&](Submission& one) {
+                    per_job(one, "gres:gpu:2");
+                    one.min_mem_per_node = 65536;
+                }),
+                spread);
+    EXPECT_EQ(in_long([&](Submission& one) {
+                  per_job(one, "gres:gpu:2");
+                  one.min_nodes = one.max_nodes = 1;
+                  one.min_mem_per_node = 65536;
+              }),
+              "accepted");
+    EXPECT_THAT(in_long([&](Submission& one) {
+                    per_job(one, "gres:gpu:2");
+                    one.min_nodes = 1;
+                    one.max_nodes = 4;
+                    one.min_mem_per_node = 65536;
+                }),
+                spread);
+    EXPECT_THAT(in_long([&](Submission& one) {
+                    one.tres_per_node.clear();
+                    one.tres_per_task = "gres:gpu:1";
+                    one.num_tasks = 2;
+                    one.ntasks_per_node = 1;
+                    one.min_mem_per_node = 65536;
+                }),
+                HasSubstr("4 CPUs and 32 GiB with each GPU, and no more"));
+    EXPECT_EQ(answer_to([&](Submission& one) {
+                  per_job(one, "gres:gpu:2");
+                  one.min_mem_per_node = 32768;
+              }),
+              "accepted")
+        << "calibration gives a job one node";
+    EXPECT_THAT(in_long([](Submission& one) {
+                    one.min_nodes = 1;
+                    one.max_nodes = 20;
+                }),
+                HasSubstr("gives a job at most"));
+}
+
 TEST(Decide, ANodeToOneselfGoesWithAllOfItsGpus)
 {
     const auto alone = [](std::uint32_t shared, const std::string& gpus) {
@@ -275,7 +372,7 @@ TEST(Decide, ANodeToOneselfGoesWithAllOfItsGpus)
     for (const std::uint32_t exclusive : {0U, 2U, 3U}) {
         EXPECT_THAT(alone(exclusive, "gres:gpu:1").words,
                     ElementsAre("queue calibration gives a whole node only with all of its GPUs: "
-                                "ask for those, or leave --exclusive out (policy.yaml:62)"));
+                                "ask for those, or leave --exclusive out (policy.yaml:66)"));
         EXPECT_THAT(alone(exclusive, "gres:gpu:p100:4").partitions,
                     ElementsAre("calibration-lab", "calibration-lab-more"));
     }
@@ -340,7 +437,11 @@ TEST(DecideChange, NoJobGrowsPastWhatComesWithItsGpus)
     Submission before = job(60, "gres:gpu:1");
     before.partition = "calibration";
     Submission after = before;
+    after.min_cpus = 2; // perhaps, Slurm does not show it, with one thread per core: then four
+    EXPECT_EQ(decide_change(criann(), before, after, false).outcome, Outcome::accept);
     after.min_cpus = 4;
+    EXPECT_EQ(decide_change(criann(), before, after, false).outcome, Outcome::refuse);
+    after.threads_per_core = 2;
     EXPECT_EQ(decide_change(criann(), before, after, false).outcome, Outcome::accept);
     after.min_cpus = 16;
     EXPECT_EQ(decide_change(criann(), before, after, false).outcome, Outcome::refuse);

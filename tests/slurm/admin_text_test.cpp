@@ -155,6 +155,9 @@ TEST(AdminText, LimitsOfGpusAreTakenAwayOneByOne)
 {
     EXPECT_THAT(gpu_nodes_in("NodeName=n1 Arch=x Gres=gpu:k80:4 Boot=1\nNodeName=n2 Gres=(null)\n"),
                 ElementsAre("n1"));
+    EXPECT_THAT(
+        threads_in("NodeName=n1 Boards=1 ThreadsPerCore=2 X=1\nNodeName=n2 ThreadsPerCore=x\n"),
+        ElementsAre(testing::Pair("n1", 2)));
     const std::vector<AssociationLimit> there{{"lab", "GrpTRES=cpu=8,gres/gpu=2,gres/gpu:k80=1"},
                                               {"ada@lab", "GrpTRES=gres/gpu=1"},
                                               {"lab", "MaxJobs=7"}};

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What Slurm allocates is what the policy checks: no way of asking gets more CPUs or memory than come
+with the GPUs, on nodes whose cores have two threads.
+
+Several users take part, so these tests are root's.
+"""
+import os
+import re
+
+import pytest
+
+from clusters import run, short_folder, wait_for
+from policies import cancel_all, running_policy, sbatch
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="several users need root")
+
+CPUS, MEMORY = 4, 4096  # of each GPU; MiB
+POLICY = f"""\
+version: 1
+pools:
+  all: {{nodes: "c[1-4]", gpus: "k80:4", threads_per_core: 2}}
+queues:
+  long:
+    time: 48h
+    default_time: 1h
+    pools: all
+    per_gpu: {{cpus: {CPUS}, memory: {MEMORY // 1024}G}}
+"""
+
+# Each would have got more than its share, or might on nodes that are partly in use.
+REFUSED = """\
+-g1 -c 4 --threads-per-core=1
+-g1 --threads-per-core=1
+-g1 -c 4 --hint=nomultithread
+-g1 -c 4 --hint=compute_bound
+-g1 -c 4 --hint=memory_bound
+-g1 -B *:*:1 -c 4
+-g1 -n 4 --ntasks-per-core=1
+-g1 --ntasks-per-node=4 --ntasks-per-core=1
+-g1 --ntasks-per-gpu=4 --threads-per-core=1
+-g1 --cpus-per-gpu=4 --threads-per-core=1
+-g1 --mincpus=4 --threads-per-core=1
+-g1 -n 3 -c 1 --mem-per-cpu=1300M
+-g1 -c 1 --mem-per-cpu=4G
+-g1 -c 4 --threads-per-core=1 --mem-per-cpu=1G
+--gpus=2 -n 2 -c 3 --threads-per-core=1
+--gpus=4 -N 4 -n 4 -c 1 --mem-per-cpu=4G
+--gpus=4 -N 1-4 --mem=16G
+--gpus=4 --mem=16G
+--gpus=4 --mincpus=16
+--gpus=4 --gpus-per-node=1 --mem=16G
+--gpus-per-task=1 -n 4 --mem=16G --ntasks-per-node=1"""
+
+# What users send; Slurm's answer to these is checked.
+ACCEPTED = """\
+-g1
+-g1 -c 4
+-g1 -c 3
+-g1 -n 4
+-g1 -c 2 --threads-per-core=1
+-g1 -c 2 --hint=nomultithread
+-g1 -n 2 --ntasks-per-core=1 -c 1
+-g1 -c 4 --hint=multithread
+-g1 --mem=4G
+-g1 -c 4 --mem-per-cpu=1G
+-g1 --mem-per-gpu=4G -N 1-2
+-g1 -N 1-4 --mem=4G
+-g1 -n 4 --ntasks-per-node=1
+--gpus=2 -n 2 -c 3
+--gpus=2 --mem-per-gpu=4G
+--gpus=4 -N 1 --mem=16G
+--gpus=4 -N 2 -n 7
+--gpus=4 -N 4 -n 4 -c 4 --mem=4G
+--gpus-per-task=1 -n 2 -N 2 --mem=4G
+--gpus=1 --mem=4G"""
+
+
+def words_of(line):
+    return line.replace("-g1", "--gres=gpu:1").split()
+
+
+@pytest.fixture(scope="module")
+def ruled():
+    with short_folder() as folder:
+        policy = folder / "policy.yaml"
+        policy.write_text(POLICY)
+        with running_policy(policy) as cluster:
+            yield cluster
+            cancel_all(cluster)
+
+
+def mebibytes(text):
+    number, unit = re.fullmatch(r"([0-9.]+)([MGT]?)", text).groups()
+    return float(number) * {"": 1, "M": 1, "G": 1024, "T": 1024 ** 2}[unit]
+
+
+def allocated(cluster, job):
+    """GPUs, CPUs, memory in MiB of a running job."""
+    wait_for(lambda: cluster.job(job)["JobState"] == "RUNNING", 30,
+             lambda: f"job {job} runs; it is {cluster.job(job)}")
+    facts = cluster.job(job)
+    tres = dict(item.split("=", 1) for item in (facts.get("AllocTRES") or facts["TRES"]).split(","))
+    return int(tres["gres/gpu"]), int(tres["cpu"]), mebibytes(tres["mem"])
+
+
+@pytest.mark.parametrize("line", REFUSED.splitlines())
+def test_no_way_of_asking_gets_more_than_the_share(ruled, people, line):
+    job, said = sbatch(ruled, people["ada"], "-t", "60", "-p", "long", *words_of(line))
+    assert job is None, allocated(ruled, job)
+    assert "gives 4 CPUs and 4 GiB with each GPU" in said
+
+
+@pytest.mark.parametrize("line", ACCEPTED.splitlines())
+def test_what_is_accepted_gets_its_share_at_most(ruled, people, line):
+    job, said = sbatch(ruled, people["ada"], "-t", "60", "-p", "long", *words_of(line))
+    assert job, said
+    gpus, cpus, memory = allocated(ruled, job)
+    assert cpus <= CPUS * gpus and memory <= MEMORY * gpus
+    ruled.slurm("scancel", job)
+    wait_for(lambda: job not in [one for one, _, _ in ruled.squeue()], 30, lambda: f"job {job} is gone")
+
+
+@pytest.mark.parametrize("options, change, refused", [
+    ("-g1 -c 4", "ReqThreads=1", True),
+    ("-g1 -n 2 -c 1 --threads-per-core=1", "NumTasks=4", True),
+    ("-g1 -c 2 --threads-per-core=1", "NumCPUs=4", True),
+    ("--gpus=2 --mem=8G -N 1", "NumNodes=1-2", True),
+    ("-g1 -c 4", "NumCPUs=2", False),
+    ("-g1 -c 4", "TimeLimit=30", False),
+    ("-g1 -c 2 --threads-per-core=1", "TimeLimit=30", False),
+])
+def test_no_change_of_a_waiting_job_gets_more_either(ruled, people, options, change, refused):
+    ada = people["ada"]
+    job, said = sbatch(ruled, ada, "-t", "60", "-p", "long", "--begin=now+1hour", *words_of(options))
+    assert job, said
+    answer = run(["scontrol", "update", f"jobid={job}", change], env=ruled.env, user=ada)
+    assert (answer.returncode != 0) == refused, answer.stderr
+    ruled.slurm("scancel", job)
