@@ -14,6 +14,7 @@
 #include "policy/read.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -203,13 +204,16 @@ Result<void> start_database(Start& start)
     const Places& places = start.places;
     std::vector<std::string> options =
         database_options(places, start.state.spec, places.database());
-    options.insert(options.end(),
-                   {"--skip-networking", "--socket=" + places.database_socket(),
-                    "--pid-file=" + places.private_dir() + "/mariadbd.pid", "--skip-log-bin",
-                    "--innodb-buffer-pool-size=64M", "--innodb-lock-wait-timeout=900",
-                    // A crash of the machine may cost the last second, in exchange for one fsync
-                    // a second instead of one per record.
-                    "--innodb-flush-log-at-trx-commit=2"});
+    options.insert(
+        options.end(),
+        {"--skip-networking", "--socket=" + places.database_socket(),
+         "--pid-file=" + places.private_dir() + "/mariadbd.pid", "--skip-log-bin",
+         "--innodb-buffer-pool-size=64M", "--innodb-lock-wait-timeout=900",
+         // A crash of the machine may cost the last second, in exchange for one fsync
+         // a second instead of one per record.
+         "--innodb-flush-log-at-trx-commit=2",
+         // On by default from 11.6 on; slurmdbd ends at the first write conflict under it.
+         "--loose-innodb-snapshot-isolation=OFF"});
     TRY(launch(start, "mariadbd", "mariadbd", std::move(options)));
     return wait_until(start, "mariadbd", [&] { return listens(places.database_socket()); });
 }
@@ -234,17 +238,27 @@ std::vector<std::string> people(const ClusterSpec& spec)
     return names;
 }
 
+/// Whether sacctmgr failed only because all was there already, in the words of Slurm 22.05
+/// to 26.05.
+bool changed_nothing(const std::string& output)
+{
+    constexpr std::array<std::string_view, 5> k_phrases = {
+        "Nothing new added", "already exists",
+        "Already existing", // from 23.11 on, as is:
+        "Request didn't affect anything",
+        // of people of a policy who are not on this machine
+        "Nothing modified"};
+    return std::any_of(k_phrases.begin(), k_phrases.end(), [&](std::string_view phrase) {
+        return output.find(phrase) != std::string::npos;
+    });
+}
+
 /// One sacctmgr command; saying that all was there already is a success.
 Result<void> account(const Start& start, std::vector<std::string> words)
 {
     words.insert(words.begin(), {"sacctmgr", "-i"});
     TRY_ASSIGN(const Finished done, ask(start.places, std::move(words), seconds(20)));
-    const bool fine = done.status == 0 ||
-                      done.output.find("Nothing new added") != std::string::npos ||
-                      done.output.find("already exists") != std::string::npos ||
-                      // of people of a policy who are not on this machine
-                      done.output.find("Nothing modified") != std::string::npos;
-    if (!fine) {
+    if (done.status != 0 && !changed_nothing(done.output)) {
         return fail(Error::Kind::internal, fmt::format("sacctmgr: {}", done.output));
     }
     return {};
