@@ -217,6 +217,11 @@ private:
     {
         const std::vector<std::string> variables = environment_for_srun();
         ::signal(SIGPIPE, SIG_DFL);
+        // srun has a handler for it that kills the step. From 26.05 on its threads do not block it.
+        sigset_t pipe;
+        ::sigemptyset(&pipe);
+        ::sigaddset(&pipe, SIGPIPE);
+        ::pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
         ::execve(srun.c_str(), pointers(words).data(), pointers(variables).data());
     }
 
