@@ -40,6 +40,9 @@ constexpr std::uint32_t k_ports = 10000;
 void describe_job(Environment& variables, const Run& run)
 {
     if (!variables.value("SLURM_STEP_NUM_NODES")) {
+        // A batch job. From Slurm 26.05 on its script has a step's number.
+        variables.unset("SLURM_STEPID");
+        variables.unset("SLURM_STEP_ID");
         return;
     }
     const std::string nodes = fmt::format("{}", run.request.nodes);

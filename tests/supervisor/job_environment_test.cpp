@@ -51,5 +51,15 @@ TEST(JobEnvironment, ABatchJobKeepsItsOwn)
     EXPECT_EQ(variables.texts(), before);
 }
 
+TEST(JobEnvironment, ABatchJobsScriptIsNoStep)
+{
+    Environment variables(
+        {"SLURM_JOB_ID=7", "SLURM_STEPID=4294967291", "SLURM_STEP_ID=4294967291"});
+    describe_job(variables, on_two_nodes());
+    EXPECT_FALSE(variables.value("SLURM_STEPID"));
+    EXPECT_FALSE(variables.value("SLURM_STEP_ID"));
+    EXPECT_EQ(variables.value("SLURM_JOB_ID"), "7");
+}
+
 } // namespace
 } // namespace gpuq::supervisor
