@@ -173,7 +173,8 @@ class Login:
         """sshd's processes for a connection each, the newest last."""
         def belongs(pid):
             words = words_of(pid)
-            return words and words[0].startswith("sshd:") and ancestor(pid, self.server.pid)
+            # From OpenSSH 9.8 on they are programs of their own.
+            return words and words[0].startswith(("sshd:", "sshd-session:", "sshd-auth:")) and ancestor(pid, self.server.pid)
         return sorted(processes(belongs))
 
     def cut(self, stop=False):
