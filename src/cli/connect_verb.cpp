@@ -66,10 +66,13 @@ Result<std::string> config_of(Invocation& invocation, Store& store, const RunSta
 /// The client builds the lines for ssh_config itself: it takes no text from here.
 Result<int> tell_target(const Doors& doors, const RunStatus& run)
 {
-    const auto job = run.first_job ? run.first_job
-                     : run.job     ? std::optional(run.job->job)
-                                   : std::nullopt;
-    const wire::remote::SshTarget target{run.key.text(), job ? job->value : 0, user_name()};
+    JobId job{0};
+    if (run.first_job) {
+        job = *run.first_job;
+    } else if (run.job) {
+        job = run.job->job;
+    }
+    const wire::remote::SshTarget target{run.key.text(), job.value, user_name()};
     const std::string line = remote::line_of(target);
     if (!remote::ssh_target_from(std::string_view(line).substr(0, line.size() - 1))) {
         return fail(Error::Kind::usage, fmt::format("ssh_config can't hold the user name '{}'",
