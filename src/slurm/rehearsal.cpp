@@ -34,6 +34,7 @@ constexpr int k_deepest = 8;
 constexpr int k_nobody = 4; ///< a port that no service has
 constexpr const char* k_lives = "Running as primary controller";
 constexpr const char* k_caches[] = {"assoc_mgr_state", "last_tres"};
+constexpr const char* k_cluster_name = "clustername";
 
 /// Keys that are dropped: what is said anew below, and everything that starts a program, reaches
 /// another machine or writes somewhere else.
@@ -254,6 +255,10 @@ Result<std::string> copy_cache(const std::string& from, const fs::path& to)
         }
         TRY(put(to / name, bytes));
         all += bytes;
+    }
+    // From Slurm 24.11 on it has the cluster's id, without which slurmctld waits for slurmdbd.
+    if (const std::string bytes = content(fs::path(from) / k_cluster_name); !bytes.empty()) {
+        TRY(put(to / k_cluster_name, bytes));
     }
     return all;
 }
