@@ -127,6 +127,11 @@ def members_of(document):
         document, dict) else set()
 
 
+def in_sacct(status):
+    """Exit codes that sacct(1) may show: before Slurm 26.05 a status of 128 or more is without the 128."""
+    return (f"{status}:0", f"{status - 128 if status >= 128 else status}:0")
+
+
 def nothing_left(person, seconds=60):
     """No job, no process of this person's and none of a job's is left. Slurm takes its time to end a
     step whose srun it does not reach."""
