@@ -97,6 +97,7 @@ inside() {
         fi
         shift
         hostname localhost
+        mount --bind "$0" "$0" # what unshares mounts in there needs a root that is one
         mount --rbind /dev "$0/dev"
         mount -t tmpfs tmpfs "$0/dev/shm"
         mount --rbind /sys "$0/sys" # slurmd reads of CPUs and cgroups there
