@@ -44,20 +44,23 @@ if [ -z "$root" ]; then
     in_a_debian "$given" "${options[@]}" "$suite" "$@"
 fi
 
+# Where the tree is in there. A name that no file of the package has in it: a test looks for it.
+tree=/usr/src/gpuq
+
 # The tree as it is here, committed or not; what was built from it there stays.
 copy_tree() {
-    mkdir -p "$root/gpuq"
-    find "$root/gpuq" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
+    mkdir -p "$root$tree"
+    find "$root$tree" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
     find "$root/tmp" -mindepth 1 -delete
     git -c safe.directory='*' ls-files -z --cached --others --exclude-standard |
-        tar --create --null --ignore-failed-read --files-from - 2>/dev/null | tar --extract --no-same-owner --directory "$root/gpuq"
+        tar --create --null --ignore-failed-read --files-from - 2>/dev/null | tar --extract --no-same-owner --directory "$root$tree"
 }
 
 in_tree() {
     local network=$1
     shift
     # shellcheck disable=SC2016 # for the shell inside
-    inside "$network" sh -c 'cd /gpuq && exec "$@"' sh "$@"
+    inside "$network" sh -c 'cd "$0" && exec "$@"' "$tree" "$@"
 }
 
 run_tests() {
