@@ -14,6 +14,7 @@
 #include "supervisor/relay.h"
 #include "supervisor/sampling.h"
 #include "supervisor/ssh_server.h"
+#include "supervisor/start_ranks.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -49,6 +50,19 @@ std::chrono::seconds kill_wait()
     return supervisor::kill_wait_in(text.str());
 }
 
+supervisor::RankPlaces rank_places(const std::string& node)
+{
+    supervisor::RankPlaces places;
+    if (const auto cluster = SlurmCluster::open()) {
+        places.binds_cpus = (*cluster)->binds_cpus();
+        if (!node.empty()) {
+            const auto address = (*cluster)->address_of_node(node);
+            places.address = address ? std::optional(*address) : std::nullopt;
+        }
+    }
+    return places;
+}
+
 Result<int> perform(const std::vector<std::string>& words)
 {
     // Started by a supervisor, with descriptors for arguments.
@@ -60,6 +74,9 @@ Result<int> perform(const std::vector<std::string>& words)
                            supervisor::held_gpus(variable, words[2], asked_for.value_or(0)),
                            words[1], static_cast<std::uint32_t>(cpus.value_or(0)),
                            static_cast<pid_t>(root.value_or(1)), /*with_looks=*/words.size() == 6);
+    }
+    if (!words.empty() && words[0] == "ranks") {
+        return supervisor::start_ranks(words, host_name(), rank_places);
     }
     if (!words.empty() && words[0] == "member") {
         return supervisor::become_member(words, variable("SLURMD_NODENAME").value_or(host_name()));

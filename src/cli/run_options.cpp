@@ -30,6 +30,8 @@ constexpr std::array k_table = {
     Option{'c', "cpus", "N", "CPU cores per node; default: the queue's share per GPU"},
     Option{0, "mem", "SIZE", "memory per node: 16G, 500M; default: the queue's share per GPU"},
     Option{'N', "nodes", "N", "nodes; the program runs once on each"},
+    Option{0, "tasks-per-node", "N", "ranks: the program runs N times on each node"},
+    Option{0, "gpus-per-task", "N", "each rank sees N GPUs of its own; default: all of its node"},
     Option{'J', "name", "NAME", "name of the run; default: the program's"},
     Option{'A', "account", "ACCOUNT", "Slurm account to charge"},
     Option{'p', "queue", "QUEUE", "queue (Slurm partition); default: follows from -t"},
@@ -62,6 +64,7 @@ constexpr std::array k_table = {
 
 constexpr std::size_t k_longest_name = 200;
 constexpr std::uint64_t k_most_nodes = 100000;
+constexpr std::uint64_t k_most_tasks = 4096;
 constexpr std::uint64_t k_most_cpus = 65535;
 constexpr std::uint64_t k_most_links = 100000;
 
@@ -218,6 +221,10 @@ Result<void> take_size(const Options& options, AskedFor& asked)
     TRY_ASSIGN(asked.cpus, through(options, "cpus", "-c", parse_count<k_most_cpus>));
     TRY_ASSIGN(asked.memory_mib, through(options, "mem", "--mem", parse_memory_mib));
     TRY_ASSIGN(asked.nodes, through(options, "nodes", "-N", parse_count<k_most_nodes>));
+    TRY_ASSIGN(asked.tasks_per_node,
+               through(options, "tasks-per-node", "--tasks-per-node", parse_count<k_most_tasks>));
+    TRY_ASSIGN(asked.gpus_per_task,
+               through(options, "gpus-per-task", "--gpus-per-task", parse_count<k_most_tasks>));
     return {};
 }
 
@@ -237,6 +244,9 @@ Result<void> take_names(const Options& options, AskedFor& asked)
 constexpr std::string_view k_of_chains[] = {
     "keytab", "credentials",          "link",      "checkpoint", "resume-args", "valid",
     "notice", "restart-from-scratch", "max-links", "gpu-hours",  "until"};
+
+/// A shell is one program.
+constexpr std::string_view k_of_ranks[] = {"tasks-per-node", "gpus-per-task"};
 
 /// A rehearsal has links and limits of its own, and is not left alone.
 constexpr std::string_view k_not_rehearsed[] = {"after", "detach", "max-wait",  "dry-run",
@@ -362,6 +372,9 @@ Result<RunOptions> run_options(const Options& options, const std::vector<std::st
     if (result.pty && result.asked.nodes.value_or(1) > 1) {
         return wrong("--pty", "there is one terminal, and -N starts the program on several nodes");
     }
+    if (result.pty && (result.asked.tasks_per_node || result.asked.gpus_per_task)) {
+        return wrong("--pty", "there is one terminal, which ranks can't share");
+    }
     return result;
 }
 
@@ -369,8 +382,11 @@ std::span<const Option> shell_option_table()
 {
     static const std::vector<Option> k_shell_table = [] {
         std::vector<Option> table = without(k_of_chains);
-        std::erase_if(
-            table, [](const Option& row) { return row.name == "pty" || row.name == "progress"; });
+        std::erase_if(table, [](const Option& row) {
+            return row.name == "pty" || row.name == "progress" ||
+                   std::find(std::begin(k_of_ranks), std::end(k_of_ranks), row.name) !=
+                       std::end(k_of_ranks);
+        });
         return table;
     }();
     return k_shell_table;

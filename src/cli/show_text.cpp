@@ -106,6 +106,17 @@ std::string gpus_text(const Request& request)
     return request.nodes == 1 ? each : fmt::format("{} on each of {} nodes", each, request.nodes);
 }
 
+std::string ranks_text(const Request& request)
+{
+    if (!request.tasks_per_node) {
+        return "";
+    }
+    const std::string gpus = request.gpus_per_task
+                                 ? fmt::format(", each with {} of its GPUs", *request.gpus_per_task)
+                                 : "";
+    return fmt::format("{} on each node{}", *request.tasks_per_node, gpus);
+}
+
 std::string share_text(const Request& request)
 {
     std::vector<std::string> parts;
@@ -149,6 +160,7 @@ void add_request(Lines& lines, const RunStatus& status, Time now)
               ? fmt::format("{}, for {} at most", status.queue, to_text(request.walltime))
               : status.queue);
     field(lines, "GPUs", gpus_text(request));
+    field(lines, "ranks", ranks_text(request));
     field(lines, "per node", share_text(request));
     field(lines, "account", request.account.value_or(""));
     field(lines, "QOS", request.qos.value_or(""));
@@ -322,6 +334,8 @@ Json request_json(const Run& run)
                          {"work_dir", request.work_dir},
                          {"input", input_word(request.input)},
                          {"gpus_per_node", request.gpus.count},
+                         {"tasks_per_node", request.tasks_per_node},
+                         {"gpus_per_task", request.gpus_per_task},
                          {"min_gpu_memory_mib", request.gpus.min_memory_mib},
                          {"cpus_per_node", request.cpus},
                          {"memory_mib_per_node", request.memory_mib},

@@ -20,10 +20,12 @@
 ///     runs/KEY/link-N/claim              the id of the one job that may run link N (supervisor)
 ///     runs/KEY/link-N/out.log err.log    the program's bytes; a byte's place in the file is its
 ///                                        offset in the stream, also after lost ones (supervisor)
+///     runs/KEY/link-N/out.log.R ...      the same of rank R alone (its task)
 ///     runs/KEY/link-N/order              how the two interleave (supervisor)
 ///     runs/KEY/link-N/journal.jsonl      what happened, when and why (supervisor)
 ///     runs/KEY/link-N/heartbeat          when the supervisor was last alive (supervisor)
 ///     runs/KEY/link-N/reserve            room for the journal on a full disk (supervisor)
+///     runs/KEY/link-N/ranks/             who failed first, kills for memory (tasks of ranks)
 ///     runs/KEY/link-N/stop save          requests to the program: GPUQ_STOP_FILE, GPUQ_SAVE_FILE
 ///     runs/KEY/checkpoints/              the program's own: GPUQ_CHECKPOINT_DIR
 ///     runs/KEY/kept/NAME                 the newest two whole checkpoints, out of the program's

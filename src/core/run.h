@@ -76,6 +76,9 @@ struct Request {
     std::string queue; ///< Slurm partition
     GpuRequest gpus;
     int nodes = 1;
+    /// Tasks of Slurm's, ranks, on each node; unset: the program once on each.
+    std::optional<int> tasks_per_node;
+    std::optional<int> gpus_per_task;        ///< unset: each task sees all GPUs of its node
     std::optional<int> cpus;                 ///< per node; unset: the queue's share per GPU
     std::optional<std::uint64_t> memory_mib; ///< per node; unset: the queue's share per GPU
     std::optional<std::string> account;
@@ -96,6 +99,18 @@ struct Request {
 
     bool operator==(const Request&) const = default;
 };
+
+/// How often the program runs on each node.
+inline int tasks_on_node(const Request& request)
+{
+    return request.tasks_per_node.value_or(1);
+}
+
+/// The program is one of several that Slurm starts and that are told which they are.
+inline bool has_ranks(const Request& request)
+{
+    return request.nodes > 1 || request.tasks_per_node.has_value();
+}
 
 /// A run as recorded: runs/KEY/run.json.
 struct Run {

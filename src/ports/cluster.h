@@ -125,6 +125,7 @@ struct JobSpec {
                                       ///< appended to; empty: /dev/null
     std::chrono::minutes walltime{0}; ///< 0: the partition's default
     int nodes = 1;
+    int tasks_per_node = 1;
     int gpus_per_node = 0;
     std::optional<std::string> gpu_model;
     std::optional<int> cpus_per_node;

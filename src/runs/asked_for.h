@@ -23,6 +23,8 @@ struct AskedFor {
     std::optional<int> cpus;
     std::optional<std::uint64_t> memory_mib;
     std::optional<int> nodes;
+    std::optional<int> tasks_per_node;
+    std::optional<int> gpus_per_task;
     std::optional<std::string> name;
     std::optional<std::string> queue;
     std::optional<std::string> account;

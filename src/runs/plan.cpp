@@ -171,6 +171,36 @@ Result<minutes> choose_walltime(const AskedFor& asked, const Partition& queue)
                 fmt::format("queue {} has no default time; say how long: -t 2h", queue.name));
 }
 
+/// GPUs and tasks of each node; what of them was not asked for follows from the rest.
+Result<void> choose_tasks(const AskedFor& asked, Request& request)
+{
+    request.tasks_per_node = asked.tasks_per_node;
+    request.gpus_per_task = asked.gpus_per_task;
+    if (asked.gpus_per_task) {
+        const int each = *asked.gpus_per_task;
+        if (!asked.gpus) {
+            request.gpus.count = each * asked.tasks_per_node.value_or(1);
+        }
+        request.tasks_per_node =
+            asked.tasks_per_node.value_or(std::max(request.gpus.count / each, 1));
+        if (const int all = *request.tasks_per_node * each; all > request.gpus.count) {
+            return fail(Error::Kind::usage,
+                        fmt::format("--gpus-per-task: {} with {} each need {} GPUs on each node, "
+                                    "-g asks for {}",
+                                    *request.tasks_per_node == 1
+                                        ? "1 task"
+                                        : fmt::format("{} tasks", *request.tasks_per_node),
+                                    each, all, request.gpus.count));
+        }
+    }
+    if (request.cpus && *request.cpus % tasks_on_node(request) != 0) {
+        return fail(Error::Kind::usage,
+                    fmt::format("-c: {} cores on each node can't be shared evenly by {} tasks",
+                                *request.cpus, tasks_on_node(request)));
+    }
+    return {};
+}
+
 std::string absolute(const std::string& work_dir, const std::string& path)
 {
     return path.starts_with('/') ? path : work_dir + "/" + path;
@@ -261,6 +291,7 @@ JobSpec job_spec(const Request& request)
                                                              *request.chain, LinkNumber{1})))
                                   : request.walltime;
     spec.nodes = request.nodes;
+    spec.tasks_per_node = tasks_on_node(request);
     spec.gpus_per_node = request.gpus.count;
     spec.gpu_model = request.gpus.model;
     spec.cpus_per_node = request.cpus;
@@ -313,7 +344,7 @@ std::string summary_of(const AskedFor& asked, const Request& request, const JobS
     const std::string time =
         open_ended ? length_text(request.chain->first) : to_text(request.walltime);
     std::vector<std::string> defaults;
-    if (!asked.gpus) {
+    if (!asked.gpus && !asked.gpus_per_task) {
         defaults.push_back(gpus);
     }
     if (!asked.walltime) {
@@ -323,8 +354,12 @@ std::string summary_of(const AskedFor& asked, const Request& request, const JobS
         spec.nodes == 1 ? "" : fmt::format(" on each of {} nodes", spec.nodes);
     const std::string tail =
         defaults.empty() ? "" : fmt::format(" (default: {})", fmt::join(defaults, ", "));
+    const std::string tasks = request.tasks_per_node
+                                  ? fmt::format(", {} {} per node", *request.tasks_per_node,
+                                                *request.tasks_per_node == 1 ? "task" : "tasks")
+                                  : "";
     const bool several = spec.partition.find(',') != std::string::npos;
-    return fmt::format("{}{} for {} in {} {}{}{}", gpus, nodes, time,
+    return fmt::format("{}{}{} for {} in {} {}{}{}", gpus, nodes, tasks, time,
                        several && !asked.queue ? "the first that takes it of" : "queue",
                        spec.partition, links_text(request), tail);
 }
@@ -386,6 +421,7 @@ Result<Plan> plan(const AskedFor& asked, const Partitions& partitions,
     request.nodes = asked.nodes.value_or(1);
     request.cpus = asked.cpus;
     request.memory_mib = asked.memory_mib;
+    TRY(choose_tasks(asked, request));
     request.account = asked.account;
     request.qos = asked.qos;
     request.after = asked.after;

@@ -318,6 +318,8 @@ json json_of(const Request& request)
             {"queue", from_bytes(request.queue)},
             {"gpus", json_of(request.gpus)},
             {"nodes", request.nodes},
+            {"tasks_per_node", or_null(request.tasks_per_node)},
+            {"gpus_per_task", or_null(request.gpus_per_task)},
             {"cpus", or_null(request.cpus)},
             {"memory_mib", or_null(request.memory_mib)},
             {"account", or_null(request.account)},
@@ -402,6 +404,8 @@ Result<Request> request_from(const json& object)
     request.walltime = std::chrono::minutes(in.number<std::int32_t>("walltime_minutes"));
     request.queue = in.text("queue");
     request.nodes = in.number<int>("nodes");
+    request.tasks_per_node = in.maybe_number<int>("tasks_per_node");
+    request.gpus_per_task = in.maybe_number<int>("gpus_per_task");
     request.cpus = in.maybe_number<int>("cpus");
     request.memory_mib = in.maybe_number<std::uint64_t>("memory_mib");
     request.account = in.maybe_text("account");

@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 namespace gpuq {
 namespace {
 
@@ -50,18 +52,23 @@ std::string gres_of(const JobSpec& spec)
                           : fmt::format("gpu:{}", spec.gpus_per_node);
 }
 
+int cpus_per_task(const JobSpec& spec)
+{
+    return std::max(*spec.cpus_per_node / spec.tasks_per_node, 1);
+}
+
 void write_resources(Script& script, const JobSpec& spec)
 {
     script.directive("job-name", spec.name);
     script.directive("partition", spec.partition);
     script.directive("time", slurm_time(spec.walltime));
     script.directive("nodes", fmt::format("{}", spec.nodes));
-    script.directive("ntasks-per-node", "1");
+    script.directive("ntasks-per-node", fmt::format("{}", spec.tasks_per_node));
     if (spec.gpus_per_node > 0) {
         script.directive("gres", gres_of(spec));
     }
     if (spec.cpus_per_node) {
-        script.directive("cpus-per-task", fmt::format("{}", *spec.cpus_per_node));
+        script.directive("cpus-per-task", fmt::format("{}", cpus_per_task(spec)));
     }
     if (spec.memory_mib_per_node) {
         script.directive("mem", fmt::format("{}M", *spec.memory_mib_per_node));
@@ -124,15 +131,61 @@ std::vector<std::string> inner_words(const Request& request)
     return program_argv(inner);
 }
 
+/// As the supervisor tells it (supervisor/job_environment.h); no port is kept here.
+void write_meeting(Script& script, const Request& request, const JobSpec& spec)
+{
+    const auto meet = [&](const std::string& name, const std::string& value) {
+        const bool set = std::any_of(request.env.begin(), request.env.end(),
+                                     [&](const auto& pair) { return pair.first == name; });
+        if (!set) {
+            script.line(fmt::format("export {}={}", name, value));
+        }
+    };
+    meet("MASTER_ADDR", spec.nodes == 1
+                            ? "127.0.0.1"
+                            : "\"$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1)\"");
+    meet("MASTER_PORT", "$((20000 + SLURM_JOB_ID % 10000))");
+    if (spec.tasks_per_node == 1) {
+        meet("PET_MASTER_ADDR", "\"$MASTER_ADDR\"");
+        meet("PET_MASTER_PORT", "\"$MASTER_PORT\"");
+        meet("PET_NNODES", fmt::format("{}", spec.nodes));
+        if (spec.gpus_per_node > 1) {
+            meet("PET_NPROC_PER_NODE", fmt::format("{}", spec.gpus_per_node));
+        }
+    }
+}
+
+/// Executed as each rank, in front of the program.
+std::string rank_script(const Request& request)
+{
+    std::string text = "export RANK=\"${RANK-$SLURM_PROCID}\" "
+                       "LOCAL_RANK=\"${LOCAL_RANK-$SLURM_LOCALID}\" "
+                       "WORLD_SIZE=\"${WORLD_SIZE-$SLURM_NTASKS}\" "
+                       "NODE_RANK=\"${NODE_RANK-$SLURM_NODEID}\" "
+                       "GROUP_RANK=\"${GROUP_RANK-$SLURM_NODEID}\" ";
+    text += fmt::format("LOCAL_WORLD_SIZE=\"${{LOCAL_WORLD_SIZE-{}}}\"; ", tasks_on_node(request));
+    if (tasks_on_node(request) == 1) {
+        text += "export PET_NODE_RANK=\"${PET_NODE_RANK-$SLURM_NODEID}\"; ";
+    }
+    if (request.gpus_per_task) {
+        text += fmt::format("IFS=, read -ra gpus <<<\"$CUDA_VISIBLE_DEVICES\"; "
+                            "gpus=(\"${{gpus[@]:SLURM_LOCALID*{0}:{0}}}\"); "
+                            "export CUDA_VISIBLE_DEVICES=\"$(IFS=,; echo \"${{gpus[*]}}\")\"; ",
+                            *request.gpus_per_task);
+    }
+    return text + "exec -- \"$@\"";
+}
+
 std::vector<std::string> command_words(const Request& request, const JobSpec& spec)
 {
     std::vector<std::string> words;
-    if (spec.nodes > 1) {
-        words = {"srun", fmt::format("--nodes={}", spec.nodes), "--ntasks-per-node=1"};
+    if (spec.nodes > 1 || request.tasks_per_node) {
+        words = {"srun", fmt::format("--nodes={}", spec.nodes),
+                 fmt::format("--ntasks-per-node={}", spec.tasks_per_node), "--kill-on-bad-exit=1"};
         if (spec.cpus_per_node) {
-            words.push_back(fmt::format("--cpus-per-task={}", *spec.cpus_per_node));
+            words.push_back(fmt::format("--cpus-per-task={}", cpus_per_task(spec)));
         }
-        words.emplace_back("--");
+        words.insert(words.end(), {"--", "bash", "-c", rank_script(request), "rank"});
     }
     for (std::string& word : inner_words(request)) {
         words.push_back(std::move(word));
@@ -154,6 +207,7 @@ std::string sbatch_script(const Request& request, const JobSpec& spec)
     script.line(fmt::format("cd -- {} || exit 125", shell_quoted(request.work_dir)));
     write_environment(script, request);
     script.line("");
+    write_meeting(script, request, spec);
     script.line("exec -- " + shell_command(command_words(request, spec)) + " </dev/null");
     return script.text();
 }

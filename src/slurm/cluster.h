@@ -49,6 +49,11 @@ public:
     Result<void> set_walltime(JobId id, std::chrono::minutes walltime) override;
     Result<void> complete(JobId id, int exit_status) override;
 
+    /// NodeAddr: how Slurm, and with it the other nodes, reach a node. One RPC.
+    Result<std::string> address_of_node(const std::string& name);
+    /// Slurm would bind a step's tasks to cores, unless `--cpu-bind=none` says otherwise. No RPC.
+    bool binds_cpus();
+
     /// Gives a job of the caller another comment, for accounting to keep at its end; when it turns
     /// out to be over, as note_in_accounting() does. Where accounting keeps none
     /// (AccountingStoreFlags), nobody is asked.

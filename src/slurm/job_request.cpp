@@ -67,7 +67,8 @@ JobRequest::JobRequest(const JobSpec& spec)
     load_configuration();
     slurm_init_job_desc_msg(&m_message);
     const auto nodes = static_cast<std::uint32_t>(spec.nodes);
-    const auto cpus = static_cast<std::uint32_t>(spec.cpus_per_node.value_or(1));
+    const auto tasks = static_cast<std::uint32_t>(spec.tasks_per_node);
+    const auto cpus = static_cast<std::uint32_t>(spec.cpus_per_node.value_or(spec.tasks_per_node));
     m_message.name = text(spec.name);
     m_message.partition = text(spec.partition);
     m_message.comment = text(spec.comment);
@@ -76,8 +77,8 @@ JobRequest::JobRequest(const JobSpec& spec)
     m_message.qos = text(spec.qos.value_or(""));
     m_message.min_nodes = nodes;
     m_message.max_nodes = nodes;
-    m_message.num_tasks = nodes;
-    m_message.ntasks_per_node = 1;
+    m_message.num_tasks = nodes * tasks;
+    m_message.ntasks_per_node = static_cast<std::uint16_t>(tasks);
     m_message.min_cpus = nodes * cpus;
     m_message.requeue = 0;
     m_message.tres_per_node = text(gpu_text(spec));
@@ -85,7 +86,7 @@ JobRequest::JobRequest(const JobSpec& spec)
         m_message.time_limit = static_cast<std::uint32_t>(spec.walltime.count());
     }
     if (spec.cpus_per_node) { // unset: the partition's DefCpuPerGPU
-        m_message.cpus_per_task = static_cast<std::uint16_t>(cpus);
+        m_message.cpus_per_task = static_cast<std::uint16_t>(std::max(cpus / tasks, 1U));
         m_message.pn_min_cpus = static_cast<std::uint16_t>(cpus);
     }
     if (spec.memory_mib_per_node) {

@@ -3,8 +3,11 @@
 
 #include "slurm/cluster.h"
 #include "slurm/compat.h"
+#include "slurm/connection.h"
 #include "slurm/errors.h"
 #include "slurm/gres.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -248,6 +251,30 @@ Result<Inventory> SlurmCluster::inventory()
         }
     }
     return inventory;
+}
+
+Result<std::string> SlurmCluster::address_of_node(const std::string& name)
+{
+    const slurm::Words words;
+    node_info_msg_t* answer = nullptr;
+    std::string node = name; // libslurm takes a char*
+    if (slurm_load_node_single(&answer, node.data(), SHOW_LOCAL) != SLURM_SUCCESS) {
+        return slurm::error_of(errno, slurm::Question::other,
+                               fmt::format("can't ask Slurm for node {}", name), words.text());
+    }
+    const slurm::Nodes nodes(answer);
+    for (std::uint32_t i = 0; i < nodes->record_count; ++i) {
+        const node_info_t& info = nodes->node_array[i];
+        if (slurm::text(info.name) == name && info.node_addr != nullptr) {
+            return std::string(info.node_addr);
+        }
+    }
+    return fail(Error::Kind::missing, fmt::format("Slurm has no node {}", name));
+}
+
+bool SlurmCluster::binds_cpus()
+{
+    return slurm::has_cpu_binding();
 }
 
 Result<std::vector<Node>> SlurmCluster::nodes()

@@ -74,8 +74,7 @@ std::vector<std::string> Supervisor::words_of(const Run& run) const
 void Supervisor::describe_turn(Environment& variables) const
 {
     if (m_turn) {
-        describe_link(variables, *m_run, m_turn->restart, m_turn->checkpoint,
-                      m_options.job.value_or(JobId{}));
+        describe_link(variables, *m_run, m_turn->restart, m_turn->checkpoint);
     }
 }
 

@@ -104,12 +104,14 @@ Ending decide(const Observed& observed, Time at)
     if (signalled) {
         const int signal = WTERMSIG(wait_status);
         const bool asked_for = observed.asked_signals.test(static_cast<std::size_t>(signal));
-        return {own, Cause::crashed,
-                joined(asked_for ? "its client had sent it" : strsignal(signal),
-                       to_sentence(observed.memory)),
-                at};
+        return {
+            own, Cause::crashed,
+            joined(joined(asked_for ? "its client had sent it" : strsignal(signal), observed.rank),
+                   to_sentence(observed.memory)),
+            at};
     }
-    return {own, Cause::finished, to_sentence(observed.memory), at};
+    const std::string first = observed.rank.empty() ? "" : observed.rank + " ended first";
+    return {own, Cause::finished, joined(first, to_sentence(observed.memory)), at};
 }
 
 std::optional<Killing> why_terminated(JobState state)

@@ -31,6 +31,7 @@ struct Observed {
     std::optional<Killing> killing;
     std::optional<Killing> grace;   ///< it is to go: it may die of the TERM that says so
     std::bitset<65> asked_signals;  ///< sent to it on a client's behalf
+    std::string rank;               ///< whose wait status it is; empty: there are no ranks
     MemoryKills memory;             ///< processes that the kernel killed meanwhile
     bool gpu_out_of_memory = false; ///< the last output says so
 };

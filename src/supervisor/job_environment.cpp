@@ -28,12 +28,23 @@ constexpr std::array k_of_the_step = {
     "SLURM_UMASK",
 };
 
-constexpr std::array k_of_the_ranks = {"MASTER_ADDR", "MASTER_PORT", "RANK",
-                                       "WORLD_SIZE",  "LOCAL_RANK",  "LOCAL_WORLD_SIZE",
-                                       "NODE_RANK",   "GROUP_RANK",  "TORCHELASTIC_RUN_ID"};
+constexpr std::array k_of_the_ranks = {
+    "MASTER_ADDR",      "MASTER_PORT",        "RANK",
+    "WORLD_SIZE",       "LOCAL_RANK",         "LOCAL_WORLD_SIZE",
+    "NODE_RANK",        "GROUP_RANK",         "TORCHELASTIC_RUN_ID",
+    "PET_MASTER_ADDR",  "PET_MASTER_PORT",    "PET_NNODES",
+    "PET_NODE_RANK",    "PET_NPROC_PER_NODE", "PET_RDZV_ID",
+    "PET_RDZV_BACKEND", "PET_RDZV_ENDPOINT"};
 /// Below the ports that Linux gives to whoever asks for none (ip_local_port_range).
 constexpr std::uint32_t k_first_port = 20000;
 constexpr std::uint32_t k_ports = 10000;
+constexpr const char* k_own_node = "127.0.0.1";
+
+bool is_set_by_user(const Request& request, std::string_view name)
+{
+    return std::any_of(request.env.begin(), request.env.end(),
+                       [&](const auto& pair) { return pair.first == name; });
+}
 
 } // namespace
 
@@ -57,17 +68,22 @@ void describe_job(Environment& variables, const Run& run)
         variables.set("SLURM_JOB_CPUS_PER_NODE", *cpus);
         variables.unset("SLURM_JOB_CPUS_PER_NODE_PACK_GROUP_0");
     }
-    for (const char* name :
-         {"SLURM_NNODES", "SLURM_JOB_NUM_NODES", "SLURM_NTASKS", "SLURM_NPROCS"}) {
+    const int tasks = tasks_on_node(run.request);
+    for (const char* name : {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"}) {
         variables.set(name, nodes);
     }
-    variables.set("SLURM_TASKS_PER_NODE",
-                  run.request.nodes > 1 ? fmt::format("1(x{})", nodes) : "1");
+    for (const char* name : {"SLURM_NTASKS", "SLURM_NPROCS"}) {
+        variables.set(name, fmt::format("{}", tasks * run.request.nodes));
+    }
+    variables.set("SLURM_TASKS_PER_NODE", run.request.nodes > 1
+                                              ? fmt::format("{}(x{})", tasks, nodes)
+                                              : fmt::format("{}", tasks));
     variables.set("SLURM_JOB_NAME", run.request.name);
     variables.set("SLURM_SUBMIT_DIR", run.request.work_dir);
     variables.set("SLURM_SUBMIT_HOST", run.host);
     if (run.request.cpus) {
-        variables.set("SLURM_CPUS_PER_TASK", fmt::format("{}", *run.request.cpus));
+        variables.set("SLURM_CPUS_PER_TASK",
+                      fmt::format("{}", std::max(*run.request.cpus / tasks, 1)));
     }
     for (const char* name : k_of_the_step) {
         variables.unset(name);
@@ -91,29 +107,44 @@ void describe_run(Environment& variables, const Run& run, LinkNumber link,
 }
 
 void describe_link(Environment& variables, const Run& run, Restart restart,
-                   const std::string& checkpoint, JobId job)
+                   const std::string& checkpoint)
 {
-    const auto set_by_user = [&](std::string_view name) {
-        return std::any_of(run.request.env.begin(), run.request.env.end(),
-                           [&](const auto& pair) { return pair.first == name; });
-    };
     variables.set("GPUQ_CAUSE", word(restart));
     if (checkpoint.empty()) {
         variables.unset("GPUQ_RESUME_FROM");
     } else {
         variables.set("GPUQ_RESUME_FROM", checkpoint);
     }
-    // Of an earlier link, or of where the run was started: its nodes are others now.
+    variables.set_default("WANDB_RUN_ID", run.key.text());
+    variables.set_default("WANDB_RESUME", "allow");
+}
+
+void describe_meeting(Environment& variables, const Run& run, LinkNumber link, JobId job,
+                      std::optional<int> port)
+{
+    const Request& request = run.request;
     for (const char* name : k_of_the_ranks) {
-        if (!set_by_user(name)) {
+        if (!is_set_by_user(request, name)) {
             variables.unset(name);
         }
     }
-    if (!set_by_user("MASTER_PORT")) {
-        variables.set("MASTER_PORT", fmt::format("{}", k_first_port + job.value % k_ports));
+    const auto derived = static_cast<int>(k_first_port + job.value % k_ports);
+    variables.set_default("MASTER_PORT", fmt::format("{}", port.value_or(derived)));
+    if (request.nodes == 1) {
+        variables.set_default("MASTER_ADDR", k_own_node);
     }
-    variables.set_default("WANDB_RUN_ID", run.key.text());
-    variables.set_default("WANDB_RESUME", "allow");
+    if (tasks_on_node(request) > 1) {
+        return; // ranks, and no launcher of ranks
+    }
+    variables.set_default("PET_MASTER_PORT", *variables.value("MASTER_PORT"));
+    if (const auto address = variables.value("MASTER_ADDR")) {
+        variables.set_default("PET_MASTER_ADDR", *address);
+    }
+    variables.set_default("PET_NNODES", fmt::format("{}", request.nodes));
+    if (request.gpus.count > 1) {
+        variables.set_default("PET_NPROC_PER_NODE", fmt::format("{}", request.gpus.count));
+    }
+    variables.set_default("PET_RDZV_ID", fmt::format("{}.{}", run.key.text(), link.value));
 }
 
 } // namespace gpuq::supervisor

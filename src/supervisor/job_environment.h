@@ -5,6 +5,9 @@
 #include "runs/chain.h"
 #include "supervisor/program.h"
 
+#include <optional>
+#include <string>
+
 namespace gpuq::supervisor {
 
 /// Slurm's variables as sbatch gives them to a script. A supervisor that runs as a step on the
@@ -17,9 +20,17 @@ void describe_job(Environment& variables, const Run& run);
 void describe_run(Environment& variables, const Run& run, LinkNumber link,
                   const std::string& state_dir);
 
-/// The same for a link of a chain: what it goes on from, and why; a run of Weights & Biases and a
-/// port for the ranks to meet at that fit it, unless the user has set them.
+/// The same for a link of a chain: what it goes on from, and why; a run of Weights & Biases that
+/// fits it, unless the user has set one.
 void describe_link(Environment& variables, const Run& run, Restart restart,
-                   const std::string& checkpoint, JobId job);
+                   const std::string& checkpoint);
+
+/// Where the run's processes can meet, by the names of torch and torchrun: MASTER_ADDR (of a run
+/// on several nodes only start_ranks.h knows it), MASTER_PORT, and for one launcher on each node
+/// how many nodes and GPUs there are. `port`: that is kept for it; unset: one is derived from the
+/// job's id. What these and a rank's variables say otherwise is of another run, and goes; what
+/// --env has set stays.
+void describe_meeting(Environment& variables, const Run& run, LinkNumber link, JobId job,
+                      std::optional<int> port);
 
 } // namespace gpuq::supervisor

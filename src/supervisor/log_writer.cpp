@@ -135,6 +135,11 @@ void LogWriter::write_idle(std::string text)
     change([&](LogWriter& self) { self.m_work.idle = std::move(text); });
 }
 
+void LogWriter::ask_rank_notes()
+{
+    change([](LogWriter& self) { self.m_work.rank_notes = true; });
+}
+
 void LogWriter::ask_release(std::string name, int most)
 {
     change([&](LogWriter& self) { self.m_work.release.emplace(std::move(name), most); });
@@ -169,6 +174,9 @@ void LogWriter::tell(News news)
         if (news.exemption) {
             m_news.exemption = std::move(news.exemption);
         }
+        if (news.rank_notes) {
+            m_news.rank_notes = std::move(news.rank_notes);
+        }
         if (news.may_release) {
             m_news.may_release = news.may_release;
         }
@@ -201,8 +209,8 @@ LogWriter::Work LogWriter::wait_for_work()
     const auto until = m_sync_due ? std::min(m_next_tick, *m_sync_due) : m_next_tick;
     m_condition.wait_until(lock, until, [this] {
         return !m_work.events.empty() || !m_questions.empty() || m_work.ended || m_work.look ||
-               m_work.stop_file || m_work.idle || m_work.release || m_work.stop ||
-               m_backlog.to_log();
+               m_work.stop_file || m_work.idle || m_work.release || m_work.rank_notes ||
+               m_work.stop || m_backlog.to_log();
     });
     Work work = std::exchange(m_work, Work{});
     if (!m_questions.empty()) {
@@ -231,6 +239,9 @@ void LogWriter::do_work(Work& work)
         tell({.may_release = m_setup.folder &&
                              m_setup.folder->take_release(work.release->first, work.release->second,
                                                           m_clock.now())});
+    }
+    if (work.rank_notes) {
+        tell({.rank_notes = read_rank_notes(m_setup.files.folder.get())});
     }
     if (work.look) {
         look();

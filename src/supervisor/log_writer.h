@@ -7,6 +7,7 @@
 #include "supervisor/backlog.h"
 #include "supervisor/history.h"
 #include "supervisor/link_files.h"
+#include "supervisor/rank_notes.h"
 
 #include <array>
 #include <atomic>
@@ -60,6 +61,8 @@ public:
     void drop_stop_file();
     /// Replaces the link's idle.json (runs/idle.h).
     void write_idle(std::string text);
+    /// Reads what the ranks have noted (rank_notes.h).
+    void ask_rank_notes();
     /// Takes a place among the releases of this hour (RunFolder::take_release).
     void ask_release(std::string name, int most);
     /// Wakes the loop at the next chunk that is done with.
@@ -77,6 +80,7 @@ public:
         std::optional<std::string> save_request;      ///< of save_and_stop.json, once
         std::optional<std::string> rehearsal_request; ///< each other text once
         std::optional<std::string> exemption;         ///< the text of exempt.json, once
+        std::optional<RankNotes> rank_notes;          ///< ask_rank_notes() is answered
         std::optional<bool> may_release;              ///< ask_release() is answered
         bool fenced = false;            ///< the next link has begun: this one is taken for dead
         bool looked = false;            ///< look_for_stop() is answered
@@ -102,6 +106,7 @@ private:
         bool sync = false;
         bool look = false;
         bool stop_file = false;
+        bool rank_notes = false;
         bool stop = false;
     };
 

@@ -6,35 +6,55 @@
 #include "core/number.h"
 #include "core/sanitise.h"
 #include "core/words.h"
+#include "supervisor/memory_events.h"
+#include "supervisor/rank_notes.h"
+#include "supervisor/rank_output.h"
 #include "supervisor/sampler.h"
 #include "supervisor/sampling.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <csignal>
+#include <cstdlib>
 #include <fcntl.h>
+#include <fstream>
+#include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 namespace gpuq::supervisor {
 namespace {
 
-constexpr std::size_t k_own_words = 5; ///< member FOLDER FIRST GPUS --
+constexpr std::size_t k_own_words = 7; ///< member FOLDER FIRST GPUS TASKS GPUS_PER_TASK --
+constexpr int k_between_looks = 5000;  ///< milliseconds: at what was killed for memory
+constexpr int k_leftover_output = 500; ///< milliseconds without any, after the program's end
+/// The exit statuses of a program that asks for something (man gpuq-chain).
+constexpr std::array k_asking = {85, 93};
+
+/// By what a driver's library takes for the GPUs that a process may see; Slurm sets them.
+constexpr std::array k_visible = {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
+                                  "GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK"};
 
 /// A child of nobody that the program knows: one that waits for any child is not to wait for it.
-void sample_beside(const std::string& folder, const std::string& node, int gpus)
+void sample_beside(int link, const std::string& node, int gpus)
 {
-    const Descriptor link(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    const pid_t program = ::getpid();
+    const pid_t member = ::getpid();
     const pid_t between = ::fork();
     if (between == 0) {
         ::setsid();
-        // Its lifeline is the program itself; this one never ends.
+        // Its lifeline is the member itself; this one never ends.
         const Descriptor never(::eventfd(0, EFD_CLOEXEC));
-        if (link && never && ::fork() == 0) {
-            become_sampler({"/proc/self/exe", node, k_gpus_of_step, gpus, link.get(), false},
-                           program, never.get(), -1);
+        if (link >= 0 && never && ::fork() == 0) {
+            become_sampler({"/proc/self/exe", node, k_gpus_of_step, gpus, link, false}, member,
+                           never.get(), -1);
         }
         ::_exit(0);
     }
@@ -42,30 +62,250 @@ void sample_beside(const std::string& folder, const std::string& node, int gpus)
     }
 }
 
+/// The part of a list that the task with that number on its node has.
+std::string part_of(std::string_view list, std::size_t task, std::size_t count)
+{
+    std::vector<std::string_view> all;
+    while (!list.empty()) {
+        const std::size_t end = std::min(list.find(','), list.size());
+        all.push_back(list.substr(0, end));
+        list.remove_prefix(std::min(end + 1, list.size()));
+    }
+    const std::size_t first = std::min(task * count, all.size());
+    const std::size_t last = std::min(first + count, all.size());
+    return fmt::format("{}", fmt::join(all.begin() + static_cast<std::ptrdiff_t>(first),
+                                       all.begin() + static_cast<std::ptrdiff_t>(last), ","));
+}
+
+Result<MemberPlan> plan_in(const std::vector<std::string>& words)
+{
+    std::array<std::uint64_t, 3> numbers{};
+    bool whole = words.size() > k_own_words && words[k_own_words - 1] == "--";
+    for (std::size_t i = 0; whole && i < numbers.size(); ++i) {
+        const auto number = whole_number(words[3 + i]);
+        whole = number && *number <= 1'000'000;
+        numbers[i] = number.value_or(0);
+    }
+    if (!whole) {
+        return fail(Error::Kind::usage, "usage: gpuq-supervisor member FOLDER NODE GPUS TASKS "
+                                        "GPUS_PER_TASK -- PROGRAM [ARG...]");
+    }
+    return MemberPlan{"",
+                      words[1],
+                      words[2],
+                      static_cast<int>(numbers[0]),
+                      static_cast<int>(numbers[1]),
+                      static_cast<int>(numbers[2])};
+}
+
+Error execute(const std::vector<std::string>& words, const std::string& node)
+{
+    ::execvp(words.front().c_str(), pointers(words).data());
+    const bool missing = errno == ENOENT;
+    return fail(missing ? Error::Kind::not_found : Error::Kind::not_executable,
+                fmt::format("{}: {} on node {}", sanitised(words.front()),
+                            missing ? "not found" : "not executable", node));
+}
+
+/// Slurm's signals to a step, but for KILL, reach only the tasks themselves where it tracks
+/// processes by cgroups, and else all that is below them.
+bool are_signals_for_tasks_only()
+{
+    std::ifstream file("/proc/self/cgroup");
+    std::string unified;
+    for (std::string line; std::getline(file, line);) {
+        if (line.find(":freezer:") != std::string::npos) {
+            return line.find("/job_") != std::string::npos;
+        }
+        unified = line.starts_with("0::") ? line : unified;
+    }
+    return unified.find("/job_") != std::string::npos;
+}
+
+constexpr std::array k_for_the_program = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGUSR1,
+                                          SIGUSR2, SIGALRM, SIGXCPU, SIGURG,  SIGIO};
+
+/// Takes signals from here on; what is for the program waits for a reader.
+Descriptor hold_signals()
+{
+    sigset_t set;
+    sigemptyset(&set);
+    for (const int number : k_for_the_program) {
+        sigaddset(&set, number);
+    }
+    sigaddset(&set, SIGCHLD);
+    ::sigprocmask(SIG_BLOCK, &set, nullptr);
+    return Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+void let_signals_go()
+{
+    sigset_t none;
+    sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+/// Waits for the rank's program.
+class Rank {
+public:
+    /// `first`: of its node, which it keeps an eye on for all.
+    Rank(int link, int number, std::string node, bool first)
+        : m_link(link)
+        , m_number(number)
+        , m_first(first)
+        , m_node(std::move(node))
+        , m_signals(hold_signals())
+        , m_forwards(are_signals_for_tasks_only())
+        , m_memory(memory_counts())
+    {
+    }
+    /// To its end and that of its output; its wait status.
+    int wait_for(pid_t program, RankOutput& output)
+    {
+        std::optional<int> status;
+        while (!status || !output.ended()) {
+            const auto streams = output.polled();
+            std::array<pollfd, 3> all{streams[0], streams[1], pollfd{m_signals.get(), POLLIN, 0}};
+            const int patience = status ? k_leftover_output : m_first ? k_between_looks : -1;
+            const int ready = ::poll(all.data(), all.size(), patience);
+            if (ready == 0 && status) {
+                break; // what the program has left behind holds them
+            }
+            if (ready == 0) {
+                look_at_memory();
+                continue;
+            }
+            output.pass({all[0], all[1]});
+            take_signals(program);
+            if (!status) {
+                status = ended(program);
+            }
+        }
+        return *status;
+    }
+
+private:
+    void take_signals(pid_t program) const
+    {
+        signalfd_siginfo signal{};
+        while (::read(m_signals.get(), &signal, sizeof signal) == sizeof signal) {
+            if (m_forwards && signal.ssi_signo != SIGCHLD) {
+                ::kill(program, static_cast<int>(signal.ssi_signo));
+            }
+        }
+    }
+    std::optional<int> ended(pid_t program)
+    {
+        int status = 0;
+        if (::waitpid(program, &status, WNOHANG) != program) {
+            return std::nullopt;
+        }
+        look_at_memory();
+        if (status != 0) {
+            note_end(m_link, {m_number, m_node, status});
+        }
+        return status;
+    }
+    void look_at_memory()
+    {
+        if (m_memory.add(memory_counts()) != MemoryKills{}) {
+            note_memory(m_link, m_number, m_node, m_memory.all());
+        }
+    }
+    int m_link, m_number;
+    bool m_first;
+    std::string m_node;
+    Descriptor m_signals;
+    bool m_forwards;
+    MemoryWatch m_memory;
+};
+
+/// For Slurm, in the program's place.
+int end_as(int status)
+{
+    if (WIFSIGNALED(status)) {
+        const rlimit no_core{0, 0};
+        ::setrlimit(RLIMIT_CORE, &no_core);
+        ::signal(WTERMSIG(status), SIG_DFL);
+        let_signals_go();
+        ::raise(WTERMSIG(status));
+        return 128 + WTERMSIG(status);
+    }
+    const int own = WEXITSTATUS(status);
+    return std::find(k_asking.begin(), k_asking.end(), own) != k_asking.end() ? 0 : own;
+}
+
 } // namespace
 
 std::vector<std::string> member_words(const MemberPlan& plan)
 {
-    return {plan.executable,           "member", plan.folder, plan.first_node,
-            std::to_string(plan.gpus), "--"};
+    return {plan.executable,
+            "member",
+            plan.folder,
+            plan.first_node,
+            std::to_string(plan.gpus),
+            std::to_string(plan.tasks),
+            std::to_string(plan.gpus_per_task),
+            "--"};
+}
+
+void describe_rank(Environment& variables, const MemberPlan& plan)
+{
+    const auto copy = [&](const char* slurms, std::initializer_list<const char*> names) {
+        for (const char* name : names) {
+            if (const auto value = variables.value(slurms)) {
+                variables.set_default(name, *value);
+            }
+        }
+    };
+    copy("SLURM_PROCID", {"RANK"});
+    copy("SLURM_LOCALID", {"LOCAL_RANK"});
+    copy("SLURM_NTASKS", {"WORLD_SIZE"});
+    copy("SLURM_NODEID", {"NODE_RANK", "GROUP_RANK"});
+    variables.set_default("LOCAL_WORLD_SIZE", std::to_string(plan.tasks));
+    if (plan.tasks == 1) {
+        copy("SLURM_NODEID", {"PET_NODE_RANK"});
+    }
+    const auto task = whole_number(variables.value("SLURM_LOCALID").value_or(""));
+    for (const char* name : k_visible) {
+        const auto all = variables.value(name);
+        if (plan.gpus_per_task > 0 && task && all) {
+            variables.set(name, part_of(*all, *task, static_cast<std::size_t>(plan.gpus_per_task)));
+        }
+    }
 }
 
 Result<int> become_member(const std::vector<std::string>& words, const std::string& node)
 {
-    const auto gpus = words.size() > k_own_words ? whole_number(words[3]) : std::nullopt;
-    if (!gpus || words[4] != "--") {
-        return fail(Error::Kind::usage,
-                    "usage: gpuq-supervisor member FOLDER NODE GPUS -- PROGRAM [ARG...]");
+    TRY_ASSIGN(const MemberPlan plan, plan_in(words));
+    const Descriptor link(
+        ::open(plan.folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    Environment variables = Environment::own();
+    const bool first = variables.value("SLURM_LOCALID").value_or("0") == "0";
+    if (first && node != plan.first_node) {
+        sample_beside(link.get(), node, plan.gpus);
     }
-    if (node != words[2]) {
-        sample_beside(words[1], node, static_cast<int>(*gpus));
+    const auto number = whole_number(variables.value("SLURM_PROCID").value_or("0"));
+    Rank rank(link.get(), static_cast<int>(number.value_or(0)), node, first);
+    describe_rank(variables, plan);
+    TRY_ASSIGN(RankOutput output,
+               RankOutput::open(link.get(), static_cast<int>(number.value_or(0))));
+    const pid_t program = ::fork();
+    if (program < 0) {
+        return fail(Error::Kind::internal, fmt::format("no process for the program on node {}: {}",
+                                                       node, error_text(errno)));
     }
-    const std::vector<std::string> own(words.begin() + k_own_words, words.end());
-    ::execvp(own.front().c_str(), pointers(own).data());
-    const bool missing = errno == ENOENT;
-    return fail(missing ? Error::Kind::not_found : Error::Kind::not_executable,
-                fmt::format("{}: {} on node {}", sanitised(own.front()),
-                            missing ? "not found" : "not executable", node));
+    if (program == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        output.become_streams();
+        let_signals_go();
+        std::vector<char*> environment = pointers(variables.texts());
+        ::environ = environment.data();
+        return execute({words.begin() + k_own_words, words.end()}, node);
+    }
+    ::signal(SIGPIPE, SIG_IGN);
+    output.close_program_side();
+    return end_as(rank.wait_for(program, output));
 }
 
 } // namespace gpuq::supervisor

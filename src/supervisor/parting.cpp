@@ -4,6 +4,8 @@
 #include "supervisor/helper.h"
 #include "supervisor/process_tree.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
@@ -87,14 +89,36 @@ void Supervisor::clear_leftovers()
     }
 }
 
+/// The program's process was srun, which knows less of how the ranks ended than they do.
+bool Supervisor::knows_rank_notes()
+{
+    if (!m_program || !has_ranks(m_run->request) || m_options.sampler.empty()) {
+        return true;
+    }
+    if (!m_rank_notes_asked) {
+        m_rank_notes_asked = true;
+        m_rank_notes.reset();
+        m_log->ask_rank_notes();
+    }
+    return m_rank_notes.has_value() || m_now > m_program_ended_at + m_options.patience.disk ||
+           out_of_time();
+}
+
 void Supervisor::settle_or_record()
 {
+    if (!knows_rank_notes()) {
+        return;
+    }
+    if (m_rank_notes && m_rank_notes->first) {
+        m_observed.wait_status = m_rank_notes->first->wait_status;
+        m_observed.rank =
+            fmt::format("rank {} on {}", m_rank_notes->first->rank, m_rank_notes->first->node);
+    }
     m_sampler.stop();
     m_credentials.stop();
     m_sampled_until = m_now;
     m_to_be_noted = is_worth_a_note();
-    check_memory();
-    m_observed.memory = m_memory->all();
+    check_memory(Tell::journal);
     m_observed.gpu_out_of_memory = m_tail.says_gpu_out_of_memory();
     m_ending = decide(m_observed, m_doors.clock.now());
     m_ending.continues = m_fenced;
@@ -152,7 +176,7 @@ void Supervisor::record_end()
     ended.cause = m_ending.cause;
     ended.continues = m_ending.continues;
     if (m_memory->is_exact()) {
-        ended.to = m_memory->all().ours;
+        ended.to = m_observed.memory.ours;
     }
     if (!m_ending.detail.empty()) {
         ended.detail = m_ending.detail;

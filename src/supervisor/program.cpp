@@ -161,6 +161,15 @@ NotStarted explain(const Report& report, const std::vector<std::string>& argv,
 
 } // namespace
 
+Environment Environment::own()
+{
+    std::vector<std::string> texts;
+    for (char** each = ::environ; each && *each; ++each) {
+        texts.emplace_back(*each);
+    }
+    return Environment(std::move(texts));
+}
+
 void Environment::unset(std::string_view name)
 {
     std::erase_if(m_texts, [&](const std::string& text) { return is_named(text, name); });
@@ -186,20 +195,19 @@ std::optional<std::string> Environment::value(std::string_view name) const
     return found == m_texts.end() ? std::nullopt : std::optional(found->substr(name.size() + 1));
 }
 
-std::vector<std::string> on_nodes(std::vector<std::string> argv, int nodes, Input input,
-                                  const std::vector<std::string>& member)
+std::vector<std::string> srun_of_ranks(std::vector<std::string> argv, const Request& request,
+                                       const std::vector<std::string>& member)
 {
-    if (nodes <= 1) {
-        return argv;
-    }
+    const int tasks = tasks_on_node(request);
     std::vector<std::string> words{"srun",
-                                   fmt::format("--nodes={}", nodes),
-                                   fmt::format("--ntasks={}", nodes),
-                                   "--ntasks-per-node=1",
+                                   fmt::format("--nodes={}", request.nodes),
+                                   fmt::format("--ntasks={}", request.nodes * tasks),
+                                   fmt::format("--ntasks-per-node={}", tasks),
+                                   "--distribution=block",
                                    "--overlap",
                                    "--kill-on-bad-exit=1"};
-    if (input != Input::pipe) {
-        words.push_back(input == Input::none ? "--input=none" : "--input=0");
+    if (request.input != Input::pipe) {
+        words.push_back(request.input == Input::none ? "--input=none" : "--input=0");
     }
     words.push_back("--");
     words.insert(words.end(), member.begin(), member.end());

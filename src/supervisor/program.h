@@ -19,6 +19,8 @@ namespace gpuq::supervisor {
 /// NAME=VALUE texts; a later pair of the same name wins.
 class Environment {
 public:
+    /// The calling process's.
+    static Environment own();
     explicit Environment(std::vector<std::string> start)
         : m_texts(std::move(start))
     {
@@ -35,10 +37,10 @@ private:
     std::vector<std::string> m_texts;
 };
 
-/// The words to execute: as they are, or on several nodes by way of srun, once per node. What is
-/// piped goes to every node, what a person types to the first.
-std::vector<std::string> on_nodes(std::vector<std::string> argv, int nodes, Input input,
-                                  const std::vector<std::string>& member);
+/// The srun that starts `argv`, below the words of `member`, as each rank of the request. What is
+/// piped goes to every rank, what a person types to the first.
+std::vector<std::string> srun_of_ranks(std::vector<std::string> argv, const Request& request,
+                                       const std::vector<std::string>& member);
 
 /// The program of a run: a child in a session and process group of its own, its standard streams
 /// on pipes, or on a terminal of its own, which it controls: then both streams come as output()[0].

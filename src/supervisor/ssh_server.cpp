@@ -77,18 +77,9 @@ bool has_own_keys(const std::string& home)
            is_ours_alone(home + "/.ssh/authorized_keys");
 }
 
-std::vector<std::string> own_environment()
-{
-    std::vector<std::string> texts;
-    for (char** each = ::environ; each && *each; ++each) {
-        texts.emplace_back(*each);
-    }
-    return texts;
-}
-
 std::vector<std::string> environment_for(const Run& run, const Options& options)
 {
-    Environment variables(own_environment());
+    Environment variables = Environment::own();
     describe_job(variables, run);
     // Those of the login that ssh came from are of no use here.
     const CredentialNames own = credentials_of(run, options);

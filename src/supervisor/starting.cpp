@@ -6,6 +6,8 @@
 #include "supervisor/job_environment.h"
 #include "supervisor/member.h"
 #include "supervisor/process_tree.h"
+#include "supervisor/rank_notes.h"
+#include "supervisor/start_ranks.h"
 
 #include <fmt/format.h>
 
@@ -28,15 +30,6 @@ Descriptor taken_stream(int fd)
 
 /// For a run whose client had no terminal: what nearly all of them understand.
 constexpr const char* k_terminal_type = "xterm-256color";
-
-std::vector<std::string> own_environment()
-{
-    std::vector<std::string> texts;
-    for (char** each = ::environ; each && *each; ++each) {
-        texts.emplace_back(*each);
-    }
-    return texts;
-}
 
 } // namespace
 
@@ -154,7 +147,7 @@ std::optional<NotStarted> Supervisor::start_program(const Run& run)
         return std::nullopt;
     }
     Program::Plan plan;
-    plan.argv = on_nodes(words_of(run), run.request.nodes, run.request.input, member(run));
+    plan.argv = has_ranks(run.request) ? words_of_ranks(run) : words_of(run);
     plan.environment = environment(run);
     plan.work_dir = run.request.work_dir;
     plan.with_input = run.request.input != Input::none;
@@ -174,20 +167,27 @@ std::optional<NotStarted> Supervisor::start_program(const Run& run)
     return std::nullopt;
 }
 
-std::vector<std::string> Supervisor::member(const Run& run) const
+std::vector<std::string> Supervisor::words_of_ranks(const Run& run)
 {
-    if (m_options.sampler.empty()) {
-        return {};
+    if (m_options.sampler.empty()) { // there is no such executable
+        return srun_of_ranks(words_of(run), run.request, {});
     }
+    if (m_link_folder) {
+        make_rank_notes(m_link_folder.get());
+    }
+    const Request& request = run.request;
     const std::string folder = layout::link_dir(m_options.key, m_options.link);
-    return member_words({own_program(), fmt::format("{}/{}", m_options.state_dir, folder),
-                         m_options.node, run.request.gpus.count});
+    const auto member = member_words(
+        {own_program(), fmt::format("{}/{}", m_options.state_dir, folder), m_options.node,
+         request.gpus.count, tasks_on_node(request), request.gpus_per_task.value_or(0)});
+    return start_ranks_words(own_program(), m_options.node,
+                             srun_of_ranks(words_of(run), request, member));
 }
 
 std::vector<std::string> Supervisor::environment(const Run& run)
 {
     using namespace std::chrono;
-    Environment variables(own_environment());
+    Environment variables = Environment::own();
     describe_job(variables, run);
     variables.set("GPUQ_DEADLINE",
                   std::to_string(floor<seconds>(m_deadline->at()).time_since_epoch().count()));
@@ -205,6 +205,9 @@ std::vector<std::string> Supervisor::environment(const Run& run)
     }
     describe_run(variables, run, m_options.link, m_options.state_dir);
     describe_turn(variables);
+    m_port = MeetingPort::hold();
+    describe_meeting(variables, run, m_options.link, m_options.job.value_or(JobId{}),
+                     m_port ? std::optional(m_port->number()) : std::nullopt);
     return variables.texts();
 }
 

@@ -317,27 +317,47 @@ void Supervisor::check_memory_when_due()
     }
     if (m_now >= m_next_memory) {
         m_next_memory = m_now + m_options.patience.memory;
-        if (const MemoryKills kills = check_memory(); kills != MemoryKills{}) {
-            m_clients->note(fmt::format("{} ({})", to_sentence(kills), m_options.node));
+        check_memory(Tell::clients);
+        if (m_run && has_ranks(m_run->request)) {
+            m_log->ask_rank_notes();
         }
     }
     wake_at(m_next_memory);
 }
 
-/// Puts new kills into the journal.
-MemoryKills Supervisor::check_memory()
+/// This node, and what the ranks have noted of theirs.
+void Supervisor::check_memory(Tell tell)
 {
-    const MemoryKills kills = m_memory->add(m_doors.memory());
-    for (const auto& [kind, count] : {std::pair(Event::Kind::memory_kill, kills.ours),
-                                      std::pair(Event::Kind::memory_kill_nearby, kills.nearby)}) {
+    m_memory->add(m_doors.memory());
+    tell_memory(m_options.node, m_memory->all(), tell);
+    for (const auto& [node, kills] :
+         m_rank_notes ? m_rank_notes->memory : decltype(RankNotes::memory){}) {
+        tell_memory(node, kills, tell);
+    }
+}
+
+/// Puts what is new of a node's kills into the journal; of this node several may have counted.
+void Supervisor::tell_memory(const std::string& node, const MemoryKills& all, Tell tell)
+{
+    MemoryKills& told = m_memory_told[node];
+    const MemoryKills fresh{all.ours - std::min(all.ours, told.ours),
+                            all.nearby - std::min(all.nearby, told.nearby)};
+    for (const auto& [kind, count] : {std::pair(Event::Kind::memory_kill, fresh.ours),
+                                      std::pair(Event::Kind::memory_kill_nearby, fresh.nearby)}) {
         if (count > 0) {
             Event killed = event(kind);
-            killed.host = m_options.node;
+            killed.host = node;
             killed.to = count;
             m_log->record(std::move(killed));
         }
     }
-    return kills;
+    told.ours += fresh.ours;
+    told.nearby += fresh.nearby;
+    m_observed.memory.ours += fresh.ours;
+    m_observed.memory.nearby += fresh.nearby;
+    if (tell == Tell::clients && fresh != MemoryKills{}) {
+        m_clients->note(fmt::format("{} ({})", to_sentence(fresh), node));
+    }
 }
 
 void Supervisor::tell_of_tickets()
@@ -378,6 +398,9 @@ void Supervisor::take_news()
     }
     if (news.fenced) {
         fenced();
+    }
+    if (news.rank_notes) {
+        m_rank_notes = std::move(news.rank_notes);
     }
     if (m_term == Term::looking_for_stop && (news.looked || m_now >= m_look_until)) {
         judge_term();

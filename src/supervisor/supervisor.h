@@ -13,10 +13,12 @@
 #include "supervisor/link_credentials.h"
 #include "supervisor/link_files.h"
 #include "supervisor/log_writer.h"
+#include "supervisor/meeting_port.h"
 #include "supervisor/memory_events.h"
 #include "supervisor/notice_elsewhere.h"
 #include "supervisor/poll_set.h"
 #include "supervisor/program.h"
+#include "supervisor/rank_notes.h"
 #include "supervisor/sampler.h"
 #include "supervisor/slurm_questions.h"
 #include "supervisor/supervise.h"
@@ -24,6 +26,7 @@
 #include "supervisor/use_note.h"
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -69,8 +72,8 @@ private:
     void open_records();
     void start();
     std::optional<NotStarted> start_program(const Run& run);
-    /// What starts the program on each node of several, and measures it there.
-    std::vector<std::string> member(const Run& run) const;
+    /// What starts the program as each of the run's ranks.
+    std::vector<std::string> words_of_ranks(const Run& run);
     std::vector<std::string> environment(const Run& run);
     void not_started(NotStarted reason);
 
@@ -88,7 +91,10 @@ private:
     void take_news();
     void sample_when_due();
     void check_memory_when_due();
-    MemoryKills check_memory();
+    enum class Tell { journal, clients };
+    void check_memory(Tell tell);
+    void tell_memory(const std::string& node, const MemoryKills& all, Tell tell);
+    bool knows_rank_notes();
 
     // Ending the program: stopping.cpp.
     void signal_program(int number);
@@ -192,6 +198,10 @@ private:
     std::optional<Clock::time_point> m_sample_at;
     Tail m_tail;
     std::optional<MemoryWatch> m_memory;
+    std::map<std::string, MemoryKills> m_memory_told; ///< by node
+    std::optional<MeetingPort> m_port;                ///< of the ranks
+    std::optional<RankNotes> m_rank_notes;
+    bool m_rank_notes_asked = false;
     Clock::time_point m_next_memory;
     std::chrono::seconds m_kill_wait{0};
     std::optional<Deadline> m_deadline;

@@ -94,6 +94,21 @@ TEST(RunOptions, AreAllRead)
     EXPECT_EQ(run.asked.slurm_options, "--exclude=n1 -w n2");
 }
 
+TEST(RunOptions, OfRanksAreCountsThatASharedTerminalRefuses)
+{
+    const RunOptions run = *read({"--tasks-per-node", "4", "--gpus-per-task=2", "prog"});
+    EXPECT_EQ(run.asked.tasks_per_node, 4);
+    EXPECT_EQ(run.asked.gpus_per_task, 2);
+    EXPECT_FALSE(read({"--tasks-per-node", "0", "prog"}));
+    EXPECT_FALSE(read({"--gpus-per-task", "gpu:1", "prog"}));
+    EXPECT_FALSE(read({"--pty", "--tasks-per-node", "2", "prog"}));
+    for (const char* slurms : {"-n4", "--ntasks=4", "--ntasks-per-node=2", "--tasks-per-node=2"}) {
+        const auto refused = read({"--slurm", slurms, "prog"});
+        ASSERT_FALSE(refused) << slurms;
+        EXPECT_NE(refused.error().text.find("--tasks-per-node"), std::string::npos) << slurms;
+    }
+}
+
 TEST(RunOptions, HaveNoDefaults)
 {
     const RunOptions run = *read({"prog"});

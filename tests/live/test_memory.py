@@ -80,6 +80,25 @@ def test_a_program_below_a_shell_counts_as_the_program(home):
     assert Run.newest(home).ended["cause"] == "memory"
 
 
+def test_a_killed_child_of_a_rank_on_another_node(home):
+    program = f'test $NODE_RANK = 0 || {sys.executable} -c "{HUNGRY}"; true'
+    done = home.gpuq("run", "-N", "2", "--mem", "300M", "--", "sh", "-c", program)
+    assert done.returncode == 0, done.stderr
+    assert "the kernel killed 1 of its processes for memory" in done.stderr
+    run = Run.newest(home)
+    assert [(event["to"], event["host"][-1]) for event in run.events("memory_kill")] == [(1, "1")]
+    assert shown(home, run.job)["memory_kills"] == 1
+
+
+def test_killed_children_of_ranks_of_one_node_are_counted_once(home):
+    program = f'{sys.executable} -c "{HUNGRY}"; true'
+    done = home.gpuq("run", "--tasks-per-node", "2", "--mem", "300M", "--", "sh", "-c", program)
+    assert done.returncode == 0, done.stderr
+    run = Run.newest(home)
+    assert sum(event["to"] for event in run.events("memory_kill")) == 2
+    assert shown(home, run.job)["memory_kills"] == 2
+
+
 def test_where_nothing_was_killed_that_is_known(home):
     done = home.gpuq("run", "--mem", "300M", "--", "sh", "-c", "kill -9 $$")
     assert done.returncode == 137

@@ -161,6 +161,31 @@ TEST(Plan, PassesOnEverythingAskedFor)
     EXPECT_EQ(made.summary, "2 k80 GPUs on each of 2 nodes for 1 h 30 min in queue calibration");
 }
 
+TEST(Plan, FindsGpusAndTasksOfANodeOutOfEachOther)
+{
+    AskedFor asked = asking();
+    asked.tasks_per_node = 4;
+    EXPECT_EQ(plan(asked, k_lab, here())->request.gpus.count, 1) << "which all of them see";
+    asked.gpus_per_task = 1;
+    EXPECT_EQ(plan(asked, k_lab, here())->request.gpus.count, 4);
+    EXPECT_EQ(plan(asked, k_lab, here())->spec.tasks_per_node, 4);
+    asked.gpus = GpuRequest{.count = 3};
+    EXPECT_THAT(plan(asked, k_lab, here()).error().text,
+                HasSubstr("4 tasks with 1 each need 4 GPUs on each node, -g asks for 3"));
+    asked.tasks_per_node.reset();
+    EXPECT_EQ(plan(asked, k_lab, here())->request.tasks_per_node, 3);
+}
+
+TEST(Plan, SharesTheCoresOfANodeEvenlyAmongItsTasks)
+{
+    AskedFor asked = asking();
+    asked.cpus = 10;
+    asked.tasks_per_node = 4;
+    EXPECT_THAT(plan(asked, k_lab, here()).error().text, HasSubstr("10 cores"));
+    asked.cpus = 8;
+    EXPECT_EQ(plan(asked, k_lab, here())->spec.cpus_per_node, 8);
+}
+
 TEST(Plan, ChoosesTheSmallestQueueThatHoldsTheTime)
 {
     EXPECT_EQ(queue_for(asking_for(2h)), "calibration");

@@ -34,6 +34,8 @@ gpuq::Run full_run()
     request.program = {"/bin/\xff\xfe tool", "", "--x={\"hex\": \"66\"}", "\n\t\"\\"};
     request.gpus = {2, "k80", 16384};
     request.nodes = 2;
+    request.tasks_per_node = 4;
+    request.gpus_per_task = 1;
     request.cpus = 8;
     request.memory_mib = 1ULL << 40;
     request.account = "lab";

@@ -47,6 +47,11 @@ TEST(SbatchScript, IsWhatAPersonWouldHaveWritten)
 cd -- /home/ann || exit 125
 export PYTHONUNBUFFERED="${PYTHONUNBUFFERED-1}"
 
+export MASTER_ADDR=127.0.0.1
+export MASTER_PORT=$((20000 + SLURM_JOB_ID % 10000))
+export PET_MASTER_ADDR="$MASTER_ADDR"
+export PET_MASTER_PORT="$MASTER_PORT"
+export PET_NNODES=1
 exec -- python3 train.py --lr 1e-3 </dev/null
 )");
 }
@@ -71,8 +76,9 @@ TEST(SbatchScript, AsksForEverythingThatTheRunAsksFor)
                              "--dependency=afterok:41", "--exclude=n1 \"--comment=a \\\"b\\\\\""}) {
         EXPECT_THAT(script, HasSubstr(std::string("\n#SBATCH ") + line + "\n"));
     }
-    EXPECT_THAT(script, HasSubstr("\nexec -- srun --nodes=2 --ntasks-per-node=1 --cpus-per-task=8 "
-                                  "-- python3 train.py"));
+    EXPECT_THAT(script, HasSubstr("\nexec -- srun --nodes=2 --ntasks-per-node=1 "
+                                  "--kill-on-bad-exit=1 --cpus-per-task=8 -- bash -c "));
+    EXPECT_THAT(script, HasSubstr(" rank python3 train.py"));
 }
 
 TEST(SbatchScript, AsksForNoGpuWhenThereIsToBeNone)
@@ -96,7 +102,7 @@ TEST(SbatchScript, DoesWhatTheRunDoes)
     request.program.insert(request.program.end(), hostile.begin(), hostile.end());
     request.work_dir = site.folder() + "/odd 'dir'\n$x";
     std::filesystem::create_directory(request.work_dir);
-    request.env = {{"V", "two\nlines 'of' \"$V\" `id`"}};
+    request.env = {{"MASTER_ADDR", "n1"}, {"V", "two\nlines 'of' \"$V\" `id`"}};
     request.modules = {"gcc;x", "cuda"};
     request.conda = "my env";
     request.container = "my image";
@@ -111,8 +117,9 @@ TEST(SbatchScript, DoesWhatTheRunDoes)
     expected.insert(expected.end(), {"V=two\nlines 'of' \"$V\" `id`", "MODULE=[gcc;x][cuda]",
                                      "CONDA=[gcc;x][cuda](my env)", request.work_dir});
     EXPECT_EQ(outcome.words, expected);
-    EXPECT_THAT(site.read("told"), HasSubstr("srun --nodes=2 --ntasks-per-node=1 -- apptainer exec "
-                                             "--nv my image show a b"));
+    EXPECT_THAT(site.read("told"), HasSubstr("srun --nodes=2 --ntasks-per-node=1 "
+                                             "--kill-on-bad-exit=1 -- bash -c "));
+    EXPECT_THAT(site.read("told"), HasSubstr(" rank apptainer exec --nv my image show a b"));
 }
 
 TEST(SbatchScript, LeavesWhenItsEnvironmentCanNotBeHad)

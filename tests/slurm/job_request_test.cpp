@@ -50,6 +50,26 @@ TEST(JobRequest, AsksForNodesWithOneTaskEach)
     EXPECT_EQ(std::string(message.tres_per_node), std::string(k_gpu_tres) + ":k80:3");
 }
 
+TEST(JobRequest, SharesTheCoresOfANodeAmongItsTasks)
+{
+    JobSpec spec;
+    spec.nodes = 2;
+    spec.tasks_per_node = 4;
+    {
+        JobRequest request(spec);
+        const job_desc_msg_t& message = *request.allocation();
+        EXPECT_EQ(message.num_tasks, 8U);
+        EXPECT_EQ(message.ntasks_per_node, 4);
+        EXPECT_EQ(message.min_cpus, 8U);
+    }
+    spec.cpus_per_node = 8;
+    JobRequest request(spec);
+    const job_desc_msg_t& message = *request.allocation();
+    EXPECT_EQ(message.cpus_per_task, 2);
+    EXPECT_EQ(message.pn_min_cpus, 8);
+    EXPECT_EQ(message.min_cpus, 16U);
+}
+
 TEST(JobRequest, LeavesDefaultsToThePartition)
 {
     JobSpec spec;

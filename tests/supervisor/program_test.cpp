@@ -18,19 +18,22 @@ TEST(Environment, ALaterValueWinsAndADefaultDoesNot)
     EXPECT_EQ(variables.texts(), (Words{"B=", "noequals", "A=x=y", "C=4"}));
 }
 
-TEST(OnNodes, OneNodeNeedsNoSrun)
+TEST(SrunOfRanks, StartsTheProgramOnceOnEachNodeOrSoOftenAsIsAskedFor)
 {
-    EXPECT_EQ(on_nodes({"a", "b c"}, 1, Input::none, {"m"}), (Words{"a", "b c"}));
-}
-
-TEST(OnNodes, SeveralNodesRunItOnceEach)
-{
-    const Words words = on_nodes({"--odd", "x"}, 2, Input::terminal, {"/s", "member"});
-    EXPECT_EQ(words,
-              (Words{"srun", "--nodes=2", "--ntasks=2", "--ntasks-per-node=1", "--overlap",
-                     "--kill-on-bad-exit=1", "--input=0", "--", "/s", "member", "--odd", "x"}));
-    EXPECT_EQ(on_nodes({"x"}, 2, Input::none, {})[6], "--input=none");
-    EXPECT_EQ(on_nodes({"x"}, 2, Input::pipe, {})[6], "--");
+    Request request;
+    request.nodes = 2;
+    request.input = Input::terminal;
+    const Words words = srun_of_ranks({"--odd", "x"}, request, {"/s", "member"});
+    EXPECT_EQ(words, (Words{"srun", "--nodes=2", "--ntasks=2", "--ntasks-per-node=1",
+                            "--distribution=block", "--overlap", "--kill-on-bad-exit=1",
+                            "--input=0", "--", "/s", "member", "--odd", "x"}));
+    request.tasks_per_node = 4;
+    request.input = Input::none;
+    EXPECT_EQ(srun_of_ranks({"x"}, request, {})[2], "--ntasks=8");
+    EXPECT_EQ(srun_of_ranks({"x"}, request, {})[3], "--ntasks-per-node=4");
+    EXPECT_EQ(srun_of_ranks({"x"}, request, {})[7], "--input=none");
+    request.input = Input::pipe;
+    EXPECT_EQ(srun_of_ranks({"x"}, request, {})[7], "--");
 }
 
 } // namespace
