@@ -155,7 +155,8 @@ std::uint64_t risen(std::uint64_t before, std::uint64_t now)
 
 } // namespace
 
-std::optional<JobCgroup> job_cgroup(std::string_view proc_self_cgroup, std::string_view mountinfo)
+std::optional<MemoryCgroup> memory_cgroup(std::string_view proc_self_cgroup,
+                                          std::string_view mountinfo)
 {
     const auto member = memory_membership(proc_self_cgroup);
     const auto path = member ? path_of_job(member->path) : std::nullopt;
@@ -167,7 +168,7 @@ std::optional<JobCgroup> job_cgroup(std::string_view proc_self_cgroup, std::stri
     if (!path->starts_with(root)) { // of a container that shows another part of the tree
         return std::nullopt;
     }
-    return JobCgroup{mount->point + path->substr(root.size()), member->hierarchical};
+    return MemoryCgroup{mount->point + path->substr(root.size()), member->hierarchical};
 }
 
 std::optional<std::uint64_t> kills_in(std::string_view text)
@@ -190,7 +191,7 @@ MemoryCounts memory_counts()
     MemoryCounts counts;
     const auto cgroup = contents("/proc/self/cgroup");
     const auto mounts = contents("/proc/self/mountinfo");
-    const auto job = cgroup && mounts ? job_cgroup(*cgroup, *mounts) : std::nullopt;
+    const auto job = cgroup && mounts ? memory_cgroup(*cgroup, *mounts) : std::nullopt;
     if (job && job->hierarchical) {
         if (const auto kills = kills_at(job->directory + "/memory.events")) {
             counts.job = {{job->directory, *kills}};

@@ -47,12 +47,13 @@ private:
 
 /// The job's directory in the memory hierarchy, out of the texts of /proc/self/cgroup and
 /// /proc/self/mountinfo; nothing where the process is in no cgroup of a Slurm job.
-struct JobCgroup {
+struct MemoryCgroup {
     std::string directory;
     bool hierarchical = false; ///< version 2: its counter includes those below it
-    bool operator==(const JobCgroup&) const = default;
+    bool operator==(const MemoryCgroup&) const = default;
 };
-std::optional<JobCgroup> job_cgroup(std::string_view proc_self_cgroup, std::string_view mountinfo);
+std::optional<MemoryCgroup> memory_cgroup(std::string_view proc_self_cgroup,
+                                          std::string_view mountinfo);
 
 /// The number after `oom_kill` in a counter file.
 std::optional<std::uint64_t> kills_in(std::string_view text);

@@ -15,24 +15,26 @@ constexpr const char* k_unified = "31 30 0:27 / /sys/fs/cgroup rw - cgroup2 cgro
 TEST(MemoryEvents, TheJobsCgroupIsFoundInEitherVersionAndOnHybridHosts)
 {
     EXPECT_EQ(
-        job_cgroup("9:name=systemd:/\n4:cpu,memory:/slurm_n0/uid_5/job_7/step_0/task_0\n0::/\n",
-                   k_hybrid),
-        (JobCgroup{"/sys/fs/cgroup/memory/slurm_n0/uid_5/job_7", false}));
-    EXPECT_EQ(job_cgroup("0::/system.slice/slurmstepd.scope/job_7/step_0/user/task_0\n", k_unified),
-              (JobCgroup{"/sys/fs/cgroup/system.slice/slurmstepd.scope/job_7", true}));
-    EXPECT_EQ(job_cgroup("0::/slurm.scope/job_7\n",
-                         "31 30 0:27 /slurm.scope /cgroup rw - cgroup2 cgroup2 rw\n"),
-              (JobCgroup{"/cgroup/job_7", true}))
+        memory_cgroup("9:name=systemd:/\n4:cpu,memory:/slurm_n0/uid_5/job_7/step_0/task_0\n0::/\n",
+                      k_hybrid),
+        (MemoryCgroup{"/sys/fs/cgroup/memory/slurm_n0/uid_5/job_7", false}));
+    EXPECT_EQ(
+        memory_cgroup("0::/system.slice/slurmstepd.scope/job_7/step_0/user/task_0\n", k_unified),
+        (MemoryCgroup{"/sys/fs/cgroup/system.slice/slurmstepd.scope/job_7", true}));
+    EXPECT_EQ(memory_cgroup("0::/slurm.scope/job_7\n",
+                            "31 30 0:27 /slurm.scope /cgroup rw - cgroup2 cgroup2 rw\n"),
+              (MemoryCgroup{"/cgroup/job_7", true}))
         << "a part of the tree, mounted elsewhere";
 }
 
 TEST(MemoryEvents, ACgroupThatIsNotAJobsCountsForNobody)
 {
-    EXPECT_EQ(job_cgroup("4:memory:/system.slice/slurmd.service\n0::/\n", k_hybrid), std::nullopt);
-    EXPECT_EQ(job_cgroup("0::/user.slice/job_of_mine/x\n", k_unified), std::nullopt);
-    EXPECT_EQ(job_cgroup("0::/job_/x\n", k_unified), std::nullopt);
-    EXPECT_EQ(job_cgroup("4:memory:/slurm/uid_5/job_7\n", k_unified), std::nullopt);
-    EXPECT_EQ(job_cgroup("nonsense", "nonsense"), std::nullopt);
+    EXPECT_EQ(memory_cgroup("4:memory:/system.slice/slurmd.service\n0::/\n", k_hybrid),
+              std::nullopt);
+    EXPECT_EQ(memory_cgroup("0::/user.slice/job_of_mine/x\n", k_unified), std::nullopt);
+    EXPECT_EQ(memory_cgroup("0::/job_/x\n", k_unified), std::nullopt);
+    EXPECT_EQ(memory_cgroup("4:memory:/slurm/uid_5/job_7\n", k_unified), std::nullopt);
+    EXPECT_EQ(memory_cgroup("nonsense", "nonsense"), std::nullopt);
 }
 
 TEST(MemoryEvents, AreReadFromEitherFile)
