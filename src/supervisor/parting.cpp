@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 #include <sys/wait.h>
+#include <utility>
 
 namespace gpuq::supervisor {
 namespace {
@@ -95,13 +96,16 @@ bool Supervisor::knows_rank_notes()
     if (!m_program || !has_ranks(m_run->request) || m_options.sampler.empty()) {
         return true;
     }
-    if (!m_rank_notes_asked) {
-        m_rank_notes_asked = true;
+    const bool waits = m_now <= m_program_ended_at + m_options.patience.disk && !out_of_time();
+    if (m_rank_notes_asked && waits) {
+        return false; // perhaps read before the end: then once more
+    }
+    if (!std::exchange(m_rank_notes_last, true)) {
         m_rank_notes.reset();
+        m_rank_notes_asked = true;
         m_log->ask_rank_notes();
     }
-    return m_rank_notes.has_value() || m_now > m_program_ended_at + m_options.patience.disk ||
-           out_of_time();
+    return !m_rank_notes_asked || !waits;
 }
 
 void Supervisor::settle_or_record()

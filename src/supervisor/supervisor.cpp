@@ -318,7 +318,7 @@ void Supervisor::check_memory_when_due()
     if (m_now >= m_next_memory) {
         m_next_memory = m_now + m_options.patience.memory;
         check_memory(Tell::clients);
-        if (m_run && has_ranks(m_run->request)) {
+        if (m_run && has_ranks(m_run->request) && !std::exchange(m_rank_notes_asked, true)) {
             m_log->ask_rank_notes();
         }
     }
@@ -401,6 +401,7 @@ void Supervisor::take_news()
     }
     if (news.rank_notes) {
         m_rank_notes = std::move(news.rank_notes);
+        m_rank_notes_asked = false;
     }
     if (m_term == Term::looking_for_stop && (news.looked || m_now >= m_look_until)) {
         judge_term();

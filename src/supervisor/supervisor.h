@@ -201,7 +201,8 @@ private:
     std::map<std::string, MemoryKills> m_memory_told; ///< by node
     std::optional<MeetingPort> m_port;                ///< of the ranks
     std::optional<RankNotes> m_rank_notes;
-    bool m_rank_notes_asked = false;
+    bool m_rank_notes_asked = false; ///< and not answered yet
+    bool m_rank_notes_last = false;  ///< asked for after the program's end
     Clock::time_point m_next_memory;
     std::chrono::seconds m_kill_wait{0};
     std::optional<Deadline> m_deadline;
