@@ -142,12 +142,12 @@ private:
         }
         m_acted = newest();
         if (act == RehearsalAct::stop) {
-            tell("it runs again; told to save and stop");
+            tell("the program runs again; told to save and stop");
             return leave(layout::k_save_and_stop_request, to_json(request()));
         }
         const bool notice = act == RehearsalAct::notice;
-        tell(notice ? "it runs; told to save, as at the end of a link"
-                    : "it runs again; its program is killed with SIGKILL");
+        tell(notice ? "the program runs; told to save, as at the end of a link"
+                    : "the program runs again; killed with SIGKILL");
         return leave(layout::k_rehearsal_request,
                      to_line({newest(), notice ? RehearsalRequest::Act::notice
                                                : RehearsalRequest::Act::kill}));
@@ -197,7 +197,7 @@ private:
                 (void)(*cluster)->cancel(*job);
             }
         }
-        tell("the rehearsal is stopped, and its run with it");
+        tell("the rehearsal and its run are stopped");
         return status;
     }
 
@@ -223,7 +223,7 @@ private:
                 names.push_back(node.name);
             }
         }
-        silence = "accounting has not watched the nodes for a week";
+        silence = "accounting has less than a week of records of these nodes";
         return failure_rate(*history, names, now);
     }
 

@@ -121,8 +121,8 @@ WentOn went_on(const Links& links, std::size_t index, std::string& words)
     const auto* const from = save_at(links, link.resumed_from);
     const auto* const first = link.saves.empty() ? nullptr : &link.saves.front();
     if (from != nullptr && first != nullptr && from->step && first->step) {
-        words = fmt::format("its first checkpoint after that of step {} is of step {}", *from->step,
-                            *first->step);
+        words = fmt::format("it resumed at step {}, and its first checkpoint is of step {}",
+                            *from->step, *first->step);
         return *first->step > *from->step ? WentOn::yes : WentOn::no;
     }
     const auto& begin = links.front().first;
@@ -131,8 +131,8 @@ WentOn went_on(const Links& links, std::size_t index, std::string& words)
         begin->unit != before->unit) {
         return WentOn::unknown;
     }
-    words = fmt::format("after {} {} its output says {} {}", before->unit, before->done,
-                        link.first->unit, link.first->done);
+    words = fmt::format("the output before it ended with {} {}, and continued with {} {}",
+                        before->unit, before->done, link.first->unit, link.first->done);
     if (link.first->done > begin->done) {
         return WentOn::yes;
     }
@@ -148,12 +148,12 @@ Finding how_it_starts(const RehearsedLink* first)
     }
     if (first->ending && !first->noticed_at) {
         return {"start", Level::problem,
-                fmt::format("the program left after {}, with status {}, before anything was tried",
+                fmt::format("the program exited after {} with status {}, before the first test",
                             text_of(between(*first->started_at, first->ending->at)),
                             first->ending->status),
-                first->ending->status == 0 ? "Rehearse a training that takes longer" : ""};
+                first->ending->status == 0 ? "Rehearse with a training that takes longer" : ""};
     }
-    return {"start", Level::ok, "the program began", ""};
+    return {"start", Level::ok, "the program started", ""};
 }
 
 Finding how_it_is_told(const Request& request, const RehearsedLink& link)
@@ -162,30 +162,34 @@ Finding how_it_is_told(const Request& request, const RehearsedLink& link)
     const bool told = was_told(request, link);
     if (save == nullptr) {
         return {"notice", Level::problem,
-                told ? "the program was told to save, and did not"
-                     : "nobody could be told to save, and no whole checkpoint appeared by itself",
-                fmt::format("Let it save when it gets USR1, or its GPUQ_STOP_FILE appears; {}. "
-                            "Should its checkpoints be elsewhere: --checkpoint 'PATTERN'",
+                told ? "the program was told to save and wrote no complete checkpoint"
+                     : "no process handles the notice to save, and the program wrote no complete "
+                       "checkpoint by itself",
+                fmt::format("Save on SIGUSR1, or when the file GPUQ_STOP_FILE appears; {}. If the "
+                            "checkpoints are elsewhere: --checkpoint 'PATTERN'",
                             k_see)};
     }
     const std::string took = text_of(between(*link.noticed_at, save->at));
     if (!told) {
-        return {"notice", Level::warning,
-                fmt::format("no process of it listens: it was let go after its next checkpoint, {} "
-                            "later",
-                            took),
-                fmt::format("A link ends after the last checkpoint that fits; {} it can be told",
-                            k_see)};
+        return {
+            "notice", Level::warning,
+            fmt::format("no process handles the notice to save: the program was ended after "
+                        "its next checkpoint, {} later",
+                        took),
+            fmt::format("Without a notice a link ends after the last checkpoint that fits into its "
+                        "time; {} to handle one",
+                        k_see)};
     }
     if (link.ending && !link.ending->continues) {
-        return {"notice", Level::problem,
-                fmt::format("it saved {} after it was told, and then the run ended: {}", took,
-                            link.ending->detail.empty()
-                                ? fmt::format("status {}", link.ending->status)
-                                : link.ending->detail),
-                "Let it leave with 85 after a notice"};
+        return {
+            "notice", Level::problem,
+            fmt::format("the program saved {} after the notice, and then the run ended: {}", took,
+                        link.ending->detail.empty() ? fmt::format("status {}", link.ending->status)
+                                                    : link.ending->detail),
+            "Exit with status 85 after a notice, so that the run continues"};
     }
-    return {"notice", Level::ok, fmt::format("it saved {} after it was told, and left", took), ""};
+    return {"notice", Level::ok,
+            fmt::format("the program saved {} after the notice and exited", took), ""};
 }
 
 Finding what_it_saves(const Links& links)
@@ -195,7 +199,7 @@ Finding what_it_saves(const Links& links)
         newest = link.saves.empty() ? newest : &link.saves.back();
     }
     return {"checkpoint", Level::ok,
-            fmt::format("{}, whole, {}", number_text(*newest), bytes_text(newest->bytes)), ""};
+            fmt::format("{} is complete, {}", number_text(*newest), bytes_text(newest->bytes)), ""};
 }
 
 Finding how_it_resumes(const Links& links, std::size_t index, const std::string& check)
@@ -211,38 +215,41 @@ Finding how_it_resumes(const Links& links, std::size_t index, const std::string&
                 ""};
     }
     if (link->resumed_from.empty()) {
-        return {check, Level::problem,
-                fmt::format("{}link {} had no whole checkpoint to begin with", after, index + 1),
-                ""};
+        return {
+            check, Level::problem,
+            fmt::format("{}link {} found no complete checkpoint to resume from", after, index + 1),
+            ""};
     }
     if (link->ending && !link->noticed_at && !link->killed_at && link->ending->status != 0) {
-        return {check, Level::problem,
-                fmt::format("{}link {} was given {}, and its program ended with status {} after {}",
-                            after, index + 1, link->resumed_from, link->ending->status,
-                            text_of(between(*link->started_at, link->ending->at))),
-                "Its output tells why: gpuq logs last"};
+        return {
+            check, Level::problem,
+            fmt::format("{}link {} was given {}, and the program exited with status {} after {}",
+                        after, index + 1, link->resumed_from, link->ending->status,
+                        text_of(between(*link->started_at, link->ending->at))),
+            "Its output shows why: gpuq logs last"};
     }
     std::string words;
     switch (went_on(links, index, words)) {
     case WentOn::yes:
         return {check, Level::ok,
-                fmt::format("{}link {} went on from {}: {}", after, index + 1, link->resumed_from,
+                fmt::format("{}link {} continued from {}: {}", after, index + 1, link->resumed_from,
                             words),
                 ""};
     case WentOn::no:
         return {check, Level::problem,
-                fmt::format("{}link {} was given {}, and began from the start: {}", after,
+                fmt::format("{}link {} was given {} and started from the beginning: {}", after,
                             index + 1, link->resumed_from, words),
-                "Let it load GPUQ_RESUME_FROM, or tell it by an argument: --resume-args '--resume "
-                "{}'"};
+                "Load the checkpoint named in GPUQ_RESUME_FROM, or pass it as an argument: "
+                "--resume-args '--resume {}'"};
     case WentOn::unknown:
         break;
     }
-    return {check, Level::unknown,
-            fmt::format("{}link {} was given {}; whether it went on from there nobody can tell",
-                        after, index + 1, link->resumed_from),
-            "A number in the names of its checkpoints (step-120.pt), or lines like `epoch 3` in "
-            "its output, would"};
+    return {
+        check, Level::unknown,
+        fmt::format("{}link {} was given {}; whether the program continued from it is not known",
+                    after, index + 1, link->resumed_from),
+        "Put a step number in the names of the checkpoints (step-120.pt), or print lines such "
+        "as `epoch 3`: gpuq compares them"};
 }
 
 /// What failures cost, and how often to save.
@@ -252,17 +259,19 @@ void judge_interval(const Request& request, const std::optional<FailureRate>& ra
     if (report.lost) {
         const bool saves = report.interval.has_value();
         const std::string most = saves ? text_of(*report.interval + report.save.value_or(0ms))
-                                       : "all since a link began";
+                                       : "everything since the link started";
         report.findings.push_back(
             {"loss", saves ? Level::ok : Level::warning,
-             fmt::format("this SIGKILL lost {} of work; one at any moment loses at most {}",
-                         text_of(*report.lost), most),
-             saves ? "" : "Let it save from time to time, not only when it is told"});
+             fmt::format(
+                 "this SIGKILL lost {} of work; a kill at any other moment loses at most {}",
+                 text_of(*report.lost), most),
+             saves ? "" : "Save at regular intervals, not only after a notice"});
     }
     if (!report.save) {
         report.findings.push_back({"interval", Level::unknown,
-                                   "how often to save best nobody can tell: a save that it was "
-                                   "told to make was not seen",
+                                   "the best interval between checkpoints is not known: no "
+                                   "checkpoint was seen to follow a notice, so the time of a save "
+                                   "could not be measured",
                                    ""});
         return;
     }
@@ -285,12 +294,13 @@ void judge_interval(const Request& request, const std::optional<FailureRate>& ra
     const bool often = report.interval && *report.interval < best;
     report.findings.push_back(
         {"interval", rate ? Level::ok : Level::unknown,
-         fmt::format("save every {} or so: a save takes {}, {}{}", text_of(best),
+         fmt::format("save about every {}: a save takes {}, and {}{}", text_of(best),
                      text_of(*report.save), basis,
-                     report.interval ? fmt::format("; now it saves every {}, {} than needed",
-                                                   text_of(*report.interval),
-                                                   often ? "more often" : "less often")
-                                     : ""),
+                     report.interval
+                         ? fmt::format("; the program now saves every {}, {} than needed",
+                                       text_of(*report.interval),
+                                       often ? "more often" : "less often")
+                         : ""),
          ""});
 }
 
@@ -433,15 +443,15 @@ RehearsalReport judge_rehearsal(const Request& request, const Links& links,
         Finding& resumed = report.findings.back();
         if (resumed.level == Level::unknown && killed.level == Level::ok) {
             resumed = {"resume", Level::ok,
-                       fmt::format("link 2 was given {}; the next line tells that the program can "
-                                   "go on from one",
+                       fmt::format("link 2 was given {}; the next line shows that the program can "
+                                   "resume from a checkpoint",
                                    second->resumed_from),
                        ""};
         }
         report.findings.push_back(killed);
     } else {
         report.findings.push_back(
-            {"kill", Level::unknown, "the program left before it could be killed", ""});
+            {"kill", Level::unknown, "the program exited before it could be killed", ""});
     }
     judge_interval(request, rate, silence, report);
     return report;

@@ -196,7 +196,7 @@ TEST(Rehearsal, SeesThatAProgramBeginsFromTheStart)
     EXPECT_EQ(found["resume"], Level::ok);
     links[1].first.reset();
     links[2].first.reset();
-    EXPECT_EQ(levels(judged(links))["resume"], Level::unknown) << "nobody can tell";
+    EXPECT_EQ(levels(judged(links))["resume"], Level::unknown) << "neither by step nor by output";
 }
 
 TEST(Rehearsal, SeesThatAProgramFailsWhenItIsToGoOn)
@@ -233,6 +233,10 @@ TEST(Rehearsal, OfAProgramThatNobodyCanTellIsAWarning)
     EXPECT_EQ(levels(report)["notice"], Level::warning);
     EXPECT_EQ(report.save, std::nullopt) << "when it saves is not what a save takes";
     EXPECT_EQ(levels(report)["interval"], Level::unknown);
+    EXPECT_EQ(
+        report.findings.back().text,
+        "the best interval between checkpoints is not known: no checkpoint was seen to follow "
+        "a notice, so the time of a save could not be measured");
 }
 
 TEST(Rehearsal, OfAProgramThatSavesOnlyWhenToldSaysWhatAKillLoses)
