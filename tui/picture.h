@@ -28,6 +28,7 @@ struct RunRow {
     bool active = false;            ///< waits or runs: can be stopped, extended
     bool running = false;           ///< can be attached to
     bool saves = false;             ///< can be told to save before it stops
+    bool plain = false;             ///< a Slurm job that gpuq did not start: no supervisor
     std::optional<double> part;     ///< of its time that is used, 0 to 1
     std::vector<std::string> facts; ///< what there is to say of it, a line each
 };

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 namespace gpuq::tui {
@@ -459,6 +460,15 @@ private:
         with_run([&](const RunRow& run) {
             const std::string title = fmt::format("{} ({}), {}{}{}", run.id, run.name, run.gpus,
                                                   run.since.empty() ? "" : ", ", run.since);
+            if (run.plain &&
+                std::u32string_view(U"asSei").find(character) != std::u32string_view::npos) {
+                m_model.words =
+                    fmt::format("job {} is a plain Slurm job, and this key is for runs of "
+                                "gpuq; v shows the job, x stops it",
+                                run.id);
+                m_model.failed = true;
+                return;
+            }
             switch (character) {
             case U'v':
                 m_effects.emplace_back(Command{{"show", run.key}, true, true});
@@ -467,8 +477,10 @@ private:
                 return run.running ? m_effects.emplace_back(Command{{"attach", run.key}, true}),
                        void()      : refuse(run, "does not run: nothing to attach to");
             case U'x':
-                return run.active ? ask(fmt::format("stop run {}?", title), {{"stop", run.key}})
-                                  : refuse(run, "has ended already");
+                return run.active
+                           ? ask(fmt::format("stop {} {}?", run.plain ? "job" : "run", title),
+                                 {{"stop", run.key}})
+                           : refuse(run, "has ended already");
             case U's':
                 return run.active && run.saves
                            ? ask(fmt::format("have run {} save and stop?", title),

@@ -4,6 +4,7 @@
 #include "cli/follow.h"
 #include "cli/log_output.h"
 #include "cli/look_doors.h"
+#include "cli/plain_target.h"
 #include "cli/say.h"
 #include "cli/signals.h"
 #include "cli/surroundings.h"
@@ -230,12 +231,15 @@ Result<std::optional<Shown>> shown_asked(const Options& options)
 }
 
 /// The only run that goes on, or the newest of them, or the newest of all.
-Result<RunKey> run_meant(Store& store, const std::vector<std::string>& words)
+Result<RunKey> run_meant(Doors& doors, Store& store, const std::vector<std::string>& words)
 {
     if (words.size() > 1) {
         return fail(Error::Kind::usage, "one run at a time: gpuq attach [RUN]");
     }
-    return words.empty() ? find_current_run(store) : find_run(store, words.front());
+    return words.empty() ? find_current_run(store)
+                         : find_supervised(doors, store, words.front(), "attach",
+                                           "srun --overlap --jobid={0} --pty bash opens a shell in "
+                                           "it, gpuq logs -f {0} follows its output");
 }
 
 /// What is shown in a run is its output, which would be shown again, without end.
@@ -253,7 +257,7 @@ Result<void> check_that_we_are_not_in_it(Doors& doors, const RunStatus& status)
 Result<int> attach(Invocation& invocation)
 {
     TRY_ASSIGN(Store* const store, invocation.doors.store());
-    TRY_ASSIGN(const RunKey key, run_meant(*store, invocation.words));
+    TRY_ASSIGN(const RunKey key, run_meant(invocation.doors, *store, invocation.words));
     RunStatus status = look_at(look_doors(invocation.doors, *store), key);
     if (!status.run) {
         return fail(Error::Kind::missing,

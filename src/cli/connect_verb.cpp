@@ -2,6 +2,7 @@
 #include "cli/connect_verb.h"
 
 #include "cli/look_doors.h"
+#include "cli/plain_target.h"
 #include "cli/run_table.h"
 #include "cli/say.h"
 #include "cli/ssh_config.h"
@@ -193,7 +194,9 @@ Result<int> connect(Invocation& invocation)
                                 word, word));
     }
     TRY_ASSIGN(Store* const store, invocation.doors.store());
-    TRY_ASSIGN(const RunKey key, find_run(*store, word));
+    TRY_ASSIGN(const RunKey key,
+               find_supervised(invocation.doors, *store, word, "connect",
+                               "srun --overlap --jobid={0} --pty bash opens a shell in it"));
     const RunStatus run = look_at(look_doors(invocation.doors, *store), key);
     if (run.state == RunState::ended) {
         forget_connect_keys(*store, key);

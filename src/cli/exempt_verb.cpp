@@ -2,6 +2,7 @@
 #include "cli/exempt_verb.h"
 
 #include "cli/look_doors.h"
+#include "cli/plain_target.h"
 #include "cli/run_table.h"
 #include "cli/say.h"
 #include "cli/surroundings.h"
@@ -60,7 +61,9 @@ Result<int> exempt(Invocation& invocation)
     }
     TRY_ASSIGN(const std::string reason, reason_in(invocation.options));
     TRY_ASSIGN(Store* const store, invocation.doors.store());
-    TRY_ASSIGN(const RunKey key, find_run(*store, invocation.words[0]));
+    TRY_ASSIGN(const RunKey key,
+               find_supervised(invocation.doors, *store, invocation.words[0], "exempt",
+                               "gpuq takes no idle GPUs back from job {0}"));
     const RunStatus run = look_at(look_doors(invocation.doors, *store), key);
     if (run.state == RunState::ended) {
         return fail(Error::Kind::denied, fmt::format("run {} has ended already", run_title(run)));

@@ -2,6 +2,7 @@
 #include "cli/extend_verb.h"
 
 #include "cli/look_doors.h"
+#include "cli/plain_target.h"
 #include "cli/run_table.h"
 #include "cli/say.h"
 #include "cli/surroundings.h"
@@ -34,9 +35,12 @@ public:
     {
     }
 
-    Result<int> run(std::string_view word)
+    Result<int> run(const std::string& word)
     {
-        TRY_ASSIGN(const RunKey key, find_run(m_store, word));
+        TRY_ASSIGN(const RunKey key,
+                   find_supervised(
+                       m_invocation.doors, m_store, word, "extend",
+                       "scontrol update JobId={0} TimeLimit=TIME, by an operator once it runs"));
         const RunStatus status = look_at(look_doors(m_invocation.doors, m_store), key);
         TRY(check_state(status));
         if (status.run && status.run->request.chain) {

@@ -126,6 +126,19 @@ Json json_of(const NextFree& next)
                          {"job", next.job}});
 }
 
+Json json_of(const OwnWait& own)
+{
+    const auto start = own.planned ? own.planned : own.estimate.at;
+    return Json::object(
+        {{"job", own.job},
+         {"name", own.name},
+         {"expected_start", start},
+         {"expected_start_basis", own.planned ? Json("backfill")
+                                  : start     ? Json("limits")
+                                              : Json()},
+         {"expected_start_after", own.planned ? Json() : Json(own.estimate.after)}});
+}
+
 template <typename Row>
 Json list_of(const std::vector<Row>& rows)
 {
@@ -209,6 +222,22 @@ report::Table next_table(const FreeGpus& found, Time now)
     return table;
 }
 
+std::vector<std::string> own_lines(const FreeGpus& found, Time now)
+{
+    std::vector<std::string> lines;
+    for (const OwnWait& own : found.own_waiting) {
+        const std::string when =
+            own.planned ? fmt::format("expected start {}, by Slurm's backfill plan or sooner",
+                                      clock_text(*own.planned, now))
+            : own.estimate.at
+                ? fmt::format("starts by {} at the latest, when {}",
+                              clock_text(*own.estimate.at, now), basis_in_words(own.estimate))
+                : fmt::format("start not known: {}", own.estimate.unknown);
+        lines.push_back(fmt::format("your job {} ({}): {}", own.job.value, own.name, when));
+    }
+    return lines;
+}
+
 Json::Members free_document(const FreeGpus& found)
 {
     return {{"cluster", found.cluster},
@@ -216,6 +245,7 @@ Json::Members free_document(const FreeGpus& found)
             {"pools", list_of(found.pools)},
             {"queues", list_of(found.partitions)},
             {"next", found.next ? list_of(*found.next) : Json()},
+            {"own_waiting", found.next ? list_of(found.own_waiting) : Json()},
             {"waiting", found.waiting ? Json::object({{"jobs", found.waiting->jobs},
                                                       {"gpus", found.waiting->gpus}})
                                       : Json()}};

@@ -3,6 +3,7 @@
 
 #include "report/json.h"
 #include "report/table.h"
+#include "runs/expected_start.h"
 #include "runs/free_gpus.h"
 
 #include <optional>
@@ -12,6 +13,14 @@
 /// Free GPUs as people and scripts are shown them. Pure.
 namespace gpuq::cli {
 
+/// A job of the user's own that waits, and when it starts.
+struct OwnWait {
+    JobId job;
+    std::string name;
+    std::optional<Time> planned; ///< by Slurm
+    StartEstimate estimate;      ///< where it has no plan
+};
+
 /// All that `gpuq free` found out.
 struct FreeGpus {
     std::string cluster;
@@ -19,6 +28,7 @@ struct FreeGpus {
     std::vector<GpuPool> pools;
     std::optional<std::vector<NextFree>> next; ///< with --next
     std::optional<WaitingLine> waiting;        ///< with --next, when nobody's jobs are hidden
+    std::vector<OwnWait> own_waiting;          ///< with --next, those that are in line
 };
 
 /// Is there one, now? `yes: 6 k80 in queue calibration (up to 2 h), at most 4 on one node`.
@@ -29,6 +39,10 @@ report::Table free_table(const FreeGpus& found);
 
 /// Columns at, in, gpus, model, queues, node, job.
 report::Table next_table(const FreeGpus& found, Time now);
+
+/// A line for each job of the user's own that is in line: when it starts, and on what that is
+/// based.
+std::vector<std::string> own_lines(const FreeGpus& found, Time now);
 
 /// For --json.
 report::Json::Members free_document(const FreeGpus& found);

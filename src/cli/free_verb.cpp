@@ -7,14 +7,40 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <set>
+#include <string>
+#include <unistd.h>
+#include <vector>
 
 namespace gpuq::cli {
 namespace {
 
+using Lines = std::vector<std::string>;
+
 constexpr std::array k_options = {
     Option{'n', "next", "", "also which GPUs come free next, and when at the latest"}};
 
-Result<FreeGpus> find_free(Cluster& cluster, bool want_next)
+std::vector<OwnWait> own_waiting(const Inventory& inventory, const AllJobs& all, Time now)
+{
+    std::vector<OwnWait> list;
+    std::set<JobId> unplanned;
+    for (const Job& job : all.jobs) {
+        if (job.uid == ::getuid() && could_start(job)) {
+            list.push_back({job.id, job.name, job.started_at, {}});
+            if (wants_estimate(job)) {
+                unplanned.insert(job.id);
+            }
+        }
+    }
+    const StartEstimates estimates = expected_starts(unplanned, all, inventory, now);
+    for (OwnWait& own : list) {
+        const auto found = estimates.find(own.job);
+        own.estimate = found == estimates.end() ? StartEstimate{} : found->second;
+    }
+    return list;
+}
+
+Result<FreeGpus> find_free(Cluster& cluster, bool want_next, Time now)
 {
     FreeGpus found;
     TRY_ASSIGN(found.cluster, cluster.name());
@@ -27,6 +53,7 @@ Result<FreeGpus> find_free(Cluster& cluster, bool want_next)
         if (all.complete) {
             found.waiting = waiting_line(all.jobs);
         }
+        found.own_waiting = own_waiting(inventory, all, now);
     }
     return found;
 }
@@ -43,6 +70,9 @@ Result<int> print(const FreeGpus& found, Invocation& invocation, Time now)
     if (!table.rows.empty()) {
         TRY(print_table(table, globals, invocation.doors));
     }
+    for (const std::string& line : globals.no_header ? Lines{} : own_lines(found, now)) {
+        TRY(print_line(line));
+    }
     return 0;
 }
 
@@ -53,7 +83,8 @@ Result<int> free_gpus(Invocation& invocation)
                     fmt::format("free takes no words, not '{}'", invocation.words.front()));
     }
     TRY_ASSIGN(Cluster* const cluster, invocation.doors.cluster());
-    TRY_ASSIGN(const FreeGpus found, find_free(*cluster, invocation.options.has("next")));
+    TRY_ASSIGN(const FreeGpus found,
+               find_free(*cluster, invocation.options.has("next"), invocation.doors.clock().now()));
     if (invocation.globals.json) {
         TRY(print_text(report::json_document(free_document(found))));
         return 0;

@@ -3,6 +3,7 @@
 
 #include "cli/find_credentials.h"
 #include "cli/look_doors.h"
+#include "cli/plain_target.h"
 #include "cli/run_table.h"
 #include "cli/say.h"
 #include "cli/table_output.h"
@@ -35,7 +36,10 @@ Result<int> keepalive(Invocation& invocation)
     if (invocation.words.empty()) {
         TRY_ASSIGN(keys, active_runs(*store));
     } else {
-        TRY_ASSIGN(const RunKey key, find_run(*store, invocation.words.front()));
+        TRY_ASSIGN(const RunKey key,
+                   find_supervised(doors, *store, invocation.words.front(), "keepalive",
+                                   "tickets in job {0} are not renewed; gpuq run starts it with "
+                                   "tickets that are renewed"));
         keys.push_back(key);
     }
     const Looked looked = look(look_doors(doors, *store), keys);

@@ -4,6 +4,8 @@
 #include "cli/log_copy.h"
 #include "cli/log_output.h"
 #include "cli/look_doors.h"
+#include "cli/plain_log.h"
+#include "cli/plain_target.h"
 #include "cli/printable.h"
 #include "cli/run_table.h"
 #include "cli/say.h"
@@ -318,8 +320,8 @@ private:
         const Time now = m_clock.now();
         std::string text = fmt::format("run {} waits: {}", run_title(m_status),
                                        waiting_in_words(m_status.reason, gpus_asked(m_status)));
-        if (m_status.expected_start && *m_status.expected_start > now) {
-            text += fmt::format("; expected start {}", clock_text(*m_status.expected_start, now));
+        if (const auto start = start_of(m_status); start && *start > now) {
+            text += "; " + start_in_words(m_status, now);
         }
         tell(text);
     }
@@ -447,7 +449,13 @@ Result<int> logs(Invocation& invocation)
                         : "one run at a time: gpuq logs RUN");
     }
     TRY_ASSIGN(Store* const store, invocation.doors.store());
-    TRY_ASSIGN(const RunKey key, find_run(*store, invocation.words.front()));
+    TRY_ASSIGN(const Target target,
+               find_target(invocation.doors, *store, invocation.words.front()));
+    if (const auto* plain = std::get_if<RunStatus>(&target)) {
+        leave_on_interrupt();
+        return plain_logs(invocation, *store, *plain);
+    }
+    const RunKey& key = std::get<RunKey>(target);
     TRY_ASSIGN(auto copy, copying(invocation.options));
     TRY_ASSIGN(const auto shown, shown_elsewhere(invocation.options));
     leave_on_interrupt();

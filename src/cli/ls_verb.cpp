@@ -4,6 +4,7 @@
 #include "cli/find_credentials.h"
 #include "cli/listed_runs.h"
 #include "cli/look_doors.h"
+#include "cli/plain_target.h"
 #include "cli/run_table.h"
 #include "cli/say.h"
 #include "cli/table_output.h"
@@ -31,13 +32,19 @@ Result<int> ls(Invocation& invocation)
     TRY_ASSIGN(const std::vector<RunKey> keys, listed_runs(*store, want_all, now));
     Looked looked = look(look_doors(doors, *store), keys);
     std::erase_if(looked.runs, is_nothing);
-    if (!looked.slurm_silent.empty()) {
-        say(fmt::format("{}; this is what the disk knows", looked.slurm_silent));
-    }
+    const PlainJobs plain = find_plain_jobs(doors, *store, looked, now);
+    const std::string unknown = age_in_words(plain, now);
     const auto short_of = shortages(find_credentials(doors, *store, looked.runs), now);
+    looked.runs = merged(std::move(looked.runs), plain.jobs);
     if (invocation.globals.json) {
-        TRY(print_text(report::json_document(run_list(looked, short_of, now))));
+        TRY(print_text(report::json_document(run_list(looked, short_of, now, unknown))));
         return 0;
+    }
+    if (!looked.slurm_silent.empty()) {
+        say(fmt::format("{}; this is what the disk knows: plain Slurm jobs are left out",
+                        looked.slurm_silent));
+    } else if (!unknown.empty() && !invocation.globals.quiet) {
+        say(unknown);
     }
     const report::Table table = run_table(looked.runs, now);
     TRY_ASSIGN([[maybe_unused]] const auto checked,
@@ -60,6 +67,6 @@ Result<int> ls(Invocation& invocation)
 
 } // namespace
 
-const Verb k_ls_verb{"ls", "gpuq ls [--all]", "list your runs", ls, k_options};
+const Verb k_ls_verb{"ls", "gpuq ls [--all]", "list your runs and plain Slurm jobs", ls, k_options};
 
 } // namespace gpuq::cli

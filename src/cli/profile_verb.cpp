@@ -4,6 +4,7 @@
 #include "cli/find_training.h"
 #include "cli/look_doors.h"
 #include "cli/output_file.h"
+#include "cli/plain_target.h"
 #include "cli/profile_page.h"
 #include "cli/profile_text.h"
 #include "cli/say.h"
@@ -77,7 +78,11 @@ Result<int> profile(Invocation& invocation)
         TRY_ASSIGN(page, OutputFile::at(*path)); // before what takes long
     }
     TRY_ASSIGN(Store* const store, invocation.doors.store());
-    TRY_ASSIGN(const RunKey key, find_run(*store, invocation.words.front()));
+    TRY_ASSIGN(
+        const RunKey key,
+        find_supervised(
+            invocation.doors, *store, invocation.words.front(), "profile",
+            "its GPUs are not measured; srun --overlap --jobid={0} nvidia-smi shows them now"));
     const WholeProfile whole = find_out(invocation.doors, *store, key);
     const Time now = invocation.doors.clock().now();
     if (page) {

@@ -3,6 +3,7 @@
 
 #include "cli/bundle.h"
 #include "cli/look_doors.h"
+#include "cli/plain_target.h"
 #include "cli/run_table.h"
 #include "cli/say.h"
 #include "cli/table_output.h"
@@ -62,7 +63,9 @@ Result<int> report_run(Invocation& invocation)
     }
     Doors& doors = invocation.doors;
     TRY_ASSIGN(Store* const store, doors.store());
-    TRY_ASSIGN(const RunKey key, find_run(*store, invocation.words.front()));
+    TRY_ASSIGN(const RunKey key,
+               find_supervised(doors, *store, invocation.words.front(), "report",
+                               "scontrol show job {0} and sacct -j {0} show what Slurm has"));
     const RunStatus status = look_at(look_doors(doors, *store), key);
     const auto output = invocation.options.value("output");
     const bool to_stdout = output == "-";

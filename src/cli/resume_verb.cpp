@@ -2,6 +2,7 @@
 #include "cli/resume_verb.h"
 
 #include "cli/look_doors.h"
+#include "cli/plain_target.h"
 #include "cli/policy_in_force.h"
 #include "cli/run_table.h"
 #include "cli/say.h"
@@ -202,7 +203,10 @@ Result<int> resume(Invocation& invocation)
         TRY_ASSIGN(walltime, parse_walltime(*text));
     }
     TRY_ASSIGN(Store* const store, invocation.doors.store());
-    TRY_ASSIGN(const RunKey key, find_run(*store, invocation.words.front()));
+    TRY_ASSIGN(
+        const RunKey key,
+        find_supervised(invocation.doors, *store, invocation.words.front(), "resume",
+                        "sbatch submits its script again; gpuq run resumes from checkpoints"));
     RunStatus status = look_at(look_doors(invocation.doors, *store), key);
     return ResumeVerb(invocation, *store, std::move(status)).run(walltime);
 }

@@ -110,6 +110,17 @@ Cell ended_cell(const RunStatus& status)
     return {"ended", Tone::dim};
 }
 
+std::string waiting_text(const RunStatus& status, Time now)
+{
+    std::string text =
+        fmt::format("waiting: {}", waiting_in_words(status.reason, gpus_asked(status)));
+    if (const auto start = start_of(status); start && *start > now) {
+        text +=
+            fmt::format("; {} {}", status.expected_start ? "from" : "by", clock_text(*start, now));
+    }
+    return text;
+}
+
 Cell state_cell(const RunStatus& status, Time now)
 {
     using Tone = Cell::Tone;
@@ -120,13 +131,7 @@ Cell state_cell(const RunStatus& status, Time now)
     case RunState::submitting:
         return {"submitting", Tone::warning};
     case RunState::waiting:
-        return {
-            status.expected_start && *status.expected_start > now
-                ? fmt::format("waiting: {}; from {}",
-                              waiting_in_words(status.reason, gpus_asked(status)),
-                              clock_text(*status.expected_start, now))
-                : fmt::format("waiting: {}", waiting_in_words(status.reason, gpus_asked(status))),
-            Tone::warning};
+        return {waiting_text(status, now), Tone::warning};
     case RunState::running:
         if (is_chain(status) && !status.suspended) {
             return {"running, " + link_text(status, now), Tone::good};
@@ -170,6 +175,11 @@ std::optional<std::string> cluster_of(const RunStatus& status)
                         : std::nullopt;
 }
 
+std::string_view kind_word(const RunStatus& status)
+{
+    return status.plain ? "plain" : "run";
+}
+
 std::vector<Cell> row_of(const RunStatus& status, Time now)
 {
     const Request* request = request_of(status);
@@ -186,7 +196,8 @@ std::vector<Cell> row_of(const RunStatus& status, Time now)
             moment(status.started_at, now),
             moment(end_of(status), now),
             cluster_of(status).value_or("?"),
-            status.key.text()};
+            status.plain ? "-" : status.key.text(),
+            std::string(kind_word(status))};
 }
 
 template <typename Value>
@@ -202,8 +213,10 @@ Json run_json(const RunStatus& status, Time now)
     const Request* request = request_of(status);
     const Ending* ending = status.ending ? &*status.ending : nullptr;
     return Json::object({
-        {"key", status.key.text()},
+        {"kind", kind_word(status)},
+        {"key", status.plain ? Json() : Json(status.key.text())},
         {"job", status.job ? Json(status.job->job) : Json()},
+        {"called", run_id(status)},
         {"cluster", cluster_of(status)},
         {"name", request ? Json(request->name) : Json()},
         {"state", status.state == RunState::unknown ? Json() : Json(word(status.state))},
@@ -214,7 +227,10 @@ Json run_json(const RunStatus& status, Time now)
         {"nodes", request ? Json(request->nodes) : Json()},
         {"host", known(status.host)},
         {"submitted_at", status.run ? Json(status.run->submitted_at) : Json()},
-        {"expected_start", status.expected_start},
+        {"expected_start", start_of(status)},
+        {"expected_start_basis", basis_of_start(status)},
+        {"expected_start_after",
+         start_of(status) && !status.expected_start ? Json(status.estimate->after) : Json()},
         {"started_at", status.started_at},
         {"suspended", status.suspended},
         {"ends_at", status.state == RunState::running ? Json(status.ends_at) : Json()},
@@ -227,7 +243,7 @@ Json run_json(const RunStatus& status, Time now)
         {"first_job", status.first_job ? Json(status.first_job)
                       : status.job     ? Json(status.job->job)
                                        : Json()},
-        {"link", status.link.value},
+        {"link", status.plain ? Json() : Json(status.link.value)},
         {"links_expected",
          is_chain(status) ? Json(expected_links(status.run->request, status.links, now)) : Json()},
         {"next_job", status.next_job},
@@ -243,6 +259,8 @@ report::Table run_table(const std::vector<RunStatus>& runs, Time now)
     using Shrink = Column::Shrink;
     report::Table table;
     constexpr auto k_on_request = Column::Show::on_request;
+    const bool any_plain = std::any_of(runs.begin(), runs.end(),
+                                       [](const RunStatus& one) { return one.plain.has_value(); });
     table.columns = {{"id", "ID", Align::right},
                      {"name", "NAME", Align::left, Shrink::yes},
                      {"state", "STATE", Align::left, Shrink::yes},
@@ -256,7 +274,9 @@ report::Table run_table(const std::vector<RunStatus>& runs, Time now)
                      {"started", "STARTED", Align::left, Shrink::no, 0, k_on_request},
                      {"ends", "ENDS", Align::left, Shrink::no, 0, k_on_request},
                      {"cluster", "CLUSTER", Align::left, Shrink::no, 0, k_on_request},
-                     {"key", "KEY", Align::left, Shrink::no, 0, k_on_request}};
+                     {"key", "KEY", Align::left, Shrink::no, 0, k_on_request},
+                     {"kind", "KIND", Align::left, Shrink::no, 5,
+                      any_plain ? Column::Show::always : k_on_request}};
     for (const RunStatus& status : runs) {
         table.rows.push_back(row_of(status, now));
     }
@@ -264,7 +284,7 @@ report::Table run_table(const std::vector<RunStatus>& runs, Time now)
 }
 
 report::Json::Members run_list(const Looked& looked, const std::vector<std::string>& shortages,
-                               Time now)
+                               Time now, const std::string& plain_unknown)
 {
     Json::Elements runs;
     for (const RunStatus& status : looked.runs) {
@@ -275,6 +295,9 @@ report::Json::Members run_list(const Looked& looked, const std::vector<std::stri
         warnings.push_back(
             Json::object({{"code", "slurm_unreachable"}, {"text", looked.slurm_silent}}));
     }
+    if (!plain_unknown.empty()) {
+        warnings.push_back(Json::object({{"code", "plain_jobs_unknown"}, {"text", plain_unknown}}));
+    }
     for (const std::string& text : shortages) {
         warnings.push_back(Json::object({{"code", "ticket_short"}, {"text", text}}));
     }
@@ -283,10 +306,50 @@ report::Json::Members run_list(const Looked& looked, const std::vector<std::stri
 
 std::string run_id(const RunStatus& status)
 {
+    if (status.plain && !status.plain->called.empty()) {
+        return status.plain->called;
+    }
     if (status.first_job) {
         return std::to_string(status.first_job->value);
     }
     return status.job ? std::to_string(status.job->job.value) : short_key(status.key);
+}
+
+std::string_view noun(const RunStatus& status)
+{
+    return status.plain ? "job" : "run";
+}
+
+std::optional<Time> start_of(const RunStatus& status)
+{
+    const bool waits = status.state == RunState::waiting;
+    if (status.expected_start || !waits || !status.estimate) {
+        return status.expected_start;
+    }
+    return status.estimate->at;
+}
+
+std::optional<std::string> basis_of_start(const RunStatus& status)
+{
+    if (!start_of(status)) {
+        return std::nullopt;
+    }
+    if (!status.expected_start) {
+        return "limits";
+    }
+    return kind_of_reason(status.reason) == PendingReason::Kind::later ? "begin_time" : "backfill";
+}
+
+std::string start_in_words(const RunStatus& status, Time now)
+{
+    const auto start = start_of(status);
+    if (!start || (!status.expected_start && *start < now)) { // an estimate of some time ago
+        return "";
+    }
+    return status.expected_start
+               ? fmt::format("expected start {}", clock_text(*start, now))
+               : fmt::format("starts by {} at the latest, when {}", clock_text(*start, now),
+                             basis_in_words(*status.estimate));
 }
 
 std::string run_title(const RunStatus& status)

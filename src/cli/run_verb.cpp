@@ -3,6 +3,7 @@
 
 #include "cli/credentials_text.h"
 #include "cli/follow.h"
+#include "cli/plain_target.h"
 #include "cli/policy_in_force.h"
 #include "cli/run_options.h"
 #include "cli/say.h"
@@ -35,19 +36,29 @@
 namespace gpuq::cli {
 namespace {
 
-/// The newest job of the run that a person means. `usage` when it has ended, and not well: what
-/// follows it would never start.
-Result<JobId> job_to_follow(Store& store, const std::string& word)
+Error never_after(const std::string& word, std::string_view noun, JobId job, const Ending& ending)
 {
-    TRY_ASSIGN(const RunKey key, find_run(store, word));
+    return fail(Error::Kind::usage,
+                fmt::format("--after {}: {} {} has ended already, with exit status {}, so that "
+                            "nothing would start after it; gpuq show {} tells more",
+                            word, noun, job.value, ending.status, job.value));
+}
+
+/// The newest job of the run, or the plain job, that a person means. `usage` when it has ended, and
+/// not well: what follows it would never start.
+Result<JobId> job_to_follow(Doors& doors, Store& store, const std::string& word)
+{
+    TRY_ASSIGN(const Target target, find_target(doors, store, word));
+    if (const auto* plain = std::get_if<RunStatus>(&target)) {
+        return plain->ending && plain->ending->status != 0
+                   ? Result<JobId>(never_after(word, "job", plain->job->job, *plain->ending))
+                   : plain->job->job;
+    }
+    const RunKey& key = std::get<RunKey>(target);
     TRY_ASSIGN(const std::string text, store.read(layout::job_json(key, LinkNumber{1})));
     TRY_ASSIGN(const LinkJob link, link_job_from_json(text));
     if (const auto ending = read_ending(store, key); ending && ending->status != 0) {
-        return fail(
-            Error::Kind::usage,
-            fmt::format("--after {}: run {} has ended already, with exit status {}, so that "
-                        "nothing would start after it; gpuq show {} tells more",
-                        word, link.job.value, ending->status, link.job.value));
+        return never_after(word, "run", link.job, *ending);
     }
     return link.job;
 }
@@ -173,7 +184,7 @@ private:
     {
         if (m_options.after) {
             TRY_ASSIGN(Store* const store, m_doors.store());
-            TRY_ASSIGN(m_options.asked.after, job_to_follow(*store, *m_options.after));
+            TRY_ASSIGN(m_options.asked.after, job_to_follow(m_doors, *store, *m_options.after));
         }
         Surroundings here = m_here;
         if (needs_nodes(m_options.asked)) {

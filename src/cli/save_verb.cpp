@@ -2,6 +2,7 @@
 #include "cli/save_verb.h"
 
 #include "cli/look_doors.h"
+#include "cli/plain_target.h"
 #include "cli/run_table.h"
 #include "cli/say.h"
 #include "cli/table_output.h"
@@ -21,7 +22,10 @@ Result<int> save(Invocation& invocation)
         return fail(Error::Kind::usage, "save takes one run: gpuq save last");
     }
     TRY_ASSIGN(Store* const store, invocation.doors.store());
-    TRY_ASSIGN(const RunKey key, find_run(*store, invocation.words[0]));
+    TRY_ASSIGN(const RunKey key,
+               find_supervised(
+                   invocation.doors, *store, invocation.words[0], "save",
+                   "scancel --batch --signal=USR1 {0} signals its script, if that handles it"));
     const RunStatus run = look_at(look_doors(invocation.doors, *store), key);
     if (run.state != RunState::running) {
         return fail(Error::Kind::denied,

@@ -3,6 +3,8 @@
 
 #include "cli/find_training.h"
 #include "cli/look_doors.h"
+#include "cli/plain_show.h"
+#include "cli/plain_target.h"
 #include "cli/say.h"
 #include "cli/show_text.h"
 #include "cli/table_output.h"
@@ -48,7 +50,12 @@ Result<int> show(Invocation& invocation)
         return fail(Error::Kind::usage, "which run? gpuq show RUN; gpuq ls lists them");
     }
     TRY_ASSIGN(Store* const store, invocation.doors.store());
-    TRY_ASSIGN(const RunKey key, find_run(*store, invocation.words.front()));
+    TRY_ASSIGN(const Target target,
+               find_target(invocation.doors, *store, invocation.words.front()));
+    if (const auto* plain = std::get_if<RunStatus>(&target)) {
+        return show_plain(invocation, *plain);
+    }
+    const RunKey& key = std::get<RunKey>(target);
     const WholeRun whole = find_out(invocation.doors, *store, key);
     const Time now = invocation.doors.clock().now();
     if (invocation.globals.json) {

@@ -2,6 +2,7 @@
 #include "cli/stop_verb.h"
 
 #include "cli/look_doors.h"
+#include "cli/plain_target.h"
 #include "cli/run_table.h"
 #include "cli/say.h"
 #include "cli/surroundings.h"
@@ -11,6 +12,7 @@
 #include "report/words.h"
 #include "runs/evidence.h"
 #include "runs/find.h"
+#include "runs/plain_jobs.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -56,8 +58,7 @@ private:
         }
         int worst = 0;
         for (const std::string& word : m_invocation.words) {
-            const auto meant = meant_by(word);
-            const auto done = meant ? stop(*meant) : Result<int>(meant.error());
+            const auto done = stop_meant(word);
             if (!done) {
                 // Typed for several runs, it is not to stop at the first that is not there.
                 if (m_invocation.words.size() == 1 && !m_invocation.globals.json) {
@@ -101,9 +102,76 @@ private:
         return runs.front().key;
     }
 
-    Result<RunKey> meant_by(const std::string& word)
+    /// Runs come first; a job id may have come round again since the run that had it.
+    Result<int> stop_meant(const std::string& word)
     {
-        TRY_ASSIGN(const RunMatches matches, find_runs(m_store, word));
+        const auto matches = find_runs(m_store, word);
+        if (matches && (!matches->unfinished.empty() || !spells_a_job(word))) {
+            TRY_ASSIGN(const RunKey key, meant_by(*matches));
+            return stop(key);
+        }
+        if (!matches && (matches.error().kind != Error::Kind::missing || word == "last")) {
+            return matches.error();
+        }
+        const auto plain = plain_jobs_meant(m_invocation.doors, m_store, word);
+        const auto alive = still_there(plain);
+        if (!alive.empty() || (plain && !matches)) {
+            return stop_plain(word, alive.empty() ? *plain : alive);
+        }
+        if (!matches) {
+            return plain.error().kind == Error::Kind::missing && !spells_a_job(word)
+                       ? matches.error()
+                       : plain.error();
+        }
+        TRY_ASSIGN(const RunKey key, meant_by(*matches));
+        return stop(key);
+    }
+
+    static std::vector<RunStatus> still_there(const Result<std::vector<RunStatus>>& plain)
+    {
+        auto jobs = plain ? *plain : std::vector<RunStatus>{};
+        std::erase_if(jobs, [](const RunStatus& job) { return job.state == RunState::ended; });
+        return jobs;
+    }
+
+    /// Of a job id Slurm's own meaning: a whole array, a part of it, one job.
+    Result<int> stop_plain(const std::string& word, const std::vector<RunStatus>& jobs)
+    {
+        const bool is_id = spells_a_job(word);
+        if (jobs.size() > 1 && !is_id) {
+            return which_of(jobs);
+        }
+        const RunStatus& job = jobs.front();
+        if (m_save) {
+            return fail(Error::Kind::usage,
+                        fmt::format("job {} is a plain Slurm job, which gpuq can not tell to save: "
+                                    "scancel --batch --signal=USR1 {} signals its script, gpuq "
+                                    "stop {} ends it",
+                                    run_title(job), run_id(job), run_id(job)));
+        }
+        if (job.state == RunState::ended) {
+            return told(job, "ended_before",
+                        fmt::format("job {} {}", run_title(job), how_it_ended(job)));
+        }
+        TRY_ASSIGN(Cluster* const cluster, m_invocation.doors.cluster());
+        TRY(cluster->cancel_called(is_id ? word : run_id(job)));
+        const std::string what = jobs.size() == 1
+                                     ? fmt::format("job {}", run_title(job))
+                                     : fmt::format("job {}: {} parts", word, jobs.size());
+        for (const RunStatus& part : jobs) {
+            note(part, part.state == RunState::waiting ? "withdrawn" : "stopping");
+        }
+        if (!m_invocation.globals.quiet && !m_invocation.globals.json) {
+            const bool all_wait = std::all_of(jobs.begin(), jobs.end(), [](const RunStatus& one) {
+                return one.state == RunState::waiting;
+            });
+            say(all_wait ? fmt::format("{} is withdrawn", what) : fmt::format("stopping {}", what));
+        }
+        return 0;
+    }
+
+    Result<RunKey> meant_by(const RunMatches& matches)
+    {
         if (matches.unfinished.size() < 2) {
             return matches.unfinished.empty() ? *matches.finished : matches.unfinished.front();
         }
@@ -234,7 +302,8 @@ private:
 
     void note(const RunStatus& run, const char* outcome)
     {
-        m_done.push_back(Json::object({{"key", run.key.text()},
+        m_done.push_back(Json::object({{"kind", run.plain ? "plain" : "run"},
+                                       {"key", run.plain ? Json() : Json(run.key.text())},
                                        {"job", run.job ? Json(run.job->job) : Json()},
                                        {"name", run.run ? Json(run.run->request.name) : Json()},
                                        {"outcome", outcome}}));

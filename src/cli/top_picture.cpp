@@ -89,8 +89,9 @@ report::Table gpu_table(const Overview& overview, Time now)
 const OwnJob* job_of(const RunStatus& status, const Overview& overview)
 {
     const auto found =
-        std::find_if(overview.jobs.begin(), overview.jobs.end(),
-                     [&](const OwnJob& job) { return status.job && status.job->job == job.id; });
+        std::find_if(overview.jobs.begin(), overview.jobs.end(), [&](const OwnJob& own) {
+            return status.job && status.job->job == own.job.id;
+        });
     return found == overview.jobs.end() ? nullptr : &*found;
 }
 
@@ -105,10 +106,16 @@ std::string waiting_text(const RunStatus& status, const Overview& overview, Time
                     : fmt::format("; {} before it",
                                   counted(static_cast<std::uint64_t>(*job->ahead), "job"));
     }
-    text += status.expected_start ? fmt::format("; Slurm expects it to start {}",
-                                                clock_text(*status.expected_start, now))
-                                  : "; when it starts is not known";
-    return text;
+    if (status.expected_start) {
+        return text + fmt::format("; Slurm expects it to start {}",
+                                  clock_text(*status.expected_start, now));
+    }
+    if (const std::string start = start_in_words(status, now); !start.empty()) {
+        return text + "; " + start;
+    }
+    const bool is_told = status.estimate && !status.estimate->unknown.empty();
+    return text + "; when it starts is not known" +
+           (is_told ? ": " + status.estimate->unknown : "");
 }
 
 std::string running_text(const RunStatus& status, Time now)
@@ -148,8 +155,9 @@ std::string state_text(const RunStatus& status, const Overview& overview, Time n
 tui::RunRow row_of(const RunStatus& status, const TopFound& found, Time now)
 {
     tui::RunRow row;
-    row.key = status.key.text();
     row.id = run_id(status);
+    row.plain = status.plain.has_value();
+    row.key = row.plain ? row.id : status.key.text();
     row.active = status.state != RunState::ended;
     row.running = status.state == RunState::running;
     row.facts.push_back(state_text(status, found.overview, now));
@@ -161,13 +169,16 @@ tui::RunRow row_of(const RunStatus& status, const TopFound& found, Time now)
         const Request& request = status.run->request;
         row.name = request.name;
         row.gpus = counted(static_cast<std::uint64_t>(request.gpus.count * request.nodes), "GPU");
-        row.saves = row.running; // whether it can, it says itself
+        row.saves = row.running && !row.plain; // whether it can, it says itself
         if (row.running && status.started_at) {
             const auto time = std::chrono::floor<seconds>(now - *status.started_at);
             row.since = fmt::format("running for {}", in_words(std::max(seconds(0), time)));
         }
         row.facts.push_back(
             fmt::format("{}  (in {})", fmt::join(request.program, " "), request.work_dir));
+        if (row.plain) {
+            row.facts.emplace_back("a plain Slurm job: gpuq did not start it");
+        }
         if (status.started_at && row.running && request.walltime.count() > 0) {
             const Time::duration used = request.chain && status.links.size() > 1
                                             ? Time::duration(time_used(status.links, now))

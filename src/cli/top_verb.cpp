@@ -4,6 +4,9 @@
 #include "cli/find_training.h"
 #include "cli/listed_runs.h"
 #include "cli/look_doors.h"
+#include "cli/plain_log.h"
+#include "cli/plain_target.h"
+#include "cli/run_table.h"
 #include "cli/table_output.h"
 #include "cli/top_picture.h"
 #include "core/layout.h"
@@ -12,6 +15,8 @@
 #include "runs/evidence.h"
 #include "runs/journal.h"
 #include "runs/log_tail.h"
+#include "runs/own_gpus.h"
+#include "runs/plain_jobs.h"
 #include "tui/app.h"
 
 #include <fmt/format.h>
@@ -92,6 +97,16 @@ public:
             complete(run, found.overview);
         }
         note(found.runs);
+        // Of one moment: what Slurm said last, brought up to what the disk says now.
+        found.overview = with_own_runs(std::move(found.overview), found.runs);
+        const auto plain =
+            plain_statuses(m_store, found.overview.jobs, found.overview.cluster, now);
+        found.runs = merged(std::move(found.runs), plain);
+        const std::lock_guard lock(m_mutex);
+        m_plain.clear();
+        for (const RunStatus& job : plain) {
+            m_plain.emplace(run_id(job), job);
+        }
         return found;
     }
 
@@ -146,7 +161,7 @@ public:
     {
         const auto key = RunKey::parse(log.key);
         if (!key) {
-            return std::nullopt;
+            return read_plain(log, begin);
         }
         if (begin || !m_tail) {
             m_tail.emplace(m_store, *key, log.stream);
@@ -194,6 +209,19 @@ public:
     }
 
 private:
+    std::optional<tui::LogBytes> read_plain(const tui::OpenLog& log, bool begin)
+    {
+        if (begin || !m_plain_tail) {
+            const std::lock_guard lock(m_mutex);
+            const auto job = m_plain.find(log.key);
+            if (job == m_plain.end()) {
+                return std::nullopt;
+            }
+            m_plain_tail.emplace(m_doors.program_files(), job->second, log.stream);
+        }
+        return m_plain_tail->next(log);
+    }
+
     /// Of a chain, out of the journal of the last link that has made one.
     std::optional<Time> newest_checkpoint_at(const RunStatus& run) const
     {
@@ -321,11 +349,13 @@ private:
     RecentSamples m_recent;                   ///< of the one that looks closer
     Time m_began;
     std::optional<LogTail> m_tail;                                   ///< of the thread that reads
+    std::optional<PlainTail> m_plain_tail;                           ///< the same
     std::optional<std::chrono::steady_clock::time_point> m_found_at; ///< of the one that asks
     std::mutex m_mutex;
     std::string m_cluster_name, m_trouble;
     Time m_changed{};
     std::vector<RunKey> m_lost;
+    std::map<std::string, RunStatus> m_plain; ///< plain jobs, by what they are called
 };
 
 /// As for gpuq ls: nothing is cut for a reader that is no terminal.

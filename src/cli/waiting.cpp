@@ -7,6 +7,7 @@
 #include "core/sanitise.h"
 #include "report/words.h"
 #include "runs/connect_keys.h"
+#include "runs/overview.h"
 #include "runs/record.h"
 
 #include <fmt/format.h>
@@ -26,6 +27,11 @@ constexpr auto k_disk_period = 500ms;
 constexpr auto k_slurm_period = 10s;
 constexpr auto k_heartbeat = 60s;
 constexpr auto k_bell_after = 10s;
+/// An estimate of the start takes the one large answer of Slurm.
+constexpr auto k_estimate_after = 8s;
+constexpr auto k_estimate_period = 60s;
+constexpr auto k_estimate_is_good = 180s;
+constexpr int k_rest = 20; ///< times what the last one took
 
 class Wait {
 public:
@@ -103,12 +109,46 @@ private:
             return JobState::cancelled;
         }
         if (job->state == JobState::pending) {
-            show(waiting_text(*job));
+            show(waiting_text(*job, wants_estimate(*job) ? estimate() : std::nullopt));
         }
         return job->state;
     }
 
-    std::string waiting_text(const Job& job) const
+    /// Out of the answer that all processes of a user share. It is asked for here where it does not
+    /// have the job, at most once a minute and not by those who wait for a moment only.
+    std::optional<StartEstimate> estimate()
+    {
+        const auto name = m_cluster->name();
+        if (!name) {
+            return std::nullopt;
+        }
+        auto kept = kept_overview(*m_store, *name);
+        if (Steady::now() >= m_next_estimate && !is_known(kept)) {
+            m_next_estimate = Steady::now() + std::max<std::chrono::milliseconds>(
+                                                  k_estimate_period, k_rest * kept.took);
+            refresh_overview(*m_store, *m_cluster, m_doors.host(), m_doors.clock(), ::getuid(),
+                             {m_doors.clock().now(), /*anew=*/true});
+            kept = kept_overview(*m_store, *name);
+        }
+        const OwnJob* job = own_job(kept);
+        return job == nullptr ? std::nullopt : job->estimate;
+    }
+
+    const OwnJob* own_job(const Overview& overview) const
+    {
+        const auto job = std::find_if(overview.jobs.begin(), overview.jobs.end(),
+                                      [this](const OwnJob& own) { return own.job.id == m_job; });
+        return job == overview.jobs.end() ? nullptr : &*job;
+    }
+
+    bool is_known(const Overview& overview) const
+    {
+        const OwnJob* job = own_job(overview);
+        return job != nullptr && job->estimate && overview.whole_at &&
+               m_doors.clock().now() - *overview.whole_at < k_estimate_is_good;
+    }
+
+    std::string waiting_text(const Job& job, const std::optional<StartEstimate>& estimate) const
     {
         if (m_options.link > LinkNumber{1} && job.reason == "Dependency") {
             return "waiting: the link before it is being cleared away";
@@ -123,6 +163,10 @@ private:
             const auto wait = std::chrono::ceil<std::chrono::seconds>(*job.started_at - now);
             text += fmt::format("; expected start {} (in {})", clock_text(*job.started_at, now),
                                 in_words(wait));
+        } else if (estimate && estimate->at && *estimate->at > now) {
+            text += fmt::format("; by {} at the latest (time limit of job {})",
+                                clock_text(*estimate->at, now),
+                                estimate->after.value_or(JobId{}).value);
         }
         return text;
     }
@@ -231,6 +275,7 @@ private:
     Cluster* m_cluster = nullptr;
     Steady::time_point m_begin = Steady::now();
     Steady::time_point m_next_question = m_begin;
+    Steady::time_point m_next_estimate = Steady::now() + k_estimate_after;
     Steady::time_point m_shown_at = {};
     std::string m_shown;
     bool m_line_open = false;

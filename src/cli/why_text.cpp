@@ -41,15 +41,32 @@ std::string position_line(const Why& why)
     return fmt::format("position: {}{}; {}", *why.ahead + 1, queue, first);
 }
 
+std::string unknown_start(const RunStatus& run)
+{
+    if (!is_in_line(run.reason)) {
+        return "expected start: not known while it is not in line";
+    }
+    if (run.estimate && !run.estimate->unknown.empty()) {
+        return fmt::format("expected start: not known; Slurm has made no plan for it yet, and {}",
+                           run.estimate->unknown);
+    }
+    return "expected start: not known; Slurm has made no plan for it yet";
+}
+
 std::string start_line(const RunStatus& run, Time now)
 {
     const auto basis = basis_of_start(run);
     if (!basis) {
-        return "expected start: not known; Slurm has made no plan for it yet";
+        return unknown_start(run);
     }
-    const Time start = *run.expected_start;
+    const Time start = *start_of(run);
     const std::string in =
         start > now ? in_words(std::chrono::ceil<std::chrono::seconds>(start - now)) : "a moment";
+    if (*basis == "limits") {
+        return fmt::format("expected start: by {} (in {}) at the latest, when {}; later only if "
+                           "other jobs are put before it",
+                           clock_text(start, now), in, basis_in_words(*run.estimate));
+    }
     return fmt::format("expected start: {} (in {}), {}", clock_text(start, now), in,
                        *basis == "backfill" ? "by Slurm's backfill plan, or sooner"
                                             : "as it was asked for");
@@ -72,7 +89,7 @@ void add_advice(Lines& lines, const std::vector<Advice>& advice)
 
 Lines waiting_lines(const Why& why, Time now)
 {
-    Lines lines = {fmt::format("run {} waits: {}", run_title(why.run),
+    Lines lines = {fmt::format("{} {} waits: {}", noun(why.run), run_title(why.run),
                                reason_text(why.run.reason, gpus_asked(why.run))),
                    position_line(why), start_line(why.run, now)};
     add_advice(lines, why.advice);
@@ -92,11 +109,12 @@ Lines running_lines(const RunStatus& run, Time now)
     const std::string until =
         run.ends_at ? fmt::format(", until {} at the latest", clock_text(*run.ends_at, now)) : "";
     if (run.suspended) {
-        return {fmt::format("run {} has its GPUs{}, and is suspended by an operator",
+        return {fmt::format("{} {} has its GPUs{}, and is suspended by an operator", noun(run),
                             run_title(run), since),
                 "it goes on when it is resumed (scontrol resume)"};
     }
-    return {fmt::format("run {} does not wait: it is running{}{}", run_title(run), since, until),
+    return {fmt::format("{} {} does not wait: it is running{}{}", noun(run), run_title(run), since,
+                        until),
             run.run && run.run->request.pty
                 ? fmt::format("back to it: gpuq attach {}", run_id(run))
                 : fmt::format("its output: gpuq logs -f {}", run_id(run))};
@@ -107,7 +125,7 @@ Lines ended_lines(const RunStatus& run)
     const std::string how = run.ending && run.run
                                 ? "it " + ending_in_words(*run.ending, run.run->request)
                                 : std::string("it is not known how");
-    return {fmt::format("run {} does not wait: it has ended; {}", run_title(run), how),
+    return {fmt::format("{} {} does not wait: it has ended; {}", noun(run), run_title(run), how),
             fmt::format("everything about it: gpuq show {}", run_id(run))};
 }
 
@@ -119,14 +137,6 @@ Json json_of(const Advice& advice)
 }
 
 } // namespace
-
-std::optional<std::string> basis_of_start(const RunStatus& run)
-{
-    if (!run.expected_start) {
-        return std::nullopt;
-    }
-    return kind_of_reason(run.reason) == PendingReason::Kind::later ? "begin_time" : "backfill";
-}
 
 std::vector<std::string> why_lines(const Why& why, Time now)
 {
@@ -145,7 +155,8 @@ std::vector<std::string> why_lines(const Why& why, Time now)
     case RunState::unknown:
         break;
     }
-    return {fmt::format("run {}: its state is not known: {}", run_title(run), run.why_unknown)};
+    return {fmt::format("{} {}: its state is not known: {}", noun(run), run_title(run),
+                        run.why_unknown)};
 }
 
 Json::Members why_document(const Why& why, Time now)
@@ -170,6 +181,9 @@ Json::Members why_document(const Why& why, Time now)
             {"ahead", why.ahead},
             {"position", why.ahead ? Json(*why.ahead + 1) : Json()},
             {"expected_start_basis", waits ? Json(basis_of_start(why.run)) : Json()},
+            {"expected_start_unknown", waits && why.run.estimate && !start_of(why.run)
+                                           ? Json(why.run.estimate->unknown)
+                                           : Json()},
             {"advice", Json::array(std::move(advice))},
             {"policy", Json::array(std::move(policy))},
             {"warnings", Json::array(std::move(warnings))}};

@@ -21,10 +21,6 @@ struct Why {
     std::vector<std::string> warnings; ///< what could not be asked, and why
 };
 
-/// Where an expected start comes from: `backfill` (Slurm's plan), `begin_time` (asked for), or
-/// nothing when there is none.
-std::optional<std::string> basis_of_start(const RunStatus& run);
-
 /// Lines for a person, not sanitised. For a run that does not wait: what it does instead, and the
 /// command that fits.
 std::vector<std::string> why_lines(const Why& why, Time now);

@@ -2,6 +2,7 @@
 #include "cli/why_verb.h"
 
 #include "cli/look_doors.h"
+#include "cli/plain_target.h"
 #include "cli/policy_in_force.h"
 #include "cli/say.h"
 #include "cli/table_output.h"
@@ -28,9 +29,16 @@ Result<void> ask_slurm(Doors& doors, Why& why)
         why.ahead = jobs_ahead(*mine, all);
     }
     TRY_ASSIGN(const Inventory inventory, cluster->inventory());
+    if (mine != all.jobs.end() && wants_estimate(*mine)) {
+        auto estimates = expected_starts({id}, all, inventory, doors.clock().now());
+        if (const auto found = estimates.find(id); found != estimates.end()) {
+            why.run.estimate = std::move(found->second);
+        }
+    }
     why.advice = what_helps(why.run.run->request, id, why.run.reason, inventory);
     const auto ruled = [](const Partition& queue) { return queue.ruled; };
-    if (std::any_of(inventory.partitions.begin(), inventory.partitions.end(), ruled)) {
+    if (!why.run.plain &&
+        std::any_of(inventory.partitions.begin(), inventory.partitions.end(), ruled)) {
         if (auto answer = policy_answer(doors, why.run.run->request, why.run.run->user)) {
             why.policy = std::move(answer->lines);
         }
@@ -45,8 +53,10 @@ Result<int> why(Invocation& invocation)
     }
     Doors& doors = invocation.doors;
     TRY_ASSIGN(Store* const store, doors.store());
-    TRY_ASSIGN(const RunKey key, find_run(*store, invocation.words.front()));
-    const Looked looked = look(look_doors(doors, *store), {key});
+    TRY_ASSIGN(const Target target, find_target(doors, *store, invocation.words.front()));
+    const auto* const key = std::get_if<RunKey>(&target);
+    const Looked looked = key == nullptr ? Looked{{std::get<RunStatus>(target)}, {}, {}}
+                                         : look(look_doors(doors, *store), {*key});
     Why why{looked.runs.front(), {}, {}, {}, {}};
     if (!looked.slurm_silent.empty()) {
         why.warnings.push_back(looked.slurm_silent);

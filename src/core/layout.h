@@ -36,7 +36,7 @@
 ///                                        an sshd's settings while it runs (supervisor's connect)
 ///     index/jobs/CLUSTER/JOBID           holds the key (who submitted)
 ///     cache/queues/CLUSTER               an answer of Slurm, used again for a minute (client)
-///     cache/overview/CLUSTER             what `gpuq top` was last told by Slurm (client)
+///     cache/overview/CLUSTER             what Slurm last said of GPUs and own jobs (client)
 ///     index/active/KEY                   present until the run is known to have ended (client)
 namespace gpuq::layout {
 

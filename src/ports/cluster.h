@@ -78,6 +78,37 @@ struct HeldGpus {
     bool operator==(const HeldGpus&) const = default;
 };
 
+/// GPUs of one model that a job asks for on all its nodes together.
+struct AskedGpus {
+    std::string model; ///< empty: any
+    int count = 0;
+    bool operator==(const AskedGpus&) const = default;
+};
+
+/// How much a pending job asks for and a running one has.
+struct JobSize {
+    int nodes = 1;                ///< at least
+    int cpus = 0;                 ///< on all nodes together; 0: not known
+    std::uint64_t memory_mib = 0; ///< on all nodes together; 0: not known
+    std::vector<AskedGpus> gpus;
+    bool whole_nodes = false;   ///< shares its nodes with no other job
+    std::string only_nodes;     ///< host list; empty: any
+    std::string excluded_nodes; ///< host list
+    /// What else it asks for that gpuq does not compare with the nodes: `features`, ...
+    std::string other;
+    bool spreads = false; ///< its GPUs may be on more nodes than `nodes` (`--gpus`)
+    bool operator==(const JobSize&) const = default;
+};
+
+/// Files of a job, as slurmctld resolves them (`%j`); empty where it has none.
+struct JobFiles {
+    std::string script; ///< of a batch job, as it was named
+    std::string work_dir;
+    std::string output; ///< absolute; `error` is the same file unless the job names another
+    std::string error;
+    bool operator==(const JobFiles&) const = default;
+};
+
 /// One job as slurmctld knows it.
 struct Job {
     JobId id;
@@ -99,7 +130,14 @@ struct Job {
     bool batch = false; ///< has a batch script; else an allocation that somebody has to end
     std::uint32_t uid = 0;
     std::optional<std::uint32_t> priority; ///< of a pending job: the highest goes first; 0: held
-    std::vector<HeldGpus> held;            ///< from own_jobs and all_jobs alone, of a running job
+    std::vector<HeldGpus> held;            ///< of a running job
+    /// What Slurm's commands call it, where that is not its id: a task of an array (`20_3`), those
+    /// of one that wait (`20_[4-9%2]`), a component of a heterogeneous job (`20+1`).
+    std::string called;
+    JobSize size;
+    JobFiles files;
+    std::string account;
+    std::string qos;
     bool operator==(const Job&) const = default;
 };
 
@@ -180,6 +218,13 @@ public:
     /// Every job of the calling user that slurmctld still remembers (pending, running, and ended
     /// for less than MinJobAge). One RPC.
     virtual Result<std::vector<Job>> own_jobs() = 0;
+    /// The same, `unreachable` after about `patience` where the controller is silent: for what is
+    /// worth less than a wait.
+    virtual Result<std::vector<Job>> own_jobs_within(std::chrono::seconds patience)
+    {
+        (void)patience;
+        return own_jobs();
+    }
 
     /// Every job that slurmctld still remembers and shows to the calling user, with what the
     /// running ones hold. One RPC, and a large answer on a busy cluster: only when a person asks.
@@ -230,6 +275,8 @@ public:
 
     /// scancel: TERM, then KILL after KillWait. Success also when it has ended already.
     virtual Result<void> cancel(JobId id) = 0;
+    /// The same for what Job::called may be, and a number: a whole array or a part of it.
+    virtual Result<void> cancel_called(const std::string& called) = 0;
 
     /// Gives a job another time limit, counted from its start. `missing` when slurmctld does not
     /// know the job, `denied` with its words: a running job's owner may only shorten it.
@@ -243,6 +290,8 @@ public:
 /// Finished jobs, from slurmdbd.
 struct PastJob {
     JobId id;
+    std::string name;
+    std::uint32_t uid = 0;
     std::string comment;
     JobState state = JobState::unknown;
     int exit_status = 0;                       ///< 128+N for signal N

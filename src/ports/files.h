@@ -34,6 +34,9 @@ public:
     changed_since(const std::string& folder, Time since,
                   const std::function<bool(std::string_view name)>& wanted) = 0;
 
+    /// Size in bytes of a file below the folder.
+    virtual Result<std::uint64_t> size(const std::string& folder, const std::string& path) = 0;
+
     /// Up to `size` bytes of a file below the folder, from `offset` on; shorter at its end.
     virtual Result<std::string> read_at(const std::string& folder, const std::string& path,
                                         std::uint64_t offset, std::size_t size) = 0;

@@ -163,6 +163,29 @@ private:
     std::size_t m_names = 0;
 };
 
+/// A regular file of the calling user, and what it is.
+Result<Descriptor> open_file(const std::string& folder, const std::string& path, struct stat& facts)
+{
+    // Without O_NONBLOCK a FIFO of that name would wait for its other end.
+    Descriptor file =
+        open_path(open_named(folder), path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (!file && errno == ELOOP) {
+        return fail(Error::Kind::io,
+                    fmt::format("{}: a symbolic link, which is not followed", path));
+    }
+    if (!file || ::fstat(file.get(), &facts) != 0) {
+        return failure(path);
+    }
+    if (!S_ISREG(facts.st_mode)) {
+        return fail(Error::Kind::io, fmt::format("{}: not a regular file", path));
+    }
+    if (facts.st_uid != ::geteuid()) {
+        return fail(Error::Kind::io,
+                    fmt::format("{}: it belongs to user id {}, not to you", path, facts.st_uid));
+    }
+    return file;
+}
+
 } // namespace
 
 Result<std::vector<Files::File>>
@@ -182,19 +205,18 @@ PosixFiles::changed_since(const std::string& folder, Time since,
     return std::move(search.files);
 }
 
+Result<std::uint64_t> PosixFiles::size(const std::string& folder, const std::string& path)
+{
+    struct stat facts = {};
+    TRY_ASSIGN([[maybe_unused]] const Descriptor file, open_file(folder, path, facts));
+    return static_cast<std::uint64_t>(facts.st_size);
+}
+
 Result<std::string> PosixFiles::read_at(const std::string& folder, const std::string& path,
                                         std::uint64_t offset, std::size_t size)
 {
-    // Without O_NONBLOCK a FIFO of that name would wait for its other end.
-    const Descriptor file =
-        open_path(open_named(folder), path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     struct stat facts = {};
-    if (!file || ::fstat(file.get(), &facts) != 0) {
-        return failure(path);
-    }
-    if (!S_ISREG(facts.st_mode) || facts.st_uid != ::geteuid()) {
-        return fail(Error::Kind::io, fmt::format("{}: it is no file of yours", path));
-    }
+    TRY_ASSIGN(const Descriptor file, open_file(folder, path, facts));
     std::string bytes(size, '\0');
     std::size_t got = 0;
     while (got < size) {

@@ -59,12 +59,6 @@ void add(GpuPool& pool, const Node& node, const NodeGpus& gpus,
     }
 }
 
-bool could_start(const Job& job)
-{
-    return job.state == JobState::pending && job.priority != std::uint32_t{0} &&
-           is_in_line(job.reason);
-}
-
 std::vector<std::string_view> names_in(std::string_view list)
 {
     std::vector<std::string_view> names;
@@ -87,6 +81,19 @@ bool share_a_queue(const Job& one, const Job& other)
 }
 
 } // namespace
+
+bool could_start(const Job& job)
+{
+    return job.state == JobState::pending && job.priority != std::uint32_t{0} &&
+           is_in_line(job.reason);
+}
+
+bool goes_before(const Job& one, const Job& other)
+{
+    return one.priority && other.priority &&
+           (*one.priority > *other.priority ||
+            (*one.priority == *other.priority && one.id < other.id));
+}
 
 std::vector<GpuPool> gpu_pools(const Inventory& inventory)
 {
@@ -173,9 +180,7 @@ std::optional<int> jobs_ahead(const Job& mine, const AllJobs& all)
     }
     const auto goes_first = [&](const Job& other) {
         return other.id != mine.id && could_start(other) && share_a_queue(mine, other) &&
-               other.priority &&
-               (*other.priority > *mine.priority ||
-                (*other.priority == *mine.priority && other.id < mine.id));
+               goes_before(other, mine);
     };
     return static_cast<int>(std::count_if(all.jobs.begin(), all.jobs.end(), goes_first));
 }

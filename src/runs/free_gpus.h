@@ -50,6 +50,12 @@ struct NextFree {
 /// In the order of their times, those without one last. Only of nodes that take new jobs.
 std::vector<NextFree> next_free(const std::vector<Node>& nodes, const std::vector<Job>& jobs);
 
+/// Whether a pending job needs nothing but resources and its turn.
+bool could_start(const Job& job);
+/// Whether `one` is before `other` in Slurm's order: a higher priority, or the same and older.
+/// False where a priority is not known.
+bool goes_before(const Job& one, const Job& other);
+
 /// The jobs that wait and could start, and the GPUs they ask for: they come first.
 struct WaitingLine {
     int jobs = 0;

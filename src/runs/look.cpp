@@ -121,6 +121,7 @@ public:
         }
         Looked looked;
         looked.slurm_silent = m_silent;
+        looked.own_jobs = std::move(m_own_jobs);
         for (Evidence& seen : all) {
             looked.runs.push_back(conclude_and_repair(seen));
         }
@@ -143,6 +144,9 @@ private:
             } else {
                 seen.slurm = NoAnswer{queue.error().text};
             }
+        }
+        if (queue) {
+            m_own_jobs = queue->jobs;
         }
     }
 
@@ -355,6 +359,7 @@ private:
     std::vector<RunKey> m_active; ///< newest first
     Cluster* m_cluster = nullptr;
     std::string m_silent;
+    std::optional<std::vector<Job>> m_own_jobs;
 };
 
 } // namespace

@@ -7,6 +7,7 @@
 #include "runs/status.h"
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ enum class Ask {
 struct Looked {
     std::vector<RunStatus> runs; ///< one for each key, in their order
     std::string slurm_silent;    ///< why Slurm, which was asked, gave no answer; else empty
+    std::optional<std::vector<Job>> own_jobs; ///< its answer, where it gave one
 };
 
 /// What is known about runs: one reading of the disk and at most one question to Slurm for all of

@@ -2,22 +2,22 @@
 #include "runs/overview.h"
 
 #include "core/layout.h"
+#include "runs/overview_record.h"
+#include "runs/own_gpus.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <set>
 #include <utility>
 
 namespace gpuq {
 namespace {
 
 using namespace std::chrono_literals;
-using nlohmann::json;
 
-constexpr int k_version = 2;
 constexpr auto k_whole_again = 180s;
 constexpr auto k_whole_again_unless_waiting = 300s;
 constexpr auto k_nodes_again = 30s;
@@ -29,182 +29,47 @@ constexpr int k_rest = 20;
 /// long another one does.
 constexpr auto k_missed = 6 * k_nodes_again;
 constexpr auto k_never_asked = 10s;
+/// A command's own question: so many at once, and then one in so long.
+constexpr int k_burst = 10;
+constexpr auto k_for_each = 5s;
+/// What a list of runs is worth waiting for a controller that is silent, and for how long it then
+/// is left alone.
+constexpr auto k_patience = 3s;
+constexpr auto k_left_alone = 30s;
 /// Users are apart by so much, also those whose numbers follow each other, within so much.
 constexpr auto k_turn = 1618ms;
 constexpr auto k_turns = 5s;
 
-template <typename Value>
-json of(const std::optional<Value>& value)
-{
-    return value ? json(*value) : json();
-}
-
-json of(const std::optional<Time>& time)
-{
-    return time ? json(std::chrono::floor<std::chrono::seconds>(*time).time_since_epoch().count())
-                : json();
-}
-
-std::optional<Time> time_in(const json& value)
-{
-    return value.is_null() ? std::nullopt
-                           : std::optional(Time(std::chrono::seconds(value.get<std::int64_t>())));
-}
-
-std::optional<int> number_in(const json& value)
-{
-    return value.is_null() ? std::nullopt : std::optional(value.get<int>());
-}
-
-json of(const PoolUse& use)
-{
-    const GpuPool& pool = use.pool;
-    return {{"model", pool.model},       {"queues", pool.queues},
-            {"total", pool.total},       {"free", of(pool.free)},
-            {"in_use", of(pool.in_use)}, {"down", pool.down},
-            {"blocked", pool.blocked},   {"mine", of(use.mine)},
-            {"next", of(use.next)},      {"most", of(pool.most_on_one_node)}};
-}
-
-PoolUse pool_in(const json& value)
-{
-    PoolUse use;
-    use.pool.model = value.at("model").get<std::string>();
-    use.pool.queues = value.at("queues").get<std::vector<std::string>>();
-    use.pool.total = value.at("total").get<int>();
-    use.pool.free = number_in(value.at("free"));
-    use.pool.in_use = number_in(value.at("in_use"));
-    use.pool.down = value.at("down").get<int>();
-    use.pool.blocked = value.at("blocked").get<int>();
-    use.pool.most_on_one_node = number_in(value.at("most"));
-    use.mine = number_in(value.at("mine"));
-    use.next = time_in(value.at("next"));
-    return use;
-}
-
-json of(const OwnJob& job)
-{
-    return {{"id", job.id.value},      {"state", static_cast<int>(job.state)},
-            {"reason", job.reason},    {"started", of(job.started_at)},
-            {"ends", of(job.ends_at)}, {"host", job.host},
-            {"ahead", of(job.ahead)}};
-}
-
-OwnJob job_in(const json& value)
-{
-    OwnJob job;
-    job.id = JobId{value.at("id").get<std::uint32_t>()};
-    const int state = value.at("state").get<int>();
-    job.state = state >= 0 && state < static_cast<int>(JobState::unknown)
-                    ? static_cast<JobState>(state)
-                    : JobState::unknown;
-    job.reason = value.at("reason").get<std::string>();
-    job.started_at = time_in(value.at("started"));
-    job.ends_at = time_in(value.at("ends"));
-    job.host = value.at("host").get<std::string>();
-    job.ahead = number_in(value.at("ahead"));
-    return job;
-}
-
-json of(const Partition& queue)
-{
-    return {{"name", queue.name},
-            {"up", queue.up},
-            {"default", queue.is_default},
-            {"minutes", queue.max_time ? json(queue.max_time->count()) : json()}};
-}
-
-Partition queue_in(const json& value)
-{
-    Partition queue;
-    queue.name = value.at("name").get<std::string>();
-    queue.up = value.at("up").get<bool>();
-    queue.is_default = value.at("default").get<bool>();
-    if (const json& minutes = value.at("minutes"); !minutes.is_null()) {
-        queue.max_time = std::chrono::minutes(minutes.get<std::int64_t>());
-    }
-    return queue;
-}
-
-template <typename Value>
-json list_of(const std::vector<Value>& values)
-{
-    json list = json::array();
-    for (const Value& value : values) {
-        list.push_back(of(value));
-    }
-    return list;
-}
-
-json document(const Overview& overview)
-{
-    return {{"v", k_version},
-            {"cluster", overview.cluster},
-            {"at", of(overview.at)},
-            {"whole_at", of(overview.whole_at)},
-            {"jobs_at", of(overview.jobs_at)},
-            {"asked_at", of(overview.asked_at)},
-            {"silent", overview.silent},
-            {"queues", list_of(overview.queues)},
-            {"pools", list_of(overview.pools)},
-            {"waiting_jobs", overview.waiting ? json(overview.waiting->jobs) : json()},
-            {"waiting_gpus", overview.waiting ? json(overview.waiting->gpus) : json()},
-            {"jobs", list_of(overview.jobs)},
-            {"took_ms", overview.took.count()}};
-}
-
-Overview overview_in(const json& value)
-{
-    Overview overview;
-    overview.cluster = value.at("cluster").get<std::string>();
-    overview.at = time_in(value.at("at"));
-    overview.whole_at = time_in(value.at("whole_at"));
-    overview.jobs_at = time_in(value.at("jobs_at"));
-    overview.asked_at = time_in(value.at("asked_at"));
-    overview.silent = value.at("silent").get<std::string>();
-    for (const json& queue : value.at("queues")) {
-        overview.queues.push_back(queue_in(queue));
-    }
-    for (const json& pool : value.at("pools")) {
-        overview.pools.push_back(pool_in(pool));
-    }
-    if (const auto jobs = number_in(value.at("waiting_jobs"))) {
-        overview.waiting = WaitingLine{*jobs, value.at("waiting_gpus").get<int>()};
-    }
-    for (const json& job : value.at("jobs")) {
-        overview.jobs.push_back(job_in(job));
-    }
-    overview.took = std::chrono::milliseconds(value.at("took_ms").get<std::int64_t>());
-    return overview;
-}
-
+/// What is kept of a job, so that it reads back as it was written.
 OwnJob own(const Job& job)
 {
     OwnJob own;
-    own.id = job.id;
-    own.state = job.state;
-    own.reason = job.reason;
-    own.started_at = job.started_at;
-    own.ends_at = job.ends_at;
-    own.host = job.batch_host;
+    own.job = job;
+    own.job.outcome.reset();
+    own.job.priority.reset();
+    own.job.uid = 0;
+    own.job.account.clear();
+    own.job.qos.clear();
+    own.job.size = JobSize{};
+    own.job.size.nodes = job.size.nodes;
+    own.job.size.gpus = job.size.gpus;
     return own;
 }
 
-/// The GPUs of a pool that these jobs hold, told by node.
-int held_by(const std::vector<Job>& jobs, const GpuPool& pool, const Inventory& inventory)
+std::vector<std::string> nodes_of(const GpuPool& pool, const Inventory& inventory)
 {
-    int held = 0;
-    for (const Job& job : jobs) {
-        for (const HeldGpus& gpus : job.held) {
-            const auto node = std::find_if(inventory.nodes.begin(), inventory.nodes.end(),
-                                           [&](const Node& one) { return one.name == gpus.node; });
-            auto queues =
-                node == inventory.nodes.end() ? std::vector<std::string>{} : node->partitions;
-            std::sort(queues.begin(), queues.end());
-            held += gpus.model == pool.model && queues == pool.queues ? gpus.count : 0;
+    std::vector<std::string> names;
+    for (const Node& node : inventory.nodes) {
+        auto queues = node.partitions;
+        std::sort(queues.begin(), queues.end());
+        const bool has_model =
+            std::any_of(node.gpus.begin(), node.gpus.end(),
+                        [&](const NodeGpus& gpus) { return gpus.model == pool.model; });
+        if (has_model && queues == pool.queues) {
+            names.push_back(node.name);
         }
     }
-    return held;
+    return names;
 }
 
 /// A slurmctld that has just started knows for some seconds which jobs there are, and not which
@@ -212,8 +77,12 @@ int held_by(const std::vector<Job>& jobs, const GpuPool& pool, const Inventory& 
 PoolUse use_of(GpuPool pool, const std::vector<Job>& mine, const Inventory& inventory)
 {
     PoolUse use;
-    use.mine = held_by(mine, pool, inventory);
+    use.nodes = nodes_of(pool, inventory);
     use.pool = std::move(pool);
+    use.mine = 0;
+    for (const Job& job : mine) {
+        *use.mine += has_gpus(job.state) ? held_in(use, job.held) : 0;
+    }
     if (use.pool.in_use && *use.mine > *use.pool.in_use) {
         use.pool.in_use = use.pool.free = use.pool.most_on_one_node = std::nullopt;
     }
@@ -226,9 +95,10 @@ void take_own(Overview& overview, const std::vector<Job>& jobs, Time now)
     for (const Job& job : jobs) {
         overview.jobs.push_back(own(job));
         const auto known = std::find_if(before.begin(), before.end(),
-                                        [&](const OwnJob& old) { return old.id == job.id; });
+                                        [&](const OwnJob& old) { return old.job.id == job.id; });
         if (known != before.end() && job.state == JobState::pending) {
             overview.jobs.back().ahead = known->ahead;
+            overview.jobs.back().estimate = known->estimate;
         }
     }
     overview.jobs_at = now;
@@ -276,6 +146,7 @@ void ask_first(Overview& overview, Cluster& cluster, Time now)
     Overview first;
     first.cluster = overview.cluster;
     first.asked_at = overview.asked_at;
+    first.allowance_used = overview.allowance_used;
     ask_for_nodes(first, cluster, now);
     if (!first.silent.empty()) {
         overview.silent = first.silent;
@@ -293,13 +164,61 @@ void ask_for_all(Overview& overview, Cluster& cluster, Clock& clock, std::uint32
         overview.silent = all.error().text;
         return;
     }
-    const auto asked_at = overview.asked_at;
-    overview = make_overview(overview.cluster, *inventory, *all, uid, now);
-    overview.asked_at = asked_at;
+    Overview before =
+        std::exchange(overview, make_overview(overview.cluster, *inventory, *all, uid, now));
+    overview.asked_at = before.asked_at;
+    overview.allowance_used = before.allowance_used;
     overview.took = std::chrono::duration_cast<std::chrono::milliseconds>(clock.steady() - begin);
 }
 
+/// Whether a command may put a question of its own; if so, it is counted.
+bool takes_allowance(Overview& overview, Time now)
+{
+    const Time used = overview.allowance_used.value_or(now);
+    const bool was_set_back = used > now + (k_burst + 1) * k_for_each;
+    if (!was_set_back && used - now > (k_burst - 1) * k_for_each) {
+        return false;
+    }
+    overview.allowance_used = (was_set_back ? now : std::max(used, now)) + k_for_each;
+    return true;
+}
+
 } // namespace
+
+OwnJobs own_jobs_now(Store& store, Cluster& cluster, Clock& clock,
+                     const std::optional<std::vector<Job>>& answer)
+{
+    const auto name = cluster.name();
+    if (!name) {
+        return {{}, {}, name.error().text};
+    }
+    const Time now = clock.now();
+    Overview overview = kept_overview(store, *name);
+    const auto kept = [&] { return OwnJobs{overview.jobs, overview.jobs_at, overview.silent}; };
+    if (answer) {
+        take_own(overview, *answer, now);
+        overview.silent.clear();
+        return kept();
+    }
+    const auto age = [&](const std::optional<Time>& at) {
+        return at && *at <= now ? std::optional(now - *at) : std::nullopt;
+    };
+    const bool was_silent = !overview.silent.empty() && age(overview.asked_at) &&
+                            *age(overview.asked_at) < k_left_alone;
+    if (was_silent || !takes_allowance(overview, now)) {
+        return kept();
+    }
+    const auto jobs = cluster.own_jobs_within(k_patience);
+    if (jobs) {
+        overview.silent.clear();
+        take_own(overview, *jobs, now);
+    } else {
+        overview.silent = jobs.error().text;
+        overview.asked_at = now;
+    }
+    (void)store.write(layout::overview(*name), to_json(overview));
+    return kept();
+}
 
 Overview make_overview(std::string cluster, const Inventory& inventory, const AllJobs& all,
                        std::uint32_t uid, Time now)
@@ -324,10 +243,20 @@ Overview make_overview(std::string cluster, const Inventory& inventory, const Al
     if (all.complete) {
         overview.waiting = waiting_line(all.jobs);
     }
+    std::set<JobId> wanted;
+    for (const Job& job : mine) {
+        if (wants_estimate(job)) {
+            wanted.insert(job.id);
+        }
+    }
+    StartEstimates estimates = expected_starts(wanted, all, inventory, now);
     for (const Job& job : mine) {
         overview.jobs.push_back(own(job));
         if (job.state == JobState::pending) {
             overview.jobs.back().ahead = jobs_ahead(job, all);
+        }
+        if (const auto found = estimates.find(job.id); found != estimates.end()) {
+            overview.jobs.back().estimate = std::move(found->second);
         }
     }
     return overview;
@@ -347,7 +276,7 @@ Due due(const Overview& overview, std::uint32_t uid, Time now)
     }
     const bool one_waits =
         std::any_of(overview.jobs.begin(), overview.jobs.end(),
-                    [](const OwnJob& job) { return job.state == JobState::pending; });
+                    [](const OwnJob& own) { return own.job.state == JobState::pending; });
     const auto rest = std::max<std::chrono::milliseconds>(
         one_waits ? k_whole_again : k_whole_again_unless_waiting, k_rest * overview.took);
     if (!overview.whole_at || now - *overview.whole_at >= rest) {
@@ -367,12 +296,7 @@ Overview kept_overview(Store& store, const std::string& cluster)
     if (!text) {
         return none;
     }
-    try {
-        const json value = json::parse(*text);
-        return value.at("v") == k_version ? overview_in(value) : none;
-    } catch (const json::exception&) {
-        return none;
-    }
+    return overview_from_json(*text).value_or(none);
 }
 
 std::string asks_as(const Store& store, const std::string& cluster)
@@ -411,7 +335,7 @@ void refresh_overview(Store& store, Cluster& cluster, Host& host, Clock& clock, 
         ask_for_all(overview, cluster, clock, uid, now);
     }
     // Whoever can't write it asks for itself alone, next time again.
-    (void)store.write(layout::overview(*name), document(overview).dump());
+    (void)store.write(layout::overview(*name), to_json(overview));
 }
 
 void complete(RunStatus& status, const Overview& overview)
@@ -424,7 +348,7 @@ void complete(RunStatus& status, const Overview& overview)
         return;
     }
     const auto job = std::find_if(overview.jobs.begin(), overview.jobs.end(),
-                                  [&](const OwnJob& one) { return one.id == status.job->job; });
+                                  [&](const OwnJob& one) { return one.job.id == status.job->job; });
     if (job == overview.jobs.end()) {
         if (overview.jobs_at && *overview.jobs_at <= status.job->submitted_at) {
             status.state = RunState::waiting; // Slurm has taken it, and was not asked since
@@ -432,16 +356,18 @@ void complete(RunStatus& status, const Overview& overview)
         }
         return;
     }
-    if (job->state == JobState::pending) {
+    const Job& slurm = job->job;
+    if (slurm.state == JobState::pending) {
         status.state = RunState::waiting;
-        status.reason = job->reason;
-        status.expected_start = job->started_at;
-    } else if (job->state == JobState::running || job->state == JobState::suspended) {
+        status.reason = slurm.reason;
+        status.expected_start = slurm.started_at;
+        status.estimate = job->estimate;
+    } else if (slurm.state == JobState::running || slurm.state == JobState::suspended) {
         status.state = RunState::running;
-        status.suspended = job->state == JobState::suspended;
-        status.started_at = status.started_at ? status.started_at : job->started_at;
-        status.ends_at = job->ends_at;
-        status.host = status.host.empty() ? job->host : status.host;
+        status.suspended = slurm.state == JobState::suspended;
+        status.started_at = status.started_at ? status.started_at : slurm.started_at;
+        status.ends_at = slurm.ends_at;
+        status.host = status.host.empty() ? slurm.batch_host : status.host;
     }
 }
 

@@ -5,6 +5,7 @@
 #include "ports/cluster.h"
 #include "ports/host.h"
 #include "ports/store.h"
+#include "runs/expected_start.h"
 #include "runs/free_gpus.h"
 #include "runs/status.h"
 
@@ -18,15 +19,11 @@
 /// and all of that user's read what it keeps in the state folder.
 namespace gpuq {
 
-/// A job of one's own.
+/// A job of one's own: of a run, or one that gpuq did not start.
 struct OwnJob {
-    JobId id;
-    JobState state = JobState::unknown;
-    std::string reason;
-    std::optional<Time> started_at; ///< of a pending job: the expected start
-    std::optional<Time> ends_at;
-    std::string host;
-    std::optional<int> ahead; ///< jobs that go before it; only after a whole look
+    Job job; ///< without what only a placement needs (JobSize beyond nodes and GPUs)
+    std::optional<int> ahead;              ///< jobs that go before it; only after a whole look
+    std::optional<StartEstimate> estimate; ///< of a pending one; only after a whole look
     bool operator==(const OwnJob&) const = default;
 };
 
@@ -35,6 +32,7 @@ struct PoolUse {
     GpuPool pool;
     std::optional<int> mine;  ///< of those in use
     std::optional<Time> next; ///< when a running job leaves one, at the latest
+    std::vector<std::string> nodes;
     bool operator==(const PoolUse&) const = default;
 };
 
@@ -44,6 +42,8 @@ struct Overview {
     std::optional<Time> whole_at; ///< of the jobs of all: places, next free
     std::optional<Time> jobs_at;  ///< of `jobs`, which are asked for more often
     std::optional<Time> asked_at;
+    /// How far the questions of commands have used up their allowance (own_jobs_now).
+    std::optional<Time> allowance_used;
     std::string silent;            ///< why the last question had no answer; empty: it had one
     std::vector<Partition> queues; ///< name, times, up, default; nothing else
     std::vector<PoolUse> pools;
@@ -81,6 +81,18 @@ struct Wish {
 /// asks. Blocks as long as Slurm does. `uid`: the caller's.
 void refresh_overview(Store& store, Cluster& cluster, Host& host, Clock& clock, std::uint32_t uid,
                       const Wish& wish);
+
+/// One's own jobs, for a command that lists them or follows one: asked for, one RPC, and kept for
+/// the others; or those that are kept, where Slurm has just been silent or the allowance of such
+/// commands is used up: ten questions at once, then one every five seconds, for each user and host.
+struct OwnJobs {
+    std::vector<OwnJob> jobs;
+    std::optional<Time> at; ///< of which moment they are; unset: they are not known
+    std::string silent;     ///< why they are not known, or not newer; empty: all is well
+};
+/// `answer`: what the caller has just been told, and asked for anyway; nothing is asked then.
+OwnJobs own_jobs_now(Store& store, Cluster& cluster, Clock& clock,
+                     const std::optional<std::vector<Job>>& answer = {});
 
 /// What the overview knows of a run of which the disk alone does not know enough. One whose job is
 /// younger than the overview waits, as far as anybody has been told.

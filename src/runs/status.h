@@ -4,6 +4,7 @@
 #include "core/run.h"
 #include "ports/cluster.h"
 #include "runs/chain.h"
+#include "runs/expected_start.h"
 #include "runs/heartbeat.h"
 #include "runs/journal.h"
 #include "runs/record.h"
@@ -68,9 +69,10 @@ struct RunStatus {
     RunState state = RunState::unknown;
     /// How it ended. Unset for an ended run: that is not known, or not known yet.
     std::optional<Ending> ending;
-    std::string last_lines;             ///< of output, when the supervisor told them
-    std::string reason;                 ///< why it waits, in Slurm's word
-    std::optional<Time> expected_start; ///< of a waiting run
+    std::string last_lines;                ///< of output, when the supervisor told them
+    std::string reason;                    ///< why it waits, in Slurm's word
+    std::optional<Time> expected_start;    ///< of a waiting run: in Slurm's plan
+    std::optional<StartEstimate> estimate; ///< of one that Slurm has not planned
     std::optional<Time> started_at;
     std::optional<Time> ends_at; ///< of a running run: its limit
     bool suspended = false;      ///< it runs, but an operator has stopped it for a while
@@ -83,6 +85,9 @@ struct RunStatus {
     /// Processes of this link that the kernel killed for memory; unset: none seen, none counted.
     std::optional<std::uint64_t> memory_kills;
     std::vector<LinkPast> links; ///< of a chain: all of them up to this one
+    /// Set for a plain job: one of the user's own that gpuq did not start (runs/plain_jobs.h). It
+    /// has no record: `key` is on no disk, `run` holds what Slurm says of its request.
+    std::optional<Job> plain;
 };
 
 /// A run that Slurm, which answers, does not know, and that its client has stopped asking for:

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -75,14 +76,17 @@ const slurmdb_job_rec_t* newest(slurm::List list)
 }
 
 // What the child says: `missing`, `error CODE`, or
-// `job ID STATE STATUS CANCELLED_BY START END COMMENT`, with -1 for nobody and 0 for no time.
+// `job ID STATE STATUS CANCELLED_BY START END UID NAME-LENGTH NAME COMMENT`, with -1 for nobody
+// and 0 for no time.
 
 std::string as_text(const slurmdb_job_rec_t& record)
 {
     const bool has_canceller = slurm::state_of(record.state) == JobState::cancelled &&
                                record.requid != NO_VAL && record.requid != INFINITE;
-    return fmt::format("job {} {} {} {} {} {} {}", record.jobid, record.state, record.exitcode,
-                       has_canceller ? std::int64_t{record.requid} : -1, record.start, record.end,
+    const std::string name = record.jobname == nullptr ? "" : record.jobname;
+    return fmt::format("job {} {} {} {} {} {} {} {} {} {}", record.jobid, record.state,
+                       record.exitcode, has_canceller ? std::int64_t{record.requid} : -1,
+                       record.start, record.end, record.uid, name.size(), name,
                        record.derived_es == nullptr ? "" : record.derived_es);
 }
 
@@ -132,7 +136,12 @@ PastJob past_job_of(const std::string& answer)
     std::int64_t canceller = -1;
     std::int64_t start = 0;
     std::int64_t end = 0;
-    text >> word >> job.id.value >> state >> wait_status >> canceller >> start >> end;
+    std::size_t length = 0;
+    text >> word >> job.id.value >> state >> wait_status >> canceller >> start >> end >> job.uid >>
+        length;
+    text.ignore(1);
+    job.name.resize(std::min(length, answer.size()));
+    text.read(job.name.data(), static_cast<std::streamsize>(job.name.size()));
     text.ignore(1);
     std::getline(text, job.comment, '\0');
     job.state = slurm::state_of(state);

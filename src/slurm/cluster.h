@@ -33,6 +33,7 @@ public:
     Result<std::vector<Node>> nodes() override;
     Result<Inventory> inventory() override;
     Result<std::vector<Job>> own_jobs() override;
+    Result<std::vector<Job>> own_jobs_within(std::chrono::seconds patience) override;
     Result<AllJobs> all_jobs() override;
     Result<Job> job(JobId id) override;
     Result<bool> has_first_step(JobId id) override;
@@ -46,6 +47,7 @@ public:
                                              int nodes) override;
     void abandon(const StepProcess& process) override;
     Result<void> cancel(JobId id) override;
+    Result<void> cancel_called(const std::string& called) override;
     Result<void> set_walltime(JobId id, std::chrono::minutes walltime) override;
     Result<void> complete(JobId id, int exit_status) override;
 

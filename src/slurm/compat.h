@@ -143,9 +143,10 @@ inline bool keeps_comments()
 #endif
 }
 
-inline int kill_job(std::uint32_t job, std::uint16_t signal)
+/// `job`: an id, or a part of an array or of a heterogeneous job (`20_3`, `20+1`).
+inline int kill_job(const std::string& job, std::uint16_t signal)
 {
-    return slurm_kill_job2(std::to_string(job).c_str(), signal, 0, nullptr);
+    return slurm_kill_job2(job.c_str(), signal, 0, nullptr);
 }
 
 inline std::string reason_word(std::uint32_t reason)

@@ -2,6 +2,7 @@
 #include "slurm/jobs.h"
 
 #include "core/comment.h"
+#include "core/size.h"
 #include "slurm/cluster.h"
 #include "slurm/compat.h"
 #include "slurm/connection.h"
@@ -13,8 +14,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
+#include <climits>
 #include <csignal>
 #include <cstdlib>
 #include <memory>
@@ -66,6 +69,133 @@ std::string first_host(const char* nodes)
     return name;
 }
 
+/// The value of one kind in a TRES string, `cpu=4,mem=16G,node=1`; empty when it has none.
+std::string_view tres_value(std::string_view tres, std::string_view kind)
+{
+    while (!tres.empty()) {
+        const std::string_view item = tres.substr(0, tres.find(','));
+        if (item.size() > kind.size() && item.starts_with(kind) && item[kind.size()] == '=') {
+            return item.substr(kind.size() + 1);
+        }
+        tres.remove_prefix(std::min(item.size() + 1, tres.size()));
+    }
+    return {};
+}
+
+bool is_set(std::uint32_t number)
+{
+    return number != NO_VAL && number != INFINITE;
+}
+
+/// GPUs in one of the texts of a request, each `times` over.
+void add_gpus(std::vector<AskedGpus>& list, const char* tres, int times)
+{
+    for (const Gres& gres : parse_gres(text(tres))) {
+        list.push_back({gres.model, gres.count * times});
+    }
+}
+
+std::vector<AskedGpus> gpus_asked_by(const slurm_job_info_t& info, int nodes)
+{
+    std::vector<AskedGpus> list;
+    const int tasks = is_set(info.num_tasks) ? std::max<int>(1, info.num_tasks) : nodes;
+    add_gpus(list, info.tres_per_node, nodes);
+    if (list.empty()) {
+        add_gpus(list, info.tres_per_job, 1);
+    }
+    if (list.empty()) {
+        add_gpus(list, info.tres_per_task, tasks);
+    }
+    if (list.empty()) {
+        add_gpus(list, info.tres_per_socket, nodes); // at least one socket of each node
+    }
+    return list;
+}
+
+/// What gpuq does not compare with the nodes, in a word.
+std::string other_wishes(const slurm_job_info_t& info, const std::vector<AskedGpus>& gpus)
+{
+    const auto has = [](const char* value) { return value != nullptr && *value != '\0'; };
+    if (has(info.resv_name)) {
+        return "a reservation";
+    }
+    if (has(info.features)) {
+        return "node features";
+    }
+    if (has(info.licenses)) {
+        return "licences";
+    }
+    const std::string each = text(info.tres_per_node);
+    return gpus.empty() && !each.empty() ? "generic resources other than whole GPUs" : "";
+}
+
+JobSize size_of(const slurm_job_info_t& info, JobState state)
+{
+    const std::string tres =
+        text(state == JobState::pending ? info.tres_req_str : info.tres_alloc_str);
+    JobSize size;
+    size.nodes = is_set(info.num_nodes) ? std::max<int>(1, info.num_nodes) : 1;
+    size.cpus = is_set(info.num_cpus) ? static_cast<int>(info.num_cpus) : 0;
+    const auto memory = parse_memory_mib(tres_value(tres, "mem"));
+    size.memory_mib = memory ? *memory : 0;
+    size.gpus = gpus_asked_by(info, size.nodes);
+    size.spreads = parse_gres(text(info.tres_per_node)).empty();
+    size.whole_nodes = info.shared == 0; // JOB_SHARED_NONE
+    size.only_nodes = text(info.req_nodes);
+    size.excluded_nodes = text(info.exc_nodes);
+    size.other = other_wishes(info, size.gpus);
+    return size;
+}
+
+std::string called(const slurm_job_info_t& info)
+{
+    if (info.array_job_id != 0) {
+        return info.array_task_str != nullptr
+                   ? fmt::format("{}_[{}]", info.array_job_id, info.array_task_str)
+               : is_set(info.array_task_id)
+                   ? fmt::format("{}_{}", info.array_job_id, info.array_task_id)
+                   : std::string();
+    }
+    if (info.het_job_id != 0) {
+        return fmt::format("{}+{}", info.het_job_id, info.het_job_offset);
+    }
+    return {};
+}
+
+/// What libslurm leaves for slurmstepd to fill in, of a batch script: node, task, step.
+std::string with_node(std::string path, const std::string& host)
+{
+    for (std::size_t at = 0; (at = path.find('%', at)) != std::string::npos;) {
+        const char letter = at + 1 < path.size() ? path[at + 1] : '\0';
+        const std::string value = letter == 'N'                    ? host
+                                  : letter == 'n' || letter == 't' ? "0"
+                                  : letter == 's'                  ? "batch"
+                                                                   : path.substr(at, 2);
+        path.replace(at, 2, value);
+        at += value.size();
+    }
+    return path;
+}
+
+/// As Slurm's own commands do it; `info` is only read.
+std::string file_of(void (*resolve)(char*, int, slurm_job_info_t*), const slurm_job_info_t& info)
+{
+    std::array<char, PATH_MAX> path{};
+    auto copy = info;
+    resolve(path.data(), static_cast<int>(path.size()), &copy);
+    return with_node(path.data(), text(info.batch_host));
+}
+
+JobFiles files_of(const slurm_job_info_t& info)
+{
+    JobFiles files{text(info.command), text(info.work_dir), "", ""};
+    if (info.batch_flag != 0) { // else its output went to a terminal
+        files.output = file_of(slurm_get_job_stdout, info);
+        files.error = file_of(slurm_get_job_stderr, info);
+    }
+    return files;
+}
+
 int gpus_of(const slurm_job_info_t& info)
 {
     // The TRES strings know GPUs only where the site accounts for them.
@@ -98,6 +228,11 @@ Job job_of(const slurm_job_info_t& info)
     job.gpus = gpus_of(info);
     job.batch = info.batch_flag != 0;
     job.uid = info.user_id;
+    job.called = called(info);
+    job.size = size_of(info, job.state);
+    job.files = files_of(info);
+    job.account = text(info.account);
+    job.qos = text(info.qos);
     if (info.time_limit != INFINITE && info.time_limit != NO_VAL) {
         job.walltime = std::chrono::minutes(info.time_limit);
     }
@@ -276,6 +411,17 @@ Result<std::vector<Job>> SlurmCluster::own_jobs()
     return slurm::jobs_in(*message);
 }
 
+Result<std::vector<Job>> SlurmCluster::own_jobs_within(std::chrono::seconds patience)
+{
+    slurm::load_configuration();
+    const auto usual = slurm_conf.msg_timeout;
+    slurm_conf.msg_timeout =
+        std::min<std::uint16_t>(usual, static_cast<std::uint16_t>(patience.count()));
+    auto jobs = own_jobs();
+    slurm_conf.msg_timeout = usual;
+    return jobs;
+}
+
 Result<AllJobs> SlurmCluster::all_jobs()
 {
     const slurm::Words words;
@@ -292,7 +438,7 @@ Result<Job> SlurmCluster::job(JobId id)
 {
     const slurm::Words words;
     job_info_msg_t* answer = nullptr;
-    if (slurm::load_job(&answer, id.value, slurm::k_show) != SLURM_SUCCESS) {
+    if (slurm::load_job(&answer, id.value, slurm::k_show | SHOW_DETAIL) != SLURM_SUCCESS) {
         return slurm::error_of(errno, slurm::Question::other,
                                fmt::format("can't ask Slurm for job {}", id.value), words.text());
     }
@@ -345,12 +491,18 @@ Result<JobId> SlurmCluster::submit(const JobSpec& spec, const std::string& scrip
 
 Result<void> SlurmCluster::cancel(JobId id)
 {
+    return cancel_called(std::to_string(id.value));
+}
+
+// NOLINTNEXTLINE(readability-convert-member-functions-to-static)
+Result<void> SlurmCluster::cancel_called(const std::string& called)
+{
     const slurm::Words words;
-    if (slurm::kill_job(id.value, SIGKILL) == SLURM_SUCCESS || slurm::says_ended(errno)) {
+    if (slurm::kill_job(called, SIGKILL) == SLURM_SUCCESS || slurm::says_ended(errno)) {
         return {};
     }
     return slurm::error_of(errno, slurm::Question::other,
-                           fmt::format("can't cancel job {}", id.value), words.text());
+                           fmt::format("can't cancel job {}", called), words.text());
 }
 
 Result<void> SlurmCluster::set_walltime(JobId id, std::chrono::minutes walltime)

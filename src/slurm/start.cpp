@@ -51,7 +51,7 @@ Answer allocate_once(job_desc_msg_t* message)
     }
     const std::uint32_t job = job_id_of(*response);
     if (response->node_cnt == 0) { // queued after all: not wanted
-        kill_job(job, SIGKILL);
+        kill_job(std::to_string(job), SIGKILL);
         return {ESLURM_CAN_NOT_START_IMMEDIATELY, {}, words.text()};
     }
     return {SLURM_SUCCESS, JobId{job}, {}};

@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 #include <ctime>
+#include <unistd.h>
 
 namespace gpuq::cli {
 namespace {
@@ -59,6 +60,25 @@ protected:
     }
 };
 
+TEST_F(Free, SaysByWhenOnesOwnJobsStart)
+{
+    run_on("n0", 7, 4).ends_at = m_doors.time.now() + 25min;
+    run_on("n1", 8, 4).ends_at = m_doors.time.now() + 2h;
+    Job waits;
+    waits.id = JobId{9};
+    waits.name = "train";
+    waits.uid = ::getuid();
+    waits.state = JobState::pending;
+    waits.partition = "short";
+    waits.reason = "Resources";
+    waits.priority = 1;
+    waits.size.gpus = {{"k80", 4}};
+    m_doors.slurm.jobs.push_back(waits);
+    EXPECT_THAT(free({"--next"}).out,
+                testing::HasSubstr("your job 9 (train): starts by 08:25 at the latest, when job 7 "
+                                   "reaches its time limit\n"));
+}
+
 TEST_F(Free, SaysFirstWhetherThereIsOne)
 {
     run_on("n0", 7, 2);
@@ -77,6 +97,7 @@ TEST_F(Free, SaysWhichIsNext)
     Job waits;
     waits.id = JobId{9};
     waits.state = JobState::pending;
+    waits.uid = ::getuid() + 1;
     waits.gpus = 2;
     waits.reason = "Resources";
     m_doors.slurm.jobs.push_back(waits);
@@ -185,6 +206,7 @@ TEST_F(Free, WritesItsDocument)
       "job": 7
     }
   ],
+  "own_waiting": [],
   "waiting": {
     "jobs": 0,
     "gpus": 0

@@ -3,6 +3,7 @@
 #include "cli/free_table.h"
 #include "cli/grants_text.h"
 #include "cli/json_page.h"
+#include "cli/plain_show.h"
 #include "cli/policy_apply.h"
 #include "cli/policy_text.h"
 #include "cli/profile_text.h"
@@ -81,6 +82,7 @@ TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
     free.pools.resize(1);
     free.next.emplace(1);
     free.waiting.emplace();
+    free.own_waiting.resize(1);
     EXPECT_EQ(told_of("gpuq free"), members_of(free_document(free)));
 
     TopFound top;
@@ -100,6 +102,11 @@ TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
     whole.idle = {Exemption{}, IdleFinding{}};
     whole.credentials = CredentialRecords{};
     EXPECT_EQ(told_of("gpuq show"), members_of(show_document(whole, Time()), {"run"}));
+
+    RunStatus plain = some_status();
+    plain.plain.emplace();
+    EXPECT_EQ(told_of("gpuq show of a plain job"),
+              members_of(plain_document(plain, Time()), {"run"}));
 
     EXPECT_EQ(told_of("gpuq keepalive"),
               members_of(keepalive_document({{some_status(), {}}}, Time())));

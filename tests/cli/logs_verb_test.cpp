@@ -399,5 +399,53 @@ TEST_F(Logs, LeavesQuietlyOnInterrupt)
     EXPECT_EQ(WEXITSTATUS(status), 130);
 }
 
+/// A plain job whose output is in /home/ada.
+Job plain_job(JobState state, const std::string& output, const std::string& error)
+{
+    Job job;
+    job.id = JobId{20};
+    job.name = "hand";
+    job.partition = "gpu";
+    job.state = state;
+    job.batch = true;
+    job.batch_host = "n0";
+    job.files = {"job.sh", "/home/ada", output, error};
+    return job;
+}
+
+TEST_F(Logs, OfAPlainJobAreTheFilesThatSlurmNames)
+{
+    m_doors.slurm.jobs = {plain_job(JobState::running, "/home/ada/20.out", "/home/ada/20.out")};
+    m_doors.on_disk.folders["/home/ada"]["20.out"].bytes = "one\ntwo\n";
+    EXPECT_EQ(logs({"20"}).out, "one\ntwo\n");
+    EXPECT_EQ(logs({"hand"}).out, "one\ntwo\n");
+    EXPECT_EQ(logs({"--to", "/tmp/x", "20"}).status, 2);
+    m_doors.slurm.jobs = {plain_job(JobState::failed, "/home/ada/20.out", "/home/ada/20.err")};
+    m_doors.slurm.jobs[0].exit_status = 3;
+    m_doors.on_disk.folders["/home/ada"]["20.err"].bytes = "bad\n";
+    const Use followed = logs({"-f", "20"});
+    EXPECT_EQ(followed.status, 3);
+    EXPECT_EQ(followed.out, "one\ntwo\n");
+    EXPECT_EQ(followed.err, "bad\ngpuq: job 20 (hand) ended with status 3\n");
+}
+
+TEST_F(Logs, SayWhatAPlainJobHasInsteadOfAFile)
+{
+    const auto said = [&](const Job& job) {
+        m_doors.slurm.jobs = {job};
+        const Use used = logs({"20"});
+        EXPECT_EQ(used.out, "");
+        EXPECT_EQ(used.status, 2);
+        return used.err;
+    };
+    EXPECT_THAT(said(plain_job(JobState::running, "/dev/null", "/dev/null")),
+                HasSubstr("/dev/null: nothing is kept"));
+    EXPECT_THAT(said(plain_job(JobState::running, "/scratch/20.out", "/scratch/20.out")),
+                HasSubstr("/scratch/20.out of job 20 (hand) is not on this host"));
+    Job shell = plain_job(JobState::running, "", "");
+    shell.batch = false;
+    EXPECT_THAT(said(shell), HasSubstr("srun or salloc"));
+}
+
 } // namespace
 } // namespace gpuq::cli

@@ -99,12 +99,68 @@ TEST_F(Ls, ListsActiveRunsAndThoseThatEndedWithinADay)
     EXPECT_THAT(ls({"--all"}).out, HasSubstr("ended-yesterday"));
 }
 
-TEST_F(Ls, NeedsNoSlurmWhenTheDiskKnows)
+/// The disk knows the runs; the question is for the plain jobs.
+TEST_F(Ls, AsksOnceForPlainJobsAndNotAllTheTime)
 {
     run("train", 15min).submitted(JobId{7}).started(JobId{7}, now());
     run("old", 15min).ended({0, Cause::finished, "", now()});
     ls();
-    EXPECT_EQ(m_doors.slurm_opened, 0);
+    EXPECT_THAT(m_doors.slurm.asked, testing::ElementsAre("own_jobs"));
+    for (int i = 0; i < 30; ++i) {
+        ls();
+    }
+    EXPECT_EQ(m_doors.slurm.asked.size(), 10U);
+    m_doors.time.advance(4s);
+    EXPECT_EQ(ls().err, "gpuq: plain Slurm jobs as they were 4 s ago\n");
+}
+
+TEST_F(Ls, MarksPlainJobsAndShowsNoJobOfARunTwice)
+{
+    const RunOnDisk queued = run("eval", 5min).submitted(JobId{8});
+    job(queued.key(), 8, JobState::pending).reason = "Priority";
+    Job plain;
+    plain.id = JobId{9};
+    plain.name = "evil\x1b[2J";
+    plain.partition = "gpu";
+    plain.state = JobState::running;
+    plain.submitted_at = now() - 1min;
+    plain.started_at = now() - 30s;
+    plain.nodes = "n0";
+    plain.walltime = 20min;
+    plain.gpus = 2;
+    m_doors.slurm.jobs.push_back(plain);
+    plain.id = JobId{10};
+    plain.called = "10_[3-6]";
+    plain.name = "sweep";
+    plain.state = JobState::pending;
+    plain.reason = "Resources";
+    plain.comment = job_comment(fakes::some_run(now(), "nobody's").key);
+    m_doors.slurm.jobs.push_back(plain);
+    const Use shown = ls();
+    EXPECT_EQ(shown.err, "");
+    EXPECT_EQ("\n" + shown.out, R"(
+      ID  NAME       STATE                           QUEUE  GPUS  TIME / LIMIT   EXIT  KIND
+10_[3-6]  sweep      waiting: too few GPUs are free  gpu       2  - / 20 min        -  plain
+       9  evil^[[2J  running                         gpu       2  30 s / 20 min     -  plain
+       8  eval       waiting: others are before you  gpu       1  - / 2 h           -  run
+)");
+    Globals json;
+    json.json = true;
+    const std::string document = ls({}, json).out;
+    EXPECT_THAT(document, HasSubstr(R"("kind": "plain")"));
+    EXPECT_THAT(document, HasSubstr(R"("called": "10_[3-6]")"));
+    EXPECT_THAT(document, HasSubstr(R"("kind": "run")"));
+}
+
+TEST_F(Ls, SaysThatPlainJobsAreNotKnown)
+{
+    RunOnDisk running = run("train", 15min).submitted(JobId{7});
+    running.started(JobId{7}, now() - 12min).beat(JobId{7}, now());
+    m_doors.slurm.silent = true;
+    const Use shown = ls();
+    EXPECT_EQ(shown.status, 0);
+    EXPECT_EQ(shown.err, "gpuq: plain Slurm jobs are not known: Slurm does not answer\n");
+    EXPECT_THAT(shown.out, HasSubstr("running"));
 }
 
 TEST_F(Ls, AsksOnceHoweverManyRunsWait)
@@ -123,7 +179,9 @@ TEST_F(Ls, ShowsWhatTheDiskKnowsWhenSlurmIsSilent)
     m_doors.slurm.silent = true;
     const Use shown = ls();
     EXPECT_EQ(shown.status, 0);
-    EXPECT_EQ(shown.err, "gpuq: Slurm does not answer; this is what the disk knows\n");
+    EXPECT_EQ(shown.err,
+              "gpuq: Slurm does not answer; this is what the disk knows: plain Slurm jobs are left "
+              "out\n");
     EXPECT_THAT(shown.out, HasSubstr("running"));
     EXPECT_THAT(shown.out, HasSubstr("unknown"));
 }

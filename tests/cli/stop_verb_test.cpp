@@ -65,6 +65,75 @@ TEST_F(Stop, LeavesARequestAndCancelsTheJob)
     EXPECT_THAT(read_evidence(m_doors.memory, one.key()).stop->by, HasSubstr("@"));
 }
 
+Job plain_job(std::uint32_t id, const std::string& name, JobState state,
+              const std::string& called = "")
+{
+    Job job;
+    job.id = JobId{id};
+    job.name = name;
+    job.state = state;
+    job.called = called;
+    job.partition = "gpu";
+    return job;
+}
+
+TEST_F(Stop, CancelsAPlainJobByItsIdOrItsName)
+{
+    m_doors.slurm.jobs = {plain_job(20, "hand", JobState::running),
+                          plain_job(21, "other", JobState::pending)};
+    const Use used = stop({"20"});
+    EXPECT_EQ(used.status, 0);
+    EXPECT_EQ(used.err, "gpuq: stopping job 20 (hand)\n");
+    EXPECT_THAT(m_doors.slurm.asked, Contains("cancel_called 20"));
+    EXPECT_EQ(stop({"other"}).err, "gpuq: job 21 (other) is withdrawn\n");
+    EXPECT_THAT(m_doors.slurm.asked, Contains("cancel_called 21"));
+}
+
+TEST_F(Stop, OfAnArrayTakesTheWholeOrAPart)
+{
+    m_doors.slurm.jobs = {plain_job(23, "sweep", JobState::running, "20_1"),
+                          plain_job(20, "sweep", JobState::pending, "20_[2-9]")};
+    EXPECT_EQ(stop({"20_4"}).status, 0);
+    EXPECT_THAT(m_doors.slurm.asked, Contains("cancel_called 20_4"));
+    EXPECT_EQ(stop({"20"}).err, "gpuq: stopping job 20: 2 parts\n");
+    EXPECT_THAT(m_doors.slurm.asked, Contains("cancel_called 20"));
+}
+
+TEST_F(Stop, WithoutAWordNeverMeansAPlainJob)
+{
+    m_doors.slurm.jobs = {plain_job(20, "hand", JobState::running)};
+    const Use used = stop({});
+    EXPECT_NE(used.status, 0);
+    EXPECT_THAT(used.err, HasSubstr("no run is active"));
+    run("train", 7, JobState::running);
+    EXPECT_EQ(stop({}).status, 0);
+    EXPECT_THAT(m_doors.slurm.asked, Not(Contains(HasSubstr("cancel_called"))));
+}
+
+TEST_F(Stop, OfANameThatARunHasTooMeansTheRun)
+{
+    run("train", 7, JobState::running);
+    m_doors.slurm.jobs.push_back(plain_job(20, "train", JobState::running));
+    EXPECT_EQ(stop({"train"}).err, "gpuq: stopping run 7 (train)\n");
+    EXPECT_THAT(m_doors.slurm.asked, Not(Contains(HasSubstr("cancel_called"))));
+}
+
+TEST_F(Stop, OfAnIdThatHasComeRoundAgainMeansTheJobThatLives)
+{
+    run("train", 7, JobState::running).ended({0, Cause::finished, "", now()});
+    m_doors.slurm.jobs = {plain_job(7, "hand", JobState::running)};
+    EXPECT_EQ(stop({"7"}).err, "gpuq: stopping job 7 (hand)\n");
+}
+
+TEST_F(Stop, IsNotAskedOfAPlainJobToSave)
+{
+    m_doors.slurm.jobs = {plain_job(20, "hand", JobState::running)};
+    const Use used = stop({"--checkpoint", "20"});
+    EXPECT_EQ(used.status, 2);
+    EXPECT_THAT(used.err, HasSubstr("scancel --batch --signal=USR1 20"));
+    EXPECT_THAT(m_doors.slurm.asked, Not(Contains(HasSubstr("cancel"))));
+}
+
 TEST_F(Stop, TakesAWaitingRunOutOfTheQueue)
 {
     const RunOnDisk one = run("train", 7, JobState::pending);

@@ -90,8 +90,44 @@ TEST_F(WhyVerb, SaysWhatIsNotKnown)
     EXPECT_EQ("\n" + why({"8"}).out, R"(
 run 8 (train) waits: SomethingNew
 position: not known in queue gpu
-expected start: not known; Slurm has made no plan for it yet
+expected start: not known; Slurm has made no plan for it yet, and the jobs of other users are hidden here
 )");
+}
+
+/// As in the trials: first in line behind running jobs whose ends are known.
+TEST_F(WhyVerb, TellsByWhenItStartsWhereSlurmHasNoPlan)
+{
+    run("train").submitted(JobId{8});
+    pending(8, 100, "Resources").partition = "long";
+    m_doors.slurm.jobs.back().size.gpus = {{"k80", 2}};
+    for (std::uint32_t id = 1; id < 3; ++id) {
+        Job& other = pending(id, 0, "");
+        other.state = JobState::running;
+        other.partition = "long";
+        other.nodes = "n0";
+        other.gpus = 2;
+        other.ends_at = now() + id * 10min;
+    }
+    EXPECT_THAT(
+        why({"8"}).out,
+        HasSubstr("expected start: by 08:10 (in 10 min) at the latest, when job 1 reaches its "
+                  "time limit; later only if other jobs are put before it\n"));
+    Globals globals;
+    globals.json = true;
+    EXPECT_THAT(why({"8"}, globals).out, HasSubstr(R"("expected_start_basis": "limits")"));
+    m_doors.slurm.find(JobId{1})->ends_at.reset();
+    m_doors.slurm.find(JobId{2})->ends_at.reset();
+    EXPECT_THAT(why({"8"}).out, HasSubstr("no plan for it yet, and job 1 has no time limit\n"));
+}
+
+TEST_F(WhyVerb, ExplainsTheWaitOfAPlainJob)
+{
+    pending(20, 100, "Resources").name = "hand";
+    const std::string told = why({"20"}).out;
+    EXPECT_THAT(told, HasSubstr("job 20 (hand) waits: "));
+    EXPECT_THAT(told, HasSubstr("position: 1 in queue gpu; nobody goes first"));
+    EXPECT_EQ(why({"hand"}).out, told);
+    EXPECT_EQ(why({"21"}).status, 2);
 }
 
 TEST_F(WhyVerb, SaysThatARunDoesNotWait)

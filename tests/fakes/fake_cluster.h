@@ -181,6 +181,19 @@ public:
         return answer();
     }
 
+    Result<void> cancel_called(const std::string& called) override
+    {
+        TRY(ask("cancel_called " + called));
+        for (Job& job : jobs) {
+            const bool is_meant = job.called == called || std::to_string(job.id.value) == called ||
+                                  job.called.starts_with(called + "_");
+            if (is_meant && !is_over(job.state)) {
+                job.state = JobState::cancelled;
+            }
+        }
+        return answer();
+    }
+
     Result<void> set_walltime(JobId id, std::chrono::minutes walltime) override
     {
         TRY(ask("set_walltime " + std::to_string(id.value) + " " +

@@ -37,6 +37,14 @@ public:
         return files;
     }
 
+    Result<std::uint64_t> size(const std::string& folder, const std::string& path) override
+    {
+        const auto found = folders[folder].find(path);
+        return found == folders[folder].end()
+                   ? Result<std::uint64_t>(fail(Error::Kind::missing, path + ": none"))
+                   : Result<std::uint64_t>(found->second.bytes.size());
+    }
+
     Result<std::string> read_at(const std::string& folder, const std::string& path,
                                 std::uint64_t offset, std::size_t size) override
     {

@@ -70,7 +70,7 @@ def test_a_folder_and_errors_of_the_verb(login):
     assert "nosuch" in done.stderr
     done = login.gpuq("--forward", "0", "run", "--detach", "true")
     assert (done.returncode, "--detach shows nothing" in done.stderr) == (2, True), done.stderr
-    assert login.gpuq("ls", "-a", "--json").stdout.count(b'"key"') == 2  # those above
+    assert login.gpuq("ls", "-a", "--json").stdout.count(b'"kind": "run"') == 2  # those above
 
 
 def test_a_copy_that_was_refused_is_not_called_one(login):

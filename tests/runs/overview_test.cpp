@@ -6,6 +6,7 @@
 #include "fakes/fake_cluster.h"
 #include "fakes/fake_host.h"
 #include "fakes/memory_store.h"
+#include "runs/own_gpus.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -98,7 +99,7 @@ TEST(Overview, HasOwnJobsAndTheirPlaces)
 {
     const Overview made = overview();
     ASSERT_EQ(made.jobs.size(), 2U);
-    EXPECT_EQ(made.jobs[1].id, JobId{4});
+    EXPECT_EQ(made.jobs[1].job.id, JobId{4});
     EXPECT_EQ(made.jobs[1].ahead, 1);
 }
 
@@ -292,6 +293,181 @@ TEST_F(Refreshed, AFileThatIsNoOverviewIsNone)
         ASSERT_TRUE(store.write(layout::overview(*cluster.name()), text));
         EXPECT_FALSE(kept().at) << text;
     }
+}
+
+/// A run as the disk has it, of job `id`, on n0.
+RunStatus on_disk(std::uint32_t id, RunState state, Time since, int gpus = 2)
+{
+    RunStatus run{RunKey::make(k_now, {1, 2, 3, 4, 5, 6, 7, static_cast<unsigned char>(id)})};
+    run.run = Run{run.key};
+    run.run->request.gpus.count = gpus;
+    run.job = LinkJob{"centre", JobId{id}, k_now - 1min, true};
+    run.state = state;
+    run.queue = "short";
+    run.host = "n0";
+    run.started_at = since;
+    if (state == RunState::ended) {
+        run.ending = Ending{0, Cause::finished, "", since};
+    }
+    return run;
+}
+
+Overview idle_machine()
+{
+    Inventory idle = inventory();
+    for (Node& node : idle.nodes) {
+        node.gpus[0].in_use = 0;
+        node.cpus_in_use = 0;
+    }
+    return make_overview("centre", idle, {}, k_me, k_now);
+}
+
+/// As in the trials: `4 free, 0 mine` above a list with two runs that run.
+TEST(WithOwnRuns, GpusOfARunThatHasStartedSinceAreMineAndNotFree)
+{
+    ASSERT_EQ(idle_machine().pools[0].pool.free, 8);
+    const Overview now =
+        with_own_runs(idle_machine(), {on_disk(7, RunState::running, k_now + 3s),
+                                       on_disk(8, RunState::running, k_now + 4s, 1)});
+    EXPECT_EQ(now.pools[0].mine, 3);
+    EXPECT_EQ(now.pools[0].pool.free, 5);
+    EXPECT_EQ(now.pools[0].pool.in_use, 3);
+}
+
+TEST(WithOwnRuns, GpusOfARunThatHasEndedSinceAreFreeAgain)
+{
+    const Overview before = overview();
+    ASSERT_EQ(before.pools[0].mine, 2);
+    const Overview now = with_own_runs(before, {on_disk(1, RunState::ended, k_now + 3s)});
+    EXPECT_EQ(now.pools[0].mine, 0);
+    EXPECT_EQ(now.pools[0].pool.free, *before.pools[0].pool.free + 2);
+    EXPECT_EQ(now.pools[0].pool.in_use, 4);
+}
+
+TEST(WithOwnRuns, LeavesAloneWhatSlurmHasCountedAlready)
+{
+    const Overview before = overview();
+    const Overview now = with_own_runs(before, {on_disk(1, RunState::running, k_now - 1min)});
+    EXPECT_EQ(now.pools, before.pools);
+    EXPECT_EQ(with_own_runs(before, {}).pools, before.pools);
+}
+
+TEST(WithOwnRuns, OneThatHasStartedWaitsNoMore)
+{
+    Overview before = overview();
+    const Overview now = with_own_runs(before, {on_disk(4, RunState::running, k_now + 1s, 1)});
+    EXPECT_EQ(now.waiting, (WaitingLine{1, 1}));
+    EXPECT_EQ(now.pools[0].mine, 3);
+}
+
+/// Jobs are asked for more often than nodes.
+TEST_F(Refreshed, ANewerAnswerAboutJobsMovesTheirGpusToo)
+{
+    cluster.machines = inventory().nodes;
+    Partition queue;
+    queue.name = "short";
+    cluster.queues = {queue};
+    cluster.jobs = {pending(7, k_me, 3)};
+    refresh_whole();
+    const int free = *kept().pools.at(0).pool.free;
+    cluster.jobs = {running(7, k_me, "n0", 1, clock.now() + 1h), pending(8, k_me, 3)};
+    clock.advance(16s);
+    cluster.asked.clear();
+    refresh();
+    EXPECT_THAT(cluster.asked, testing::ElementsAre("own_jobs"));
+    const Overview now = with_own_runs(kept(), {});
+    EXPECT_EQ(now.pools.at(0).mine, 1);
+    EXPECT_EQ(now.pools.at(0).pool.free, free - 1);
+}
+
+TEST_F(Refreshed, HasAnEstimateOfTheStartWhereSlurmHasNone)
+{
+    cluster.machines = inventory().nodes;
+    for (Node& node : cluster.machines) {
+        node.gpus[0].in_use = 0;
+    }
+    Partition queue;
+    queue.name = "short";
+    cluster.queues = {queue};
+    Job first = running(1, k_other, "n0", 4, clock.now() + 10min);
+    Job second = running(2, k_other, "n1", 4, clock.now() + 20min);
+    Job mine = pending(7, k_me, 3);
+    mine.size.gpus = {{"", 4}};
+    cluster.jobs = {first, second, mine};
+    refresh_whole();
+    const auto found = [&] {
+        return kept().jobs.empty() ? std::nullopt : kept().jobs.back().estimate;
+    };
+    ASSERT_TRUE(found());
+    EXPECT_EQ(found()->at, std::chrono::floor<std::chrono::seconds>(clock.now() + 10min - 5s));
+    EXPECT_EQ(found()->after, JobId{1});
+    clock.advance(16s);
+    refresh();
+    EXPECT_TRUE(found()) << "kept while only own jobs are asked for";
+}
+
+/// Own jobs for a command.
+class OwnJobsNow : public Refreshed {
+protected:
+    OwnJobs ask() { return own_jobs_now(store, cluster, clock); }
+    auto questions() { return std::count(cluster.asked.begin(), cluster.asked.end(), "own_jobs"); }
+};
+
+TEST_F(OwnJobsNow, HasWhatWasSubmittedAMomentAgo)
+{
+    cluster.jobs = {pending(7, k_me, 3)};
+    EXPECT_EQ(ask().jobs.size(), 1U);
+    cluster.jobs.push_back(pending(8, k_me, 3));
+    EXPECT_EQ(ask().jobs.size(), 2U);
+}
+
+TEST_F(OwnJobsNow, HasAnAllowanceForThoseWhoAskAllTheTime)
+{
+    for (int second = 0; second < 300; ++second) {
+        ask();
+        ask();
+        clock.advance(1s);
+    }
+    EXPECT_LE(questions(), 10 + 60);
+    EXPECT_GE(questions(), 60);
+    EXPECT_TRUE(ask().at) << "what is kept";
+    clock.advance(10s);
+    EXPECT_EQ(ask().at, clock.now());
+}
+
+TEST_F(OwnJobsNow, TakesAnAnswerThatTheCallerHas)
+{
+    const OwnJobs own = own_jobs_now(store, cluster, clock, std::vector<Job>{pending(7, k_me, 3)});
+    EXPECT_EQ(own.jobs.size(), 1U);
+    EXPECT_EQ(own.at, clock.now());
+    EXPECT_EQ(questions(), 0);
+}
+
+TEST_F(OwnJobsNow, DoesNotWaitAgainForASlurmThatHasJustBeenSilent)
+{
+    ask();
+    clock.advance(2s);
+    cluster.silent = true;
+    EXPECT_NE(ask().silent, "");
+    const auto asked = questions();
+    clock.advance(5s);
+    const OwnJobs unknown = ask();
+    EXPECT_NE(unknown.silent, "");
+    EXPECT_EQ(questions(), asked);
+    clock.advance(60s);
+    cluster.silent = false;
+    EXPECT_EQ(ask().silent, "");
+}
+
+TEST_F(OwnJobsNow, KeepsHostileNames)
+{
+    Job job = pending(7, k_me, 3);
+    job.name = "\xff\x1b[2J\"}";
+    job.comment = "gpuq:../../x";
+    cluster.jobs = {job};
+    ask();
+    clock.advance(1ms);
+    EXPECT_EQ(ask().jobs.size(), 1U);
 }
 
 TEST(Complete, SaysWhatTheDiskCanNot)

@@ -212,6 +212,7 @@ public:
                                 : fakes::start_local_step({"/bin/sh", "-c", stand_in}, false);
     }
     void abandon(const StepProcess&) override {}
+    Result<void> cancel_called(const std::string&) override { return no(); }
     Result<void> cancel(JobId id) override
     {
         TRY(answers("cancel " + std::to_string(id.value)));

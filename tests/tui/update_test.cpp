@@ -552,5 +552,19 @@ TEST(Update, HelpHasPagesOnASmallScreen)
     EXPECT_FALSE(shown.help);
 }
 
+TEST(Update, APlainJobIsStoppedByItsIdAndRefusesWhatNeedsASupervisor)
+{
+    Picture shown = picture(1);
+    shown.rows[0].plain = true;
+    shown.rows[0].key = shown.rows[0].id = "20_3";
+    Model plain = model(0);
+    EXPECT_TRUE(update(plain, Looked{shown}).empty());
+    for (const char* key : {"a", "s", "S", "e", "i"}) {
+        EXPECT_TRUE(press(plain, key).empty()) << key;
+        EXPECT_THAT(plain.words, HasSubstr("is a plain Slurm job")) << key;
+    }
+    EXPECT_EQ(commands(press(plain, "xy")), std::vector<Words>({{"stop", "20_3"}}));
+}
+
 } // namespace
 } // namespace gpuq::tui

@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/expected_start.h"
+
+#include "core/host_list.h"
+#include "core/pending_reason.h"
+#include "runs/free_gpus.h"
+#include "runs/queues.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace gpuq {
+namespace {
+
+/// What is free on a node, or what a job takes of it.
+struct Amount {
+    int cpus = 0;
+    std::uint64_t memory_mib = 0;
+    std::map<std::string, int> gpus; ///< by model
+
+    void take(const Amount& other)
+    {
+        cpus -= std::min(cpus, other.cpus);
+        memory_mib -= std::min(memory_mib, other.memory_mib);
+        for (const auto& [model, count] : other.gpus) {
+            gpus[model] -= std::min(gpus[model], count);
+        }
+    }
+    void give(const Amount& other, const Amount& most)
+    {
+        cpus = std::min(cpus + other.cpus, most.cpus);
+        memory_mib = std::min(memory_mib + other.memory_mib, most.memory_mib);
+        for (const auto& [model, count] : other.gpus) {
+            const auto total = most.gpus.find(model);
+            gpus[model] =
+                std::min(gpus[model] + count, total == most.gpus.end() ? 0 : total->second);
+        }
+    }
+};
+
+using Held = std::map<std::size_t, Amount>; ///< by the index of the node
+
+/// A job that holds something.
+struct Holder {
+    JobId job;
+    bool waits = false; ///< it waits itself, and goes first
+    Held held;
+};
+
+int up(int number, int parts)
+{
+    return (number + parts - 1) / parts;
+}
+
+std::set<std::string> hosts_of(const std::string& list)
+{
+    const auto hosts = expand_hosts(list);
+    return hosts ? std::set<std::string>(hosts->begin(), hosts->end()) : std::set<std::string>();
+}
+
+/// A copy of the machine on which time passes.
+class Machine {
+public:
+    Machine(const AllJobs& all, const Inventory& inventory, Time now)
+        : m_inventory(inventory)
+        , m_now(now)
+    {
+        for (const Node& node : inventory.nodes) {
+            Amount whole{node.cpus, node.memory_mib, {}};
+            for (const NodeGpus& gpus : node.gpus) {
+                whole.gpus[gpus.model] += gpus.total;
+            }
+            m_index[node.name] = m_whole.size();
+            m_free.push_back(whole);
+            m_whole.push_back(std::move(whole));
+        }
+        for (const Job& job : all.jobs) {
+            if (job.state == JobState::running || job.state == JobState::suspended) {
+                seat(job);
+            }
+        }
+    }
+
+    /// The nodes that a job may have. Jobs of the same queues and lists share one.
+    using Nodes = std::vector<std::size_t>;
+    const Nodes& nodes_for(const Job& job)
+    {
+        const auto [group, is_new] = m_groups.try_emplace(
+            {job.partition, job.size.only_nodes, job.size.excluded_nodes}, Nodes());
+        if (is_new) {
+            group->second = find_nodes(job);
+        }
+        return group->second;
+    }
+
+    std::size_t groups() const { return m_groups.size(); }
+
+    /// On which of `nodes` the job could start, with what it would take; `of`: what there is.
+    std::optional<Held> place(const Job& job, const Nodes& nodes,
+                              const std::vector<Amount>& of) const
+    {
+        const int most = std::min(static_cast<int>(nodes.size()), most_nodes(job));
+        for (int count = job.size.nodes; count <= most; ++count) {
+            Held held;
+            for (const std::size_t node : nodes) {
+                if (auto share = share_on(node, job, count, of[node])) {
+                    held.emplace(node, *std::move(share));
+                }
+                if (static_cast<int>(held.size()) == count) {
+                    return held;
+                }
+            }
+        }
+        return std::nullopt;
+    }
+    std::optional<Held> place(const Job& job, const Nodes& nodes) const
+    {
+        return place(job, nodes, m_free);
+    }
+    bool could_ever(const Job& job, const Nodes& nodes) const
+    {
+        return place(job, nodes, m_whole).has_value();
+    }
+
+    void start(const Job& job, const Held& held)
+    {
+        for (const auto& [node, amount] : held) {
+            m_free[node].take(amount);
+        }
+        const auto limit = limit_of(job);
+        hold({job.id, true, held}, limit ? std::optional<Time>(m_now + *limit) : std::nullopt);
+    }
+
+    /// Goes on to the next end of a job; false when there is none.
+    bool pass(StartEstimate& basis)
+    {
+        const auto next = m_ends.begin();
+        if (next == m_ends.end()) {
+            return false;
+        }
+        const Holder& holder = next->second;
+        m_now = std::max(m_now, next->first.first);
+        for (const auto& [node, amount] : holder.held) {
+            m_free[node].give(amount, m_whole[node]);
+        }
+        basis.after = holder.job;
+        basis.after_waits = holder.waits;
+        m_ends.erase(next);
+        return true;
+    }
+
+    Time now() const { return m_now; }
+
+    /// One that holds something on these nodes and will not give it back at a known time.
+    const Holder* endless_on(const Nodes& nodes) const
+    {
+        const auto found =
+            std::find_if(m_endless.begin(), m_endless.end(), [&](const Holder& holder) {
+                return std::any_of(nodes.begin(), nodes.end(),
+                                   [&](auto node) { return holder.held.contains(node); });
+            });
+        return found == m_endless.end() ? nullptr : &*found;
+    }
+
+private:
+    Nodes find_nodes(const Job& job) const
+    {
+        const auto only = hosts_of(job.size.only_nodes);
+        const auto excluded = hosts_of(job.size.excluded_nodes);
+        Nodes list;
+        for (std::size_t i = 0; i < m_inventory.nodes.size(); ++i) {
+            const Node& node = m_inventory.nodes[i];
+            if (node.up && !node.reserved && leads_to(job.partition, node) &&
+                (only.empty() || only.contains(node.name)) && !excluded.contains(node.name)) {
+                list.push_back(i);
+            }
+        }
+        return list;
+    }
+
+    /// Its own, else the longest that its queues give where it asks for none.
+    std::optional<std::chrono::minutes> limit_of(const Job& job) const
+    {
+        std::optional<std::chrono::minutes> longest = job.walltime;
+        if (job.walltime) {
+            return longest;
+        }
+        for (const Partition& queue : m_inventory.partitions) {
+            if (names_queue(job.partition, queue.name)) {
+                const auto most = queue.default_time ? queue.default_time : queue.max_time;
+                if (!most) {
+                    return std::nullopt;
+                }
+                longest = std::max(longest.value_or(*most), *most);
+            }
+        }
+        return longest;
+    }
+
+    /// `--gpus=8` may take up to eight.
+    static int most_nodes(const Job& job)
+    {
+        int gpus = 0;
+        for (const AskedGpus& asked : job.size.gpus) {
+            gpus += asked.count;
+        }
+        return job.size.spreads ? std::max(job.size.nodes, gpus) : job.size.nodes;
+    }
+
+    bool leads_to(const std::string& partitions, const Node& node) const
+    {
+        return std::any_of(node.partitions.begin(), node.partitions.end(),
+                           [&](const std::string& queue) {
+                               return names_queue(partitions, queue) || inner_of(partitions, queue);
+                           });
+    }
+
+    /// Whether one of `partitions` is a policy's inner partition of `queue`, and no queue itself.
+    bool inner_of(const std::string& partitions, const std::string& queue) const
+    {
+        std::size_t begin = 0;
+        while (begin < partitions.size()) {
+            const std::size_t end = std::min(partitions.find(',', begin), partitions.size());
+            const std::string name = partitions.substr(begin, end - begin);
+            const bool known =
+                std::any_of(m_inventory.partitions.begin(), m_inventory.partitions.end(),
+                            [&](const Partition& partition) { return partition.name == name; });
+            if (!known && queue_of(queue, name) == queue) {
+                return true;
+            }
+            begin = end + 1;
+        }
+        return false;
+    }
+
+    std::optional<Amount> share_on(std::size_t node, const Job& job, int nodes,
+                                   const Amount& free) const
+    {
+        const Amount& whole = m_whole[node];
+        if (job.size.whole_nodes) {
+            const bool idle = free.cpus == whole.cpus && free.gpus == whole.gpus;
+            const auto least = shared_out(job, nodes, whole);
+            return idle && least ? std::optional(whole) : std::nullopt;
+        }
+        return shared_out(job, nodes, free);
+    }
+
+    /// An even part of what the job asks for, where `free` has it.
+    static std::optional<Amount> shared_out(const Job& job, int nodes, const Amount& free)
+    {
+        Amount share{up(job.size.cpus, nodes),
+                     (job.size.memory_mib + static_cast<unsigned>(nodes) - 1) /
+                         static_cast<unsigned>(nodes),
+                     {}};
+        if (share.cpus > free.cpus || share.memory_mib > free.memory_mib) {
+            return std::nullopt;
+        }
+        for (const AskedGpus& asked : job.size.gpus) {
+            int missing = up(asked.count, nodes);
+            for (const auto& [model, count] : free.gpus) {
+                const bool fits = asked.model.empty() || asked.model == model;
+                const auto given = share.gpus.find(model);
+                const int left = count - (given == share.gpus.end() ? 0 : given->second);
+                const int taken = fits ? std::min(left, missing) : 0;
+                missing -= taken;
+                if (taken > 0) {
+                    share.gpus[model] += taken;
+                }
+            }
+            if (missing > 0) {
+                return std::nullopt;
+            }
+        }
+        return share;
+    }
+
+    /// A job that runs, on the nodes where it is.
+    void seat(const Job& job)
+    {
+        const auto hosts = hosts_of(job.nodes);
+        Holder holder{job.id, false, {}};
+        for (const std::string& host : hosts) {
+            const auto node = m_index.find(host);
+            if (node == m_index.end()) {
+                continue;
+            }
+            const int count = static_cast<int>(hosts.size());
+            holder.held[node->second] =
+                job.size.whole_nodes ? m_whole[node->second]
+                                     : Amount{up(job.size.cpus, count),
+                                              job.size.memory_mib / static_cast<unsigned>(count),
+                                              {}};
+        }
+        for (const HeldGpus& gpus : job.held) {
+            const auto node = m_index.find(gpus.node);
+            if (node != m_index.end() && !job.size.whole_nodes) {
+                holder.held[node->second].gpus[gpus.model] += gpus.count;
+            }
+        }
+        for (const auto& [node, amount] : holder.held) {
+            m_free[node].take(amount);
+        }
+        hold(std::move(holder), job.ends_at);
+    }
+
+    void hold(Holder holder, std::optional<Time> until)
+    {
+        if (until) {
+            m_ends.emplace(std::pair(*until, holder.job), std::move(holder));
+        } else {
+            m_endless.push_back(std::move(holder));
+        }
+    }
+
+    const Inventory& m_inventory;
+    Time m_now;
+    std::map<std::string, std::size_t> m_index;
+    std::map<std::tuple<std::string, std::string, std::string>, Nodes> m_groups;
+    std::vector<Amount> m_whole, m_free;
+    std::multimap<std::pair<Time, JobId>, Holder> m_ends; ///< of those with a limit
+    std::vector<Holder> m_endless;
+};
+
+StartEstimate not_known(std::string why)
+{
+    StartEstimate estimate;
+    estimate.unknown = std::move(why);
+    return estimate;
+}
+
+/// What makes an estimate impossible from the start.
+std::string obstacle(const Job& job, const AllJobs& all)
+{
+    const auto kind = kind_of_reason(job.reason);
+    if (kind == PendingReason::Kind::own_limit || kind == PendingReason::Kind::group_limit) {
+        return "a limit on jobs holds it, not the nodes";
+    }
+    if (!all.complete) {
+        return "the jobs of other users are hidden here";
+    }
+    if (!job.priority) {
+        return "its priority is not shown";
+    }
+    if (!job.size.other.empty()) {
+        return fmt::format("it asks for {}, which gpuq does not compare with the nodes",
+                           job.size.other);
+    }
+    return "";
+}
+
+/// Lets time pass on a machine until every job that is wanted has started.
+class Line {
+public:
+    Line(const std::set<JobId>& wanted, const AllJobs& all, const Inventory& inventory, Time now)
+        : m_machine(all, inventory, now)
+    {
+        for (const Job& job : all.jobs) {
+            if (could_start(job)) {
+                m_line.push_back({&job, &m_machine.nodes_for(job)});
+            }
+        }
+        std::sort(m_line.begin(), m_line.end(), [](const Place& one, const Place& other) {
+            return goes_before(*one.job, *other.job);
+        });
+        std::erase_if(m_line, [&](const Place& place) {
+            const Job* const job = place.job;
+            const bool can = m_machine.could_ever(*job, *place.nodes);
+            if (wanted.contains(job->id)) {
+                std::string why = obstacle(*job, all);
+                if (why.empty() && !can) {
+                    why = "the nodes that are up in its queue do not have what it asks for";
+                }
+                m_wanted += why.empty() ? 1 : 0;
+                m_found[job->id] = not_known(std::move(why));
+            }
+            return !can; // it waits for nodes that are down, or for ever
+        });
+    }
+
+    StartEstimates pass()
+    {
+        do {
+            start_those_that_fit();
+        } while (m_wanted > 0 && m_machine.pass(m_basis));
+        for (const Place& place : m_line) {
+            const auto found = m_found.find(place.job->id);
+            if (found != m_found.end() && found->second.unknown.empty()) {
+                found->second = not_known(why_never(*place.nodes));
+            }
+        }
+        return std::move(m_found);
+    }
+
+private:
+    using Nodes = Machine::Nodes;
+    struct Place {
+        const Job* job;
+        const Nodes* nodes; ///< that it may have
+    };
+
+    void start_those_that_fit()
+    {
+        std::set<const Nodes*> blocked;
+        std::set<std::size_t> closed;
+        for (auto place = m_line.begin(); place != m_line.end() && m_wanted > 0;) {
+            const auto& [job, nodes] = *place;
+            if (blocked.contains(nodes)) {
+                ++place;
+                continue;
+            }
+            Nodes open = *nodes;
+            if (!closed.empty()) {
+                std::erase_if(open, [&](std::size_t node) { return closed.contains(node); });
+            }
+            if (const auto held = m_machine.place(*job, open)) {
+                m_machine.start(*job, *held);
+                note_start(*job);
+                place = m_line.erase(place);
+                continue;
+            }
+            closed.insert(open.begin(), open.end());
+            blocked.insert(nodes);
+            if (blocked.size() == m_machine.groups()) {
+                return; // nothing is left for the others
+            }
+            ++place;
+        }
+    }
+
+    void note_start(const Job& job)
+    {
+        const auto found = m_found.find(job.id);
+        if (found != m_found.end() && found->second.unknown.empty()) {
+            found->second = m_basis;
+            found->second.at = m_machine.now();
+            --m_wanted;
+        }
+    }
+
+    std::string why_never(const Nodes& nodes) const
+    {
+        const auto* endless = m_machine.endless_on(nodes);
+        return endless == nullptr ? "Slurm does not show when the jobs before it end"
+                                  : fmt::format("job {}{} has no time limit", endless->job.value,
+                                                endless->waits ? ", which goes first," : "");
+    }
+
+    Machine m_machine;
+    std::vector<Place> m_line;
+    StartEstimate m_basis;
+    StartEstimates m_found;
+    int m_wanted = 0; ///< those without an answer yet
+};
+
+} // namespace
+
+StartEstimates expected_starts(const std::set<JobId>& wanted, const AllJobs& all,
+                               const Inventory& inventory, Time now)
+{
+    return Line(wanted, all, inventory, now).pass();
+}
+
+bool wants_estimate(const Job& job)
+{
+    return could_start(job) && !job.started_at;
+}
+
+std::string basis_in_words(const StartEstimate& estimate)
+{
+    if (!estimate.after) {
+        return "Slurm next schedules: there is room for it";
+    }
+    return fmt::format("job {}{} reaches its time limit", estimate.after->value,
+                       estimate.after_waits ? ", which goes first," : "");
+}
+
+} // namespace gpuq

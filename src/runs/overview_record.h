@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "runs/overview.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace gpuq {
+
+/// The text of cache/overview/CLUSTER.
+std::string to_json(const Overview& overview);
+
+/// Nothing for any other text, and for that of another version.
+std::optional<Overview> overview_from_json(std::string_view text);
+
+} // namespace gpuq

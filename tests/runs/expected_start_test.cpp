@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/expected_start.h"
+
+#include <gtest/gtest.h>
+
+namespace gpuq {
+namespace {
+
+using namespace std::chrono_literals;
+
+const Time k_now{1'795'000'000s};
+
+Node node(const char* name, int gpus = 4, const char* queue = "gpu", const char* model = "k80")
+{
+    Node made;
+    made.name = name;
+    made.gpus = {{model, gpus, 0}};
+    made.partitions = {queue};
+    made.cpus = 16;
+    made.memory_mib = 64 << 10;
+    return made;
+}
+
+Inventory machine(std::vector<Node> nodes)
+{
+    Inventory made;
+    for (const char* name : {"gpu", "other"}) {
+        Partition queue;
+        queue.name = name;
+        made.partitions.push_back(queue);
+    }
+    made.nodes = std::move(nodes);
+    return made;
+}
+
+Job running(std::uint32_t id, const char* on, int gpus, std::optional<Time> ends)
+{
+    Job job;
+    job.id = JobId{id};
+    job.state = JobState::running;
+    job.partition = "gpu";
+    job.nodes = on;
+    job.ends_at = ends;
+    job.held = {{on, "k80", gpus}};
+    job.size.cpus = gpus;
+    return job;
+}
+
+Job pending(std::uint32_t id, std::uint32_t priority, int gpus, std::chrono::minutes walltime)
+{
+    Job job;
+    job.id = JobId{id};
+    job.state = JobState::pending;
+    job.partition = "gpu";
+    job.reason = "Resources";
+    job.priority = priority;
+    job.walltime = walltime;
+    job.size.gpus = {{"", gpus}};
+    job.size.cpus = gpus;
+    return job;
+}
+
+StartEstimate estimate(std::uint32_t id, const std::vector<Job>& jobs, const Inventory& inventory)
+{
+    return expected_starts({JobId{id}}, AllJobs{jobs, true}, inventory, k_now).at(JobId{id});
+}
+
+/// The case of the trials: first in line behind four running jobs with known ends.
+TEST(ExpectedStart, OfTheFirstInLineIsWhenEnoughRunningJobsHaveReachedTheirLimits)
+{
+    const Inventory one = machine({node("n0")});
+    const std::vector<Job> jobs = {running(1, "n0", 1, k_now + 40min),
+                                   running(2, "n0", 1, k_now + 10min),
+                                   running(3, "n0", 1, k_now + 20min),
+                                   running(4, "n0", 1, k_now + 30min), pending(5, 9, 2, 60min)};
+    const StartEstimate found = estimate(5, jobs, one);
+    EXPECT_EQ(found.at, k_now + 20min);
+    EXPECT_EQ(found.after, JobId{3});
+    EXPECT_EQ(basis_in_words(found), "job 3 reaches its time limit");
+}
+
+TEST(ExpectedStart, WaitsForThoseThatGoFirst)
+{
+    const Inventory one = machine({node("n0")});
+    const std::vector<Job> jobs = {running(1, "n0", 4, k_now + 10min), pending(2, 9, 4, 60min),
+                                   pending(3, 5, 1, 5min)};
+    const StartEstimate found = estimate(3, jobs, one);
+    EXPECT_EQ(found.at, k_now + 70min);
+    EXPECT_EQ(found.after, JobId{2});
+    EXPECT_TRUE(found.after_waits);
+    EXPECT_EQ(basis_in_words(found), "job 2, which goes first, reaches its time limit");
+    EXPECT_EQ(estimate(2, jobs, one).at, k_now + 10min) << "who is behind does not count";
+}
+
+TEST(ExpectedStart, CountsTheGpusOfTheModelAskedFor)
+{
+    const Inventory two = machine({node("n0"), node("n1", 4, "gpu", "a100")});
+    Job a100 = running(2, "n1", 4, k_now + 50min);
+    a100.held = {{"n1", "a100", 4}};
+    std::vector<Job> jobs = {running(1, "n0", 4, k_now + 10min), a100, pending(3, 5, 1, 5min)};
+    EXPECT_EQ(estimate(3, jobs, two).at, k_now + 10min);
+    jobs[2].size.gpus = {{"a100", 1}};
+    EXPECT_EQ(estimate(3, jobs, two).at, k_now + 50min);
+}
+
+TEST(ExpectedStart, TakesCoresMemoryAndNodesIntoAccount)
+{
+    const Inventory two = machine({node("n0"), node("n1")});
+    std::vector<Job> jobs = {running(1, "n0", 1, k_now + 10min), running(2, "n1", 1, k_now + 20min),
+                             pending(3, 5, 1, 5min)};
+    EXPECT_EQ(estimate(3, jobs, two).at, k_now);
+    jobs[2].size.cpus = 16;
+    EXPECT_EQ(estimate(3, jobs, two).at, k_now + 10min);
+    jobs[2].size.cpus = 1;
+    jobs[2].size.memory_mib = 60 << 10;
+    jobs[0].size.memory_mib = jobs[1].size.memory_mib = 8 << 10;
+    EXPECT_EQ(estimate(3, jobs, two).at, k_now + 10min);
+    jobs[2].size = JobSize{2, 2, 0, {{"", 8}}, false, "", "", ""};
+    EXPECT_EQ(estimate(3, jobs, two).at, k_now + 20min);
+    jobs[2].size = JobSize{1, 1, 0, {{"", 1}}, true, "", "", ""};
+    EXPECT_EQ(estimate(3, jobs, two).at, k_now + 10min) << "a node of its own";
+    jobs[2].size = JobSize{1, 1, 0, {{"", 4}}, false, "n1", "", ""};
+    EXPECT_EQ(estimate(3, jobs, two).at, k_now + 20min);
+    jobs[2].size = JobSize{1, 1, 0, {{"", 4}}, false, "", "n[0]", ""};
+    EXPECT_EQ(estimate(3, jobs, two).at, k_now + 20min);
+}
+
+TEST(ExpectedStart, SpreadsGpusOverNodesOnlyWhereThatWasAskedFor)
+{
+    const Inventory two = machine({node("n0"), node("n1")});
+    std::vector<Job> jobs = {running(1, "n0", 2, k_now + 10min), running(2, "n1", 2, k_now + 20min),
+                             pending(3, 5, 4, 5min)};
+    EXPECT_EQ(estimate(3, jobs, two).at, k_now + 10min) << "--gres=gpu:4: on one node";
+    jobs[2].size.spreads = true;
+    EXPECT_EQ(estimate(3, jobs, two).at, k_now) << "--gpus=4: two on each";
+}
+
+TEST(ExpectedStart, LeavesOutNodesThatTakeNoJobsAndOtherQueues)
+{
+    Inventory three = machine({node("n0"), node("n1"), node("n2", 4, "other")});
+    three.nodes[1].up = false;
+    const std::vector<Job> jobs = {running(1, "n0", 4, k_now + 10min), pending(2, 5, 4, 5min)};
+    EXPECT_EQ(estimate(2, jobs, three).at, k_now + 10min);
+    three.nodes[0].reserved = true;
+    EXPECT_EQ(estimate(2, jobs, three).unknown,
+              "the nodes that are up in its queue do not have what it asks for");
+}
+
+TEST(ExpectedStart, AJobOfAnotherQueueIsNotInTheWay)
+{
+    const Inventory two = machine({node("n0"), node("n2", 4, "other")});
+    std::vector<Job> jobs = {running(1, "n0", 4, k_now + 10min), pending(2, 9, 4, 5min),
+                             pending(3, 5, 4, 5min)};
+    jobs[1].partition = "other";
+    EXPECT_EQ(estimate(3, jobs, two).at, k_now + 10min);
+}
+
+TEST(ExpectedStart, IsUnknownWhereAJobHasNoLimit)
+{
+    const Inventory one = machine({node("n0")});
+    std::vector<Job> jobs = {running(1, "n0", 4, {}), pending(2, 9, 1, 5min),
+                             pending(3, 5, 1, 5min)};
+    EXPECT_FALSE(estimate(2, jobs, one).at);
+    EXPECT_EQ(estimate(2, jobs, one).unknown, "job 1 has no time limit");
+    jobs[0].ends_at = k_now + 1min;
+    jobs[1].walltime.reset();
+    jobs[1].size.gpus = {{"", 4}};
+    EXPECT_EQ(estimate(3, jobs, one).unknown, "job 2, which goes first, has no time limit");
+}
+
+TEST(ExpectedStart, IsUnknownWhereSlurmDoesNotShowEnough)
+{
+    const Inventory one = machine({node("n0")});
+    Job job = pending(2, 9, 1, 5min);
+    const auto found = [&](bool complete) {
+        return expected_starts({JobId{2}}, AllJobs{{job}, complete}, one, k_now).at(JobId{2});
+    };
+    EXPECT_EQ(found(true).at, k_now);
+    EXPECT_EQ(found(false).unknown, "the jobs of other users are hidden here");
+    job.size.other = "node features";
+    EXPECT_EQ(found(true).unknown,
+              "it asks for node features, which gpuq does not compare with the nodes");
+    job.size.other.clear();
+    job.reason = "QOSMaxJobsPerUserLimit";
+    EXPECT_EQ(found(true).unknown, "a limit on jobs holds it, not the nodes");
+    job.reason = "JobHeldUser";
+    EXPECT_TRUE(expected_starts({JobId{2}}, AllJobs{{job}, true}, one, k_now).empty());
+}
+
+TEST(ExpectedStart, IsQuickForHundredsOfNodesAndThousandsOfJobs)
+{
+    std::vector<Node> nodes;
+    std::vector<Job> jobs;
+    for (unsigned i = 0; i < 300; ++i) {
+        const std::string name = "n" + std::to_string(i);
+        nodes.push_back(node(name.c_str()));
+        jobs.push_back(running(i + 1, name.c_str(), 4, k_now + std::chrono::minutes(i)));
+    }
+    for (unsigned i = 0; i < 3000; ++i) {
+        jobs.push_back(pending(1000 + i, 9000 - i, 4, 60min));
+    }
+    const Inventory inventory = machine(std::move(nodes));
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(estimate(1000, jobs, inventory).at, k_now);
+    EXPECT_TRUE(estimate(3999, jobs, inventory).at);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s); // a debug build on a busy host
+}
+
+} // namespace
+} // namespace gpuq
