@@ -4,6 +4,7 @@
 #include "cli/surroundings.h"
 #include "cli/tickets.h"
 #include "remote/serve.h"
+#include "wire/remote_frame.h"
 
 #include <unistd.h>
 
@@ -18,6 +19,14 @@ Result<int> serve(Invocation& invocation)
     }
     TRY_ASSIGN(const std::string program, invocation.doors.program());
     remote::ServeOptions options;
+    if (!invocation.words.empty()) {
+        auto early = wire::remote::bytes_of_word(invocation.words.front());
+        if (!early || invocation.words.size() > 1) {
+            return fail(Error::Kind::usage,
+                        "gpuq serve takes one word, which gpuq --host has made");
+        }
+        options.early = *std::move(early);
+    }
     options.program = program;
     options.identity = {GPUQ_VERSION, host_name()};
     // With it may have come a ticket, which sshd takes away at its end.

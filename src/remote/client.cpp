@@ -198,27 +198,32 @@ void Client::connect()
     m_decoder = {};
     m_marked = false;
     m_hello = false;
-    auto streams = m_transport.connect(m_was_live ? Attempt::again : Attempt::first, m_alone);
+    const std::string first = first_bytes();
+    auto streams =
+        m_transport.connect(m_was_live ? Attempt::again : Attempt::first, m_alone, first);
     if (!streams) {
         return stop(std::move(streams).error());
     }
     m_channel.emplace(std::move(streams->in), std::move(streams->out));
     m_errors = std::move(streams->errors);
     set_nonblocking(m_errors.get());
-    m_channel->send(
-        frames::Open{frames::k_version, frames::k_oldest_version, m_session, m_shown[0].received,
-                     m_shown[1].received,
-                     std::chrono::duration_cast<std::chrono::milliseconds>(m_options.pace.beat)});
-    if (m_options.start.brief && !m_started) {
-        send_start();
-    }
+    m_channel->send_bytes(first, {});
     (void)m_channel->write_some();
 }
 
-void Client::send_start()
+/// Open, and Start where a verb may be begun before its session is known to be a new one.
+std::string Client::first_bytes()
 {
-    m_options.start.size = m_person.size().value_or(m_options.start.size);
-    m_channel->send(m_options.start);
+    std::string bytes = frames::encode(
+        frames::Open{frames::k_version, frames::k_oldest_version, m_session, m_shown[0].received,
+                     m_shown[1].received,
+                     std::chrono::duration_cast<std::chrono::milliseconds>(m_options.pace.beat),
+                     ++m_connections});
+    if (!m_started) {
+        m_options.start.size = m_person.size().value_or(m_options.start.size);
+        bytes += m_options.start.brief ? frames::encode(m_options.start) : "";
+    }
+    return bytes;
 }
 
 /// Nothing has come from the other side in this attempt.
@@ -636,7 +641,8 @@ void Client::on_hello(const frames::Hello& hello)
         if (m_options.start.brief) { // it was sent, and is now confirmed
             m_channel->send(frames::Beat{++m_beats});
         } else {
-            send_start();
+            m_options.start.size = m_person.size().value_or(m_options.start.size);
+            m_channel->send(m_options.start);
         }
         m_started = true;
         (void)m_input.send_from(0);

@@ -89,6 +89,7 @@ private:
     void wait();
     void on_timers();
     void connect();
+    std::string first_bytes();
     bool is_silent() const;
     void go_past_shared();
     void disconnect();
@@ -105,7 +106,6 @@ private:
     void on_interrupt();
     void on_signals();
     void send_signals();
-    void send_start();
     void on_network();
     void on_visitor(std::uint32_t forward, int listener);
     void on_stream_gone(const frames::StreamGone& gone);
@@ -146,6 +146,7 @@ private:
     std::string m_ssh_words, m_ssh_line;
     std::size_t m_ssh_lines = 0;
     bool m_alone = false;
+    std::uint32_t m_connections = 0;
     bool m_was_live = false;
     std::string m_other_host; ///< the name by which it calls itself
 

@@ -82,9 +82,31 @@ bool Holder::is_over() const
     return m_status && m_left;
 }
 
+std::string_view without_repeated(std::string_view bytes, std::size_t& repeated)
+{
+    const std::size_t count = std::min(repeated, bytes.size());
+    repeated -= count;
+    return bytes.substr(count);
+}
+
+/// What was held up on its way, as in a shared connection that was frozen, must not take the place
+/// of what the client made later.
+bool Holder::is_late(const Handed& handed) const
+{
+    frames::Decoder decoder;
+    decoder.feed(handed.read);
+    const auto first = decoder.next();
+    const auto* const open = first && *first ? std::get_if<frames::Open>(&**first) : nullptr;
+    return open != nullptr && open->connection < m_connection;
+}
+
 void Holder::take(Handed handed)
 {
+    if (is_late(handed)) {
+        return;
+    }
     drop();
+    m_repeated = handed.repeated;
     m_channel.emplace(std::move(handed.in), std::move(handed.out));
     m_front = std::move(handed.front);
     m_decoder = {};
@@ -176,7 +198,7 @@ void Holder::wait()
     }
     if (is_ready(channel_in) && m_channel) {
         if (const auto bytes = m_channel->read_some()) {
-            m_decoder.feed(*bytes);
+            m_decoder.feed(without_repeated(*bytes, m_repeated));
             on_channel();
         } else {
             drop();
@@ -274,6 +296,7 @@ void Holder::on_open(const frames::Open& open)
         return refuse(fail(Error::Kind::internal, "Open comes once in a connection"));
     }
     m_opened = true;
+    m_connection = open.connection;
     m_silence = std::max<Span>(k_least_silence, 4 * open.beat);
     if (!m_verb) { // the front has said Hello, and Start follows
         return;

@@ -19,10 +19,13 @@ namespace gpuq::remote {
 
 /// A connection that a front (serve.h) has handed over.
 struct Handed {
-    Descriptor in, out; ///< what ssh gave to the front
-    Descriptor front;   ///< ends with the front; the front ends with it
-    std::string read;   ///< already, from `in`
+    Descriptor in, out;       ///< what ssh gave to the front
+    Descriptor front;         ///< ends with the front; the front ends with it
+    std::string read;         ///< already, from `in`
+    std::size_t repeated = 0; ///< so many of the next bytes of `in` were in `read`
 };
+/// `bytes` without what is repeated, which becomes less.
+std::string_view without_repeated(std::string_view bytes, std::size_t& repeated);
 
 /// Who answers.
 struct Identity {
@@ -45,6 +48,7 @@ public:
 private:
     void wait();
     void take(Handed handed);
+    bool is_late(const Handed& handed) const;
     void drop();
     void on_channel();
     void on_frame(frames::Frame&& frame);
@@ -89,6 +93,8 @@ private:
     Descriptor m_front;
     frames::Decoder m_decoder;
     bool m_opened = false;
+    std::size_t m_repeated = 0;     ///< Handed::repeated
+    std::uint32_t m_connection = 0; ///< Open::connection of the newest
     Moment m_heard_at;
     Span m_silence = std::chrono::seconds{20};
     std::optional<Moment> m_alone_since;

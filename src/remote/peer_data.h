@@ -10,39 +10,42 @@
 
 /// Data that the other machine of `gpuq --host` sends. The other machine may be hostile: nothing it
 /// sends is executed, opened, connected to or printed here before the check in this table. A frame
-/// that fails ends the session with an error.
+/// that fails ends the session with an error. Nothing of it is stored, but the log that `logs --to`
+/// writes to a file; output of programs and screens passes as it would by ssh.
 ///
-///     data                       check                           limits
-///     type of a frame            fault_in                        only types of that side
-///     Hello: version             fault_in                        1 to k_largest_version
-///     Hello: program, host       fault_in, is_machine_name       255 letters, digits and ._-+~
-///     Hello: input, signals      Client::on_hello                not more than was sent
-///     Hello, InputTaken: room    Client                          at most k_input_room is used
-///     Output: offset, size       Client::on_output               next byte; k_output_room unread
-///     Output: bytes              none: they are the verb's       written to the verb's streams
-///     only InputTaken, SignalTaken    Client::on_frame                not more than was sent
-///     Following: key             fault_in, RunKey::parse         the form of a key
-///     Following: link            fault_in                        0 to k_largest_link
-///     SshTarget                  fault_in, Client::on_frame      only when asked for; a key, a
-///     user SshTarget: user            fault_in, is_user_name          64 letters, digits and ._-@+
-///     Exit: status               fault_in                        0 to 255
-///     Exit: out, err             Client::on_frame                all of it has come
-///     Failure: kind              wire::remote::Decoder           unknown kinds are `internal`
-///     Failure, StreamGone: text  peer_text                       sanitised, k_most_cells
-///     Beat                       Client::on_frame                one that was sent
-///     StreamBytes, -Taken, -End, Client::on_frame                streams that the client has begun
-///     -Gone: stream
-///     StreamBytes: size          Streams::on_bytes               k_stream_room unread
-///     text before the marker     Greeting, last_words            256 KiB kept, one line printed
-///     stderr of ssh              SshLines, last_words            k_most_lines lines, each
-///     peer_text
+// clang-format off
+///     | data                       | checked by              | limits                              |
+///     | type of a frame            | fault_in                | only types of that side             |
+///     | Hello: version             | fault_in                | 1 to k_largest_version              |
+///     | Hello: program, host       | is_machine_name         | 255 letters, digits, ._-+~          |
+///     | Hello: input, signals      | Client::on_hello        | not more than was sent              |
+///     | Hello, InputTaken: room    | Client                  | k_input_room is used at most        |
+///     | Output: offset, size       | Client::on_output       | next byte, k_output_room unread     |
+///     | Output: bytes              | ClientOptions::shown_as | lines and colours, from verbs that  |
+///     |                            |                         | print lines, on a terminal          |
+///     | InputTaken, SignalTaken    | Client::on_frame        | not more than was sent              |
+///     | Following: key             | RunKey::parse           | the form of a key                   |
+///     | Following: link            | fault_in                | 0 to k_largest_link                 |
+///     | SshTarget                  | Client::on_frame        | only when asked for                 |
+///     | SshTarget: key, user       | RunKey, is_user_name    | 64 letters, digits, ._-@+           |
+///     | Exit: status               | fault_in                | 0 to 255                            |
+///     | Exit: out, err             | Client::on_frame        | all of it has come                  |
+///     | Failure: kind              | wire::remote::Decoder   | unknown kinds are `internal`        |
+///     | Failure, StreamGone: text  | peer_text               | one line, k_most_cells              |
+///     | Beat                       | Client::on_frame        | one that was sent                   |
+///     | Stream...: stream          | Client::on_frame        | begun by the client                 |
+///     | StreamBytes: size          | Streams::on_bytes       | k_stream_room unread                |
+///     | text before the marker     | Greeting, last_words    | 256 KiB kept, one line printed      |
+///     | stderr of ssh              | peer_text, last_words   | k_most_lines lines                  |
 ///
-///     Open: session              is_session_name                 a file name of 32 hex digits
-///     Start: forwards            fault_in, is_destination        HOST:PORT, k_most_forwards
-///     Start: variables           may_pass                        names in a fixed list
-///     Start: words, folder       none                            the client is the same user, who
-///                                                                may run any program there
-///     Input, Taken, Signal, Dial Holder                          follow what came before
+///     | word of serve's command    | bytes_of_word           | 4096 hexadecimal digits             |
+///     | Open: session              | is_session_name         | 32 hexadecimal digits               |
+///     | Open: connection           | Holder::is_late         | not before a later one              |
+///     | Start: forwards            | is_destination          | HOST:PORT, k_most_forwards          |
+///     | Start: variables           | may_pass                | names in a fixed list               |
+///     | Start: words, folder       |                         | the client is the same user         |
+///     | Input, Taken, Signal, Dial | Holder                  | follow what came before             |
+// clang-format on
 namespace gpuq::remote {
 
 constexpr int k_largest_version = 1 << 16;

@@ -49,10 +49,15 @@ bool write_all(int descriptor, std::string_view bytes)
 
 using TwoDescriptors = std::array<int, 2>;
 
-/// Two descriptors, and how many bytes of the connection follow: with room for them.
+/// How much of a connection has been read, and how much of what comes next was in that already.
+struct Sizes {
+    std::uint32_t read = 0, repeated = 0;
+};
+
+/// Two descriptors, and the bytes of the connection that follow: with room for them.
 struct Handing {
-    std::uint32_t size = 0;
-    iovec part{&size, sizeof size};
+    Sizes sizes;
+    iovec part{&sizes, sizeof sizes};
     std::array<char, CMSG_SPACE(sizeof(TwoDescriptors))> control{};
     msghdr message{};
 
@@ -67,17 +72,17 @@ struct Handing {
     Handing& operator=(const Handing&) = delete;
 };
 
-bool hand_over(int socket, int in, int out, std::string_view read)
+bool hand_over(int socket, int in, int out, std::string_view read, std::size_t repeated)
 {
     Handing handing;
-    handing.size = static_cast<std::uint32_t>(read.size());
+    handing.sizes = {static_cast<std::uint32_t>(read.size()), static_cast<std::uint32_t>(repeated)};
     cmsghdr* const header = CMSG_FIRSTHDR(&handing.message);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
     header->cmsg_len = CMSG_LEN(sizeof(TwoDescriptors));
     const TwoDescriptors descriptors{in, out};
     std::memcpy(CMSG_DATA(header), descriptors.data(), sizeof descriptors);
-    return ::sendmsg(socket, &handing.message, MSG_NOSIGNAL) == sizeof handing.size &&
+    return ::sendmsg(socket, &handing.message, MSG_NOSIGNAL) == sizeof handing.sizes &&
            write_all(socket, read);
 }
 
@@ -100,10 +105,11 @@ std::optional<Handed> take_over(int listener)
     std::memcpy(descriptors.data(), CMSG_DATA(header), sizeof descriptors);
     handed.in.reset(descriptors[0]);
     handed.out.reset(descriptors[1]);
-    const std::size_t size = handing.size;
-    if (count != sizeof handing.size || size > k_most_read) {
+    const std::size_t size = handing.sizes.read;
+    if (count != sizeof handing.sizes || size > k_most_read) {
         return std::nullopt;
     }
+    handed.repeated = handing.sizes.repeated;
     handed.read.resize(size);
     for (std::size_t have = 0; have < size;) {
         if (!wait_for(handed.front.get(), POLLIN, k_handing_ms)) {
@@ -125,7 +131,10 @@ public:
         : m_options(options)
         , m_in(options.in)
         , m_out(options.out)
+        , m_read(options.early)
+        , m_repeated(options.early.size())
     {
+        m_decoder.feed(m_read);
     }
 
     Result<int> run()
@@ -140,7 +149,7 @@ public:
         }
         const std::string name = m_options.place + "/" + open->session;
         auto session = connect_to(name);
-        if (session && hand_over(session->get(), m_in.get(), m_out.get(), m_read)) {
+        if (session && hand_over(session->get(), m_in.get(), m_out.get(), m_read, m_repeated)) {
             let_streams_go();
             leave_to_child(*session);
             return stay(*std::move(session));
@@ -180,8 +189,8 @@ private:
             if (count == 0 || (count < 0 && errno != EINTR)) {
                 return std::optional<frames::Frame>();
             }
-            const std::string_view bytes(buffer.data(),
-                                         static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+            const std::string_view bytes = without_repeated(
+                {buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0))}, m_repeated);
             m_read += bytes;
             m_decoder.feed(bytes);
         }
@@ -263,7 +272,8 @@ private:
         }
         {
             Holder holder(m_options.program, m_options.identity, std::move(listener), take_over);
-            holder.run({std::move(m_in), std::move(m_out), std::move(front), std::move(m_read)});
+            holder.run({std::move(m_in), std::move(m_out), std::move(front), std::move(m_read),
+                        m_repeated});
         }
         ::_exit(0);
     }
@@ -310,6 +320,7 @@ private:
     Descriptor m_in, m_out;
     frames::Decoder m_decoder;
     std::string m_read;
+    std::size_t m_repeated;
 };
 
 } // namespace

@@ -13,6 +13,7 @@ struct ServeOptions {
     std::string program; ///< what verbs are verbs of: an absolute path
     Identity identity;
     std::string place = "gpuq-serve"; ///< begins the names of the sessions' sockets
+    std::string early = {};           ///< the bytes with which `in` will begin, known already
     int in = 0, out = 1;
     /// In a process of its own, for each connection that comes back to its session: what a login
     /// is good for besides. That connection's end does not wait for it.

@@ -225,6 +225,9 @@ std::vector<std::string> ssh_words(const SshCommand& command)
 {
     std::vector<std::string> words = with_options(command);
     words.insert(words.end(), {"--", command.host, command.program, "serve"});
+    if (!command.early.empty()) {
+        words.push_back(command.early);
+    }
     return words;
 }
 

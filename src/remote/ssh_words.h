@@ -36,6 +36,7 @@ struct SshCommand {
     bool alone =
         false; ///< past a shared connection of the user's own (ControlPath), which may hang
     SshFacts facts;
+    std::string early; ///< what `serve` is to know before anything can be sent (word_of)
 };
 /// Options that the user's configuration could set so that gpuq would not work are set here: the
 /// first value counts, and the command line comes before files.

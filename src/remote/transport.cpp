@@ -3,6 +3,7 @@
 
 #include "core/descriptor.h"
 #include "core/words.h"
+#include "wire/remote_frame.h"
 
 #include <fmt/format.h>
 
@@ -146,12 +147,17 @@ Result<void> SshTransport::learn()
     return {};
 }
 
-Result<Transport::Streams> SshTransport::connect(Attempt attempt, bool alone)
+Result<Transport::Streams> SshTransport::connect(Attempt attempt, bool alone,
+                                                 std::string_view first)
 {
     end(0);
     TRY(learn());
     m_command.attempt = attempt;
     m_command.alone = alone;
+    m_command.early = wire::remote::word_of(first);
+    if (m_command.early.size() > wire::remote::k_longest_word) {
+        m_command.early.clear();
+    }
     TRY_ASSIGN(Pipe to, make_pipe());
     TRY_ASSIGN(Pipe from, make_pipe());
     TRY_ASSIGN(Pipe errors, make_pipe());

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <sys/types.h>
 
 namespace gpuq::remote {
@@ -21,7 +22,8 @@ public:
         Descriptor out;
         Descriptor errors;
     };
-    virtual Result<Streams> connect(Attempt attempt, bool alone) = 0;
+    /// `first`: the bytes that will be sent first, for a transport that can bring them earlier.
+    virtual Result<Streams> connect(Attempt attempt, bool alone, std::string_view first) = 0;
     /// To be asked again and again while nothing has come. True: what it goes through is dead, and
     /// connecting alone goes past it. Never while a person may be typing a password.
     virtual bool is_stuck(Moment now)
@@ -48,7 +50,7 @@ public:
     SshTransport(const SshTransport&) = delete;
     SshTransport& operator=(const SshTransport&) = delete;
 
-    Result<Streams> connect(Attempt attempt, bool alone) override;
+    Result<Streams> connect(Attempt attempt, bool alone, std::string_view first) override;
     bool is_stuck(Moment now) override;
     bool is_quiet() const override { return m_command.facts.quiet; }
     int end(int milliseconds) override;

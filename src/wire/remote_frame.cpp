@@ -37,6 +37,7 @@ enum class Type : std::uint8_t {
 };
 
 constexpr std::uint8_t k_streams = 2;
+constexpr std::string_view k_hex = "0123456789abcdef";
 constexpr std::uint8_t k_error_kinds = static_cast<std::uint8_t>(Error::Kind::internal) + 1;
 
 PayloadWriter begin(Type type)
@@ -84,6 +85,7 @@ std::string bytes_of(const Open& frame)
         .number(frame.out)
         .number(frame.err)
         .number(static_cast<std::uint32_t>(frame.beat.count()))
+        .number(frame.connection)
         .frame();
 }
 
@@ -280,7 +282,8 @@ std::optional<Frame> frame_from(std::uint8_t type, PayloadReader& in)
                     in.text(),
                     in.number<std::uint64_t>(),
                     in.number<std::uint64_t>(),
-                    std::chrono::milliseconds{in.number<std::uint32_t>()}};
+                    std::chrono::milliseconds{in.number<std::uint32_t>()},
+                    in.at_end() ? 0 : in.number<std::uint32_t>()};
     case Type::start:
         return start_from(in);
     case Type::taken:
@@ -342,6 +345,33 @@ bool is_session_name(std::string_view text)
     return text.size() == k_session_digits && std::all_of(text.begin(), text.end(), [](char c) {
                return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
            });
+}
+
+std::string word_of(std::string_view bytes)
+{
+    std::string text;
+    for (const char byte : bytes) {
+        const auto value = static_cast<unsigned char>(byte);
+        text += k_hex[value >> 4U];
+        text += k_hex[value & 0xfU];
+    }
+    return text;
+}
+
+std::optional<std::string> bytes_of_word(std::string_view text)
+{
+    std::string bytes;
+    if (text.size() % 2 != 0 || text.size() > k_longest_word) {
+        return std::nullopt;
+    }
+    for (std::size_t i = 0; i < text.size(); i += 2) {
+        const std::size_t high = k_hex.find(text[i]), low = k_hex.find(text[i + 1]);
+        if (high == std::string_view::npos || low == std::string_view::npos) {
+            return std::nullopt;
+        }
+        bytes += static_cast<char>(high << 4U | low);
+    }
+    return bytes;
 }
 
 std::string output_header(Stream stream, std::uint64_t offset, std::size_t size)

@@ -46,6 +46,14 @@ constexpr std::size_t k_session_digits = 32;
 /// True for what may be a session's name, and with that a file's.
 bool is_session_name(std::string_view text);
 
+/// The first bytes of a client as a word of a command line, where they arrive a round trip earlier:
+/// sshd takes nothing for the command before it has started. They come once more with the others.
+std::string word_of(std::string_view bytes);
+/// Nothing: `text` is not such a word.
+std::optional<std::string> bytes_of_word(std::string_view text);
+/// The longest such word.
+constexpr std::size_t k_longest_word = 4096;
+
 // Client to serve.
 /// First frame of every connection. Output is to be sent from these offsets on.
 struct Open {
@@ -54,6 +62,8 @@ struct Open {
     std::string session;
     std::uint64_t out = 0, err = 0;
     std::chrono::milliseconds beat{1000}; ///< how often the client lets hear of itself
+    /// Of the session, from 1. One that arrives after a later one is late and is left.
+    std::uint32_t connection = 0;
     bool operator==(const Open&) const = default;
 };
 /// Start the verb: once in a session, when Hello has said that it is not known; `brief` ones

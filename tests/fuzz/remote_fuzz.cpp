@@ -120,6 +120,9 @@ void check_peer_data(const Frame& frame)
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
 {
     const std::string_view bytes(reinterpret_cast<const char*>(data), size); // bytes are characters
+    if (const auto first = bytes_of_word(bytes)) {
+        check(word_of(*first) == bytes);
+    }
     const std::size_t cut = size == 0 ? 0 : data[size - 1] * size / 256;
     Decoder one, two;
     Reading whole, parts;

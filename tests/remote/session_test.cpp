@@ -115,7 +115,7 @@ public:
     }
     ~CutTransport() override { end(0); }
 
-    Result<Streams> connect(Attempt, bool) override
+    Result<Streams> connect(Attempt, bool, std::string_view first) override
     {
         end(0);
         connections += 1;
@@ -124,6 +124,7 @@ public:
         const pid_t child = ::fork();
         if (child == 0) {
             ServeOptions options = m_options;
+            options.early = early ? first : "";
             options.in = ::fcntl(server.other.get(), F_DUPFD, 100);
             options.out = ::fcntl(server.other.get(), F_DUPFD, 100);
             for (int each = 3; each < 100; ++each) {
@@ -166,6 +167,7 @@ public:
 
     int connections = 0;
     bool silently = false;
+    bool early = true; ///< the command line tells the first bytes
 
 private:
     ServeOptions m_options;
@@ -271,13 +273,18 @@ protected:
         return got;
     }
 
+    bool has_socket() const
+    {
+        std::ifstream in("/proc/net/unix");
+        const std::string sockets(std::istreambuf_iterator<char>(in), {});
+        return sockets.find(m_folder) != std::string::npos;
+    }
+
     /// No socket, and with it no process of a session.
     bool is_all_gone() const
     {
         for (int i = 0; i < 500; ++i) {
-            std::ifstream in("/proc/net/unix");
-            const std::string sockets(std::istreambuf_iterator<char>(in), {});
-            if (sockets.find(m_folder) == std::string::npos) {
+            if (!has_socket()) {
                 return true;
             }
             std::this_thread::sleep_for(10ms);
@@ -385,6 +392,46 @@ TEST_F(SessionTest, NoByteIsLostOrDoubledEitherWayOverTwoHundredDrops)
     EXPECT_TRUE(content("err") == bytes);
     EXPECT_TRUE(is_all_gone());
     EXPECT_THAT(nobody.states, testing::Contains(HasSubstr("reconnecting (1), shown up to byte ")));
+}
+
+TEST_F(SessionTest, NoByteIsLostWhereTheFirstOnesComeOnlyOnce)
+{
+    std::string bytes;
+    for (int i = 0; i < 200'000; ++i) {
+        bytes += std::to_string(i) + "\n";
+    }
+    std::ofstream(path("in"), std::ios::binary) << bytes;
+    std::mt19937_64 random(12);
+    int drops = 0;
+    CutTransport transport(options(), [&]() -> std::uint64_t {
+        return ++drops > 50 ? ~std::uint64_t{0} : random() % 160'000;
+    });
+    transport.early = false; // a command that the host has forced
+    const auto status = run(transport, "cat");
+    ASSERT_TRUE(status) << status.error().text;
+    EXPECT_TRUE(content("out") == bytes);
+}
+
+TEST_F(SessionTest, AConnectionThatComesLateLeavesTheNewerOneAlone)
+{
+    frames::Open open;
+    open.session = std::string(32, 'c');
+    open.connection = 2;
+    frames::Start start;
+    start.words = {"-c", "echo begun; while [ ! -e enough ]; do sleep 0.01; done; echo newer"};
+    start.folder = m_folder;
+    std::string newer;
+    std::thread client(
+        [&] { newer = answer(options(), frames::encode(open) + frames::encode(start), "newer"); });
+    while (!has_socket()) {
+        std::this_thread::sleep_for(10ms);
+    }
+    frames::Open late = open;
+    late.connection = 1;
+    EXPECT_THAT(answer(options(), frames::encode(late), "no such text"), frames::k_marker);
+    std::ofstream(path("enough")) << "x";
+    client.join();
+    EXPECT_THAT(newer, HasSubstr("newer"));
 }
 
 TEST_F(SessionTest, NoSignalIsLostOrDoubledOverDrops)
@@ -619,7 +666,7 @@ TEST_F(SessionTest, AServerThatSpeaksNonsenseIsLeftWithAClearError)
 {
     struct Nonsense : Transport {
         std::string bytes;
-        Result<Streams> connect(Attempt, bool) override
+        Result<Streams> connect(Attempt, bool, std::string_view) override
         {
             Pair pair = socket_pair();
             EXPECT_GT(::write(pair.other.get(), bytes.data(), bytes.size()), 0);

@@ -20,7 +20,7 @@ TEST(SshTransport, JudgesTheAttemptThatWasMade)
     for (const auto& [attempt, words] :
          {std::pair(Attempt::first, "see whether ssh login1 works"),
           std::pair(Attempt::again, "wants a password or a key's passphrase again")}) {
-        ASSERT_TRUE(transport.connect(attempt, false));
+        ASSERT_TRUE(transport.connect(attempt, false, ""));
         const Verdict verdict = transport.judge({transport.end(5000), k_denied, {}});
         EXPECT_EQ(verdict.what, Verdict::What::stop);
         EXPECT_THAT(verdict.error.text, HasSubstr(words));

@@ -29,7 +29,7 @@ std::vector<Frame> one_of_each()
     start.no_input = true;
     start.brief = true;
     return {
-        Open{k_version, 1, std::string(32, 'a'), 1ULL << 40, 7, std::chrono::milliseconds{1000}},
+        Open{k_version, 1, std::string(32, 'a'), 1ULL << 40, 7, std::chrono::milliseconds{1000}, 9},
         start,
         Start{},
         Taken{1ULL << 50, 3},
@@ -179,6 +179,18 @@ TEST(RemoteFrame, AStartOfAnOlderClientForwardsNothingAndHasInput)
         Decoder decoder;
         decoder.feed(bytes);
         EXPECT_EQ(decoded(decoder), std::vector<Frame>{start}) << newer;
+    }
+}
+
+TEST(RemoteFrame, TheFirstBytesAreAWordThatNoShellReadsAsAnythingElse)
+{
+    const std::string bytes("\x00\xff$(id)\n'", 9);
+    EXPECT_EQ(word_of(bytes), "00ff24286964290a27");
+    EXPECT_EQ(bytes_of_word(word_of(bytes)), bytes);
+    EXPECT_EQ(bytes_of_word(""), "");
+    for (const std::string& text : {std::string("0"), std::string("0g"), std::string("--"),
+                                    std::string("0A"), std::string(k_longest_word + 2, '0')}) {
+        EXPECT_EQ(bytes_of_word(text), std::nullopt) << text;
     }
 }
 
