@@ -153,6 +153,13 @@ bool is_brief(std::string_view verb)
     return only_looks(verb) && verb != "logs" && verb != "top";
 }
 
+bool prints_lines(std::string_view verb)
+{
+    static constexpr std::array<std::string_view, 8> k_words = {
+        "stop", "extend", "save", "exempt", "keepalive", "report", "policy", "cluster"};
+    return is_brief(verb) || is_one_of(verb, k_words);
+}
+
 bool reads_input(std::string_view verb)
 {
     static constexpr std::array<std::string_view, 8> k_words = {

@@ -50,6 +50,8 @@ std::vector<std::string> log_again(const HostCall& call, const std::vector<std::
 bool only_looks(std::string_view verb);
 /// Of these, what also ends soon, whatever it shows.
 bool is_brief(std::string_view verb);
+/// Prints whole lines of gpuq's own: no program's output, no screen and no question.
+bool prints_lines(std::string_view verb);
 /// Reads its standard input.
 bool reads_input(std::string_view verb);
 /// Takes paths, or begins something in the working folder.

@@ -2,6 +2,7 @@
 #include "cli/host_session.h"
 
 #include "cli/log_copy.h"
+#include "cli/printable.h"
 #include "cli/raw_terminal.h"
 #include "cli/say.h"
 #include "cli/signals.h"
@@ -269,6 +270,33 @@ void show_log(const HostCall& call, frames::Start& start)
     start.raw = false;
 }
 
+/// For a terminal that does nothing by itself.
+std::string with_returns(std::string_view lines)
+{
+    std::string text;
+    for (const char c : lines) {
+        text.append(c == '\n' ? "\r\n" : std::string_view(&c, 1));
+    }
+    return text;
+}
+
+/// Verbs print lines and colours: on a terminal here nothing else of what a host sends is written.
+/// Output of programs and screens passes as it is.
+void show_lines_only(const HostCall& call, remote::ClientOptions& options)
+{
+    const bool lines = prints_lines(call.verb);
+    const std::array is_text{lines, lines || call.verb == "connect"};
+    for (const std::size_t stream : {std::size_t{0}, std::size_t{1}}) {
+        if (is_text[stream] && options.start.terminals[stream + 1]) {
+            options.shown_as[stream] = [text = Printable(),
+                                        raw = options.start.raw](std::string_view bytes) mutable {
+                const std::string shown = bytes.empty() ? text.end() : text.feed(bytes);
+                return raw ? with_returns(shown) : shown;
+            };
+        }
+    }
+}
+
 /// What a shell or ssh here would obey must not be made of bytes from there.
 Result<void> check_obeyed_output(const HostCall& call)
 {
@@ -383,6 +411,7 @@ Result<int> run_on_host(const HostCall& call, Doors& doors)
     if (call.verb == "logs") {
         show_log(call, options.start);
     }
+    show_lines_only(call, options);
     TRY(listen_for(call, options));
     options.reads_input = !options.start.no_input && (options.start.raw || reads_input(call.verb));
     options.random = [&doors] { return doors.random(); };

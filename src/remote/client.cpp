@@ -113,6 +113,7 @@ void Client::new_session()
         // What is not written yet comes again: whoever goes on there was told what is.
         shown.waiting = {};
         shown.received = 0;
+        shown.settled = shown.settled ? std::optional<std::uint64_t>(0) : std::nullopt;
     }
     m_told = {};
     m_input = {};
@@ -594,6 +595,7 @@ void Client::on_frame(frames::Frame&& frame)
             return nonsense("the verb has ended with more output than has come");
         }
         m_exit = *exit;
+        show_the_rest();
     }
 }
 

@@ -50,6 +50,9 @@ struct ClientOptions {
     frames::Start start;
     Pace pace;
     int in = 0, out = 1, err = 2;
+    /// What is written of a stream's bytes; of an empty piece, at its end, what was kept back.
+    /// Unset: the bytes themselves.
+    std::array<std::function<std::string(std::string_view)>, 2> shown_as;
     bool reads_input = true;
     /// The session is not there any more, though a verb was started: another host answers, or it
     /// was killed. What to start in its place, or why nothing.
@@ -82,7 +85,9 @@ private:
         std::uint64_t received = 0;
         Backlog waiting;
         bool broken = false; ///< nobody reads it
-        std::uint64_t written() const { return received - waiting.size(); }
+        /// Where the bytes that wait are not those that came: up to here all is written.
+        std::optional<std::uint64_t> settled;
+        std::uint64_t written() const { return settled ? *settled : received - waiting.size(); }
     };
 
     void new_session();
@@ -112,6 +117,8 @@ private:
     void send_input();
     void send_taken();
     void write_output();
+    void show_as(std::size_t stream, std::string_view bytes);
+    void show_the_rest();
     std::size_t write_some(std::size_t stream, std::string_view bytes);
     void on_closed_output(std::size_t stream, int error);
     void live();

@@ -60,6 +60,10 @@ void Client::on_output(const frames::OutputBytes& output)
     if (is_in_front()) {
         m_person.watch(output.bytes);
     }
+    if (m_options.shown_as[stream]) {
+        show_as(stream, output.bytes);
+        return send_taken();
+    }
     // From where it came, as far as it goes.
     const std::size_t written =
         shown.waiting.size() == 0 ? write_some(stream, output.bytes) : std::size_t{0};
@@ -70,6 +74,28 @@ void Client::on_output(const frames::OutputBytes& output)
         m_tell_at = now() + k_tell_within;
     }
     send_taken();
+}
+
+void Client::show_as(std::size_t stream, std::string_view bytes)
+{
+    Shown& shown = m_shown[stream];
+    if (!shown.broken) {
+        shown.settled = shown.settled.value_or(0);
+        shown.waiting.add(m_options.shown_as[stream](bytes));
+        write_output();
+    }
+    if (!m_tell_at) {
+        m_tell_at = now() + k_tell_within;
+    }
+}
+
+void Client::show_the_rest()
+{
+    for (const std::size_t stream : {std::size_t{0}, std::size_t{1}}) {
+        if (m_options.shown_as[stream]) {
+            show_as(stream, {});
+        }
+    }
 }
 
 /// How much of it a stream takes now.
@@ -125,6 +151,9 @@ void Client::write_output()
             if (written < bytes.size()) {
                 break;
             }
+        }
+        if (m_shown[stream].settled && waiting.size() == 0) {
+            m_shown[stream].settled = m_shown[stream].received;
         }
     }
     send_taken();

@@ -463,6 +463,33 @@ def test_a_frame_of_a_hostile_server(login, data):
     assert len(done.stderr) < 1000 and done.stderr.count("\n") == 1 and not set("\x1b\a\u202e") & set(done.stderr)
 
 
+def test_a_hostile_server_writes_only_lines_to_the_terminal(login):
+    """`ls` prints lines: colours pass, and nothing that moves the cursor, names the window or asks the terminal."""
+    evil = b"\x1b]0;owned\a\x1b[2J\x1b[6n\x9b2J\x1bPq\x1b\\\x1b[31mred\x1b[0m\n"
+    data = peers.output(0, 0, evil) + peers.output(1, 0, evil) + peers.ended(0, len(evil), len(evil))
+    login.env["GPUQ_SSH"] = peers.peer(login.folder, peers.MARKER + peers.hello() + data)
+    with terminal(login, "ls") as screen:
+        assert screen.status() == 0
+        assert screen.screen.count(b"\x1b[31mred\x1b[0m\r\n") == 2
+        for part in (b"\x1b]", b"\x1b[2J", b"\x1b[6n", b"\x9b", b"\x1bP", b"\a"):
+            assert part not in screen.screen, screen.screen
+
+
+def test_a_short_verb_takes_no_round_trip_more_than_ssh(login):
+    """Each is so long that the machine's load is short beside it."""
+    round_trip = 0.6
+
+    def seconds(words):
+        begin = time.monotonic()
+        subprocess.run(words, env=login.env, stdin=subprocess.DEVNULL, capture_output=True, check=True)
+        return time.monotonic() - begin
+    login.proxy.delay = round_trip / 2
+    ours, theirs = zip(*[(seconds([login.person.cluster.binary, "--host", "login", "ls", "--json"]),
+                          seconds(["ssh", "-F", login.folder / "ssh_config", "login", "true"])) for _ in range(2)])
+    login.proxy.delay = 0.0
+    assert min(ours) < min(theirs) + 0.7 * round_trip, (ours, theirs)
+
+
 def test_what_stands_between_is_named(login):
     done = login.gpuq("ls", env={"GPUQ_REMOTE": "/nonexistent/gpuq"})
     assert (done.returncode, done.stdout) == (127, b"")

@@ -248,6 +248,7 @@ protected:
         };
         options.in_its_place = in_its_place;
         options.on_ssh_target = on_ssh_target;
+        options.shown_as = shown_as;
         return Client(std::move(options), transport, nobody).run();
     }
 
@@ -298,6 +299,7 @@ protected:
     bool brief = false;
     std::function<Result<frames::Start>(const ClientOptions::Lost&)> in_its_place;
     std::function<void(const frames::SshTarget&)> on_ssh_target;
+    std::array<std::function<std::string(std::string_view)>, 2> shown_as;
     Nobody nobody;
     Descriptor slow_reader; ///< a pipe, in the place of the file `out`
     std::string m_folder;
@@ -335,6 +337,25 @@ TEST_F(SessionTest, NoInputHereIsNoInputThere)
     const auto status = run(transport, "readlink /proc/self/fd/0; cat");
     ASSERT_TRUE(status) << status.error().text;
     EXPECT_EQ(content("out"), "/dev/null\n");
+}
+
+TEST_F(SessionTest, WhatIsShownOfAStreamMayBeLongerOrShorterThanItsBytes)
+{
+    for (const std::size_t each : {std::size_t{0}, std::size_t{3}}) {
+        shown_as[0] = [each](std::string_view bytes) {
+            return bytes.empty() ? std::string("end") : std::string(bytes.size() * each, 'x');
+        };
+        std::mt19937_64 random(3);
+        int drops = 0;
+        CutTransport transport(options(), [&]() -> std::uint64_t {
+            return ++drops > 20 ? ~std::uint64_t{0} : random() % 30'000;
+        });
+        const auto status = run(transport, "seq 1 20000; echo err >&2; exit 5");
+        ASSERT_TRUE(status) << status.error().text;
+        EXPECT_EQ(*status, 5);
+        EXPECT_EQ(content("out"), std::string(108'894 * each, 'x') + "end");
+        EXPECT_EQ(content("err"), "err\n");
+    }
 }
 
 TEST_F(SessionTest, ABriefVerbIsOverWithItsEndAndComesOnceOverDrops)
@@ -410,28 +431,6 @@ TEST_F(SessionTest, NoByteIsLostWhereTheFirstOnesComeOnlyOnce)
     const auto status = run(transport, "cat");
     ASSERT_TRUE(status) << status.error().text;
     EXPECT_TRUE(content("out") == bytes);
-}
-
-TEST_F(SessionTest, AConnectionThatComesLateLeavesTheNewerOneAlone)
-{
-    frames::Open open;
-    open.session = std::string(32, 'c');
-    open.connection = 2;
-    frames::Start start;
-    start.words = {"-c", "echo begun; while [ ! -e enough ]; do sleep 0.01; done; echo newer"};
-    start.folder = m_folder;
-    std::string newer;
-    std::thread client(
-        [&] { newer = answer(options(), frames::encode(open) + frames::encode(start), "newer"); });
-    while (!has_socket()) {
-        std::this_thread::sleep_for(10ms);
-    }
-    frames::Open late = open;
-    late.connection = 1;
-    EXPECT_THAT(answer(options(), frames::encode(late), "no such text"), frames::k_marker);
-    std::ofstream(path("enough")) << "x";
-    client.join();
-    EXPECT_THAT(newer, HasSubstr("newer"));
 }
 
 TEST_F(SessionTest, NoSignalIsLostOrDoubledOverDrops)
@@ -791,6 +790,28 @@ TEST_F(SessionTest, AClientThatSpeaksNonsenseIsLeftAndNothingStays)
         EXPECT_THAT(answer(options(), bytes, words), HasSubstr(words));
         EXPECT_TRUE(is_all_gone()) << words;
     }
+}
+
+TEST_F(SessionTest, AConnectionThatComesLateLeavesTheNewerOneAlone)
+{
+    frames::Open open;
+    open.session = std::string(32, 'c');
+    open.connection = 2;
+    frames::Start start;
+    start.words = {"-c", "echo begun; while [ ! -e enough ]; do sleep 0.01; done; echo newer"};
+    start.folder = m_folder;
+    std::string newer;
+    std::thread client(
+        [&] { newer = answer(options(), frames::encode(open) + frames::encode(start), "newer"); });
+    while (!has_socket()) {
+        std::this_thread::sleep_for(10ms);
+    }
+    frames::Open late = open;
+    late.connection = 1;
+    EXPECT_THAT(answer(options(), frames::encode(late), "no such text"), frames::k_marker);
+    std::ofstream(path("enough")) << "x";
+    client.join();
+    EXPECT_THAT(newer, HasSubstr("newer"));
 }
 
 TEST_F(SessionTest, ABriefVerbWhoseClientHasGoneIsHungUp)
