@@ -2,6 +2,7 @@
 #include "cli/checks.h"
 
 #include "cli/node_check.h"
+#include "embedded/cluster.h"
 
 #include <fmt/format.h>
 
@@ -72,7 +73,9 @@ std::vector<Finding> check_accounting(Doors& doors)
         return {{"accounting", Level::unknown, "Slurm did not answer", ""}};
     }
     // Any job will do: that there is none is an answer too.
-    return {judge_accounting(controller->keeps_accounting, (*accounting)->past_job(JobId{1}))};
+    const auto conf = doors.variable("SLURM_CONF"); // set when the cluster was found
+    return {judge_accounting(controller->keeps_accounting, (*accounting)->past_job(JobId{1}),
+                             conf ? embedded::accounting_failure(*conf) : std::nullopt)};
 }
 
 std::vector<Finding> unknown(const std::vector<std::string_view>& names, const std::string& why)

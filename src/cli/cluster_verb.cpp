@@ -173,6 +173,7 @@ std::string json_of(const embedded::Status& status)
 {
     using report::Json;
     const embedded::ClusterSpec& spec = status.state.spec;
+    const std::string& failure = status.state.accounting_failure;
     Json::Elements daemons;
     for (const embedded::Daemon& daemon : status.state.daemons) {
         daemons.push_back(Json::object({{"name", daemon.name},
@@ -190,6 +191,8 @@ std::string json_of(const embedded::Status& status)
                                   {"since", status.state.up ? Json(started_at(status)) : Json()},
                                   {"stand_ins", spec.stand_ins},
                                   {"cgroups", spec.confinement == Confinement::cgroups},
+                                  {"accounting", status.accounting},
+                                  {"accounting_failure", failure.empty() ? Json() : Json(failure)},
                                   {"daemons", Json::array(std::move(daemons))},
                                   {"nodes", Json::array(std::move(nodes))}});
 }
@@ -203,6 +206,8 @@ std::string no_cluster_json()
                                   {"since", Json()},
                                   {"stand_ins", Json()},
                                   {"cgroups", Json()},
+                                  {"accounting", Json()},
+                                  {"accounting_failure", Json()},
                                   {"daemons", Json::array(Json::Elements{})},
                                   {"nodes", Json::array(Json::Elements{})}});
 }
@@ -222,6 +227,10 @@ std::string text_of(const embedded::Status& status, Time now)
     text += fmt::format("{:<14}{}\n", "jobs",
                         state.spec.confinement == Confinement::cgroups ? "confined by cgroups"
                                                                        : "not confined");
+    if (!state.accounting_failure.empty()) {
+        text += fmt::format("{:<14}does not run: {}\n", "accounting",
+                            sanitised(state.accounting_failure));
+    }
     for (const embedded::Daemon& daemon : state.daemons) {
         text += fmt::format("{:<14}{}\n", daemon.name,
                             is_dead(status, daemon.name)

@@ -27,7 +27,9 @@ struct UpReport {
 };
 
 /// Brings the cluster of `dir` up, or finds it up. Goes on with the accounting and the job ids of
-/// an earlier start. An error says what to do, and then nothing has been left running.
+/// an earlier start. An error says what to do, and then nothing has been left running. Without an
+/// accounting that can start the cluster comes up all the same (State::accounting_failure), unless
+/// it has a policy to enforce.
 Result<UpReport> up(const std::string& dir, const Wishes& wishes);
 
 struct DownReport {
@@ -54,12 +56,17 @@ struct Status {
     State state;
     std::string slurm_conf;
     bool up = false;               ///< every daemon runs and the controller answers
+    bool accounting = false;       ///< slurmdbd and its database run
     std::vector<std::string> dead; ///< daemons that should run and do not
     std::vector<NodeStatus> nodes; ///< empty when the controller does not answer
 };
 
 /// `missing` when `dir` holds no cluster.
 Result<Status> status(const std::string& dir);
+
+/// Why the cluster of this slurm.conf runs without accounting, one line; nothing when it runs with
+/// it, or the file is not one of `gpuq cluster up`.
+std::optional<std::string> accounting_failure(const std::string& slurm_conf);
 
 /// slurm.conf of a cluster that is up: the caller's own, then the machine's. `missing` when neither
 /// is. A folder of anybody else, or that others can write, is passed over.

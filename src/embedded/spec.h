@@ -45,6 +45,7 @@ struct ClusterSpec {
     std::vector<std::string> extra_lines{}; ///< appended to slurm.conf as they are
     std::vector<NamedNode> named{};         ///< the nodes, when they are not all alike
     bool policy = false;                    ///< partitions and limits are those of a policy
+    bool accounting = true;                 ///< slurm.conf names slurmdbd
 
     std::string node(int index) const
     {

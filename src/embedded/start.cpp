@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "embedded/start.h"
 
+#include "embedded/accounting.h"
 #include "embedded/cluster.h"
 #include "embedded/folder.h"
 #include "embedded/machine.h"
@@ -14,25 +15,17 @@
 #include "policy/read.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <functional>
-#include <pwd.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
+#include <utility>
 
 namespace gpuq::embedded {
 namespace {
 
-namespace fs = std::filesystem;
 using std::chrono::seconds;
 
-constexpr auto k_start_limit = seconds(30);
 constexpr int k_port_attempts = 3;
 
 /// Those that HeldSignals holds.
@@ -44,90 +37,6 @@ sigset_t held_signals()
         sigaddset(&set, signal);
     }
     return set;
-}
-
-bool is_interrupted()
-{
-    sigset_t pending;
-    sigpending(&pending);
-    return sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
-           sigismember(&pending, SIGHUP) == 1;
-}
-
-bool listens(const std::string& path)
-{
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path.size() >= sizeof address.sun_path) {
-        return false;
-    }
-    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const bool fine = connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-    close(fd);
-    return fine;
-}
-
-Error died(const Places& places, const std::string& daemon)
-{
-    const std::string log = places.words(daemon);
-    const std::string words = last_words(log);
-    const bool full = words.find("No space left") != std::string::npos;
-    return fail(Error::Kind::io,
-                fmt::format("{} did not start{}; the end of {}:\n{}", daemon,
-                            full ? ", the disk is full: make room or choose another --dir" : "",
-                            log, words));
-}
-
-/// Waits for `ready`; an error as soon as a daemon of this start has died.
-Result<void> wait_until(const Start& start, const std::string& daemon,
-                        const std::function<bool()>& ready)
-{
-    const Daemon* dead = nullptr;
-    const auto decided = [&] {
-        for (const Daemon& one : start.state.daemons) {
-            if (!is_alive(one.process)) {
-                dead = &one;
-            }
-        }
-        return dead != nullptr || is_interrupted() || ready();
-    };
-    const bool in_time = wait_for(decided, in(k_start_limit));
-    if (is_interrupted()) {
-        return fail(Error::Kind::stopped, "interrupted; nothing has been left running");
-    }
-    if (dead != nullptr) {
-        return died(start.places, dead->name);
-    }
-    return in_time ? Result<void>() : died(start.places, daemon);
-}
-
-bool is_running(const Start& start, const std::string& name)
-{
-    const auto& daemons = start.state.daemons;
-    return std::any_of(daemons.begin(), daemons.end(),
-                       [&](const Daemon& daemon) { return daemon.name == name; });
-}
-
-/// Starts a daemon, unless it is there from before.
-Result<void> launch(Start& start, const std::string& name, const std::string& program_name,
-                    std::vector<std::string> options)
-{
-    if (is_running(start, name)) {
-        return {};
-    }
-    TRY_ASSIGN(std::string path, program(program_name));
-    options.insert(options.begin(), std::move(path));
-    unlink(start.places.words(name).c_str()); // the end of the last start explains nothing
-    std::vector<std::string> environment = environment_of(start.places);
-    if (program_name.starts_with("slurm")) {
-        TRY_ASSIGN(const std::string library, loopback_library());
-        environment.push_back("LD_PRELOAD=" + library);
-    }
-    TRY_ASSIGN(const ProcessId process, start_daemon({std::move(options), std::move(environment)},
-                                                     start.places.words(name)));
-    start.state.daemons.push_back({name, process});
-    return {};
 }
 
 /// A new one for each start: nothing that it has sealed outlives the daemons.
@@ -153,128 +62,6 @@ Result<void> start_munge(Start& start)
     return wait_until(start, "munged", [&] { return listens(places.munge_socket()); });
 }
 
-/// Options that the server and its first filling have in common.
-std::vector<std::string> database_options(const Places& places, const ClusterSpec& spec,
-                                          const std::string& folder)
-{
-    std::vector<std::string> options{"--no-defaults", "--datadir=" + folder,
-                                     "--tmpdir=" + places.dir, "--innodb-log-file-size=8M"};
-    if (geteuid() == 0) {
-        options.push_back("--user=" + spec.user);
-    }
-    return options;
-}
-
-/// The first filling, under another name until it is whole.
-Result<void> make_database(const Start& start)
-{
-    const Places& places = start.places;
-    if (fs::is_directory(places.database())) {
-        return {};
-    }
-    const std::string unfinished = places.database() + ".new";
-    std::error_code failed;
-    fs::remove_all(unfinished, failed);
-    TRY(make_dir(unfinished, 0700));
-    const std::string sql = places.private_dir() + "/database.sql";
-    TRY(write_file(sql, database_sql(), 0600));
-    TRY_ASSIGN(std::string tool, program("mariadb-install-db"));
-    std::vector<std::string> words = database_options(places, start.state.spec, unfinished);
-    words.insert(words.begin(), std::move(tool));
-    words.insert(words.end(),
-                 {"--force", // also where the host's own name does not resolve
-                  "--auth-root-authentication-method=socket", "--skip-test-db",
-                  "--extra-file=" + sql, "--auth-root-socket-user=" + start.state.spec.user});
-    TRY_ASSIGN(const Finished finished,
-               run_command({std::move(words), environment_of(places)}, in(seconds(60))));
-    TRY(write_file(places.log("mariadb-install-db"), finished.output, 0600));
-    if (finished.status != 0) {
-        return died(places, "mariadb-install-db");
-    }
-    fs::rename(unfinished, places.database(), failed);
-    return failed ? Result<void>(
-                        fail(Error::Kind::io, fmt::format("can not make {}: {}", places.database(),
-                                                          failed.message())))
-                  : Result<void>();
-}
-
-Result<void> start_database(Start& start)
-{
-    TRY(make_database(start));
-    const Places& places = start.places;
-    std::vector<std::string> options =
-        database_options(places, start.state.spec, places.database());
-    options.insert(
-        options.end(),
-        {"--skip-networking", "--socket=" + places.database_socket(),
-         "--pid-file=" + places.private_dir() + "/mariadbd.pid", "--skip-log-bin",
-         "--innodb-buffer-pool-size=64M", "--innodb-lock-wait-timeout=900",
-         // A crash of the machine may cost the last second, in exchange for one fsync
-         // a second instead of one per record.
-         "--innodb-flush-log-at-trx-commit=2",
-         // On by default from 11.6 on; slurmdbd ends at the first write conflict under it.
-         "--loose-innodb-snapshot-isolation=OFF"});
-    TRY(launch(start, "mariadbd", "mariadbd", std::move(options)));
-    return wait_until(start, "mariadbd", [&] { return listens(places.database_socket()); });
-}
-
-/// Login names of people on this machine: root's cluster is for them.
-std::vector<std::string> people(const ClusterSpec& spec)
-{
-    constexpr uid_t k_first = 1000;
-    constexpr uid_t k_last = 59999;
-    constexpr std::size_t k_most = 1000;
-    std::vector<std::string> names{spec.user};
-    if (geteuid() == 0) {
-        setpwent();
-        for (const passwd* entry = getpwent(); entry != nullptr && names.size() < k_most;
-             entry = getpwent()) {
-            if (entry->pw_uid >= k_first && entry->pw_uid <= k_last) {
-                names.emplace_back(entry->pw_name);
-            }
-        }
-        endpwent();
-    }
-    return names;
-}
-
-/// Whether sacctmgr failed only because all was there already, in the words of Slurm 22.05
-/// to 26.05.
-bool changed_nothing(const std::string& output)
-{
-    constexpr std::array<std::string_view, 5> k_phrases = {
-        "Nothing new added", "already exists",
-        "Already existing", // from 23.11 on, as is:
-        "Request didn't affect anything",
-        // of people of a policy who are not on this machine
-        "Nothing modified"};
-    return std::any_of(k_phrases.begin(), k_phrases.end(), [&](std::string_view phrase) {
-        return output.find(phrase) != std::string::npos;
-    });
-}
-
-/// One sacctmgr command; saying that all was there already is a success.
-Result<void> account(const Start& start, std::vector<std::string> words)
-{
-    words.insert(words.begin(), {"sacctmgr", "-i"});
-    TRY_ASSIGN(const Finished done, ask(start.places, std::move(words), seconds(20)));
-    if (done.status != 0 && !changed_nothing(done.output)) {
-        return fail(Error::Kind::internal, fmt::format("sacctmgr: {}", done.output));
-    }
-    return {};
-}
-
-Result<void> start_accounting(Start& start)
-{
-    const ClusterSpec& spec = start.state.spec;
-    TRY(launch(start, "slurmdbd", "slurmdbd", {"-D"}));
-    TRY(wait_until(start, "slurmdbd", [&] { return answers(start.state.ports.accounting); }));
-    TRY(account(start, {"add", "cluster", spec.name}));
-    TRY(account(start,
-                {"add", "account", "default", "Description=everybody", "Organization=local"}));
-    return add_people(start);
-}
-
 Result<void> start_controller(Start& start)
 {
     TRY(launch(start, "slurmctld", "slurmctld", {"-D"}));
@@ -284,6 +71,12 @@ Result<void> start_controller(Start& start)
         const auto answer = ask(start.places, {"sinfo", "-h"}, seconds(5));
         return answer && answer->status == 0;
     });
+}
+
+/// Somebody may take a port between our look and the daemon's bind.
+bool lost_a_port(const Error& error)
+{
+    return error.text.find("already in use") != std::string::npos;
 }
 
 Result<policy::Policy> kept_policy(const Places& places)
@@ -296,6 +89,14 @@ Result<policy::Policy> kept_policy(const Places& places)
     return std::move(reading.policy);
 }
 
+/// Has the controller and the nodes read their configuration again.
+Result<void> reconfigure(const Start& start)
+{
+    TRY_ASSIGN(const Finished done, ask(start.places, {"scontrol", "reconfigure"}, seconds(20)));
+    return done.status == 0 ? Result<void>()
+                            : fail(Error::Kind::io, "scontrol reconfigure: " + done.output);
+}
+
 /// Accounting learns of GPUs from the first controller that has some; so the limits and then the
 /// partitions that name them come after it.
 Result<void> set_up_policy(const Start& start, const policy::Policy& policy)
@@ -304,9 +105,7 @@ Result<void> set_up_policy(const Start& start, const policy::Policy& policy)
         TRY(account(start, std::move(words)));
     }
     TRY(write_file(start.places.policy_conf(), policy::slurm_conf_of(policy), 0644));
-    TRY_ASSIGN(const Finished done, ask(start.places, {"scontrol", "reconfigure"}, seconds(20)));
-    return done.status == 0 ? Result<void>()
-                            : fail(Error::Kind::io, "scontrol reconfigure: " + done.output);
+    return reconfigure(start);
 }
 
 /// The controller, and the first time under a policy what that makes.
@@ -368,6 +167,56 @@ Result<void> write_configuration(const Start& start)
     return write_file(places.slurmdbd_conf(), slurmdbd_conf(state.spec, state.ports, places), 0600);
 }
 
+/// Has slurm.conf name slurmdbd, which runs, and slurmdbd know the cluster. A controller that was
+/// started without it ends.
+Result<void> take_up_accounting(Start& start)
+{
+    State& state = start.state;
+    const bool was_without = !std::exchange(state.spec.accounting, true);
+    if (was_without) {
+        TRY(write_configuration(start));
+    }
+    auto added = add_accounts(start);
+    if (was_without && added) {
+        end_daemon(start, "slurmctld");
+    } else if (was_without) {
+        state.spec.accounting = false;
+        TRY(write_configuration(start));
+    }
+    return added;
+}
+
+/// Accounting, or the reason why the cluster runs without it.
+Result<void> start_accounting_or_do_without(Start& start)
+{
+    State& state = start.state;
+    auto started = start_accounting(start);
+    started = started ? take_up_accounting(start) : started;
+    if (started) {
+        state.accounting_failure.clear();
+        return {};
+    }
+    const Error& error = started.error();
+    const bool has_controller = is_running(start, "slurmctld");
+    if (error.kind == Error::Kind::stopped || (lost_a_port(error) && !has_controller)) {
+        return started;
+    }
+    end_accounting(start);
+    state.accounting_failure = error.text;
+    if (has_controller) { // with slurmdbd in its configuration, it keeps the records until that is
+                          // back
+        return {};
+    }
+    if (state.spec.policy) {
+        return fail(error.kind, fmt::format("a policy can't be enforced without accounting, and "
+                                            "that does not start: {}; mend it, or choose another "
+                                            "--dir for a cluster without --policy",
+                                            error.text));
+    }
+    state.spec.accounting = false;
+    return write_configuration(start);
+}
+
 Result<void> make_folders(Start& start)
 {
     TRY_ASSIGN(start.places.run, make_run_dir());
@@ -405,12 +254,6 @@ Result<void> start_all(Start& start)
     return start_daemons(start);
 }
 
-/// Somebody may take a port between our look and the daemon's bind.
-bool lost_a_port(const Error& error)
-{
-    return error.text.find("already in use") != std::string::npos;
-}
-
 } // namespace
 
 HeldSignals::HeldSignals()
@@ -424,20 +267,14 @@ HeldSignals::~HeldSignals()
     sigprocmask(SIG_SETMASK, &m_former, nullptr);
 }
 
-Result<void> add_people(const Start& start)
-{
-    return account(start,
-                   {"add", "user", fmt::format("{}", fmt::join(people(start.state.spec), ",")),
-                    "Account=default"});
-}
-
 Result<void> start_daemons(Start& start)
 {
+    const bool was_without = !start.state.spec.accounting;
     TRY(start_munge(start));
-    TRY(start_database(start));
-    TRY(start_accounting(start));
+    TRY(start_accounting_or_do_without(start));
     TRY(start_controller_under_policy(start));
-    return start_nodes(start);
+    TRY(start_nodes(start));
+    return was_without && start.state.spec.accounting ? reconfigure(start) : Result<void>();
 }
 
 Result<void> start_or_take_back(Start& start)

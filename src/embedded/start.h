@@ -2,8 +2,7 @@
 #pragma once
 
 #include "core/result.h"
-#include "embedded/places.h"
-#include "embedded/state.h"
+#include "embedded/daemons.h"
 
 #include <csignal>
 
@@ -26,23 +25,15 @@ private:
 /// empty file, and no controller one without a partition.
 constexpr const char* k_no_policy_yet = "# not made yet\nPartitionName=none Nodes=ALL State=DOWN\n";
 
-/// A start on its way.
-struct Start {
-    Places places;
-    State state; ///< `daemons` are those that run already
-};
-
 /// Starts the daemons that do not run yet, each as soon as those it needs are ready, and waits for
 /// every node to report. `io` with the last words of a daemon that died; `stopped` by a held
-/// signal.
+/// signal. Without an accounting that can start it goes on, unless there is a policy to enforce,
+/// and says why in State::accounting_failure; once that starts, the controller is started anew
+/// with it.
 Result<void> start_daemons(Start& start);
 
 /// Everything from a folder that holds no running daemon: ports, sockets' folder, configuration,
 /// daemons. An error leaves no process and no socket.
 Result<void> start_or_take_back(Start& start);
-
-/// Gives everybody on this machine (root's cluster) or the caller an account. Slurm 22.05 books
-/// the jobs of people without one on root.
-Result<void> add_people(const Start& start);
 
 } // namespace gpuq::embedded

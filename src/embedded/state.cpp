@@ -122,6 +122,9 @@ const Key k_keys[] = {
     {"node-gpu", read_node_gpu},
     {"node-threads", read_node_threads},
     {"policy", [](auto value, auto& state) { return read_flag(value, state.spec.policy); }},
+    {"accounting", [](auto value, auto& state) { return read_flag(value, state.spec.accounting); }},
+    {"accounting-failure",
+     [](auto value, auto& state) { return k_text(value, state.accounting_failure); }},
     {"controller-port",
      [](auto value, auto& state) { return read_number(value, state.ports.controller); }},
     {"accounting-port",
@@ -182,6 +185,12 @@ std::string to_text(const State& state)
     }
     if (spec.policy) {
         add("policy", flag(true));
+    }
+    if (!spec.accounting) {
+        add("accounting", flag(false));
+    }
+    if (!state.accounting_failure.empty()) {
+        add("accounting-failure", state.accounting_failure);
     }
     add("controller-port", state.ports.controller);
     add("accounting-port", state.ports.accounting);

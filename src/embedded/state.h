@@ -28,10 +28,11 @@ struct Daemon {
 struct State {
     ClusterSpec spec;
     Ports ports;
-    std::string run;             ///< Places::run of the last start
-    std::string boot;            ///< of the machine, when it was started
-    std::int64_t started_at = 0; ///< Unix time
-    bool up = false;             ///< false: `down` ended it, or a start is not complete
+    std::string run;                ///< Places::run of the last start
+    std::string boot;               ///< of the machine, when it was started
+    std::int64_t started_at = 0;    ///< Unix time
+    bool up = false;                ///< false: `down` ended it, or a start is not complete
+    std::string accounting_failure; ///< why slurmdbd does not run, one line; empty when it does
     std::vector<Daemon> daemons;
     bool operator==(const State&) const = default;
 };

@@ -4,6 +4,7 @@
 #include "embedded/machine.h"
 #include "embedded/tools.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
 
@@ -45,8 +46,23 @@ Result<Status> status(const std::string& dir)
         status.nodes = node_states(places);
     }
     status.up = state.up && status.dead.empty() && !status.nodes.empty();
+    const auto runs = [&](const char* name) {
+        const auto& dead = status.dead;
+        return std::any_of(state.daemons.begin(), state.daemons.end(),
+                           [&](const Daemon& daemon) { return daemon.name == name; }) &&
+               std::find(dead.begin(), dead.end(), name) == dead.end();
+    };
+    status.accounting = runs("slurmdbd") && runs("mariadbd");
     status.state = std::move(state);
     return status;
+}
+
+std::optional<std::string> accounting_failure(const std::string& slurm_conf)
+{
+    const Places places{fs::path(slurm_conf).parent_path().string(), ""};
+    const auto state = read_state(places);
+    return state && !state->accounting_failure.empty() ? std::optional(state->accounting_failure)
+                                                       : std::nullopt;
 }
 
 } // namespace gpuq::embedded

@@ -78,6 +78,18 @@ std::string accounted(const ClusterSpec& spec)
     return fmt::format("{}", fmt::join(tres, ","));
 }
 
+/// AccountingStorageTRES too: with it and without slurmdbd the controller does not start.
+std::string accounting_lines(const ClusterSpec& spec, const Ports& ports, const Places& places)
+{
+    return fmt::format("AccountingStorageType=accounting_storage/slurmdbd\n"
+                       "AccountingStorageHost=127.0.0.1\n"
+                       "AccountingStoragePort={}\n"
+                       "AccountingStoragePass={}\n"
+                       "AccountingStorageTRES={}\n"
+                       "AccountingStoreFlags=job_comment\n",
+                       ports.accounting, places.munge_socket(), accounted(spec));
+}
+
 /// What a policy requires of slurm.conf; the rest is in the file that is made of it.
 std::string policy_lines(const ClusterSpec& spec, const Places& places)
 {
@@ -151,23 +163,18 @@ std::string slurm_conf(const ClusterSpec& spec, const Ports& ports, const Places
         "SelectTypeParameters=CR_Core_Memory\n"
         "GresTypes=gpu\n"
         "JobAcctGatherType=jobacct_gather/linux\n"
-        "AccountingStorageType=accounting_storage/slurmdbd\n"
-        "AccountingStorageHost=127.0.0.1\n"
-        "AccountingStoragePort={accounting}\n"
-        "AccountingStoragePass={munge}\n"
-        "AccountingStorageTRES={tres}\n"
-        "AccountingStoreFlags=job_comment\n",
+        "{accounting}",
         fmt::arg("name", spec.name),
         fmt::arg("scheduler",
                  spec.policy ? ",bf_continue,bf_one_resv_per_job,preempt_youngest_first" : ""),
-        fmt::arg("tres", accounted(spec)),
         fmt::arg("clients", clients == ClientsListen::on_loopback
                                 ? "CommunicationParameters=NoInAddrAny,NoCtldInAddrAny\n"
                                 : ""),
         fmt::arg("port", ports.controller), fmt::arg("user", spec.user),
         fmt::arg("munge", places.munge_socket()), fmt::arg("state", places.controller_state()),
         fmt::arg("spool", places.spool()), fmt::arg("run", places.private_dir()),
-        fmt::arg("log", places.log_dir()), fmt::arg("accounting", ports.accounting));
+        fmt::arg("log", places.log_dir()),
+        fmt::arg("accounting", spec.accounting ? accounting_lines(spec, ports, places) : ""));
     text += tracking(spec.confinement) + node_lines(spec, ports);
     text += spec.policy ? policy_lines(spec, places) : partition_lines(spec);
     for (const std::string& line : spec.extra_lines) {

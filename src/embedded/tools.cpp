@@ -15,14 +15,16 @@ namespace {
 struct Program {
     std::string_view name;
     std::string_view package;
+    Programs needed = Programs::of_cluster;
 };
 
 constexpr Program k_programs[] = {
     {"munged", "munge"},
-    {"mariadb-install-db", "mariadb-server-core"},
-    {"my_print_defaults", "mariadb-client-core"}, // mariadb-install-db does not go without it
-    {"mariadbd", "mariadb-server-core"},
-    {"slurmdbd", "slurmdbd"},
+    {"mariadb-install-db", "mariadb-server-core", Programs::of_accounting},
+    {"my_print_defaults", "mariadb-client-core",
+     Programs::of_accounting}, // mariadb-install-db needs it
+    {"mariadbd", "mariadb-server-core", Programs::of_accounting},
+    {"slurmdbd", "slurmdbd", Programs::of_accounting},
     {"slurmctld", "slurmctld"},
     {"slurmd", "slurmd"},
     {"sacctmgr", "slurm-client"},
@@ -51,12 +53,12 @@ Result<std::string> program(const std::string& name)
         fmt::format("{} is not installed here; `sudo apt-get install {}`", name, package_of(name)));
 }
 
-Result<void> check_programs()
+Result<void> check_programs(Programs wanted)
 {
     std::vector<std::string> programs;
     std::vector<std::string> packages;
     for (const Program& one : k_programs) {
-        if (!find_program(std::string(one.name), std::getenv("PATH"))) {
+        if (one.needed == wanted && !find_program(std::string(one.name), std::getenv("PATH"))) {
             programs.emplace_back(one.name);
             packages.emplace_back(one.package);
         }

@@ -14,8 +14,12 @@ namespace gpuq::embedded {
 /// Path of a program by name. `not_found` with the Debian package that brings it.
 Result<std::string> program(const std::string& name);
 
-/// `not_found` names all of a cluster's programs that this machine lacks, and their packages.
-Result<void> check_programs();
+enum class Programs {
+    of_cluster,    ///< what no cluster starts without
+    of_accounting, ///< MariaDB and slurmdbd
+};
+/// `not_found` names all of these programs that this machine lacks, and their packages.
+Result<void> check_programs(Programs programs);
 
 /// The library that keeps daemons on the loopback interface (preload/loopback.cpp): beside gpuq, or
 /// where `cmake --install` puts it.

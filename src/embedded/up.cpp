@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "embedded/accounting.h"
 #include "embedded/cluster.h"
 #include "embedded/folder.h"
 #include "embedded/machine.h"
@@ -147,27 +148,59 @@ Error asks_for_another(const Places& places, const ClusterSpec& spec)
                             places.dir, describe(spec)));
 }
 
-/// Starts again what has died of a cluster that is up; its jobs go on.
-Result<UpReport> repair(Start& start)
+std::string accounting_note(const State& state)
 {
-    auto& daemons = start.state.daemons;
-    UpReport report;
+    return fmt::format("up without accounting: {}; `gpuq usage`, policies and how old runs ended "
+                       "need it; the next `gpuq cluster up` tries again",
+                       state.accounting_failure);
+}
+
+/// Takes the daemons that have ended off the list and gives their names.
+std::vector<std::string> take_dead(std::vector<Daemon>& daemons)
+{
+    std::vector<std::string> names;
     std::erase_if(daemons, [&](const Daemon& daemon) {
         const bool dead = !is_alive(daemon.process);
         if (dead) {
-            report.notes.push_back(fmt::format("{} had ended and runs again", daemon.name));
+            names.push_back(daemon.name);
         }
         return dead;
     });
-    report.was_up = report.notes.empty();
-    if (report.was_up) {
-        TRY(add_people(start));
+    return names;
+}
+
+/// Starts again what has died of a cluster that is up, and accounting where that could not start;
+/// its jobs go on.
+Result<UpReport> repair(Start& start)
+{
+    State& state = start.state;
+    UpReport report;
+    const std::vector<std::string> dead = take_dead(state.daemons);
+    const bool was_recorded = state.spec.accounting;
+    const bool had_failed = !state.accounting_failure.empty();
+    if (dead.empty() && !had_failed) {
+        if (const auto added = add_people(start); !added) {
+            report.notes.push_back("accounting does not answer: " + added.error().text);
+        }
     } else {
         auto started = start_daemons(start);
-        TRY(write_state(start.places, start.state));
+        TRY(write_state(start.places, state));
         TRY(started);
     }
-    report.state = start.state;
+    for (const std::string& name : dead) {
+        if (is_running(start, name)) {
+            report.notes.push_back(fmt::format("{} had ended and runs again", name));
+        }
+    }
+    if (!state.accounting_failure.empty()) {
+        report.notes.push_back(accounting_note(state));
+    } else if (had_failed) {
+        report.notes.emplace_back(was_recorded ? "accounting runs again"
+                                               : "accounting runs now; it has no record of "
+                                                 "jobs that Slurm had forgotten before");
+    }
+    report.was_up = dead.empty() && had_failed == !state.accounting_failure.empty();
+    report.state = state;
     return report;
 }
 
@@ -177,13 +210,17 @@ bool blames_cgroups(const Error& error)
     return error.kind == Error::Kind::io && error.text.find("cgroup") != std::string::npos;
 }
 
-std::vector<std::string> notes_on(const ClusterSpec& spec)
+std::vector<std::string> notes_on(const State& state)
 {
-    if (geteuid() == 0 && spec.confinement == Confinement::parents) {
-        return {"jobs are not confined by cgroups: they keep to their memory and their GPUs by "
-                "agreement only"};
+    std::vector<std::string> notes;
+    if (geteuid() == 0 && state.spec.confinement == Confinement::parents) {
+        notes.emplace_back("jobs are not confined by cgroups: they keep to their memory and their "
+                           "GPUs by agreement only");
     }
-    return {};
+    if (!state.accounting_failure.empty()) {
+        notes.push_back(accounting_note(state));
+    }
+    return notes;
 }
 
 /// Ends what an earlier life left behind, after SIGKILL, a crash or a reboot.
@@ -193,6 +230,15 @@ Result<void> clean_up_after(const State& former, const Places& places)
     old.run = former.run;
     TRY(end_everything(old, former));
     return {};
+}
+
+/// Has the next `up` not repeat options with which nothing started.
+void forget(Start& start, const State* former)
+{
+    const std::string name = start.state.spec.name;
+    start.state.spec = former ? former->spec : ClusterSpec{};
+    start.state.spec.name = name;
+    const auto ignored = write_state(start.places, start.state);
 }
 
 Result<UpReport> start_anew(Start& start, const Wishes& wishes, const State* former)
@@ -210,14 +256,17 @@ Result<UpReport> start_anew(Start& start, const Wishes& wishes, const State* for
         start.state.spec.confinement = Confinement::parents;
         started = start_or_take_back(start);
     }
-    TRY(started);
+    if (!started) {
+        forget(start, former);
+        return std::move(started).error();
+    }
     start.state.started_at = std::time(nullptr);
     start.state.up = true;
     if (auto written = write_state(start.places, start.state); !written) {
         auto ended = end_everything(start.places, start.state);
         return std::move(written).error();
     }
-    return UpReport{start.state, false, {}, notes_on(start.state.spec)};
+    return UpReport{start.state, false, {}, notes_on(start.state)};
 }
 
 /// Leaves the start to systemd, which runs `gpuq cluster up` again, inside the unit, with what
@@ -234,7 +283,7 @@ Result<UpReport> start_by_systemd(const Places& places, const Wishes& wishes, co
     lock.reset();
     TRY(start_unit(places));
     TRY_ASSIGN(state, read_state(places));
-    UpReport report{state, false, {}, notes_on(state.spec)};
+    UpReport report{state, false, {}, notes_on(state)};
     report.notes.push_back(fmt::format("{} brings it back at boot", k_unit_name));
     return report;
 }
@@ -244,7 +293,7 @@ Result<UpReport> start_by_systemd(const Places& places, const Wishes& wishes, co
 Result<UpReport> up(const std::string& dir, const Wishes& wishes)
 {
     const auto begin = std::chrono::steady_clock::now();
-    TRY(check_programs());
+    TRY(check_programs(Programs::of_cluster));
     TRY(check_addresses());
     Start start;
     TRY_ASSIGN(start.places.dir, open_dir(dir));

@@ -438,15 +438,22 @@ std::vector<Finding> judge_queues(const std::vector<Partition>& queues,
     return findings;
 }
 
-Finding judge_accounting(bool configured, const Result<PastJob>& asked)
+Finding judge_accounting(bool configured, const Result<PastJob>& asked,
+                         const std::optional<std::string>& failure)
 {
+    const bool answers = asked || asked.error().kind == Error::Kind::missing;
+    if (failure && !answers) {
+        return {
+            "accounting", Level::warning, fmt::format("the cluster runs without it: {}", *failure),
+            "mend that, then `gpuq cluster up`; until then gpuq usage and policies do not work"};
+    }
     if (!configured) {
         return {
             "accounting", Level::warning,
             "this Slurm keeps none: how a run ended that Slurm has forgotten can't be found out",
             "the cluster's operators can set up slurmdbd"};
     }
-    if (asked || asked.error().kind == Error::Kind::missing) {
+    if (answers) {
         return ok("accounting", "slurmdbd answers");
     }
     return {"accounting", Level::problem, asked.error().text,

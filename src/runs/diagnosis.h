@@ -48,8 +48,10 @@ std::vector<Finding> judge_silence(const Error& error);
 std::vector<Finding> judge_queues(const std::vector<Partition>& queues,
                                   const std::vector<Node>& nodes);
 
-/// `asked`: what came of a question about some job.
-Finding judge_accounting(bool configured, const Result<PastJob>& asked);
+/// `asked`: what came of a question about some job. `failure`: why a cluster of `gpuq cluster up`
+/// runs without it.
+Finding judge_accounting(bool configured, const Result<PastJob>& asked,
+                         const std::optional<std::string>& failure = {});
 
 /// state-folder and space. `uid`: the calling user.
 std::vector<Finding> judge_folder(const std::string& path, const Result<FolderFacts>& facts,

@@ -160,8 +160,10 @@ namespace slurm {
 
 Result<void> needs_accounting()
 {
-    return has_accounting() ? Result<void>()
-                            : fail(Error::Kind::unreachable, "this Slurm keeps no accounting");
+    return has_accounting()
+               ? Result<void>()
+               : fail(Error::Kind::unreachable,
+                      "this Slurm keeps no accounting (slurmdbd); `gpuq doctor` shows why");
 }
 
 Error no_accounting_answer(const std::string& answer)

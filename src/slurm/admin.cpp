@@ -7,6 +7,7 @@
 #include "slurm/command.h"
 #include "slurm/connection.h"
 #include "slurm/errors.h"
+#include "slurm/list.h"
 #include "slurm/rehearsal.h"
 
 #include <fmt/format.h>
@@ -395,6 +396,7 @@ Result<std::unique_ptr<SlurmAdmin>> SlurmAdmin::open(const std::optional<std::st
 
 Result<SlurmState> SlurmAdmin::state()
 {
+    TRY(slurm::needs_accounting()); // sacctmgr's own words for it are a page
     SlurmState state;
     TRY_ASSIGN(const std::string config, ask({"scontrol", "show", "config"}));
     TRY_ASSIGN(const std::string partitions, ask({"scontrol", "-o", "show", "partition"}));

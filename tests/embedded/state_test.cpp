@@ -18,6 +18,8 @@ State some_state()
     state.spec.extra_lines = {"KillWait=5", "MaxJobCount=20000"};
     state.spec.named = {{"gpu01", {{"k80", "/dev/tty0"}, {"", "/dev/tty1"}}}, {"cpu01", {}}};
     state.spec.policy = true;
+    state.spec.accounting = false;
+    state.accounting_failure = "slurmdbd failed: no plugin";
     state.ports = {20001, 20002, {20003, 20004}};
     state.run = "/tmp/gpuq-cluster-abc";
     state.boot = "b0";

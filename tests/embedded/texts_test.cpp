@@ -96,6 +96,14 @@ TEST(SlurmConf, AccountsForGpusAndComments)
     EXPECT_THAT(text, HasSubstr("AccountingStoragePort=20002\n"));
 }
 
+TEST(SlurmConf, OfAClusterWithoutAccountingNamesNoSlurmdbd)
+{
+    ClusterSpec spec = two_nodes();
+    spec.accounting = false;
+    EXPECT_THAT(slurm_conf(spec, k_ports, k_places, ClientsListen::anywhere),
+                Not(HasSubstr("AccountingStor")));
+}
+
 TEST(SlurmConf, TracksJobsByCgroupsWhereTheyCanBeUsed)
 {
     ClusterSpec spec = two_nodes();

@@ -62,12 +62,12 @@ def test_a_path_that_slurm_can_not_hold_is_refused():
 
 @root_only
 def test_missing_program_names_its_package(folder):
-    """slurmdbd hidden in a mount namespace of the command's own."""
+    """slurmctld hidden in a mount namespace of the command's own."""
     done = run(["unshare", "-m", "sh", "-c",
-                'mount --bind /dev/null /usr/sbin/slurmdbd && exec "$0" cluster up --gpus 1 --dir "$1"',
+                'mount --bind /dev/null $(readlink -f $(command -v slurmctld)) && exec "$0" cluster up --gpus 1 --dir "$1"',
                 folder.binary, str(folder.dir)], env=folder.env)
     assert done.returncode == 127
-    assert "apt-get install slurmdbd" in done.stderr
+    assert "apt-get install slurmctld" in done.stderr
 
 
 @root_only

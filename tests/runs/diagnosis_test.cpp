@@ -183,6 +183,17 @@ TEST(Diagnosis, AccountingAnswersAlsoWithNoSuchJob)
               Level::warning);
 }
 
+TEST(Diagnosis, SaysWhyAClusterOfOnesOwnRunsWithoutAccounting)
+{
+    const Finding finding = judge_accounting(false, fail(Error::Kind::unreachable, "none"),
+                                             "slurmdbd failed: no plugin");
+    EXPECT_EQ(finding.level, Level::warning);
+    EXPECT_EQ(finding.text, "the cluster runs without it: slurmdbd failed: no plugin");
+    EXPECT_NE(finding.remedy.find("gpuq cluster up"), std::string::npos);
+    // Somebody has started slurmdbd since.
+    EXPECT_EQ(judge_accounting(true, PastJob{}, "slurmdbd failed").level, Level::ok);
+}
+
 FolderFacts good_folder()
 {
     FolderFacts facts;
