@@ -11,8 +11,8 @@
 namespace gpuq {
 
 /// The configuration of the Slurm to talk to: `path`, else $SLURM_CONF, else
-/// /etc/slurm/slurm.conf, else /run/slurm/conf/slurm.conf. `usage` when there is none or it can't
-/// be read.
+/// /etc/slurm/slurm.conf, else /run/slurm/conf/slurm.conf, else `SLURM_CONF_SERVER=HOST` where that
+/// variable has libslurm fetch it. `usage` when there is none or it can't be read.
 Result<std::string> slurm_configuration(const std::optional<std::string>& path);
 
 /// A real Slurm through libslurm; steps and their streams through srun, which must be in PATH.

@@ -31,7 +31,16 @@ bool is_set_by(const std::string& variable, const std::vector<std::string>& vari
                        [&](const std::string& one) { return one.starts_with(name); });
 }
 
-/// SBATCH_* would win over our own options; a language would change Slurm's words.
+/// Input variables of Slurm's commands, which would win over our own options.
+bool is_an_option(const std::string& variable)
+{
+    constexpr std::string_view k_prefixes[] = {"SBATCH_", "SALLOC_",  "SQUEUE_",  "SINFO_",
+                                               "SACCT_",  "SCANCEL_", "SCONTROL_"};
+    return std::any_of(std::begin(k_prefixes), std::end(k_prefixes),
+                       [&](std::string_view prefix) { return variable.starts_with(prefix); });
+}
+
+/// Without those, and without a language, which would change Slurm's words.
 std::vector<std::string> environment_of_commands(const std::vector<std::string>& variables_of_ours)
 {
     std::vector<std::string> variables;
@@ -40,9 +49,8 @@ std::vector<std::string> environment_of_commands(const std::vector<std::string>&
     }
     std::vector<std::string> kept = without_slurm(variables);
     std::erase_if(kept, [&](const std::string& variable) {
-        return is_set_by(variable, variables_of_ours) || variable.starts_with("SBATCH_") ||
-               variable.starts_with("SQUEUE_") || variable.starts_with("SLURM_CONF=") ||
-               variable.starts_with("LC_ALL=");
+        return is_set_by(variable, variables_of_ours) || is_an_option(variable) ||
+               variable.starts_with("SLURM_CONF=") || variable.starts_with("LC_ALL=");
     });
     if (const char* const conf = std::getenv("SLURM_CONF")) {
         kept.push_back(fmt::format("SLURM_CONF={}", conf));

@@ -26,6 +26,11 @@ namespace fs = std::filesystem;
 
 constexpr const char* k_usual_places[] = {"/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf"};
 
+/// Of a site without files ("configless"): libslurm fetches the configuration from there.
+constexpr const char* k_server = "SLURM_CONF_SERVER";
+/// What stands for a path then.
+constexpr std::string_view k_from_server = "SLURM_CONF_SERVER=";
+
 bool begins_with(const std::string& line, std::string_view word)
 {
     return ::strncasecmp(line.c_str(), word.data(), word.size()) == 0;
@@ -83,12 +88,23 @@ Result<std::string> slurm_configuration(const std::optional<std::string>& path)
             return std::string(place);
         }
     }
+    if (const char* server = std::getenv(k_server); server != nullptr && *server != 0) {
+        return fmt::format("{}{}", k_from_server, server);
+    }
     return fail(Error::Kind::usage,
                 "no Slurm here: set SLURM_CONF, or `gpuq cluster up` starts one");
 }
 
 namespace slurm {
 namespace {
+
+bool is_from_server(const std::string& conf)
+{
+    return conf.starts_with(k_from_server);
+}
+
+/// The configuration of this process: a path, or k_from_server and a host.
+std::string chosen;
 
 /// What an exit of this process would mean at the moment.
 enum class Exit { ordinary, of_libslurm, of_a_copy };
@@ -105,7 +121,8 @@ void at_exit()
     }
     if (exit_means == Exit::of_libslurm && words_of_init != nullptr) {
         const auto line =
-            fmt::format("gpuq: Slurm's configuration can't be used: {}\n", words_of_init->text());
+            fmt::format("gpuq: Slurm's configuration can't be used: {}{}\n", words_of_init->text(),
+                        is_from_server(chosen) ? " (" + chosen + ")" : "");
         (void)!::write(STDERR_FILENO, line.data(), line.size());
         ::_exit(static_cast<int>(ExitStatus::usage));
     }
@@ -117,7 +134,6 @@ bool names_a_plugin(const char* type)
     return type != nullptr && *type != '\0' && std::strstr(type, "none") == nullptr;
 }
 
-std::string chosen;
 bool is_loaded = false;
 
 } // namespace
@@ -147,8 +163,10 @@ Result<void> choose_configuration(const std::optional<std::string>& path)
                                 "of {}",
                                 chosen, found));
     }
-    TRY(check_includes(found));
-    ::setenv("SLURM_CONF", found.c_str(), 1);
+    if (!is_from_server(found)) {
+        TRY(check_includes(found));
+        ::setenv("SLURM_CONF", found.c_str(), 1);
+    }
     chosen = found;
     return {};
 }
@@ -162,7 +180,7 @@ void load_configuration()
     words_of_init = &words;
     const Exit meant = std::exchange(exit_means, Exit::of_libslurm);
     std::atexit(at_exit);
-    slurm_init(chosen.c_str());
+    slurm_init(is_from_server(chosen) ? nullptr : chosen.c_str());
     exit_means = meant;
     words_of_init = nullptr;
 }

@@ -5,8 +5,6 @@
 #include "slurm/errors.h"
 #include "slurm/jobs.h"
 
-#include <fmt/format.h>
-
 #include <cerrno>
 #include <memory>
 
@@ -28,13 +26,6 @@ std::chrono::seconds seconds_of(std::uint16_t value)
     return std::chrono::seconds(value >= NO_VAL16 ? 0 : value);
 }
 
-std::string library_version()
-{
-    return fmt::format("{}.{:02}.{}", SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER),
-                       SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER),
-                       SLURM_VERSION_MICRO(SLURM_VERSION_NUMBER));
-}
-
 } // namespace
 
 Result<Controller> SlurmCluster::controller()
@@ -48,7 +39,7 @@ Result<Controller> SlurmCluster::controller()
     const std::unique_ptr<slurm_conf_t, FreeConf> conf(answer);
     Controller controller;
     controller.version = text(conf->version);
-    controller.library = library_version();
+    controller.library = slurm::library_version();
     controller.now = slurm::time_of(conf->last_update); // when slurmctld filled in the answer
     controller.scheduler_parameters = text(conf->sched_params);
     controller.kill_wait = seconds_of(conf->kill_wait);

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <optional>
 
 #include <sys/mman.h>
@@ -104,6 +105,26 @@ bool is_of_the_way(int code)
     return (code >= 0 && code < 2000) || (code >= 5000 && code < 7000);
 }
 
+/// Slurm's releases by the upper byte of their protocol's version, from 22.05's on.
+constexpr std::array<std::string_view, 8> k_releases{"22.05", "23.02", "23.11", "24.05",
+                                                     "24.11", "25.05", "25.11", "26.05"};
+constexpr unsigned k_first_protocol = 38;
+
+/// The controller's release in libslurm's "Invalid Protocol Version 10752 from"; empty without.
+std::string release_in(std::string_view words)
+{
+    constexpr std::string_view k_before = "Invalid Protocol Version ";
+    const auto at = words.find(k_before);
+    unsigned version = 0;
+    if (at == std::string_view::npos) {
+        return "";
+    }
+    words.remove_prefix(at + k_before.size());
+    std::from_chars(words.data(), words.data() + words.size(), version);
+    const unsigned index = (version >> 8U) - k_first_protocol;
+    return index < k_releases.size() ? std::string(k_releases.at(index)) : "";
+}
+
 } // namespace
 
 Words::Words()
@@ -189,8 +210,38 @@ std::optional<std::string> words_of_policy(const std::string& words)
     return text;
 }
 
+std::string library_version()
+{
+    return fmt::format("{}.{:02}.{}", SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER),
+                       SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER),
+                       SLURM_VERSION_MICRO(SLURM_VERSION_NUMBER));
+}
+
+std::optional<std::string> protocol_mismatch(int code, std::string_view words)
+{
+    // An answer of a newer controller can't be unpacked, and libslurm prints its version. An older
+    // one closes the connection, as it does when munge refuses the credential.
+    constexpr std::string_view k_sign = "Incompatible versions of client and server code";
+    if (words.find(k_sign) != std::string_view::npos || code == SLURM_PROTOCOL_VERSION_ERROR) {
+        const std::string release = release_in(words);
+        return fmt::format("slurmctld{} and gpuq's libslurm {} are of releases that do not talk to "
+                           "each other; build gpuq with the cluster's own Slurm",
+                           release.empty() ? "" : " " + release, library_version());
+    }
+    if (code == SLURM_PROTOCOL_SOCKET_ZERO_BYTES_SENT && words.empty()) {
+        return fmt::format("{}: slurmctld does not accept the request; either it is older than "
+                           "gpuq's libslurm {} (`scontrol -V` prints the site's release: build "
+                           "gpuq with that), or munge's key or clock here differs",
+                           slurm_strerror(code), library_version());
+    }
+    return std::nullopt;
+}
+
 Error error_of(int code, Question question, std::string_view what, const std::string& words)
 {
+    if (const auto mismatch = protocol_mismatch(code, words)) {
+        return fail(kind_of(code, question), fmt::format("{}: {}", what, *mismatch));
+    }
     const std::string meaning = slurm_strerror(code);
     if (const auto said = words_of_policy(words)) { // they say all; Slurm's meaning is a guess
         return fail(kind_of(code, question), fmt::format("{}: {}", what, *said));

@@ -55,6 +55,14 @@ bool never_sent(int code);
 /// nothing when they are another's.
 std::optional<std::string> words_of_policy(const std::string& words);
 
+/// The release of the libslurm that gpuq was built with: `22.05.8`.
+std::string library_version();
+
+/// What `words` of libslurm, or `code`, mean when controller and libslurm are of releases that do
+/// not talk to each other: both releases, as far as they are known, and what to do. Nothing for
+/// other failures.
+std::optional<std::string> protocol_mismatch(int code, std::string_view words);
+
 /// An error for people: `what`, then Slurm's own words (or the code's text when it had none).
 Error error_of(int code, Question question, std::string_view what, const std::string& words);
 

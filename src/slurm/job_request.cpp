@@ -53,9 +53,11 @@ std::string host_name()
 
 bool is_of_slurm(std::string_view variable)
 {
-    constexpr std::string_view k_kept[] = {"SLURM_CONF=", "SLURM_JWT="};
+    constexpr std::string_view k_kept[] = {"SLURM_CONF=", "SLURM_CONF_SERVER=", "SLURM_JWT="};
+    constexpr std::string_view k_prefixes[] = {"SLURM_", "SLURMD_", "SRUN_",
+                                               "_SLURM_SPANK_OPTION_"};
     const auto begins = [&](std::string_view word) { return variable.starts_with(word); };
-    return (begins("SLURM_") || begins("SLURMD_") || begins("SRUN_")) &&
+    return std::any_of(std::begin(k_prefixes), std::end(k_prefixes), begins) &&
            std::none_of(std::begin(k_kept), std::end(k_kept), begins);
 }
 

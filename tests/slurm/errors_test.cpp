@@ -47,6 +47,29 @@ TEST(SlurmErrors, AnUnknownJobIsMissingAndAnEndedOneHasEnded)
     EXPECT_FALSE(says_ended(2002));
 }
 
+TEST(SlurmErrors, OfAControllerOfAnotherReleaseNameBoth)
+{
+    // 22.05's client and 24.11's controller.
+    const std::string words =
+        "auth_g_unpack: authentication plugin unknown(1007) not found; slurm_unpack_received_msg: "
+        "[[localhost]:17817] Invalid Protocol Version 10752 from uid=4294967295: Incompatible "
+        "versions of client and server code; slurm_unpack_received_msg: [[localhost]:17817] "
+        "Incompatible versions of client and server code";
+    EXPECT_EQ(error_of(-1, Question::other, "can't ask", words).text,
+              "can't ask: slurmctld 24.11 and gpuq's libslurm " + library_version() +
+                  " are of releases that do not talk to each other; build gpuq with the cluster's "
+                  "own Slurm");
+    for (const char* unknown : {"Invalid Protocol Version 99999999999",
+                                "Invalid Protocol Version 0", "Invalid Protocol Version x", ""}) {
+        const auto text = protocol_mismatch(1005, unknown);
+        ASSERT_TRUE(text) << unknown;
+        EXPECT_THAT(*text, HasSubstr("slurmctld and gpuq's libslurm " + library_version()));
+    }
+    // 24.11's client and 22.05's controller.
+    EXPECT_THAT(*protocol_mismatch(5005, ""), HasSubstr("older than gpuq's libslurm"));
+    EXPECT_FALSE(protocol_mismatch(1800, "Unable to contact slurm controller"));
+}
+
 TEST(SlurmErrors, TheTextIsSlurmsOwn)
 {
     EXPECT_EQ(error_of(2014, Question::start, "refused", "").text,
