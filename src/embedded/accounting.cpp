@@ -161,6 +161,9 @@ std::vector<std::string> people(const ClusterSpec& spec)
 Result<void> start_accounting(Start& start)
 {
     TRY(check_programs(Programs::of_accounting));
+    if (!is_running(start, "mariadbd")) { // libmariadb: a connection that failed once stays useless
+        end_daemon(start, "slurmdbd");
+    }
     for (const Step& step : k_steps) {
         if (const auto done = step.run(start); !done) {
             Error error = in_one_line(start, step.daemon, done.error());

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <iterator>
+#include <linux/magic.h>
 #include <map>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -20,6 +21,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
+#include <sys/vfs.h>
 #include <thread>
 #include <unistd.h>
 
@@ -142,6 +144,29 @@ bool has_words(const std::string& text, const std::vector<std::string>& words)
     });
 }
 
+/// More than one line for a process: v1 hierarchies too, with which Slurm's cgroup/v2 ends.
+bool is_alone(const std::string& lines)
+{
+    return std::count(lines.begin(), lines.end(), '\n') <= 1;
+}
+
+Cgroups cgroups_v2(const std::string& root)
+{
+    if (!is_alone(content_of("/proc/1/cgroup")) || !is_alone(content_of("/proc/self/cgroup"))) {
+        return {"", "v1 hierarchies are mounted beside cgroup v2"};
+    }
+    if (!has_words(content_of(root + "/cgroup.controllers"), {"cpuset", "memory"})) {
+        return {"", "cgroup v2 without the cpuset and memory controllers"};
+    }
+    if (!can_write_all({root})) {
+        return {"", root + " can't be written, as in a container"};
+    }
+    if (!has_systemd()) {
+        return {"", "no systemd here to delegate a part of cgroup v2"};
+    }
+    return {"cgroup/v2", ""};
+}
+
 } // namespace
 
 std::string model_in(std::string_view information)
@@ -222,18 +247,23 @@ std::uint64_t memory_mib()
     return std::max<std::uint64_t>(1, facts.totalram * facts.mem_unit / (1024 * 1024));
 }
 
-bool can_use_cgroups()
+Cgroups cgroups_here()
 {
-    if (geteuid() != 0) {
-        return false;
-    }
     const std::string root = "/sys/fs/cgroup";
-    const std::string controllers = content_of(root + "/cgroup.controllers");
-    if (!controllers.empty()) {
-        // Slurm asks systemd for a delegated part of the tree.
-        return has_systemd() && has_words(controllers, {"cpuset", "memory"});
+    struct statfs facts {};
+    if (geteuid() != 0) {
+        return {"", "that needs root"};
     }
-    return can_write_all({root + "/freezer", root + "/memory", root + "/devices"});
+    if (statfs(root.c_str(), &facts) == 0 && facts.f_type == CGROUP2_SUPER_MAGIC) {
+        return cgroups_v2(root);
+    }
+    if (!fs::is_directory(root + "/memory")) {
+        return {"", "no cgroups are mounted at " + root};
+    }
+    if (!can_write_all({root + "/freezer", root + "/memory", root + "/devices"})) {
+        return {"", "freezer, memory and devices below " + root + " can't be written"};
+    }
+    return {"cgroup/v1", ""};
 }
 
 bool has_systemd()

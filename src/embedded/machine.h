@@ -33,9 +33,16 @@ int minor_in(std::string_view information);
 int core_count();
 std::uint64_t memory_mib();
 
-/// True when Slurm can confine jobs: root, and the freezer, memory and devices controllers of
-/// cgroup v1 can be written, or systemd hands out parts of a cgroup v2 tree.
-bool can_use_cgroups();
+/// How Slurm can confine jobs here.
+struct Cgroups {
+    std::string plugin;   ///< CgroupPlugin: `cgroup/v1` or `cgroup/v2`; empty when it can not
+    std::string obstacle; ///< why not; empty when it can
+};
+
+/// Looks at /sys/fs/cgroup: v1 needs freezer, memory and devices hierarchies that can be written
+/// (also beside an empty v2 one, "hybrid"); v2 needs to be alone, and a systemd, which Slurm asks
+/// for a delegated part of the tree. Both need root.
+Cgroups cgroups_here();
 
 /// True when systemd runs this machine.
 bool has_systemd();

@@ -59,10 +59,10 @@ Result<void> check(const Wishes& wishes, const MachineFacts& machine)
             return refused("--slurm-conf: one line at a time");
         }
     }
-    if (wishes.confinement == Confinement::cgroups && !machine.cgroups) {
-        return refused(machine.is_root ? "--cgroups on: Slurm can not use the cgroups of this "
-                                         "machine; without the option jobs run unconfined"
-                                       : "--cgroups on needs root");
+    if (wishes.confinement == Confinement::cgroups && machine.cgroup_plugin.empty()) {
+        return refused(fmt::format("--cgroups on: Slurm can not use the cgroups of this machine "
+                                   "({}); without the option jobs run unconfined",
+                                   machine.cgroups_obstacle));
     }
     return {};
 }
@@ -175,6 +175,8 @@ Result<ClusterSpec> plan(const Wishes& wishes, const MachineFacts& machine,
     spec.user = machine.user;
     spec.extra_lines = wishes.extra_lines;
     spec.confinement = wishes.confinement.value_or(Confinement::parents);
+    spec.cgroup_plugin = machine.cgroup_plugin;
+    spec.slurm_release = machine.slurm_release;
     if (wishes.gpus) {
         use_stand_ins(spec, machine, stand_ins);
         return spec;

@@ -32,7 +32,9 @@ struct MachineFacts {
     std::uint64_t memory_mib = 1024;
     std::string topology; ///< as slurmd -C tells it, may be empty
     std::vector<GpuDevice> gpus;
-    bool cgroups = false; ///< Slurm can use them here
+    std::string cgroup_plugin;    ///< cgroup/v1 or cgroup/v2; empty when Slurm can use neither here
+    std::string cgroups_obstacle; ///< why it can not
+    std::string slurm_release;    ///< of slurmd: `22.05`; empty when not known
     bool is_root = false;
     std::string user;
 };

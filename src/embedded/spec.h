@@ -41,6 +41,8 @@ struct ClusterSpec {
     std::string topology;        ///< Boards=... of the hardware, empty for stand-ins
     std::uint64_t memory_mib = 1024;
     Confinement confinement = Confinement::parents;
+    std::string cgroup_plugin{};            ///< of this machine: cgroup/v1, cgroup/v2 or empty
+    std::string slurm_release{};            ///< of slurmd: `22.05`; empty when not known
     std::string user = "root";              ///< SlurmUser
     std::vector<std::string> extra_lines{}; ///< appended to slurm.conf as they are
     std::vector<NamedNode> named{};         ///< the nodes, when they are not all alike

@@ -115,6 +115,10 @@ const Key k_keys[] = {
          state.spec.confinement = flag ? Confinement::cgroups : Confinement::parents;
          return fine;
      }},
+    {"cgroup-plugin",
+     [](auto value, auto& state) { return k_text(value, state.spec.cgroup_plugin); }},
+    {"slurm-release",
+     [](auto value, auto& state) { return k_text(value, state.spec.slurm_release); }},
     {"user", [](auto value, auto& state) { return k_text(value, state.spec.user); }},
     {"slurm-conf",
      [](auto value, auto& state) { return k_text(value, state.spec.extra_lines.emplace_back()); }},
@@ -172,6 +176,12 @@ std::string to_text(const State& state)
     add("topology", spec.topology);
     add("memory", spec.memory_mib);
     add("cgroups", flag(spec.confinement == Confinement::cgroups));
+    if (!spec.cgroup_plugin.empty()) {
+        add("cgroup-plugin", spec.cgroup_plugin);
+    }
+    if (!spec.slurm_release.empty()) {
+        add("slurm-release", spec.slurm_release);
+    }
     add("user", spec.user);
     for (const std::string& line : spec.extra_lines) {
         add("slurm-conf", line);

@@ -5,11 +5,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <set>
+#include <string_view>
 
 namespace gpuq::embedded {
 namespace {
 
 constexpr std::string_view k_database = "slurm_acct";
+constexpr std::string_view k_can_disable_cgroups = "24.05";
 
 /// What one GPU brings along. Without GPUs a job gets one core and its part of the memory.
 struct Share {
@@ -199,13 +201,18 @@ std::string gres_conf(const ClusterSpec& spec)
 std::string cgroup_conf(const ClusterSpec& spec)
 {
     if (spec.confinement == Confinement::parents) {
-        return "CgroupPlugin=autodetect\n";
+        // slurmd loads the plugin even if nothing uses it, and autodetect and cgroup/v2 end it
+        // where cgroups are absent, read-only, or v1 and v2 at once. Releases before 24.05 do not
+        // know `disabled`; their cgroup/v1 looks at nothing until it is used.
+        return fmt::format("CgroupPlugin={}\n",
+                           spec.slurm_release < k_can_disable_cgroups ? "cgroup/v1" : "disabled");
     }
     // Stand-ins claim more cores than there are: nothing to bind to.
-    return fmt::format("CgroupPlugin=autodetect\n"
+    return fmt::format("CgroupPlugin={}\n"
                        "ConstrainDevices=yes\n"
                        "ConstrainRAMSpace=yes\n"
-                       "ConstrainCores={0}\n",
+                       "ConstrainCores={}\n",
+                       spec.cgroup_plugin.empty() ? "autodetect" : spec.cgroup_plugin,
                        spec.stand_ins ? "no" : "yes");
 }
 

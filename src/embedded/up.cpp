@@ -46,6 +46,16 @@ std::string topology(const Places& places)
     return text;
 }
 
+/// `22.05`, from the `slurm-wlm 22.05.8` of `slurmd -V`; empty when it does not say.
+std::string slurm_release(const Places& places)
+{
+    const auto answer = ask(places, {"slurmd", "-V"}, seconds(5));
+    const std::string text = answer && answer->status == 0 ? answer->output : "";
+    const auto version = text.find_last_of(' ') + 1;
+    constexpr std::size_t k_digits = 5;
+    return version + k_digits <= text.size() ? text.substr(version, k_digits) : "";
+}
+
 Result<MachineFacts> look_at_machine(const Places& places)
 {
     MachineFacts facts;
@@ -59,7 +69,10 @@ Result<MachineFacts> look_at_machine(const Places& places)
     facts.memory_mib = memory_mib();
     facts.gpus = real_gpus();
     facts.topology = facts.gpus.empty() ? "" : topology(places);
-    facts.cgroups = can_use_cgroups();
+    const Cgroups cgroups = cgroups_here();
+    facts.cgroup_plugin = cgroups.plugin;
+    facts.cgroups_obstacle = cgroups.obstacle;
+    facts.slurm_release = slurm_release(places);
     return facts;
 }
 
@@ -90,7 +103,9 @@ Result<ClusterSpec> decide(const Places& places, const Wishes& wishes, const Sta
 {
     TRY_ASSIGN(const MachineFacts machine, look_at_machine(places));
     Wishes all = former ? merge(wishes, former->spec) : wishes;
-    if (!all.confinement && machine.cgroups && places.dir == k_machine_dir) {
+    if (!wishes.confinement && machine.cgroup_plugin.empty()) {
+        all.confinement = Confinement::parents; // the last start may have had them
+    } else if (!all.confinement && places.dir == k_machine_dir) {
         all.confinement = Confinement::cgroups;
     }
     const bool ruled = wishes.policy || (former && former->spec.policy);
@@ -213,9 +228,11 @@ bool blames_cgroups(const Error& error)
 std::vector<std::string> notes_on(const State& state)
 {
     std::vector<std::string> notes;
-    if (geteuid() == 0 && state.spec.confinement == Confinement::parents) {
-        notes.emplace_back("jobs are not confined by cgroups: they keep to their memory and their "
-                           "GPUs by agreement only");
+    if (state.spec.confinement == Confinement::parents) {
+        const std::string obstacle = cgroups_here().obstacle;
+        notes.push_back(fmt::format("jobs are not confined by cgroups ({}): their memory limits "
+                                    "and their choice of GPUs are not enforced",
+                                    obstacle.empty() ? "--cgroups on does it" : obstacle));
     }
     if (!state.accounting_failure.empty()) {
         notes.push_back(accounting_note(state));
@@ -252,7 +269,9 @@ Result<UpReport> start_anew(Start& start, const Wishes& wishes, const State* for
     }
     start.state.boot = boot_id();
     auto started = start_or_take_back(start);
+    std::vector<std::string> notes;
     if (!started && !wishes.confinement && blames_cgroups(started.error())) {
+        notes.push_back("Slurm could not use cgroups: " + cause_in(started.error().text));
         start.state.spec.confinement = Confinement::parents;
         started = start_or_take_back(start);
     }
@@ -266,7 +285,10 @@ Result<UpReport> start_anew(Start& start, const Wishes& wishes, const State* for
         auto ended = end_everything(start.places, start.state);
         return std::move(written).error();
     }
-    return UpReport{start.state, false, {}, notes_on(start.state)};
+    for (std::string& note : notes_on(start.state)) {
+        notes.push_back(std::move(note));
+    }
+    return UpReport{start.state, false, {}, std::move(notes)};
 }
 
 /// Leaves the start to systemd, which runs `gpuq cluster up` again, inside the unit, with what

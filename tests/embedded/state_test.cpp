@@ -15,6 +15,8 @@ State some_state()
     state.spec.stand_ins = true;
     state.spec.topology = "Boards=1 SocketsPerBoard=2";
     state.spec.confinement = Confinement::cgroups;
+    state.spec.cgroup_plugin = "cgroup/v1";
+    state.spec.slurm_release = "24.11";
     state.spec.extra_lines = {"KillWait=5", "MaxJobCount=20000"};
     state.spec.named = {{"gpu01", {{"k80", "/dev/tty0"}, {"", "/dev/tty1"}}}, {"cpu01", {}}};
     state.spec.policy = true;

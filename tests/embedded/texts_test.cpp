@@ -111,12 +111,27 @@ TEST(SlurmConf, TracksJobsByCgroupsWhereTheyCanBeUsed)
                 HasSubstr("ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\n"));
     EXPECT_THAT(cgroup_conf(spec), Not(HasSubstr("ConstrainDevices=yes")));
     spec.confinement = Confinement::cgroups;
+    spec.cgroup_plugin = "cgroup/v1";
+    EXPECT_THAT(cgroup_conf(spec), HasSubstr("CgroupPlugin=cgroup/v1\n"));
     EXPECT_THAT(slurm_conf(spec, k_ports, k_places, ClientsListen::anywhere),
                 HasSubstr("ProctrackType=proctrack/cgroup\nTaskPlugin=task/cgroup\n"));
     EXPECT_THAT(cgroup_conf(spec), HasSubstr("ConstrainDevices=yes\nConstrainRAMSpace=yes\n"));
     EXPECT_THAT(cgroup_conf(spec), HasSubstr("ConstrainCores=no\n"));
     spec.stand_ins = false;
     EXPECT_THAT(cgroup_conf(spec), HasSubstr("ConstrainCores=yes\n"));
+}
+
+TEST(CgroupConf, LoadsNoPluginThatNeedsCgroupsWhenNothingUsesThem)
+{
+    ClusterSpec spec = two_nodes();
+    for (const char* release : {"24.05", "24.11", "26.05"}) {
+        spec.slurm_release = release;
+        EXPECT_EQ(cgroup_conf(spec), "CgroupPlugin=disabled\n") << release;
+    }
+    for (const char* release : {"", "22.05", "23.11"}) {
+        spec.slurm_release = release;
+        EXPECT_EQ(cgroup_conf(spec), "CgroupPlugin=cgroup/v1\n") << release;
+    }
 }
 
 TEST(SlurmConf, EndsWithTheLinesOfItsUser)
