@@ -27,6 +27,14 @@ constexpr auto k_last_sample = 300ms;
 /// Slurm kills the processes of a step one after the other, within this.
 constexpr auto k_kill_spread = 250ms;
 
+/// Slurm takes a task for failed that ended with 0 after losing a process for memory.
+bool is_out_of_memory_of_srun(int wait_status)
+{
+    constexpr int k_signal_of_slurm = 125;
+    return WIFEXITED(wait_status) &&
+           (WEXITSTATUS(wait_status) == 1 || WEXITSTATUS(wait_status) == k_signal_of_slurm);
+}
+
 } // namespace
 
 /// All that runs below the supervisor, but its own helper.
@@ -123,6 +131,10 @@ void Supervisor::settle_or_record()
     m_sampled_until = m_now;
     m_to_be_noted = is_worth_a_note();
     check_memory(Tell::journal);
+    if (m_rank_notes && !m_rank_notes->first && m_observed.memory.ours > 0 &&
+        is_out_of_memory_of_srun(m_observed.wait_status.value_or(0))) {
+        m_observed.wait_status = 0;
+    }
     m_observed.gpu_out_of_memory = m_tail.says_gpu_out_of_memory();
     m_ending = decide(m_observed, m_doors.clock.now());
     m_ending.continues = m_fenced;
