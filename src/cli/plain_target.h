@@ -32,8 +32,8 @@ std::string age_in_words(const PlainJobs& plain, Time now);
 std::vector<RunStatus> merged(std::vector<RunStatus> runs, const std::vector<RunStatus>& plain);
 
 /// The plain jobs that a word fits: by id, also of a whole array, or by name. Of a name those that
-/// have not ended, else the newest. One RPC. `missing` when there is none, `unreachable` when Slurm, or for
-/// an old job accounting, does not answer.
+/// have not ended, else the newest. One RPC. `missing` when there is none, `unreachable` when
+/// Slurm, or for an old job accounting, does not answer.
 Result<std::vector<RunStatus>> plain_jobs_meant(Doors& doors, Store& store,
                                                 const std::string& word);
 
