@@ -4,6 +4,8 @@
 #include "cli/say.h"
 #include "cli/verb.h"
 #include "core/descriptor.h"
+#include "core/number.h"
+#include "core/trusted_path.h"
 #include "embedded/cluster.h"
 #include "lua/submit_script.h"
 #include "posix/clock.h"
@@ -56,10 +58,31 @@ bool is_set(const std::string& name)
     return !variable_of_process(name).value_or("").empty();
 }
 
-Result<cli::TextFile> read_text_file(const std::string& path, std::size_t most)
+/// Who has become root by sudo may give root a file.
+std::optional<unsigned> user_of_sudo()
 {
-    // A FIFO without a writer would hold us up for ever.
-    const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    const auto number = ::geteuid() == 0 ? variable_of_process("SUDO_UID") : std::nullopt;
+    const auto uid = number ? whole_number(*number) : std::nullopt;
+    return uid && *uid > 0 ? std::optional(static_cast<unsigned>(*uid)) : std::nullopt;
+}
+
+Result<cli::TextFile> read_text_file(const std::string& path, std::size_t most,
+                                     std::optional<unsigned> also)
+{
+    auto trusted = open_trusted_file(path, also);
+    std::optional<Error> distrust;
+    Descriptor file;
+    if (trusted) {
+        file = *std::move(trusted);
+    } else if (trusted.error().kind == Error::Kind::denied) {
+        distrust = std::move(trusted).error();
+        // A FIFO without a writer would hold us up for ever.
+        file.reset(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    } else if (trusted.error().kind == Error::Kind::usage) { // no regular file
+        return fail(Error::Kind::io, trusted.error().text);
+    } else {
+        return std::move(trusted).error();
+    }
     if (!file) {
         const bool missing = errno == ENOENT || errno == ENOTDIR;
         return fail(missing ? Error::Kind::missing : Error::Kind::io,
@@ -79,13 +102,18 @@ Result<cli::TextFile> read_text_file(const std::string& path, std::size_t most)
     }
     text.resize(static_cast<std::size_t>(size));
     constexpr mode_t k_permissions = 07777;
-    return cli::TextFile{std::move(text), facts.st_uid, facts.st_mode & k_permissions};
+    return cli::TextFile{std::move(text), facts.st_uid, facts.st_mode & k_permissions,
+                         std::move(distrust)};
 }
 
+/// Of a configuration file: it names commands.
 Result<std::string> read_file(const std::string& path)
 {
     constexpr std::size_t k_most = 1 << 20;
-    TRY_ASSIGN(cli::TextFile file, read_text_file(path, k_most));
+    TRY_ASSIGN(cli::TextFile file, read_text_file(path, k_most, std::nullopt));
+    if (file.distrust) {
+        return *std::move(file.distrust);
+    }
     return std::move(file.text);
 }
 
@@ -277,7 +305,7 @@ public:
 
     Result<cli::TextFile> text_file(const std::string& path, std::size_t most) override
     {
-        return read_text_file(path, most);
+        return read_text_file(path, most, user_of_sudo());
     }
 
     Result<std::unique_ptr<SubmitScript>> submit_script(const std::string& text) override

@@ -118,7 +118,7 @@ Result<int> up(Invocation& invocation, const std::string& dir)
     TRY_ASSIGN(Wishes asked, wishes(invocation.options));
     bool has_courses = false;
     if (const auto path = invocation.options.value("policy")) {
-        TRY_ASSIGN(LoadedPolicy loaded, load_valid_policy(invocation.doors, *path));
+        TRY_ASSIGN(LoadedPolicy loaded, load_obeyed_policy(invocation.doors, *path));
         has_courses = !loaded.reading.policy.courses.empty();
         asked.policy = std::move(loaded.text);
     }

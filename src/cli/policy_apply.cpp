@@ -115,7 +115,7 @@ Result<int> print(const Invocation& invocation, const Plan& plan, const PlanSimu
 Result<govern::Candidate> candidate(const Invocation& invocation)
 {
     TRY_ASSIGN(const auto path, named_policy(invocation));
-    TRY_ASSIGN(const LoadedPolicy loaded, load_valid_policy(invocation.doors, path));
+    TRY_ASSIGN(const LoadedPolicy loaded, load_obeyed_policy(invocation.doors, path));
     return govern::candidate_of(loaded.text, loaded.path,
                                 local_time(invocation.doors.clock().now()));
 }

@@ -47,6 +47,10 @@ Result<LoadedPolicy> load_policy(Doors& doors, const std::optional<std::string>&
     if (loaded.path == k_installed) {
         TRY(check_owner(loaded.path, *file));
     }
+    if (file->distrust && !path) { // obeyed without having been named
+        return *std::move(file->distrust);
+    }
+    loaded.distrust = std::move(file->distrust);
     loaded.text = std::move(file->text);
     TRY_ASSIGN(loaded.reading, policy::read_policy(loaded.text, loaded.path));
     return loaded;
@@ -61,6 +65,15 @@ Result<LoadedPolicy> load_valid_policy(Doors& doors, const std::optional<std::st
             lines.push_back(to_line(finding, loaded.path));
         }
         return fail(Error::Kind::usage, fmt::format("{}", fmt::join(lines, "\n")));
+    }
+    return loaded;
+}
+
+Result<LoadedPolicy> load_obeyed_policy(Doors& doors, const std::optional<std::string>& path)
+{
+    TRY_ASSIGN(LoadedPolicy loaded, load_valid_policy(doors, path));
+    if (loaded.distrust) {
+        return *std::move(loaded.distrust);
     }
     return loaded;
 }

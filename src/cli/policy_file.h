@@ -14,6 +14,7 @@ struct LoadedPolicy {
     std::string path;
     std::string text;
     policy::Reading reading;
+    std::optional<Error> distrust = {}; ///< why it must not be obeyed
 };
 
 /// The policy in `path`; else the one that $GPUQ_POLICY names; else /etc/gpuq/policy.yaml, which
@@ -22,6 +23,9 @@ Result<LoadedPolicy> load_policy(Doors& doors, const std::optional<std::string>&
 
 /// The same, refusing one with errors: `usage` with all of them, a line each.
 Result<LoadedPolicy> load_valid_policy(Doors& doors, const std::optional<std::string>& path);
+
+/// The same of a policy that is to be put in force: `denied` when others may change the file.
+Result<LoadedPolicy> load_obeyed_policy(Doors& doors, const std::optional<std::string>& path);
 
 /// As courses are written, `2026-11-03T13:00`: the controller's host is this one.
 std::string local_time(Time now);

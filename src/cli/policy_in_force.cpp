@@ -3,6 +3,7 @@
 
 #include "cli/policy_file.h"
 #include "cli/policy_text.h"
+#include "cli/say.h"
 #include "cli/surroundings.h"
 #include "core/comment.h"
 #include "govern/apply.h"
@@ -34,6 +35,9 @@ std::optional<policy::Policy> policy_in_force(Doors& doors)
         }
     }
     auto loaded = load_policy(doors, std::nullopt);
+    if (!loaded && loaded.error().kind == Error::Kind::denied) {
+        say("no policy is followed: " + loaded.error().text);
+    }
     return loaded && !has_errors(loaded->reading.findings)
                ? std::optional(std::move(loaded->reading.policy))
                : std::nullopt;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "core/trusted_path.h"
 #include "embedded/cluster.h"
 #include "embedded/folder.h"
 #include "embedded/machine.h"
@@ -7,7 +8,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace gpuq::embedded {
@@ -16,10 +16,7 @@ namespace {
 /// slurm.conf names plugins: it must come from the caller or from root.
 bool is_trusted(const std::string& dir)
 {
-    struct stat facts {};
-    return lstat(dir.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode) &&
-           (facts.st_uid == geteuid() || facts.st_uid == 0) &&
-           (facts.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+    return static_cast<bool>(open_trusted_directory(dir));
 }
 
 bool is_up(const Places& places)

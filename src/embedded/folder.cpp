@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "embedded/folder.h"
 
+#include "core/trusted_path.h"
 #include "embedded/process.h"
 
 #include <algorithm>
@@ -64,6 +65,7 @@ Result<void> check_owner(const std::string& dir)
                                 "--dir",
                                 dir));
     }
+    TRY(open_trusted_directory(dir));
     return {};
 }
 

@@ -2,6 +2,7 @@
 #include "posix/login_tickets.h"
 
 #include "core/descriptor.h"
+#include "core/trusted_path.h"
 #include "posix/krb5_library.h"
 
 #include <fmt/format.h>
@@ -38,12 +39,12 @@ Error problem(const std::string& path)
 Result<std::string> read_own(const std::string& path)
 {
     // KRB5CCNAME is the user's word, and may be a link of the user's; a FIFO must not hold us up.
-    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    TRY_ASSIGN(const Descriptor file, open_trusted_file(path));
     struct stat facts {};
-    if (!file || ::fstat(file.get(), &facts) != 0) {
+    if (::fstat(file.get(), &facts) != 0) {
         return problem(path);
     }
-    if (!S_ISREG(facts.st_mode) || facts.st_uid != ::geteuid()) {
+    if (facts.st_uid != ::geteuid()) {
         return fail(Error::Kind::denied, fmt::format("{} is no file of yours", path));
     }
     if (static_cast<std::size_t>(facts.st_size) > k_largest) {

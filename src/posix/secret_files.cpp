@@ -2,6 +2,7 @@
 #include "posix/secret_files.h"
 
 #include "core/descriptor.h"
+#include "core/trusted_path.h"
 
 #include <fmt/format.h>
 
@@ -52,7 +53,14 @@ Result<void> check(int fd, const std::string& path, mode_t type)
 
 Result<Descriptor> open_folder(const std::string& folder)
 {
-    Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    const std::size_t slash = folder.rfind('/');
+    if (slash == std::string::npos) {
+        errno = ENOENT;
+        return problem(folder);
+    }
+    TRY_ASSIGN(const Descriptor parent, open_trusted_parent(folder));
+    Descriptor opened(::openat(parent.get(), folder.substr(slash + 1).c_str(),
+                               O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!opened) {
         return problem(folder);
     }
@@ -121,10 +129,7 @@ Result<std::string> PosixSecretFiles::read(const std::string& folder, const std:
 
 Result<std::string> PosixSecretFiles::read_own(const std::string& path)
 {
-    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-    if (!file) {
-        return problem(path);
-    }
+    TRY_ASSIGN(const Descriptor file, open_trusted_file(path));
     TRY(check(file.get(), path, S_IFREG));
     return read_whole(file.get(), path);
 }

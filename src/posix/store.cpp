@@ -2,6 +2,7 @@
 #include "posix/store.h"
 
 #include "core/descriptor.h"
+#include "core/trusted_path.h"
 #include "posix/random.h"
 #include "posix/tree.h"
 
@@ -291,19 +292,14 @@ std::string without_trailing_slashes(std::string path)
     return path;
 }
 
-Result<void> check_root(const std::string& root, const struct stat& status)
+Result<void> check_owner(const std::string& root, int folder)
 {
-    if (status.st_uid != ::geteuid()) {
+    struct stat status = {};
+    if (::fstat(folder, &status) != 0 || status.st_uid != ::geteuid()) {
         return fail(Error::Kind::denied,
                     fmt::format("the state folder {} belongs to user {}, not to you: name another "
                                 "one with GPUQ_STATE_DIR",
                                 root, status.st_uid));
-    }
-    if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-        return fail(Error::Kind::denied,
-                    fmt::format("others may write to the state folder {} (mode {:o}): chmod 700 it "
-                                "if you trust what is in it",
-                                root, status.st_mode & 07777));
     }
     return {};
 }
@@ -409,20 +405,20 @@ Result<std::unique_ptr<PosixStore>> PosixStore::open(const std::string& given_ro
         return fail(Error::Kind::usage,
                     fmt::format("the state folder '{}' is not an absolute path", root));
     }
-    Descriptor folder(::open(root.c_str(), k_folder_flags));
-    if (!folder && errno == ENOENT) {
+    auto folder = open_trusted_directory(root);
+    if (!folder && folder.error().kind == Error::Kind::missing) {
         if (!make_root(root)) {
             return fail(Error::Kind::io, fmt::format("can't make the state folder {}: {}", root,
                                                      std::strerror(errno)));
         }
-        folder = Descriptor(::open(root.c_str(), k_folder_flags));
+        folder = open_trusted_directory(root);
     }
-    struct stat status = {};
-    if (!folder || ::fstat(folder.get(), &status) != 0) {
-        return fail(Error::Kind::io,
-                    fmt::format("can't open the state folder {}: {}", root, std::strerror(errno)));
+    if (!folder) {
+        return fail(folder.error().kind,
+                    fmt::format("can't use the state folder: {}; GPUQ_STATE_DIR names another one",
+                                folder.error().text));
     }
-    TRY(check_root(root, status));
+    TRY(check_owner(root, folder->get()));
     return std::unique_ptr<PosixStore>(new PosixStore(root));
 }
 

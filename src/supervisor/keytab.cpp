@@ -52,6 +52,11 @@ std::string login_for_store(SecretFiles& files, const CredentialPlan& plan, Time
     if (plan.keytab.empty() || (stored && is_fresh(stored->ticket, now))) {
         return "";
     }
+    // Another user could have put it there: kinit does not ask.
+    if (const auto keytab = files.read_own(plan.keytab);
+        !keytab && keytab.error().kind == Error::Kind::denied) {
+        return keytab.error().text;
+    }
     const std::string kinit = kinit_of_node();
     if (const auto made = files.make_folder(plan.folder); !made || kinit.empty()) {
         return made ? k_no_kinit : made.error().text;

@@ -3,6 +3,7 @@
 
 #include "core/layout.h"
 #include "core/timestamp.h"
+#include "core/trusted_path.h"
 #include "runs/credentials.h"
 #include "runs/idle.h"
 #include "runs/record.h"
@@ -94,11 +95,9 @@ std::optional<int> releases_since(int folder, Time since)
 
 Result<RunFolder> RunFolder::open(const std::string& state_dir, const RunKey& key)
 {
-    // Only what leads to the state folder may be a symbolic link: homes often are.
-    const Descriptor root(::open(state_dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!root) {
-        return open_error(state_dir);
-    }
+    // Only what leads to the state folder may be a symbolic link: homes often are. On this node
+    // the path may lead elsewhere than where the run was written, to what others can write.
+    TRY_ASSIGN(const Descriptor root, open_trusted_directory(state_dir));
     const Descriptor runs(::openat(root.get(), layout::runs().c_str(), k_folder));
     if (!runs) {
         return open_error(fmt::format("{}/{}", state_dir, layout::runs()));

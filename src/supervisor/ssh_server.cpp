@@ -3,6 +3,7 @@
 
 #include "core/exit_status.h"
 #include "core/layout.h"
+#include "core/trusted_path.h"
 #include "supervisor/descriptor.h"
 #include "supervisor/job_environment.h"
 #include "supervisor/link_credentials.h"
@@ -63,18 +64,10 @@ private:
     std::string m_name;
 };
 
-/// What sshd would look at with StrictModes: nobody else may write to it.
-bool is_ours_alone(const std::string& path)
-{
-    struct stat status {};
-    return ::stat(path.c_str(), &status) == 0 && (status.st_mode & 022) == 0 &&
-           (status.st_uid == ::geteuid() || status.st_uid == 0);
-}
-
+/// As sshd's StrictModes asks, which has to be off for the run's own keys.
 bool has_own_keys(const std::string& home)
 {
-    return is_ours_alone(home) && is_ours_alone(home + "/.ssh") &&
-           is_ours_alone(home + "/.ssh/authorized_keys");
+    return static_cast<bool>(open_trusted_file(home + "/.ssh/authorized_keys"));
 }
 
 std::vector<std::string> environment_for(const Run& run, const Options& options)

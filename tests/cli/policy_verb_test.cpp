@@ -93,6 +93,16 @@ TEST_F(PolicyVerb, TheInstalledOneBelongsToRootAlone)
     EXPECT_EQ(policy({"check"}).status, 0);
 }
 
+TEST_F(PolicyVerb, OneThatOthersMayWriteIsReadAndNotObeyed)
+{
+    m_doors.files["p.yaml"].distrust = Error{Error::Kind::denied, "others may write to p.yaml"};
+    EXPECT_EQ(policy({"check", "p.yaml"}).status, 0); // it was named, and nothing follows from it
+    EXPECT_THAT(policy({"plan", "p.yaml"}).err, HasSubstr("others may write to p.yaml"));
+    EXPECT_THAT(policy({"apply", "p.yaml"}).err, HasSubstr("others may write to p.yaml"));
+    m_doors.variables["GPUQ_POLICY"] = "p.yaml";
+    EXPECT_THAT(policy({"check"}).err, HasSubstr("others may write to p.yaml"));
+}
+
 TEST_F(PolicyVerb, ExplainsWhatARequestMeets)
 {
     const Use done =

@@ -76,8 +76,22 @@ TEST_F(Secrets, OfTheirOwnersAreReadInAnyFolder)
     EXPECT_EQ(*m_files.read_own(m_top + "/keytab"), "key");
     ::chmod((m_top + "/keytab").c_str(), 0604);
     EXPECT_EQ(m_files.read_own(m_top + "/keytab").error().kind, Error::Kind::denied);
-    EXPECT_EQ(m_files.read_own(m_top).error().kind, Error::Kind::denied);
+    ::chmod((m_top + "/keytab").c_str(), 0600);
+    ::chmod(m_top.c_str(), 0777);
+    EXPECT_EQ(m_files.read_own(m_top + "/keytab").error().kind, Error::Kind::denied);
+    ::chmod(m_top.c_str(), 0755);
+    EXPECT_EQ(m_files.read_own(m_top).error().kind, Error::Kind::usage);
     EXPECT_EQ(m_files.read_own(m_top + "/none").error().kind, Error::Kind::missing);
+}
+
+/// As the directories of links are.
+TEST_F(Secrets, MayLieInADirectoryRightBelowTmp)
+{
+    std::string folder = "/tmp/gpuq-secrets-XXXXXX";
+    ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+    EXPECT_TRUE(m_files.write(folder, "key", "secret"));
+    EXPECT_EQ(m_files.read(folder, "key").value(), "secret");
+    EXPECT_TRUE(m_files.remove_folder(folder));
 }
 
 TEST_F(Secrets, TellWhenTheyWereWritten)

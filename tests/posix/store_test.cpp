@@ -94,7 +94,7 @@ TEST(PosixStore, RefusesAFolderThatOthersMayWriteTo)
     const auto store = PosixStore::open(folder.path());
     ASSERT_FALSE(store);
     EXPECT_EQ(store.error().kind, Error::Kind::denied);
-    EXPECT_THAT(store.error().text, HasSubstr("chmod 700"));
+    EXPECT_THAT(store.error().text, HasSubstr("(mode 0770): chmod go-w "));
 }
 
 TEST(PosixStore, RefusesAFolderOfSomebodyElse)

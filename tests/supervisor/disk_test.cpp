@@ -47,7 +47,7 @@ TEST(FullDisk, TheRunGoesOnAndTheJournalSaysWhatIsLost)
 {
     Stage stage = Stage::shell("head -c 3000000 /dev/zero; echo err >&2; exit 9");
     stage.options.patience.stalled = k_busy_machine;
-    MOUNT_OR_SKIP(mounted, stage, "size=1m");
+    MOUNT_OR_SKIP(mounted, stage, "mode=0700,size=1m");
     Client client = stage.begin();
     ASSERT_TRUE(client.reads_to_the_end());
     client.close_all();
@@ -75,7 +75,7 @@ TEST(FullDisk, ThatGetsRoomAgainLeavesAHoleAndTrueOffsets)
     stage.run.request.input = Input::terminal;
     stage.options.patience.log_retry = 50ms;
     stage.options.patience.stalled = k_busy_machine;
-    MOUNT_OR_SKIP(mounted, stage, "size=1m");
+    MOUNT_OR_SKIP(mounted, stage, "mode=0700,size=1m");
     Client client = stage.begin();
     ASSERT_TRUE(client.reads_until(
         [&] { return client.out.size() == 2'000'000 && !client.notes.empty(); }));
@@ -105,7 +105,7 @@ TEST(FullDisk, AClientThatComesLateSeesTheGapByOffset)
     Stage stage = Stage::shell("head -c 40000000 /dev/zero; read line");
     stage.run.request.input = Input::terminal;
     stage.options.patience.stalled = k_busy_machine;
-    MOUNT_OR_SKIP(mounted, stage, "size=1m");
+    MOUNT_OR_SKIP(mounted, stage, "mode=0700,size=1m");
     Client client = stage.begin();
     ASSERT_TRUE(client.reads_until([&] { return client.out.size() == 40'000'000; }));
     Client late = stage.attach();
@@ -120,7 +120,7 @@ TEST(ReadOnlyDisk, StreamsToTheClientAllTheSame)
 {
     Stage stage = Stage::shell("head -c 9000000 /dev/zero; exit 4");
     stage.options.patience.stalled = k_busy_machine;
-    MOUNT_OR_SKIP(mounted, stage, "size=1m");
+    MOUNT_OR_SKIP(mounted, stage, "mode=0700,size=1m");
     put(stage.state(layout::run_json(stage.run.key)), to_json(stage.run));
     ASSERT_TRUE(mounted.remount(MS_RDONLY, ""));
     Client client = stage.begin_as_it_is();
@@ -134,7 +134,7 @@ TEST(ReadOnlyDisk, StreamsToTheClientAllTheSame)
 TEST(ReadOnlyDisk, AClientThatStopsReadingDoesNotHoldTheProgram)
 {
     Stage stage = Stage::shell("head -c 9000000 /dev/zero; echo done >../done");
-    MOUNT_OR_SKIP(mounted, stage, "size=1m");
+    MOUNT_OR_SKIP(mounted, stage, "mode=0700,size=1m");
     stage.run.request.work_dir = stage.options.state_dir;
     put(stage.state(layout::run_json(stage.run.key)), to_json(stage.run));
     ASSERT_TRUE(mounted.remount(MS_RDONLY, ""));
