@@ -11,6 +11,7 @@
 #include "posix/clock.h"
 #include "posix/files.h"
 #include "posix/host.h"
+#include "posix/leftovers.h"
 #include "posix/login_tickets.h"
 #include "posix/random.h"
 #include "posix/secret_files.h"
@@ -394,7 +395,9 @@ int main(int argc, char** argv)
     std::signal(SIGXFSZ, SIG_IGN); // and so is a file that may not grow
     try {
         gpuq::DoorsOfThisMachine doors;
-        return gpuq::cli::run_application(argc, argv, doors);
+        const int status = gpuq::cli::run_application(argc, argv, doors);
+        gpuq::sweep_leftovers(); // at the end, when nobody waits for the first output
+        return status;
     } catch (const std::exception& exception) {
         gpuq::cli::say(fmt::format("a defect of gpuq: {}", exception.what()));
     } catch (...) {

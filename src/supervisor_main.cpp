@@ -2,6 +2,7 @@
 #include "core/number.h"
 #include "nvml/gpus.h"
 #include "posix/clock.h"
+#include "posix/leftovers.h"
 #include "posix/secret_files.h"
 #include "posix/store.h"
 #include "runs/environment.h"
@@ -9,6 +10,7 @@
 #include "supervisor/command_line.h"
 #include "supervisor/deadline.h"
 #include "supervisor/keeping.h"
+#include "supervisor/link_files.h"
 #include "supervisor/member.h"
 #include "supervisor/notice_elsewhere.h"
 #include "supervisor/relay.h"
@@ -67,6 +69,7 @@ Result<int> perform(const std::vector<std::string>& words)
 {
     // Started by a supervisor, with descriptors for arguments.
     if ((words.size() == 5 || words.size() == 6) && words[0] == "sample") {
+        sweep_leftovers();
         const auto asked_for = whole_number(words[3]);
         const auto root = whole_number(words[4]);
         const auto cpus = whole_number(variable("SLURM_CPUS_ON_NODE").value_or(""));
@@ -82,8 +85,9 @@ Result<int> perform(const std::vector<std::string>& words)
         return supervisor::become_member(words, variable("SLURMD_NODENAME").value_or(host_name()));
     }
     TRY_ASSIGN(supervisor::CommandLine line,
-               supervisor::parse_command_line(words, variable, ::geteuid(), host_name()));
+               supervisor::parse_command_line(words, variable, host_name()));
     line.options.sampler = "/proc/self/exe";
+    line.options.names = supervisor::node_names(line.options.state_dir);
     SystemClock clock;
     PosixSecretFiles secrets;
     supervisor::Doors doors{
@@ -104,6 +108,10 @@ Result<int> perform(const std::vector<std::string>& words)
                                                    : cluster->note(job, comment);
         },
         &secrets};
+    doors.sweep = sweep_leftovers;
+    if (line.task != supervisor::Task::run) { // whose guardian does it
+        sweep_leftovers();
+    }
     switch (line.task) {
     case supervisor::Task::relay:
         return supervisor::relay(line.options);

@@ -2,7 +2,7 @@
 #include "cli/connections.h"
 
 #include "cli/config.h"
-#include "core/layout.h"
+#include "runs/own_names.h"
 
 #include <algorithm>
 #include <iterator>
@@ -79,6 +79,7 @@ bool Connections::on_next()
         m_refused = refused->why;
     }
     if (!open) {
+        m_why = m_next->errors().empty() ? m_why : m_next->errors();
         m_next.reset();
         if (m_current) {
             m_handover_at = Clock::now() + k_handover_again;
@@ -173,8 +174,16 @@ std::optional<Connection> Connections::open_direct()
     if (!settings || !settings->direct.value_or(true)) {
         return std::nullopt;
     }
-    auto socket = m_doors.host().connect_to(layout::socket(::geteuid(), m_run.key, m_link));
-    return socket ? std::optional<Connection>(std::in_place, *std::move(socket)) : std::nullopt;
+    const auto store = m_doors.store();
+    auto socket =
+        store
+            ? m_doors.host().connect_to(own_names(**store).sockets(::geteuid(), m_run.key, m_link))
+            : Result<Descriptor>(store.error());
+    if (!socket) {
+        m_why = socket.error().kind == Error::Kind::denied ? socket.error().text : "";
+        return std::nullopt;
+    }
+    return std::optional<Connection>(std::in_place, *std::move(socket));
 }
 
 void Connections::open_way()

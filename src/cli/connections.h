@@ -40,6 +40,9 @@ public:
     /// Why the supervisor has let nobody in, if it ever said so.
     const std::optional<std::string>& refused() const { return m_refused; }
 
+    /// Why there is no connection, as the last attempt reported it: any bytes. May be empty.
+    const std::string& why() const { return m_why; }
+
     /// The way that is being set up has something to say. True when it has become the current
     /// one; what it sends after its greeting is still to be read.
     bool on_next();
@@ -87,6 +90,7 @@ private:
     bool m_guarded = true;              ///< the run needs no process on this host any more
     bool m_was_connected = false;
     std::optional<std::string> m_refused;
+    std::string m_why;
 
     std::optional<Clock::time_point> m_handover_at;
     std::optional<Clock::time_point> m_retry_at;

@@ -4,6 +4,7 @@
 #include "cli/say.h"
 #include "cli/surroundings.h"
 #include "core/layout.h"
+#include "core/sanitise.h"
 #include "report/words.h"
 #include "runs/connect_keys.h"
 #include "runs/record.h"
@@ -73,6 +74,20 @@ std::string words_of_srun(std::string_view words)
         first.remove_prefix(k_name.size());
     }
     return first.empty() ? "srun could not start the supervisor" : fmt::format("srun: {}", first);
+}
+
+/// Of what a step reported, without the name that it gives itself.
+std::string last_line(std::string_view words)
+{
+    constexpr std::string_view k_name = "gpuq: ";
+    while (words.ends_with('\n') || words.ends_with('\r')) {
+        words.remove_suffix(1);
+    }
+    words.remove_prefix(words.rfind('\n') + 1);
+    if (words.starts_with(k_name)) {
+        words.remove_prefix(k_name.size());
+    }
+    return sanitised(words);
 }
 
 } // namespace
@@ -487,9 +502,10 @@ void Session::look_at_disk()
         say("the connection to the run is lost; the run goes on, trying again");
     } else if (!m_said_lost && Clock::now() - m_begun > k_connecting_patience) {
         m_said_lost = true;
-        say(has_terminal()
-                ? "the run can't be reached yet; trying again, Ctrl-C leaves it alone"
-                : "the run can't be reached yet; trying again, gpuq logs shows what is on disk");
+        const std::string why = last_line(m_connections.why());
+        say(fmt::format(
+            "the run can't be reached yet{}; trying again, {}", why.empty() ? "" : " (" + why + ")",
+            has_terminal() ? "Ctrl-C leaves it alone" : "gpuq logs shows what is on disk"));
     }
 }
 

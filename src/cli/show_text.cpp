@@ -388,6 +388,7 @@ std::string event_in_words(const Event& event, const RunStatus& status)
         return fmt::format("job {} waits to be the next link", event.job.value_or(0));
     case Event::Kind::next_failed:
         return "the next link could not be submitted yet: " + detail;
+    case Event::Kind::other_user:
     case Event::Kind::credentials:
         return detail;
     case Event::Kind::memory_kill:

@@ -11,6 +11,7 @@
 #include "runs/evidence.h"
 #include "runs/look.h"
 #include "runs/next_link.h"
+#include "runs/own_names.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -453,9 +454,9 @@ void leave_keeper(Doors& doors)
     }
 }
 
-std::string refreshes_as(const Store& store)
+std::string refreshes_as(Store& store)
 {
-    return fmt::format("keepalive-{:016x}", fnv1a(store.root()));
+    return own_names(store).lock(fmt::format("keepalive-{:016x}", fnv1a(store.root())));
 }
 
 void keep_refreshing(Doors& doors)

@@ -41,7 +41,7 @@ void leave_keeper(Doors& doors);
 /// refreshes once: this process may know another token command.
 void keep_refreshing(Doors& doors);
 /// The name that it holds meanwhile: it knows the runs of its own state folder only.
-std::string refreshes_as(const Store& store);
+std::string refreshes_as(Store& store);
 
 /// Gives active runs the login's ticket where it is better than theirs, lets links go on that were
 /// held for one, and renews those of runs that wait: every verb that looks at runs does that first.

@@ -129,6 +129,11 @@ std::string connect_file(const RunKey& key, std::string_view name)
     return fmt::format("{}/{}", connect_dir(key), name);
 }
 
+std::string secret()
+{
+    return "secret";
+}
+
 std::string active()
 {
     return "index/active";

@@ -37,6 +37,8 @@
 ///     index/jobs/CLUSTER/JOBID           holds the key (who submitted)
 ///     cache/queues/CLUSTER               an answer of Slurm, used again for a minute (client)
 ///     cache/overview/CLUSTER             what Slurm last said of GPUs and own jobs (client)
+///     secret                             what names on nodes are made with, core/node_names.h;
+///                                        written once (supervisor)
 ///     index/active/KEY                   present until the run is known to have ended (client)
 namespace gpuq::layout {
 
@@ -63,6 +65,7 @@ std::string checkpoints(const RunKey&);
 std::string kept(const RunKey&);
 std::string connect_dir(const RunKey&);
 std::string connect_file(const RunKey&, std::string_view name);
+std::string secret();
 std::string active();
 std::string active(const RunKey&);
 /// `cluster` is any text from outside: bytes a file name can't have are percent-encoded.
@@ -87,8 +90,7 @@ constexpr const char* k_connect_known_hosts = "known_hosts";
 constexpr const char* k_connect_host_key = "host_key";
 constexpr const char* k_connect_authorized = "authorized_keys";
 
-/// Where the supervisor of a link listens, on the node: a name for an abstract socket (unix(7)),
-/// short enough for sun_path with the NUL before it.
+/// Where the supervisor of a link listened in gpuq 0.1.0: see NodeNames::sockets.
 std::string socket(unsigned uid, const RunKey&, LinkNumber);
 
 } // namespace gpuq::layout

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "core/local_socket.h"
 
+#include "core/socket_owner.h"
+#include "core/user_name.h"
+
 #include <fmt/format.h>
 
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <fcntl.h>
+#include <optional>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <system_error>
@@ -24,8 +29,10 @@ struct Address {
 
 Error socket_error(const std::string& name, int number)
 {
-    return {number == ECONNREFUSED ? Error::Kind::missing : Error::Kind::io,
-            fmt::format("the socket @{}: {}", name, std::generic_category().message(number))};
+    const auto kind = number == ECONNREFUSED ? Error::Kind::missing
+                      : number == EAGAIN     ? Error::Kind::busy
+                                             : Error::Kind::io;
+    return {kind, fmt::format("the socket @{}: {}", name, std::generic_category().message(number))};
 }
 
 Result<Address> address_of(const std::string& name)
@@ -45,6 +52,31 @@ Descriptor stream_socket()
     return Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
 }
 
+Error held_by(const std::string& name, unsigned uid)
+{
+    return {Error::Kind::denied,
+            fmt::format("the socket @{} belongs to user {}", name, user_name(uid))};
+}
+
+std::optional<unsigned> peer_of(int socket)
+{
+    ucred peer{};
+    socklen_t size = sizeof peer;
+    return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0
+               ? std::optional<unsigned>(peer.uid)
+               : std::nullopt;
+}
+
+/// A name that cannot be bound: who has it?
+Error name_taken(const std::string& name)
+{
+    const auto user = user_of_abstract_socket(name);
+    return user && *user != ::geteuid()
+               ? held_by(name, *user)
+               : Error{Error::Kind::busy,
+                       fmt::format("the socket @{} is in use by another process", name)};
+}
+
 } // namespace
 
 Result<Descriptor> listen_at(const std::string& name, int waiting)
@@ -53,31 +85,67 @@ Result<Descriptor> listen_at(const std::string& name, int waiting)
     Descriptor socket = stream_socket();
     if (!socket || ::bind(socket.get(), address.get(), address.size) != 0 ||
         ::listen(socket.get(), waiting) != 0) {
-        return socket_error(name, errno);
+        return errno == EADDRINUSE ? name_taken(name) : socket_error(name, errno);
     }
     return socket;
+}
+
+Result<Descriptor> listen_at_first(const std::vector<std::string>& names, int waiting,
+                                   std::vector<Error>& taken)
+{
+    for (const std::string& name : names) {
+        auto socket = listen_at(name, waiting);
+        if (socket) {
+            return socket;
+        }
+        taken.push_back(std::move(socket).error());
+    }
+    return taken.empty() ? Error{Error::Kind::internal, "no name to listen at"} : taken.back();
 }
 
 Result<Descriptor> connect_to(const std::string& name)
 {
     TRY_ASSIGN(const Address address, address_of(name));
     Descriptor socket = stream_socket();
-    if (!socket || ::connect(socket.get(), address.get(), address.size) != 0) {
-        return socket_error(name, errno);
+    // A listener that accepts nobody must not hold us up.
+    const int flags = socket ? ::fcntl(socket.get(), F_GETFL) : -1;
+    if (flags < 0 || ::fcntl(socket.get(), F_SETFL, flags | O_NONBLOCK) != 0 ||
+        ::connect(socket.get(), address.get(), address.size) != 0) {
+        const int error = errno;
+        const auto user =
+            error == EAGAIN || error == ECONNREFUSED ? user_of_abstract_socket(name) : std::nullopt;
+        return user && *user != ::geteuid() ? held_by(name, *user) : socket_error(name, error);
     }
-    if (!is_same_user(socket.get())) {
-        return fail(Error::Kind::denied,
-                    fmt::format("the socket @{}: another user listens there", name));
+    const auto peer = peer_of(socket.get());
+    if (!peer || *peer != ::geteuid()) {
+        return peer ? held_by(name, *peer)
+                    : fail(Error::Kind::denied,
+                           fmt::format("the socket @{}: its user is not known", name));
     }
+    ::fcntl(socket.get(), F_SETFL, flags);
     return socket;
+}
+
+Result<Descriptor> connect_to_first(const std::vector<std::string>& names)
+{
+    std::optional<Error> why;
+    for (const std::string& name : names) {
+        auto socket = connect_to(name);
+        if (socket) {
+            return socket;
+        }
+        const bool other_user = socket.error().kind == Error::Kind::denied;
+        if (!why || (other_user && why->kind != Error::Kind::denied)) {
+            why = std::move(socket).error();
+        }
+    }
+    return why.value_or(Error{Error::Kind::missing, "no name to connect to"});
 }
 
 bool is_same_user(int socket)
 {
-    ucred peer{};
-    socklen_t size = sizeof peer;
-    return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-           peer.uid == ::geteuid();
+    const auto peer = peer_of(socket);
+    return peer && *peer == ::geteuid();
 }
 
 } // namespace gpuq

@@ -51,9 +51,10 @@ public:
     /// to protect anything.
     virtual bool hold(const std::string& name) = 0;
 
-    /// Connects to a process of the calling user's on this machine (core/local_socket.h): `missing`
-    /// when none listens there, `denied` when it is another user's.
-    virtual Result<Descriptor> connect_to(const std::string& name) = 0;
+    /// Connects to a process of the calling user's on this machine, by the first of the names at
+    /// which one listens (core/local_socket.h): `missing`, `denied` with the name of another user
+    /// who listens there.
+    virtual Result<Descriptor> connect_to(const std::vector<std::string>& names) = 0;
 
     /// Where PATH has the program; nothing when it has none.
     virtual std::optional<std::string> program(const std::string& name) = 0;

@@ -159,9 +159,9 @@ bool PosixHost::hold(const std::string& name)
     return true;
 }
 
-Result<Descriptor> PosixHost::connect_to(const std::string& name)
+Result<Descriptor> PosixHost::connect_to(const std::vector<std::string>& names)
 {
-    return gpuq::connect_to(name);
+    return connect_to_first(names);
 }
 
 std::optional<std::string> PosixHost::program(const std::string& name)

@@ -13,7 +13,7 @@ class PosixHost : public Host {
 public:
     Result<FolderFacts> folder(const std::string& path) override;
     bool hold(const std::string& name) override;
-    Result<Descriptor> connect_to(const std::string& name) override;
+    Result<Descriptor> connect_to(const std::vector<std::string>& names) override;
     std::optional<std::string> program(const std::string& name) override;
     using Host::run;
     Result<Ended> run(const std::vector<std::string>& words, Heard heard) override;

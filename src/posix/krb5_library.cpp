@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "posix/krb5_library.h"
 
+#include "core/private_dir.h"
 #include "posix/secret_files.h"
 
 #include <fmt/format.h>
@@ -106,14 +107,11 @@ Result<std::string> cache_by_krb5(const std::string& name)
         return fail(Error::Kind::io,
                     fmt::format("{} can't be read without libkrb5.so.3, which is not here", name));
     }
-    std::string folder = "/tmp/gpuq-krb5-read-XXXXXX";
-    if (::mkdtemp(folder.data()) == nullptr) {
-        return fail(Error::Kind::io, "no folder in /tmp to read the tickets into");
-    }
+    TRY_ASSIGN(const PrivateDir folder, make_private_dir("krb5read"));
     PosixSecretFiles files;
-    const auto copied = copy_cache(krb5, name, fmt::format("FILE:{}/cache", folder));
-    auto bytes = copied ? files.read(folder, "cache") : Result<std::string>(copied.error());
-    (void)files.remove_folder(folder);
+    const auto copied = copy_cache(krb5, name, fmt::format("FILE:{}/cache", folder.path));
+    auto bytes = copied ? files.read(folder.path, "cache") : Result<std::string>(copied.error());
+    (void)files.remove_folder(folder.path);
     return bytes;
 }
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "posix/ssh_keygen.h"
 
+#include "core/private_dir.h"
 #include "core/words.h"
 
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <cstdlib>
-#include <cstring>
 #include <fcntl.h>
 #include <fstream>
 #include <spawn.h>
@@ -15,35 +14,32 @@
 #include <string>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace gpuq {
 namespace {
 
-/// A folder of ours alone for the two files that ssh-keygen writes.
-class KeyFolder {
+/// A directory of ours alone for the two files that ssh-keygen writes.
+class KeyDirectory {
 public:
-    KeyFolder()
-        : m_made(::mkdtemp(m_path.data()) != nullptr)
+    explicit KeyDirectory(PrivateDir directory)
+        : m_directory(std::move(directory))
     {
     }
-    ~KeyFolder()
+    ~KeyDirectory()
     {
-        if (m_made) {
-            ::unlink(secret().c_str());
-            ::unlink((secret() + ".pub").c_str());
-            ::rmdir(m_path.c_str());
-        }
+        ::unlink(secret().c_str());
+        ::unlink((secret() + ".pub").c_str());
+        ::rmdir(m_directory.path.c_str());
     }
-    KeyFolder(const KeyFolder&) = delete;
-    KeyFolder& operator=(const KeyFolder&) = delete;
+    KeyDirectory(const KeyDirectory&) = delete;
+    KeyDirectory& operator=(const KeyDirectory&) = delete;
 
-    explicit operator bool() const { return m_made; }
-    std::string secret() const { return m_path + "/key"; }
+    std::string secret() const { return m_directory.path + "/key"; }
 
 private:
-    std::string m_path = "/tmp/gpuq-key-XXXXXX";
-    bool m_made;
+    PrivateDir m_directory;
 };
 
 std::string text_of(const std::string& path)
@@ -86,10 +82,8 @@ int run_quietly(const std::vector<std::string>& words)
 
 Result<SshKeyPair> make_ssh_key()
 {
-    const KeyFolder folder;
-    if (!folder) {
-        return fail(Error::Kind::io, fmt::format("no folder in /tmp: {}", std::strerror(errno)));
-    }
+    TRY_ASSIGN(PrivateDir made, make_private_dir("key"));
+    const KeyDirectory folder(std::move(made));
     int status = 0;
     for (const char* type : {"ed25519", "ecdsa"}) {
         status = run_quietly(

@@ -38,6 +38,7 @@ constexpr std::pair<Event::Kind, std::string_view> k_kinds[] = {
     {Event::Kind::code_changed, "code_changed"},
     {Event::Kind::next_submitted, "next_submitted"},
     {Event::Kind::next_failed, "next_failed"},
+    {Event::Kind::other_user, "other_user"},
     {Event::Kind::credentials, "credentials"},
     {Event::Kind::memory_kill, "memory_kill"},
     {Event::Kind::memory_kill_nearby, "memory_kill_nearby"},

@@ -31,6 +31,8 @@ struct Event {
         code_changed,       ///< since the link before began; detail: the program's own files
         next_submitted,     ///< job: the next link's
         next_failed,        ///< detail: why the next link could not be submitted
+        other_user,  ///< detail: what of this run another user of the machine has taken, and what
+                     ///< it uses instead or refuses
         credentials, ///< detail: what is wrong with its ticket or token, or that it is mended
         memory_kill, ///< the kernel killed processes of the run: host; to: how many
         memory_kill_nearby, ///< the same, of the node; nothing counts those of the run

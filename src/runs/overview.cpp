@@ -4,6 +4,7 @@
 #include "core/layout.h"
 #include "runs/overview_record.h"
 #include "runs/own_gpus.h"
+#include "runs/own_names.h"
 
 #include <fmt/format.h>
 
@@ -299,9 +300,10 @@ Overview kept_overview(Store& store, const std::string& cluster)
     return overview_from_json(*text).value_or(none);
 }
 
-std::string asks_as(const Store& store, const std::string& cluster)
+std::string asks_as(Store& store, const std::string& cluster)
 {
-    return fmt::format("overview-{:016x}-{}", std::hash<std::string>{}(store.root()), cluster);
+    return own_names(store).lock(
+        fmt::format("overview-{:016x}-{}", std::hash<std::string>{}(store.root()), cluster));
 }
 
 void refresh_overview(Store& store, Cluster& cluster, Host& host, Clock& clock, std::uint32_t uid,

@@ -67,7 +67,7 @@ Due due(const Overview& overview, std::uint32_t uid, Time now);
 
 /// What the one process of a user that asks for a cluster holds on a host (Host::hold): it asks for
 /// those who share its state folder, where the answer is kept.
-std::string asks_as(const Store& store, const std::string& cluster);
+std::string asks_as(Store& store, const std::string& cluster);
 
 /// The overview that is kept; an empty one when there is none that can be read.
 Overview kept_overview(Store& store, const std::string& cluster);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/command_line.h"
 
-#include "core/layout.h"
 #include "runs/record.h"
 
 #include <charconv>
@@ -42,8 +41,7 @@ std::optional<Number> number_in(const std::optional<std::string>& text)
 } // namespace
 
 Result<CommandLine> parse_command_line(const std::vector<std::string>& words,
-                                       const Variables& variables, unsigned uid,
-                                       const std::string& host)
+                                       const Variables& variables, const std::string& host)
 {
     const std::optional<Task> task = task_of(words.empty() ? "" : words[0]);
     const auto link = words.size() > 3 ? number_in<int>(words[3]) : std::nullopt;
@@ -63,7 +61,6 @@ Result<CommandLine> parse_command_line(const std::vector<std::string>& words,
     }
     options.node = variables("SLURMD_NODENAME").value_or(host);
     options.partition = variables("SLURM_JOB_PARTITION").value_or("");
-    options.socket = layout::socket(uid, options.key, options.link);
     if (const auto end = number_in<std::int64_t>(variables("SLURM_JOB_END_TIME"))) {
         options.ends_at = Time{std::chrono::seconds{*end}};
     }

@@ -27,7 +27,6 @@ using Variables = std::function<std::optional<std::string>(const char* name)>;
 /// `notice STATE_DIR KEY LINK auto|USR1|USR2|TERM`; job and node are in Slurm's variables.
 /// `usage` for anything else.
 Result<CommandLine> parse_command_line(const std::vector<std::string>& words,
-                                       const Variables& variables, unsigned uid,
-                                       const std::string& host);
+                                       const Variables& variables, const std::string& host);
 
 } // namespace gpuq::supervisor

@@ -235,6 +235,11 @@ bool is_claimed_by_another(const Options& options)
 
 } // namespace
 
+std::vector<std::string> socket_names(const Options& options)
+{
+    return options.names.sockets(::geteuid(), options.key, options.link);
+}
+
 int supervise(Doors& doors, const Options& options)
 {
     const pid_t slurmstepd = ::getppid();
@@ -268,6 +273,9 @@ int supervise(Doors& doors, const Options& options)
         goodbye->write.reset();
         alive->read.reset();
         leave_standard_streams();
+        if (doors.sweep) {
+            doors.sweep(); // beside the supervisor, which starts the program meanwhile
+        }
         const auto left_with = goodbye_of(supervisor, goodbye->read.get());
         status = left_with ? *left_with : clean_up_after_a_killed_supervisor(doors, options);
         wipe_tickets(doors, options);

@@ -9,11 +9,8 @@
 #include <fmt/format.h>
 
 #include <csignal>
-#include <dirent.h>
 #include <fcntl.h>
-#include <memory>
 #include <string_view>
-#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -24,16 +21,9 @@
 namespace gpuq::supervisor {
 namespace {
 
-constexpr const char* k_node_folders = "/tmp";
 constexpr int k_nice = 10;
-constexpr std::chrono::seconds k_newborn{60};
 constexpr int k_wipe_tries = 20;
 constexpr std::chrono::milliseconds k_wipe_pause{20};
-
-std::string node_prefix(unsigned uid)
-{
-    return fmt::format("gpuq-krb5-{}-", uid);
-}
 
 /// Nothing of this process is in a core file, or readable by a debugger, while this exists.
 class Secretive {
@@ -50,6 +40,11 @@ public:
 private:
     int m_before;
 };
+
+std::vector<std::string> directories(const Options& options)
+{
+    return options.names.directories("krb5", ::geteuid(), options.key, options.link);
+}
 
 [[noreturn]] void become(const char* executable, char* const* argv, int folder, int lifeline,
                          int news)
@@ -73,26 +68,18 @@ private:
     ::_exit(1);
 }
 
-Descriptor locked(const std::string& folder)
-{
-    Descriptor mark(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (mark && ::flock(mark.get(), LOCK_EX | LOCK_NB) != 0) {
-        mark.reset();
-    }
-    return mark;
-}
-
-bool is_newborn(int folder)
-{
-    struct stat facts {};
-    return ::fstat(folder, &facts) != 0 || ::time(nullptr) - facts.st_mtime < k_newborn.count();
-}
-
 } // namespace
 
-std::string node_credential_folder(unsigned uid, const RunKey& key, LinkNumber link)
+std::string node_credential_folder(const Options& options)
 {
-    return fmt::format("{}/{}{}.{}", k_node_folders, node_prefix(uid), key.text(), link.value);
+    for (const std::string& path : directories(options)) {
+        struct stat facts {};
+        if (::lstat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode) &&
+            facts.st_uid == ::geteuid()) {
+            return path;
+        }
+    }
+    return "";
 }
 
 CachePlace cache_place(const CredentialPlan& plan, const Run& run, const Options& options)
@@ -100,7 +87,7 @@ CachePlace cache_place(const CredentialPlan& plan, const Run& run, const Options
     if (run.request.nodes > 1) {
         return {plan.folder, k_shared};
     }
-    return {node_credential_folder(::geteuid(), options.key, options.link), k_node_cache};
+    return {node_credential_folder(options), k_node_cache};
 }
 
 CachePlace token_place(const CredentialPlan& plan, const Run& run, const Options& options)
@@ -139,19 +126,32 @@ void LinkCredentials::fetch(SecretFiles& files, const RunFolder& folder, const R
         return;
     }
     const Secretive secretive;
-    sweep_node(files, ::geteuid());
-    const std::string own = node_credential_folder(::geteuid(), options.key, options.link);
-    if (const auto made = files.make_folder(own); !made) {
+    if (const auto made = make_directory(options); !made) {
         m_problem = "no place for its Kerberos ticket on this node: " + made.error().text;
         return;
     }
-    m_mark = locked(own);
     if (!plan->principal.empty()) {
         fetch_ticket(files, *plan, run, options, now);
     }
     if (plan->token) {
         fetch_token(files, *plan, run, options);
     }
+}
+
+Result<void> LinkCredentials::make_directory(const Options& options)
+{
+    for (const std::string& path : directories(options)) {
+        auto made = make_private_dir_at(path);
+        if (made) {
+            m_directory = *std::move(made);
+            return {};
+        }
+        if (made.error().kind != Error::Kind::denied) {
+            return made.error();
+        }
+        m_taken.push_back(made.error().text + "; its credentials are kept elsewhere");
+    }
+    return fail(Error::Kind::denied, m_taken.back());
 }
 
 void LinkCredentials::fetch_ticket(SecretFiles& files, const CredentialPlan& plan, const Run& run,
@@ -252,32 +252,14 @@ std::vector<std::string> LinkCredentials::take_news()
     return lines;
 }
 
-void sweep_node(SecretFiles& files, unsigned uid)
-{
-    const std::string prefix = node_prefix(uid);
-    const std::unique_ptr<DIR, int (*)(DIR*)> list(::opendir(k_node_folders), ::closedir);
-    while (const dirent* entry = list ? ::readdir(list.get()) : nullptr) {
-        const std::string_view name = entry->d_name;
-        if (!name.starts_with(prefix)) {
-            continue;
-        }
-        const std::string folder = fmt::format("{}/{}", k_node_folders, name);
-        const Descriptor mark = locked(folder);
-        if (mark && !is_newborn(mark.get())) {
-            (void)files.remove_folder(folder);
-        }
-    }
-}
-
 bool has_node_credentials(const Options& options)
 {
-    const std::string own = node_credential_folder(::geteuid(), options.key, options.link);
-    return ::access(own.c_str(), F_OK) == 0;
+    return !node_credential_folder(options).empty();
 }
 
 void wipe_credentials(SecretFiles& files, const Options& options, bool run_is_over)
 {
-    const std::string own = node_credential_folder(::geteuid(), options.key, options.link);
+    const std::string own = node_credential_folder(options);
     // A keeper that is just being ended may put a last file there.
     for (int tries = 0; !files.remove_folder(own) && tries < k_wipe_tries; ++tries) {
         std::this_thread::sleep_for(k_wipe_pause);

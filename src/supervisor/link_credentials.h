@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "core/private_dir.h"
 #include "core/run.h"
 #include "runs/credentials.h"
 #include "supervisor/descriptor.h"
@@ -14,8 +15,9 @@
 
 namespace gpuq::supervisor {
 
-/// Where a link keeps its tickets on the node: a folder that is its user's alone, and one name.
-std::string node_credential_folder(unsigned uid, const RunKey& key, LinkNumber link);
+/// The directory on the node where a link keeps its tickets: the first of its candidates
+/// (core/node_names.h) that is there and this user's. Empty: there is none.
+std::string node_credential_folder(const Options& options);
 constexpr const char* k_node_cache = "krb5cc";
 constexpr const char* k_node_token = "bearer_token";
 
@@ -47,6 +49,8 @@ public:
     int news() const { return m_news.get(); }
     /// What has happened to the tickets since, in words.
     std::vector<std::string> take_news();
+    /// Directories that another user made before this link could, and what it does about it.
+    const std::vector<std::string>& taken() const { return m_taken; }
     /// For KRB5CCNAME; nothing: the run has no tickets.
     const std::optional<std::string>& cache() const { return m_cache; }
     /// For BEARER_TOKEN_FILE; nothing: the run has no bearer token.
@@ -59,6 +63,7 @@ public:
     void reaped() { m_pid.reset(); }
 
 private:
+    Result<void> make_directory(const Options& options);
     void fetch_ticket(SecretFiles& files, const CredentialPlan& plan, const Run& run,
                       const Options& options, Time now);
     void fetch_token(SecretFiles& files, const CredentialPlan& plan, const Run& run,
@@ -70,12 +75,10 @@ private:
     std::optional<pid_t> m_pid;
     Descriptor m_lifeline;
     Descriptor m_news;
-    std::string m_line; ///< that has begun
-    Descriptor m_mark;  ///< locked: this link is alive (sweep_node)
+    std::string m_line;     ///< that has begun
+    PrivateDir m_directory; ///< on the node; its lock says that this link is alive
+    std::vector<std::string> m_taken;
 };
-
-/// What is left of this user's links on this node that are no more, killed with all around them.
-void sweep_node(SecretFiles& files, unsigned uid);
 
 /// This link has had tickets, or has some still.
 bool has_node_credentials(const Options& options);

@@ -9,11 +9,13 @@
 #include "runs/record.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cerrno>
 #include <dirent.h>
 #include <fcntl.h>
 #include <memory>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -65,6 +67,24 @@ Result<std::string> read_file(int folder, const char* name)
 
 namespace {
 
+/// Whole or not at all, also after a crash: the first link of several processes stands.
+void make_secret(int root, const std::string& name)
+{
+    SipKey key{};
+    if (::getrandom(key.data(), key.size(), 0) != static_cast<ssize_t>(key.size())) {
+        return;
+    }
+    const std::string part = fmt::format(".{}.{}", name, ::getpid());
+    ::unlinkat(root, part.c_str(), 0); // of a process of this number that was killed
+    const Descriptor file(
+        ::openat(root, part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (file && write_all(file.get(), fmt::format("{:02x}", fmt::join(key, ""))) &&
+        ::fsync(file.get()) == 0) {
+        (void)::linkat(root, part.c_str(), root, name.c_str(), 0);
+    }
+    ::unlinkat(root, part.c_str(), 0);
+}
+
 /// How many files of `folder` tell a time after `since`, or none that can be read; older ones are
 /// removed. Nothing when the folder can't be read.
 std::optional<int> releases_since(int folder, Time since)
@@ -92,6 +112,21 @@ std::optional<int> releases_since(int folder, Time since)
 }
 
 } // namespace
+
+NodeNames node_names(const std::string& state_dir)
+{
+    const auto root = open_trusted_directory(state_dir);
+    if (!root) {
+        return {};
+    }
+    const std::string name = layout::secret();
+    auto secret = read_file(root->get(), name.c_str());
+    if (!secret && secret.error().kind == Error::Kind::missing) {
+        make_secret(root->get(), name);
+        secret = read_file(root->get(), name.c_str()); // ours, or that of who was faster
+    }
+    return NodeNames(secret ? *secret : "");
+}
 
 Result<RunFolder> RunFolder::open(const std::string& state_dir, const RunKey& key)
 {

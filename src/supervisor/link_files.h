@@ -3,6 +3,7 @@
 
 #include "core/ids.h"
 #include "core/key.h"
+#include "core/node_names.h"
 #include "core/result.h"
 #include "core/run.h"
 #include "runs/journal.h"
@@ -88,6 +89,11 @@ private:
     int m_file = -1;
     std::uint64_t m_size = 0;
 };
+
+/// The names that this user's runs have on nodes, by the secret of the state directory, which is
+/// made if it is not there. Names without a secret when that fails, or when the state directory is
+/// not there.
+NodeNames node_names(const std::string& state_dir);
 
 /// The whole of a file of up to 4 MiB below `folder`. `missing` or `io`.
 Result<std::string> read_file(int folder, const char* name);

@@ -32,7 +32,7 @@ Result<Descriptor> connect_soon(const Options& options)
 {
     const auto until = std::chrono::steady_clock::now() + options.patience.connecting;
     while (true) {
-        auto socket = connect_to(options.socket);
+        auto socket = connect_to_first(socket_names(options));
         if (socket || std::chrono::steady_clock::now() >= until) {
             return socket;
         }

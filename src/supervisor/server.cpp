@@ -39,9 +39,9 @@ Server::Server(Descriptor socket)
 {
 }
 
-Result<Server> Server::listen(const std::string& name)
+Result<Server> Server::listen(const std::vector<std::string>& names, std::vector<Error>& taken)
 {
-    TRY_ASSIGN(Descriptor socket, listen_at(name, k_waiting_clients));
+    TRY_ASSIGN(Descriptor socket, listen_at_first(names, k_waiting_clients, taken));
     set_nonblocking(socket.get());
     return Server(std::move(socket));
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <sys/types.h>
+#include <vector>
 
 namespace gpuq::supervisor {
 
@@ -15,7 +16,8 @@ namespace gpuq::supervisor {
 /// are on this node themselves come. Only processes of the same user are let in.
 class Server {
 public:
-    static Result<Server> listen(const std::string& name);
+    /// At the first name that nobody has; appends why it was not the ones before.
+    static Result<Server> listen(const std::vector<std::string>& names, std::vector<Error>& taken);
 
     int fd() const { return m_socket.get(); }
     /// A client, non-blocking; nothing when there is none. One for whom there is no descriptor

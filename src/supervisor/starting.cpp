@@ -109,6 +109,9 @@ void Supervisor::start()
     if (!m_credentials.problem().empty()) {
         journal(Event::Kind::credentials, m_credentials.problem());
     }
+    for (const std::string& text : m_credentials.taken()) {
+        journal(Event::Kind::other_user, text);
+    }
     tell_turn();
     if (m_run && !m_observed.not_started) {
         auto ends_at = m_options.ends_at;
@@ -125,7 +128,11 @@ void Supervisor::start()
         }
     }
     // The start of the program need not wait for it.
-    auto server = Server::listen(m_options.socket);
+    std::vector<Error> taken;
+    auto server = Server::listen(socket_names(m_options), taken);
+    for (const Error& error : taken) {
+        journal(Event::Kind::other_user, error.text + "; its connections come by another name");
+    }
     if (server) {
         m_clients->listen(*std::move(server));
     } else {

@@ -3,6 +3,7 @@
 
 #include "core/ids.h"
 #include "core/key.h"
+#include "core/node_names.h"
 #include "core/run.h"
 #include "ports/clock.h"
 #include "ports/cluster.h"
@@ -42,6 +43,8 @@ struct Doors {
     SecretFiles* secrets = nullptr; ///< null: runs have no tickets
     /// The kernel's counters (memory_events.h). Does not block.
     std::function<MemoryCounts()> memory = memory_counts;
+    /// Removes what killed processes of this user have left on this node (posix/leftovers.h).
+    std::function<void()> sweep = {};
 };
 
 /// How long things are waited for. Tests shorten them.
@@ -76,11 +79,14 @@ struct Options {
     std::optional<JobId> job;
     std::string node;            ///< this node's name
     std::string partition;       ///< the job's; empty: not known
-    std::string socket;          ///< layout::socket
+    NodeNames names;             ///< of its sockets and directories on this node
     std::optional<Time> ends_at; ///< when Slurm said so at the start
     std::string sampler;         ///< the executable of `sample` (sampling.h); empty: none
     Patience patience;
 };
+
+/// Where the supervisor of the link listens, in the order in which names are tried.
+std::vector<std::string> socket_names(const Options& options);
 
 /// Runs the program of a run to its end and returns the exit status of the run. Forks; to be called
 /// with a single thread. Everything that goes wrong is part of the answer: the run's `Ending` is in

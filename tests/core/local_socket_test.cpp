@@ -53,7 +53,9 @@ TEST(LocalSocket, HasOneHolderAtATime)
     ASSERT_TRUE(first);
     const auto second = listen_at(name, 1);
     ASSERT_FALSE(second);
-    EXPECT_EQ(second.error().text, fmt::format("the socket @{}: Address already in use", name));
+    EXPECT_EQ(second.error().kind, Error::Kind::busy);
+    EXPECT_EQ(second.error().text,
+              fmt::format("the socket @{} is in use by another process", name));
 }
 
 TEST(LocalSocket, TakesNoNameThatIsTooLong)
@@ -83,7 +85,20 @@ TEST(LocalSocket, OfSomebodyElseIsNotUsed)
     char answer = 0;
     ASSERT_EQ(::read(told->read.get(), &answer, 1), 1);
     EXPECT_EQ(answer, 'y');
+    const std::string whose = fmt::format("the socket @{} belongs to user nobody (65534)", name);
     EXPECT_EQ(connect_to(name).error().kind, Error::Kind::denied);
+    EXPECT_EQ(connect_to(name).error().text, whose);
+    // Nobody accepts there: once its queue is full, a connection must not wait.
+    for (int i = 0; i < 4; ++i) {
+        EXPECT_EQ(connect_to(name).error().text, whose);
+    }
+    EXPECT_EQ(listen_at(name, 1).error().text, whose);
+    const std::string free = a_name();
+    std::vector<Error> taken;
+    const auto other = listen_at_first({name, free}, 1, taken);
+    ASSERT_TRUE(other);
+    EXPECT_EQ(taken.size(), 1U);
+    EXPECT_TRUE(connect_to_first({name, free}));
     ::kill(somebody, SIGKILL);
     ::waitpid(somebody, nullptr, 0);
 }

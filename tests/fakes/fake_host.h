@@ -32,13 +32,15 @@ public:
     bool hold(const std::string& name) override { return !held_by_others.contains(name); }
 
     std::map<std::string, Descriptor> listening; ///< each is connected to once
-    Result<Descriptor> connect_to(const std::string& name) override
+    Result<Descriptor> connect_to(const std::vector<std::string>& names) override
     {
-        const auto found = listening.find(name);
-        if (found == listening.end() || !found->second) {
-            return fail(Error::Kind::missing, name + ": Connection refused");
+        for (const std::string& name : names) {
+            if (const auto found = listening.find(name);
+                found != listening.end() && found->second) {
+                return std::move(found->second);
+            }
         }
-        return std::move(found->second);
+        return fail(Error::Kind::missing, names.front() + ": Connection refused");
     }
 
     std::optional<std::string> program(const std::string& name) override

@@ -7,6 +7,7 @@ import signal
 import pytest
 
 from clusters import run, wait_for
+from node_names import sockets
 from runs import PYTHON, sruns, the_run, wait_for_handover
 from terminals import a_shell, attached, leave, says
 # Stories that are the same either way; they use this module's fixtures.
@@ -83,8 +84,8 @@ def test_another_user_who_knocks_is_shown_nothing(person, people):
         begun(client)
         wait_for_handover(person)
         record = the_run(person)
-        name = next(line.split("@", 1)[1].strip() for line in open("/proc/net/unix", encoding="ascii")
-                    if record.key in line)
+        name = sockets(person, record.key)[0]
+        assert f"@{name}" in open("/proc/net/unix", encoding="ascii").read()
         knock = ("import socket, sys\nknocking = socket.socket(socket.AF_UNIX)\n"
                  "knocking.connect('\\0' + sys.argv[1])\nprint(knocking.recv(1))")
         stranger = run([PYTHON, "-c", knock, name], env={}, user=people["ben"])

@@ -11,14 +11,14 @@ import time
 
 import pytest
 
-from clusters import BIN, command_of, processes, wait_for
+from clusters import BIN, command_of, environment_of, processes, wait_for
 from faults import of_soak
 from kdc import Ticket, is_installed, running_kdc
+from node_names import left_of
 from runs import all_gpus_taken, processes_of, records
 from tickets import LIFE, PRINTS, Kept, Watch, logged_in
 
 CLUSTER = {"nodes": 1}
-NODE = pathlib.Path("/tmp")
 pytestmark = pytest.mark.skipif(not is_installed(), reason="no krb5-kdc")
 
 
@@ -360,17 +360,45 @@ def test_a_store_that_can_not_be(login):
     assert "the run gets no Kerberos ticket: /proc/nowhere" in done.stderr
 
 
-def test_what_nobody_lived_to_wipe_is_swept(login, cluster):
+@pytest.mark.parametrize("next_gpuq", ["run", "run without a ticket", "ls", "attach", "sampler"])
+def test_what_nobody_lived_to_wipe_is_swept_by_the_next_gpuq(login, cluster, next_gpuq):
+    """Whatever it is that this user next does with gpuq on that node; and never of a run that lives."""
+    if next_gpuq in ("attach", "sampler"):
+        login.person.gpuq("run", "-t", "5", "--detach", "--", "sh", "-c", "echo out; exec sleep 600")
+        living = wait_for(lambda: [one for one in records(login.person) if one.log()], 20, "output")[0]
     kept = login.start()
-    for pid in cluster.job_processes():
-        with contextlib.suppress(ProcessLookupError):
-            if command_of(pid) != "slurmstepd":
-                os.kill(pid, signal.SIGKILL)
-    wait_for(lambda: not cluster.squeue() and not cluster.job_processes(), 30, "an end")
-    if kept.cache.parent.exists():  # else somebody lived long enough
-        os.utime(kept.cache.parent, (0, time.time() - 100))
-    login.start().end()
-    assert not kept.cache.parent.exists()
+    live = login.start()
+    # A process that stops at once can't wipe anything before it is killed, and so all are killed.
+    victims = [pid for pid in cluster.job_processes() if command_of(pid) != "slurmstepd" and
+               environment_of(pid).get("SLURM_JOB_ID") == str(kept.record.job)]
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in victims:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+    wait_for(lambda: len(cluster.squeue()) == 1 + (next_gpuq in ("attach", "sampler")), 30, "an end")
+    assert kept.cache.exists(), "somebody lived long enough"
+    if next_gpuq == "run":
+        login.start().end()
+    elif next_gpuq == "run without a ticket":
+        assert login.person.gpuq("run", "--", "true").returncode == 0
+    elif next_gpuq == "ls":
+        assert login.person.gpuq("ls").returncode == 0
+    elif next_gpuq == "attach":  # its relay is on the node; itself is killed before its end
+        with login.person.start("attach", str(living.job)) as child:
+            assert child.stdout.readline() == b"out\n"
+            wait_for(lambda: not kept.cache.parent.exists(), 5, "the relay to have swept")
+            child.kill()
+    else:  # a run that only begins: what it starts later sweeps too
+        with login.person.start("run", "-t", "5", "--", "sleep", "600") as child:
+            wait_for(lambda: not kept.cache.parent.exists(), 10, "the new run to have swept")
+            login.person.gpuq("stop", "last")
+            child.wait(30)
+    wait_for(lambda: not kept.cache.parent.exists(), 2, "no ticket of it")
+    assert live.ticket().left() > 0
+    live.end()
+    for record in records(login.person):
+        if not record.ended and record.job:
+            login.person.gpuq("stop", str(record.job))
     wait_for(lambda: login.gpuq("ls").returncode == 0 and not kept.store.exists(), 30, "no store of it")
 
 
@@ -403,9 +431,7 @@ def test_nothing_is_left_of_runs_that_are_killed_at_any_moment(login, person, cl
         wait_for(lambda: how == "slurm" or not cluster.squeue() or killed(record, cluster, how), 30, "a kill")
         wait_for(lambda: not cluster.squeue() and not cluster.job_processes(), 60,
                  lambda: f"the end of run {number} of seed {seed}, killed by {how} after {pause:.2f} s")
-        for folder in NODE.glob(f"gpuq-krb5-*{record.key}*"):  # its next run sweeps it
-            os.utime(folder, (0, time.time() - 100))
-            swept += 1
+        swept += len(left_of(person, [record.key], links=1))  # the next gpuq sweeps it
     own = [record.key for record in records(person)]
     assert swept < count, "nobody wipes"
     assert all((record.dir / "credentials.json").exists() for record in records(person))
@@ -413,7 +439,7 @@ def test_nothing_is_left_of_runs_that_are_killed_at_any_moment(login, person, cl
     login.start().end()
     wait_for(lambda: login.gpuq("ls").returncode == 0 and not list(person.state.rglob("credentials/*")), 30,
              "no store of theirs")
-    left = [path for path in NODE.glob("gpuq-krb5-*") if any(key in path.name for key in own)]
+    left = left_of(person, own, links=1)
     at_work = [pid for pid in processes_of(person) if command_of(pid) == "gpuq-keep"] + cluster.job_processes()
     print(f"{count} runs killed (seed {seed}): {swept} swept by the next, {len(left)} caches and "
           f"{len(at_work)} processes left")

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Logins with a Kerberos ticket, runs that keep one, and who looks at it all the time."""
 import contextlib
-import glob
 import json
 import pathlib
 import threading
@@ -9,6 +8,7 @@ import time
 
 from clusters import command_of, processes, wait_for
 from kdc import Ticket
+from node_names import left_of
 from runs import nothing_left, records
 
 LIFE = 8  # of a ticket, in seconds
@@ -124,5 +124,4 @@ def logged_in(kdc, person, **options):
         if record.job and not record.ended:
             person.gpuq("stop", str(record.job))
     nothing_left(person)
-    own = {record.key for record in records(person)}
-    assert not [path for path in glob.glob("/tmp/gpuq-krb5-*") if any(key in path for key in own)]
+    assert not left_of(person, [record.key for record in records(person)])

@@ -21,7 +21,7 @@ Result<CommandLine> parsed(const std::vector<std::string>& words,
             const auto found = variables.find(name);
             return found == variables.end() ? std::nullopt : std::optional(found->second);
         },
-        1000, "host");
+        "host");
 }
 
 TEST(CommandLine, IsWhatStepAndScriptSay)
@@ -37,7 +37,6 @@ TEST(CommandLine, IsWhatStepAndScriptSay)
     EXPECT_EQ(line->options.link, LinkNumber{2});
     EXPECT_EQ(line->options.job, JobId{4242});
     EXPECT_EQ(line->options.node, "n1");
-    EXPECT_EQ(line->options.socket, layout::socket(1000, line->options.key, line->options.link));
     EXPECT_EQ(line->options.ends_at, Time{std::chrono::seconds{1795180318}});
 }
 

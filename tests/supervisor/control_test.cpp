@@ -411,7 +411,7 @@ TEST(Guardian, CleansUpAfterAKilledSupervisor)
     EXPECT_EQ(stage.slurm_calls(), "complete 42 119\n");
     EXPECT_TRUE(is_gone(client.started->pid));
     EXPECT_TRUE(is_gone(daemon));
-    const auto socket = connect_to(stage.options.socket);
+    const auto socket = connect_to_first(socket_names(stage.options));
     ASSERT_FALSE(socket);
     EXPECT_EQ(socket.error().kind, Error::Kind::missing);
 }

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/link_credentials.h"
 
-#include "posix/secret_files.h"
 #include "supervisor/external.h"
 
 #include <gtest/gtest.h>
 
-#include <fcntl.h>
 #include <filesystem>
 #include <poll.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
 namespace gpuq::supervisor {
@@ -17,36 +14,30 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr unsigned k_nobody_else = 4'000'000'017U;
-
-std::string folder_of(PosixSecretFiles& files, unsigned char number, bool old)
+Options options_of(unsigned char number)
 {
-    const auto key = RunKey::make(Time{1s}, {number, 2, 3, 4, 5, 6, 7, 8});
-    const std::string folder = node_credential_folder(k_nobody_else, key, LinkNumber{1});
-    EXPECT_TRUE(files.make_folder(folder));
-    EXPECT_TRUE(files.write(folder, k_node_cache, "secret"));
-    if (old) {
-        const timespec times[2] = {{1, 0}, {1, 0}};
-        ::utimensat(AT_FDCWD, folder.c_str(), times, 0);
-    }
-    return folder;
+    const std::filesystem::path state = "/nonexistent";
+    Options options{.state_dir = state,
+                    .key = RunKey::make(Time{1s}, {number, 2, 3, 4, 5, 6, 7, 8})};
+    options.names = NodeNames("0f0102030405060708090a0b0c0d0e0f");
+    return options;
 }
 
-TEST(LinkCredentials, OfTheDeadAreSweptAndOfTheLivingAreNot)
+TEST(LinkCredentials, AreInTheDirectoryThatIsOwn)
 {
-    PosixSecretFiles files;
-    const std::string dead = folder_of(files, 1, true);
-    const std::string alive = folder_of(files, 2, true);
-    const std::string young = folder_of(files, 3, false);
-    const Descriptor mark(::open(alive.c_str(), O_RDONLY | O_DIRECTORY));
-    ASSERT_EQ(::flock(mark.get(), LOCK_EX), 0);
-    sweep_node(files, k_nobody_else);
-    EXPECT_FALSE(std::filesystem::exists(dead));
-    EXPECT_TRUE(files.read(alive, k_node_cache));
-    EXPECT_TRUE(files.read(young, k_node_cache));
-    for (const std::string& folder : {alive, young}) {
-        EXPECT_TRUE(files.remove_folder(folder));
+    const Options options = options_of(1);
+    const auto paths = options.names.directories("krb5", ::geteuid(), options.key, options.link);
+    EXPECT_EQ(node_credential_folder(options), "");
+    const auto made = make_private_dir_at(paths[1]);
+    ASSERT_TRUE(made);
+    EXPECT_EQ(node_credential_folder(options), paths[1]);
+    if (::geteuid() == 0) { // the first one is another user's
+        ASSERT_EQ(::mkdir(paths[0].c_str(), 0700), 0);
+        ASSERT_EQ(::chown(paths[0].c_str(), 1, 1), 0);
+        EXPECT_EQ(node_credential_folder(options), paths[1]);
+        std::filesystem::remove(paths[0]);
     }
+    std::filesystem::remove_all(paths[1]);
 }
 
 External::Ended ended(External::Plan plan)

@@ -112,7 +112,7 @@ TEST(Relay, StandsInNobodysWay)
 TEST(Relay, PassesOnWhyItIsTurnedAwayHoweverSoon)
 {
     Stage stage = Stage::shell("true");
-    const auto listener = listen_at(stage.options.socket, 1);
+    const auto listener = listen_at(socket_names(stage.options).front(), 1);
     ASSERT_TRUE(listener) << listener.error().text;
     for (int i = 0; i < 50; ++i) {
         Side side(stage, as_relay);
@@ -236,16 +236,76 @@ TEST(Guard, ThatIsNotLetInEndsNoRun)
     EXPECT_EQ(client.ended->ending.status, 2);
 }
 
-TEST(Socket, ThatIsTakenIsNotUsed)
+std::string text_of(const std::filesystem::path& path)
+{
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(Socket, WithoutAnyNameTheRunGoesOn)
 {
     Stage stage = Stage::shell("echo hi");
-    const auto taken = Server::listen(stage.options.socket);
-    ASSERT_TRUE(taken);
+    std::vector<Descriptor> taken;
+    for (const std::string& name : socket_names(stage.options)) {
+        taken.push_back(listen_at(name, 1).value());
+    }
     Client client = stage.begin();
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_EQ(client.out, "hi\n");
     ASSERT_EQ(client.notes.size(), 1U);
-    EXPECT_NE(client.notes[0].find("Address already in use"), std::string::npos);
+    EXPECT_NE(client.notes[0].find("in use by another process"), std::string::npos);
+}
+
+/// A listener of another user at that name, for as long as the object lives.
+class Squatter {
+public:
+    explicit Squatter(const std::string& name)
+    {
+        Result<Pipe> told = make_pipe();
+        m_pid = ::fork();
+        if (m_pid == 0) {
+            constexpr uid_t k_daemon = 1;
+            const bool changed = ::setuid(k_daemon) == 0;
+            const auto listener = listen_at(name, 1);
+            write_all(told->write.get(), changed && listener ? "y" : "n");
+            ::pause();
+            ::_exit(0);
+        }
+        char answer = 0;
+        EXPECT_EQ(::read(told->read.get(), &answer, 1), 1);
+        EXPECT_EQ(answer, 'y');
+    }
+    ~Squatter()
+    {
+        ::kill(m_pid, SIGKILL);
+        ::waitpid(m_pid, nullptr, 0);
+    }
+    Squatter(const Squatter&) = delete;
+    Squatter& operator=(const Squatter&) = delete;
+
+private:
+    pid_t m_pid = -1;
+};
+
+TEST(Socket, ThatAnotherUserHasIsNamedAndAnotherOneIsUsed)
+{
+    if (::geteuid() != 0) {
+        GTEST_SKIP() << "only root may be somebody else";
+    }
+    Stage stage = Stage::shell("read line; echo $line");
+    stage.run.request.input = Input::terminal;
+    const std::string name = socket_names(stage.options).front();
+    const Squatter squatter(name);
+    Client first = stage.begin();
+    Client other = stage.attach(wire::Role::owner, 0, 0);
+    other.say(wire::Stdin{0, "again\n"});
+    ASSERT_TRUE(other.reads_to_the_end());
+    EXPECT_EQ(other.out, "again\n");
+    EXPECT_EQ(stage.wait(), 0);
+    const std::string journal =
+        text_of(stage.state(layout::journal(stage.options.key, stage.options.link)));
+    EXPECT_NE(journal.find("\"other_user\""), std::string::npos) << journal;
+    EXPECT_NE(journal.find(name + " belongs to user daemon (1)"), std::string::npos) << journal;
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "core/fnv.h"
 #include "core/layout.h"
 #include "core/local_socket.h"
 #include "fakes/local_step.h"
@@ -397,7 +398,8 @@ public:
         options.first = true;
         options.job = JobId{42};
         options.node = "n1";
-        options.socket = m_root / "socket";
+        // Stages run side by side, with the same key.
+        options.names = NodeNames(fmt::format("{0:016x}{0:016x}", fnv1a(m_root.string())));
         options.patience.stalled = 500ms;
         options.patience.closing = 300ms;
         options.patience.leftover_output = 100ms;
@@ -484,7 +486,7 @@ public:
     {
         Descriptor socket;
         eventually([&] {
-            auto connected = connect_to(options.socket);
+            auto connected = connect_to_first(socket_names(options));
             if (connected) {
                 socket = *std::move(connected);
             }

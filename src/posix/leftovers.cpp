@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "posix/leftovers.h"
+
+#include "core/private_dir.h"
+#include "posix/tree.h"
+
+#include <dirent.h>
+#include <memory>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+namespace gpuq {
+
+void sweep_leftovers()
+{
+    const std::unique_ptr<DIR, int (*)(DIR*)> list(::opendir("/tmp"), ::closedir);
+    std::vector<std::string> own;
+    while (const dirent* entry = list ? ::readdir(list.get()) : nullptr) {
+        if ((entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN) &&
+            is_private_dir_name(entry->d_name, ::geteuid())) {
+            own.emplace_back(entry->d_name);
+        }
+    }
+    for (const std::string& name : own) {
+        // Whoever makes a directory locks it before use, and makes it again if it is gone by then.
+        if (const Descriptor lock = lock_leftover(::dirfd(list.get()), name.c_str())) {
+            (void)remove_tree_at(::dirfd(list.get()), name);
+        }
+    }
+}
+
+} // namespace gpuq
