@@ -5,6 +5,7 @@
 #include "posix/leftovers.h"
 #include "posix/secret_files.h"
 #include "posix/store.h"
+#include "remote/dialer.h"
 #include "runs/environment.h"
 #include "slurm/cluster.h"
 #include "supervisor/command_line.h"
@@ -119,6 +120,12 @@ Result<int> perform(const std::vector<std::string>& words)
         return supervisor::guard(doors, line.options);
     case supervisor::Task::connect:
         return supervisor::serve_ssh(line.options);
+    case supervisor::Task::forward:
+        return supervisor::serve_child([&](int output) {
+            remote::run_dialer(
+                {Descriptor(STDIN_FILENO), Descriptor(output), line.destinations, line.options.node,
+                 [&](const std::string& text) { supervisor::report(line.options, text); }});
+        });
     case supervisor::Task::notice:
         return supervisor::tell_this_node(line.options, line.notice);
     case supervisor::Task::keep:

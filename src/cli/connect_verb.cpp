@@ -9,7 +9,6 @@
 #include "cli/surroundings.h"
 #include "cli/tunnel.h"
 #include "core/sanitise.h"
-#include "core/words.h"
 #include "remote/forward.h"
 #include "remote/verb_process.h"
 #include "report/words.h"
@@ -19,13 +18,10 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cerrno>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <fstream>
 #include <string>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace gpuq::cli {
@@ -35,7 +31,7 @@ constexpr std::array k_options = {
     Option{0, "config", "", "print the lines for ~/.ssh/config, and leave"},
     Option{0, "as-target", "", "for gpuq --host: what --config there needs to know, as a frame",
            Option::State::hidden},
-    Option{0, "forward-from", "DIR", "for gpuq serve: to HOST:PORT... from sockets in DIR",
+    Option{0, "dial", "", "for gpuq serve: to HOST:PORT... by frames on the standard streams",
            Option::State::hidden}};
 
 Error has_ended(const RunStatus& run)
@@ -83,39 +79,6 @@ Result<int> tell_target(const Doors& doors, const RunStatus& run)
     return 0;
 }
 
-/// Becomes an ssh that goes into the run and brings whoever connects to the socket DIR/N to the
-/// N-th of the destinations. Ends when it is not let in, or the run has ended.
-Result<int> forward(Invocation& invocation, Store& store, const RunStatus& run,
-                    const std::string& folder)
-{
-    const std::string& word = invocation.words.front();
-    TRY_ASSIGN(const std::string text, config_of(invocation, store, run, word));
-    const std::string config = folder + "/ssh_config";
-    std::ofstream file(config);
-    file << text;
-    file.close();
-    if (!file) {
-        return fail(Error::Kind::io, fmt::format("{} can't be written", config));
-    }
-    std::vector<std::string> command{
-        "ssh", "-F", config, "-N", "-T", "-o", "BatchMode=yes", "-o", "ExitOnForwardFailure=yes"};
-    for (std::size_t i = 1; i < invocation.words.size(); ++i) {
-        if (!remote::is_destination(invocation.words[i])) {
-            return fail(Error::Kind::usage,
-                        fmt::format("'{}' is not HOST:PORT", sanitised(invocation.words[i])));
-        }
-        command.insert(command.end(),
-                       {"-L", fmt::format("{}/{}:{}", folder, i - 1, invocation.words[i])});
-    }
-    command.push_back("gpuq-" + word);
-    const std::vector<char*> words = pointers(command);
-    // ssh starts its ProxyCommand with it: a person's own may greet them into the connection.
-    ::setenv("SHELL", "/bin/sh", 1);
-    ::execvp(words[0], words.data());
-    return fail(Error::Kind::not_found,
-                fmt::format("ssh, which goes into the run from here: {}", std::strerror(errno)));
-}
-
 Result<void> check_running(const RunStatus& run)
 {
     switch (run.state) {
@@ -156,15 +119,17 @@ void say_lines(std::string_view text)
     }
 }
 
-Result<int> tunnel_to(Doors& doors, Store& store, const RunStatus& run)
+/// `words`: for what the supervisor does in the step, its name first.
+Result<int> tunnel_to(Doors& doors, Store& store, const RunStatus& run,
+                      std::vector<std::string> words)
 {
     TRY_ASSIGN(const std::string supervisor, doors.supervisor());
     TRY_ASSIGN(Cluster* const cluster, doors.cluster());
+    const std::string task = std::exchange(words.front(), run.key.text());
+    words.insert(words.begin(), {supervisor, task, store.root()});
+    words.insert(words.begin() + 4, fmt::format("{}", run.link.value));
     TRY_ASSIGN(const StepProcess step,
-               cluster->start_step(run.job->job,
-                                   {supervisor, "connect", store.root(), run.key.text(),
-                                    fmt::format("{}", run.link.value)},
-                                   /*with_input=*/true));
+               cluster->start_step(run.job->job, words, /*with_input=*/true));
     const TunnelEnd end = carry(step, STDIN_FILENO, STDOUT_FILENO);
     say_lines(end.errors);
     if (!end.connected) {
@@ -175,11 +140,25 @@ Result<int> tunnel_to(Doors& doors, Store& store, const RunStatus& run)
     return 0;
 }
 
+/// To HOST:PORT..., as seen from the run's node.
+Result<int> forward_to(Invocation& invocation, Store& store, const RunStatus& run)
+{
+    std::vector<std::string> words{"forward"};
+    for (std::size_t i = 1; i < invocation.words.size(); ++i) {
+        if (!remote::is_destination(invocation.words[i])) {
+            return fail(Error::Kind::usage,
+                        fmt::format("'{}' is not HOST:PORT", sanitised(invocation.words[i])));
+        }
+        words.push_back(invocation.words[i]);
+    }
+    return tunnel_to(invocation.doors, store, run, std::move(words));
+}
+
 Result<int> connect(Invocation& invocation)
 {
     const bool config = invocation.options.has("config");
-    const auto forward_from = invocation.options.value("forward-from");
-    if (invocation.words.size() != 1 && !(forward_from && invocation.words.size() > 1)) {
+    const bool dial = invocation.options.has("dial");
+    if (invocation.words.size() != 1 && !(dial && invocation.words.size() > 1)) {
         return fail(Error::Kind::usage,
                     invocation.words.empty()
                         ? "connect to which run? gpuq connect --config last says how; gpuq ls "
@@ -187,7 +166,7 @@ Result<int> connect(Invocation& invocation)
                         : "one run at a time: gpuq connect RUN");
     }
     const std::string& word = invocation.words.front();
-    if (!config && !forward_from && ::isatty(STDIN_FILENO) == 1) {
+    if (!config && !dial && ::isatty(STDIN_FILENO) == 1) {
         return fail(Error::Kind::usage,
                     fmt::format("gpuq connect is for ssh to call: `gpuq connect --config {} >> "
                                 "~/.ssh/config`, then `ssh gpuq-{}`",
@@ -205,19 +184,19 @@ Result<int> connect(Invocation& invocation)
     if (!config) {
         TRY(check_running(run));
     }
-    TRY(prepare_connect(*store, key, [&] { return invocation.doors.new_ssh_key(); }));
-    if (forward_from) {
-        return forward(invocation, *store, run, *forward_from);
+    if (dial) {
+        return forward_to(invocation, *store, run);
     }
     if (invocation.options.has("as-target")) {
         return tell_target(invocation.doors, run);
     }
+    TRY(prepare_connect(*store, key, [&] { return invocation.doors.new_ssh_key(); }));
     if (config) {
         TRY_ASSIGN(const std::string text, config_of(invocation, *store, run, word));
         std::fputs(text.c_str(), stdout);
         return 0;
     }
-    return tunnel_to(invocation.doors, *store, run);
+    return tunnel_to(invocation.doors, *store, run, {"connect"});
 }
 
 } // namespace

@@ -3,6 +3,8 @@
 
 #include "core/sanitise.h"
 #include "remote/peer_data.h"
+#include "core/socket_owner.h"
+#include "core/user_name.h"
 
 #include <fmt/format.h>
 
@@ -392,6 +394,12 @@ void Client::on_visitor(std::uint32_t forward, int listener)
     if (!socket) {
         return; // it has left again
     }
+    const auto user = user_of_client(socket.get());
+    if (user != ::geteuid()) { // any user of this machine may connect to the port
+        return say_of_streams(
+            fmt::format("refused a connection of {}",
+                        user ? "user " + user_name(*user) : "a process of unknown user"));
+    }
     const std::uint32_t stream = m_next_stream++;
     m_streams.begin(stream);
     m_streams.give(stream, std::move(socket));
@@ -404,9 +412,16 @@ void Client::on_stream_gone(const frames::StreamGone& gone)
 {
     const bool was_here = m_streams.has(gone.stream);
     m_streams.on_gone(gone.stream);
-    if (was_here && !gone.why.empty() && gone.why != m_said_of_streams) {
-        m_said_of_streams = gone.why;
-        m_person.say(fmt::format("--forward: {}", peer_text(gone.why)));
+    if (was_here && !gone.why.empty()) {
+        say_of_streams(gone.why);
+    }
+}
+
+void Client::say_of_streams(const std::string& why)
+{
+    if (why != m_said_of_streams) {
+        m_said_of_streams = why;
+        m_person.say(fmt::format("--forward: {}", peer_text(why)));
     }
 }
 

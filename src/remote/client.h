@@ -114,6 +114,7 @@ private:
     void on_network();
     void on_visitor(std::uint32_t forward, int listener);
     void on_stream_gone(const frames::StreamGone& gone);
+    void say_of_streams(const std::string& why);
     void send_input();
     void send_taken();
     void write_output();

@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <termios.h>
+#include <type_traits>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -37,12 +38,28 @@ constexpr Span k_say_within = 100ms;
 constexpr ssize_t k_little = 1024; ///< of a read: a terminal gives 4 KiB at most
 /// Of what a client has asked for and does not read.
 constexpr std::size_t k_most_waiting = 4 << 20;
-constexpr int k_dial_again_ms = 20;
 constexpr char k_end_of_file = '\4';
 
 Moment now()
 {
     return std::chrono::steady_clock::now();
+}
+
+/// The connection of --forward that a frame belongs to.
+std::optional<std::uint32_t> stream_of(const frames::Frame& frame)
+{
+    return std::visit(
+        [](const auto& each) -> std::optional<std::uint32_t> {
+            using Kind = std::decay_t<decltype(each)>;
+            if constexpr (std::is_same_v<Kind, frames::StreamBytes> ||
+                          std::is_same_v<Kind, frames::StreamTaken> ||
+                          std::is_same_v<Kind, frames::StreamEnd> ||
+                          std::is_same_v<Kind, frames::StreamGone>) {
+                return each.stream;
+            }
+            return std::nullopt;
+        },
+        frame);
 }
 
 } // namespace
@@ -120,8 +137,11 @@ void Holder::drop()
 {
     m_channel.reset();
     m_front.reset();
-    m_streams.clear();
-    m_dialed.clear();
+    if (Channel* const door = m_door ? m_door->channel() : nullptr) {
+        for (const auto& [stream, ends] : std::exchange(m_streams, {})) {
+            door->send(frames::StreamGone{stream, ""});
+        }
+    }
     m_opened = false;
     m_exit_sent = false;
     if (!m_alone_since) {
@@ -168,10 +188,12 @@ void Holder::wait()
         input = listen(there, as(!m_input.empty() && !m_input_closed, POLLOUT));
         facts = listen(m_verb->facts.get(), POLLIN);
     }
-    const std::size_t fixed = waits.size();
-    if (m_channel) {
-        m_streams.listen(*m_channel, waits);
-    }
+    // What comes out of the run waits there while the client takes nothing.
+    Channel* const run = m_door ? m_door->channel() : nullptr;
+    const bool takes = !m_channel || !m_channel->is_full();
+    const std::size_t door_in = listen(run != nullptr ? run->input() : -1, as(takes, POLLIN));
+    const std::size_t door_out = listen(run != nullptr ? run->output() : -1,
+                                        as(run != nullptr && run->waiting() > 0, POLLOUT));
     if (::poll(waits.data(), waits.size(), milliseconds_to_wait(now())) <= 0) {
         return;
     }
@@ -190,8 +212,8 @@ void Holder::wait()
     if (is_ready(input)) {
         write_input();
     }
-    if (m_channel) {
-        m_streams.carry(*m_channel, std::span(waits).subspan(fixed));
+    if (is_ready(door_in) || (is_ready(door_out) && !run->write_some())) {
+        on_door();
     }
     if (is_ready(front)) {
         drop();
@@ -264,16 +286,8 @@ void Holder::on_frame(frames::Frame&& frame)
         m_channel->send(*beat);
     } else if (const auto* dial = std::get_if<frames::Dial>(&frame)) {
         on_dial(*dial);
-    } else if (const auto* bytes = std::get_if<frames::StreamBytes>(&frame)) {
-        if (!m_streams.on_bytes(*m_channel, *bytes)) {
-            refuse(fail(Error::Kind::internal, "a stream brings more than there is room for"));
-        }
-    } else if (const auto* more = std::get_if<frames::StreamTaken>(&frame)) {
-        m_streams.on_taken(*more);
-    } else if (const auto* last = std::get_if<frames::StreamEnd>(&frame)) {
-        m_streams.on_end(last->stream);
-    } else if (const auto* gone = std::get_if<frames::StreamGone>(&frame)) {
-        m_streams.on_gone(gone->stream);
+    } else if (const auto stream = stream_of(frame)) {
+        to_door(*stream, frame);
     } else if (std::holds_alternative<frames::Bye>(frame)) {
         m_left = true;
         drop();
@@ -456,43 +470,96 @@ void Holder::on_resize(const frames::Resize& resize)
 
 void Holder::on_dial(const frames::Dial& dial)
 {
-    if (m_streams.has(dial.stream)) {
+    if (m_streams.contains(dial.stream)) {
         return refuse(fail(Error::Kind::internal, "a stream begins twice"));
     }
     if (!m_door || dial.forward >= m_door->forwards() || !m_following) {
-        return m_streams.refuse(*m_channel, dial.stream, "there is no run to connect to");
+        return refuse_stream(dial.stream, "there is no run to connect to");
     }
     if (m_streams.size() >= frames::k_most_streams) {
-        return m_streams.refuse(*m_channel, dial.stream, "too many connections at once");
+        return refuse_stream(dial.stream, "too many connections at once");
     }
-    m_streams.begin(dial.stream);
-    m_dialed.push_back(dial);
     const auto opened = m_door->open(*m_following);
     if (!opened) {
-        m_dialed.pop_back();
-        return m_streams.refuse(*m_channel, dial.stream, opened.error().text);
+        return refuse_stream(dial.stream, opened.error().text);
     }
-    answer_dials();
+    if (*opened) {
+        end_streams("");
+        m_door_decoder = {};
+    }
+    m_streams.try_emplace(dial.stream);
+    m_door->channel()->send(dial);
+    (void)m_door->channel()->write_some();
 }
 
-/// Those that can be by now.
-void Holder::answer_dials()
+void Holder::refuse_stream(std::uint32_t stream, std::string why)
 {
-    std::vector<frames::Dial> still;
-    for (const frames::Dial& dial : std::exchange(m_dialed, {})) {
-        if (!m_streams.has(dial.stream)) {
-            continue; // it did not wait
+    if (m_channel) {
+        m_channel->send(frames::StreamGone{stream, std::move(why)});
+    }
+}
+
+/// All that are open.
+void Holder::end_streams(const std::string& why)
+{
+    for (const auto& [stream, ends] : std::exchange(m_streams, {})) {
+        refuse_stream(stream, why);
+    }
+}
+
+/// Of a stream that is gone here already: nothing.
+void Holder::to_door(std::uint32_t stream, const frames::Frame& frame)
+{
+    const auto found = m_streams.find(stream);
+    Channel* const door = m_door ? m_door->channel() : nullptr;
+    if (found == m_streams.end() || door == nullptr) {
+        return;
+    }
+    found->second.client = found->second.client || std::holds_alternative<frames::StreamEnd>(frame);
+    const bool over = found->second.client && found->second.run;
+    if (over || std::holds_alternative<frames::StreamGone>(frame)) {
+        m_streams.erase(found);
+    }
+    door->send(frame);
+    (void)door->write_some(); // its end is read
+}
+
+void Holder::from_door(std::uint32_t stream, const frames::Frame& frame)
+{
+    const auto found = m_streams.find(stream);
+    if (found == m_streams.end()) {
+        return;
+    }
+    found->second.run = found->second.run || std::holds_alternative<frames::StreamEnd>(frame);
+    const bool over = found->second.client && found->second.run;
+    if (over || std::holds_alternative<frames::StreamGone>(frame)) {
+        m_streams.erase(found);
+    }
+    if (m_channel) {
+        m_channel->send(frame);
+    }
+}
+
+/// Something has come out of the run, or its way has ended.
+void Holder::on_door()
+{
+    const auto bytes = m_door->channel()->read_some();
+    m_door_decoder.feed(bytes.value_or(""));
+    bool open = bytes.has_value();
+    while (open) {
+        auto frame = m_door_decoder.next();
+        open = static_cast<bool>(frame);
+        if (!frame || !*frame) {
+            break;
         }
-        auto socket = m_door->reach(dial.forward);
-        if (!socket) {
-            m_streams.refuse(*m_channel, dial.stream, std::move(socket).error().text);
-        } else if (*socket) {
-            m_streams.give(dial.stream, *std::move(socket));
-        } else {
-            still.push_back(dial);
+        m_door->answered(); // it stands
+        if (const auto stream = stream_of(**frame)) {
+            from_door(*stream, **frame);
         }
     }
-    m_dialed = std::move(still);
+    if (!open) {
+        end_streams(m_door->close());
+    }
 }
 
 void Holder::on_output(Stream stream)
@@ -732,9 +799,6 @@ std::chrono::seconds Holder::patience() const
 
 void Holder::on_timers(Moment at)
 {
-    if (!m_dialed.empty()) {
-        answer_dials();
-    }
     if (m_place_at && at >= *m_place_at) {
         place_mark(at);
     }
@@ -774,9 +838,6 @@ int Holder::milliseconds_to_wait(Moment at) const
         until(*m_alone_since + patience());
     }
     until(m_kill_at);
-    if (!m_dialed.empty()) { // ssh makes the sockets when it is in, and says so to nobody
-        until(at + std::chrono::milliseconds{k_dial_again_ms});
-    }
     if (!next) {
         return -1;
     }

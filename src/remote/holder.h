@@ -6,11 +6,11 @@
 #include "remote/channel.h"
 #include "remote/lifeline.h"
 #include "remote/run_door.h"
-#include "remote/streams.h"
 #include "remote/verb_process.h"
 
 #include <array>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -58,7 +58,11 @@ private:
     void on_input(const frames::Input& input);
     void on_resize(const frames::Resize& resize);
     void on_dial(const frames::Dial& dial);
-    void answer_dials();
+    void on_door();
+    void to_door(std::uint32_t stream, const frames::Frame& frame);
+    void from_door(std::uint32_t stream, const frames::Frame& frame);
+    void end_streams(const std::string& why);
+    void refuse_stream(std::uint32_t stream, std::string why);
     void on_output(Stream stream);
     void on_facts();
     void on_fact(std::string_view line);
@@ -101,9 +105,13 @@ private:
     bool m_left = false; ///< the client has said Bye
     bool m_exit_sent = false;
 
-    Streams m_streams;
-    std::optional<RunDoor> m_door;      ///< of a session with forwards
-    std::vector<frames::Dial> m_dialed; ///< and not there yet
+    std::optional<RunDoor> m_door; ///< of a session with forwards
+    frames::Decoder m_door_decoder;
+    /// Which sides of a stream have said StreamEnd.
+    struct Ends {
+        bool client = false, run = false;
+    };
+    std::map<std::uint32_t, Ends> m_streams; ///< of --forward, between client and dialer
 
     std::optional<VerbProcess> m_verb;
     bool m_failed = false;    ///< no verb came of Start

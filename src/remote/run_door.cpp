@@ -1,32 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "remote/run_door.h"
 
-#include "remote/channel.h"
 #include "remote/ssh_words.h"
 
-#include <fmt/format.h>
-
 #include <array>
-#include <cerrno>
 #include <csignal>
-#include <cstdlib>
-#include <cstring>
-#include <ctime>
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 #include <utility>
 
 namespace gpuq::remote {
 namespace {
-
-constexpr const char* k_parent = "/tmp/";
-constexpr std::string_view k_name = "gpuq-forward-";
-constexpr std::time_t k_young = 60;
 
 std::string read_all(int descriptor)
 {
@@ -55,48 +38,6 @@ std::string reason_in(std::string_view errors)
     return last_words(errors);
 }
 
-/// A folder of sockets and a file or two.
-void remove_folder(const std::string& folder)
-{
-    if (DIR* const entries = ::opendir(folder.c_str())) {
-        while (const dirent* const entry = ::readdir(entries)) {
-            ::unlinkat(::dirfd(entries), static_cast<const char*>(entry->d_name), 0);
-        }
-        ::closedir(entries);
-    }
-    ::rmdir(folder.c_str());
-}
-
-/// Its owner holds the lock for as long as it lives, however it ends.
-Descriptor locked(const std::string& folder)
-{
-    Descriptor made(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (made && ::flock(made.get(), LOCK_EX | LOCK_NB) != 0) {
-        made.reset();
-    }
-    return made;
-}
-
-/// Folders of ours whose owner was killed. One that was made just now has no lock yet.
-void remove_left_behind()
-{
-    DIR* const entries = ::opendir(k_parent);
-    if (entries == nullptr) {
-        return;
-    }
-    while (const dirent* const entry = ::readdir(entries)) {
-        const std::string_view name(static_cast<const char*>(entry->d_name));
-        const std::string path = fmt::format("{}{}", k_parent, name);
-        struct stat facts {};
-        if (name.starts_with(k_name) && ::lstat(path.c_str(), &facts) == 0 &&
-            S_ISDIR(facts.st_mode) && facts.st_uid == ::geteuid() &&
-            facts.st_mtim.tv_sec + k_young < ::time(nullptr) && locked(path)) {
-            remove_folder(path);
-        }
-    }
-    ::closedir(entries);
-}
-
 } // namespace
 
 RunDoor::RunDoor(std::string program, wire::remote::Start start)
@@ -116,57 +57,36 @@ void RunDoor::end()
         ::kill(-m_process->pid, SIGTERM);
     }
     m_process.reset();
-    if (!m_folder.empty()) {
-        remove_folder(std::exchange(m_folder, {}));
-        m_lock.reset();
-    }
+    m_channel.reset();
 }
 
-Result<void> RunDoor::open(const wire::remote::Following& run)
+Result<bool> RunDoor::open(const wire::remote::Following& run)
 {
-    if (m_process && !m_ended && run.key == m_key && run.job == m_job) {
-        return {};
+    if (m_channel && run.key == m_key && run.job == m_job) {
+        return false;
     }
     end();
-    remove_left_behind();
-    std::string folder = fmt::format("{}{}XXXXXX", k_parent, k_name);
-    if (::mkdtemp(folder.data()) == nullptr) {
-        return fail(Error::Kind::io, fmt::format("{}: {}", folder, std::strerror(errno)));
-    }
-    m_folder = folder;
-    m_lock = locked(folder);
     m_key = run.key;
     m_job = run.job;
     wire::remote::Start start = m_start;
     start.terminals = {};
+    start.no_input = false;
     start.folder = std::string("/");
-    start.words = {"connect", "--forward-from", folder, run.key};
+    start.words = {"connect", "--dial", run.key};
     start.words.insert(start.words.end(), m_start.forwards.begin(), m_start.forwards.end());
     TRY_ASSIGN(m_process, start_verb(m_program, start));
-    m_ended = false;
-    m_process->input.reset();
-    m_process->out.reset();
+    m_ended = m_answered = false;
+    m_channel.emplace(std::move(m_process->out), std::move(m_process->input));
     set_nonblocking(m_process->err.get());
-    return {};
+    return true;
 }
 
-Result<Descriptor> RunDoor::reach(std::size_t forward)
+std::string RunDoor::close()
 {
-    if (!m_process || m_ended) {
-        const std::string words =
-            m_process ? reason_in(read_all(m_process->err.get())) : std::string();
-        return fail(Error::Kind::io, words.empty() ? "there is no way into the run" : words);
-    }
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    const std::string path = fmt::format("{}/{}", m_folder, forward);
-    path.copy(static_cast<char*>(address.sun_path), sizeof address.sun_path - 1);
-    Descriptor made(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (made &&
-        ::connect(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-        made.reset();
-    }
-    return made;
+    m_channel.reset();
+    const std::string words = m_process ? reason_in(read_all(m_process->err.get())) : "";
+    end();
+    return m_answered ? "" : words.empty() ? "there is no way into the run" : words;
 }
 
 void RunDoor::on_child(pid_t pid)

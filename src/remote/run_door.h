@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
-#include "core/descriptor.h"
 #include "core/result.h"
+#include "remote/channel.h"
 #include "remote/verb_process.h"
 
 #include <cstddef>
@@ -13,10 +13,9 @@
 
 namespace gpuq::remote {
 
-/// The way from the login host into a run, for --forward: `gpuq connect --forward-from`, which goes
-/// into the run once and carries any number of connections there, from sockets in a folder of ours.
-/// Opened at the first use, and again when it has ended or the run is in another job, and perhaps
-/// on another node.
+/// The way from the login host into a run, for --forward: `gpuq connect --dial`, whose standard
+/// streams carry frames to and from a dialer on the run's node (dialer.h). Opened at the first use,
+/// and again when it has ended or the run is in another job, and perhaps on another node.
 class RunDoor {
 public:
     /// `start`: of the verb, whose environment and forwards hold here too.
@@ -25,10 +24,14 @@ public:
     RunDoor(const RunDoor&) = delete;
     RunDoor& operator=(const RunDoor&) = delete;
 
-    /// Opens it to this run, unless it is open or being opened.
-    Result<void> open(const wire::remote::Following& run);
-    /// A connection to number `forward`; none yet. `io` when it has ended, with its last words.
-    Result<Descriptor> reach(std::size_t forward);
+    /// Opens it to this run. True: it was not open, and what went through another one is gone.
+    Result<bool> open(const wire::remote::Following& run);
+    /// To the dialer; null when it is not open.
+    Channel* channel() { return m_channel ? &*m_channel : nullptr; }
+    /// The dialer has sent a frame.
+    void answered() { m_answered = true; }
+    /// It has come to its end: why, in its own words; empty when the dialer has answered before.
+    std::string close();
 
     /// A child has ended that may be it.
     void on_child(pid_t pid);
@@ -39,12 +42,12 @@ private:
 
     std::string m_program;
     wire::remote::Start m_start;
-    std::string m_folder;
-    Descriptor m_lock; ///< of the folder
     std::string m_key;
     std::uint32_t m_job = 0;
     std::optional<VerbProcess> m_process;
+    std::optional<Channel> m_channel;
     bool m_ended = false;
+    bool m_answered = false;
 };
 
 } // namespace gpuq::remote

@@ -156,6 +156,11 @@ void Clients::handle_frame(Member& member, const wire::Frame& frame, Clock::time
                 if (!known) {
                     attach(member, each);
                 }
+            } else if constexpr (std::is_same_v<Kind, wire::Report>) {
+                if (m_requests.report) {
+                    m_requests.report(each.text);
+                }
+                member.dead = member.dead || !known;
             } else if (!known || guard) {
                 member.dead = member.dead || !known;
             } else if constexpr (std::is_same_v<Kind, wire::Stdin>) {

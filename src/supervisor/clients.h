@@ -31,6 +31,8 @@ public:
         std::function<void(TerminalSize size, bool anew)> resize = {};
         /// What a terminal that comes now is to be given first.
         std::function<std::string(TerminalSize size)> screen = {};
+        /// Something that belongs into the journal.
+        std::function<void(const std::string& text)> report = {};
     };
     /// How the program gets its input.
     enum class Typing {

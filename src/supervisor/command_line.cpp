@@ -10,12 +10,14 @@ namespace gpuq::supervisor {
 namespace {
 
 constexpr const char* k_usage =
-    "usage: gpuq-supervisor run|relay|guard|connect|keep STATE_DIR KEY LINK [--first], or "
+    "usage: gpuq-supervisor run|relay|guard|connect|keep STATE_DIR KEY LINK [--first], "
+    "gpuq-supervisor forward STATE_DIR KEY LINK HOST:PORT..., or "
     "gpuq-supervisor notice STATE_DIR KEY LINK auto|USR1|USR2|TERM";
 
 constexpr std::pair<std::string_view, Task> k_tasks[] = {
-    {"run", Task::run},         {"relay", Task::relay},   {"guard", Task::guard},
-    {"connect", Task::connect}, {"notice", Task::notice}, {"keep", Task::keep}};
+    {"run", Task::run},         {"relay", Task::relay},     {"guard", Task::guard},
+    {"connect", Task::connect}, {"forward", Task::forward}, {"notice", Task::notice},
+    {"keep", Task::keep}};
 
 std::optional<Task> task_of(std::string_view word)
 {
@@ -49,7 +51,10 @@ Result<CommandLine> parse_command_line(const std::vector<std::string>& words,
     const bool is_notice = task.has_value() && *task == Task::notice;
     const auto notice = is_notice ? notice_from_word(fifth) : std::nullopt;
     const bool first = !is_notice && fifth == "--first";
-    const bool complete = is_notice ? notice.has_value() : first || words.size() == 4;
+    const bool is_forward = task.has_value() && *task == Task::forward;
+    const bool complete = is_forward  ? words.size() > 4
+                          : is_notice ? notice.has_value()
+                                      : first || words.size() == 4;
     if (!task || !link || !complete || !words[1].starts_with('/')) {
         return fail(Error::Kind::usage, k_usage);
     }
@@ -64,7 +69,12 @@ Result<CommandLine> parse_command_line(const std::vector<std::string>& words,
     if (const auto end = number_in<std::int64_t>(variables("SLURM_JOB_END_TIME"))) {
         options.ends_at = Time{std::chrono::seconds{*end}};
     }
-    return CommandLine{*task, std::move(options), notice.value_or(Notice::none)};
+    std::vector<std::string> destinations;
+    if (is_forward) {
+        destinations.assign(words.begin() + 4, words.end());
+    }
+    return CommandLine{*task, std::move(options), notice.value_or(Notice::none),
+                       std::move(destinations)};
 }
 
 } // namespace gpuq::supervisor

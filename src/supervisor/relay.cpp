@@ -107,6 +107,13 @@ int relay(const Options& options)
     ::_exit(static_cast<int>(ExitStatus::success));
 }
 
+void report(const Options& options, const std::string& text)
+{
+    if (const auto socket = connect_to_first(socket_names(options))) {
+        write_all(socket->get(), wire::encode(wire::Report{text}));
+    }
+}
+
 int guard(Doors& doors, const Options& options)
 {
     ::signal(SIGPIPE, SIG_IGN);

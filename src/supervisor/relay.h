@@ -13,4 +13,8 @@ int relay(const Options& options);
 /// it has, but Slurm does not end the job (and with it this process) soon after.
 int guard(Doors& doors, const Options& options);
 
+/// Has the supervisor of the link record in its journal what this process has found of another
+/// user. Nothing happens when it does not listen.
+void report(const Options& options, const std::string& text);
+
 } // namespace gpuq::supervisor

@@ -112,12 +112,7 @@ Descriptor signals()
 
 [[noreturn]] void become_sshd(const std::string& sshd, const std::string& config, int output)
 {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::dup2(output, STDOUT_FILENO);
-    sigset_t none;
-    ::sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    ::signal(SIGPIPE, SIG_DFL);
     ::execl(sshd.c_str(), sshd.c_str(), "-i", "-e", "-f", config.c_str(), nullptr);
     const std::string reason = fmt::format("gpuq: {}: {}\n", sshd, error_text(errno));
     write_all(STDERR_FILENO, reason);
@@ -207,6 +202,31 @@ private:
     bool m_done = false;
 };
 
+Result<int> carry(const std::function<void(int output)>& child)
+{
+    TRY_ASSIGN(Pipe output, make_pipe());
+    become_subreaper();
+    Descriptor told = signals();
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        sigset_t none;
+        ::sigemptyset(&none);
+        ::sigprocmask(SIG_SETMASK, &none, nullptr);
+        ::signal(SIGPIPE, SIG_DFL);
+        output.read.reset();
+        child(output.write.get());
+        ::_exit(0);
+    }
+    if (pid < 0) {
+        return fail(Error::Kind::io, fmt::format("no child process: {}", error_text(errno)));
+    }
+    output.write.reset();
+    Carrier(std::move(told), std::move(output.read), pid).run();
+    kill_descendants(k_kill_patience);
+    return static_cast<int>(ExitStatus::success);
+}
+
 Result<int> serve(const Options& options)
 {
     const auto sshd = find_sshd(std::getenv("GPUQ_SSHD"), std::getenv("PATH"));
@@ -225,23 +245,21 @@ Result<int> serve(const Options& options)
     const std::string name = fmt::format("sshd_config.{}.{}", options.node, ::getpid());
     const ConfigFile config(std::move(connect), name);
     TRY(config.write(text));
-    TRY_ASSIGN(Pipe output, make_pipe());
     if (::geteuid() == 0) {
         ::mkdir(k_root_folder, 0755);
     }
-    become_subreaper();
-    Descriptor told = signals();
-    const pid_t pid = ::fork();
-    if (pid == 0) {
-        become_sshd(*sshd, fmt::format("{}/{}", settings.folder, name), output.write.get());
+    return carry([&](int output) {
+        become_sshd(*sshd, fmt::format("{}/{}", settings.folder, name), output);
+    });
+}
+
+int status_of(const Result<int>& served)
+{
+    if (!served) {
+        write_all(STDERR_FILENO, fmt::format("gpuq: {}\n", served.error().text));
+        return static_cast<int>(exit_status_of(served.error().kind));
     }
-    if (pid < 0) {
-        return fail(Error::Kind::io, fmt::format("no process for sshd: {}", error_text(errno)));
-    }
-    output.write.reset();
-    Carrier(std::move(told), std::move(output.read), pid).run();
-    kill_descendants(k_kill_patience);
-    return static_cast<int>(ExitStatus::success);
+    return *served;
 }
 
 } // namespace
@@ -267,12 +285,13 @@ std::optional<std::string> find_sshd(const char* chosen, const char* path)
 int serve_ssh(const Options& options)
 {
     ::signal(SIGPIPE, SIG_IGN);
-    const auto status = serve(options);
-    if (!status) {
-        write_all(STDERR_FILENO, fmt::format("gpuq: {}\n", status.error().text));
-        return static_cast<int>(exit_status_of(status.error().kind));
-    }
-    return *status;
+    return status_of(serve(options));
+}
+
+int serve_child(const std::function<void(int output)>& child)
+{
+    ::signal(SIGPIPE, SIG_IGN);
+    return status_of(carry(child));
 }
 
 } // namespace gpuq::supervisor

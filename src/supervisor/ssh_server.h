@@ -3,6 +3,7 @@
 
 #include "supervisor/supervise.h"
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -13,6 +14,11 @@ namespace gpuq::supervisor {
 /// connection ends, or Slurm ends the job, everything that it has started is killed. 0, or
 /// k_status_no_sshd or another status with a line on stderr.
 int serve_ssh(const Options& options);
+
+/// Runs `child` in a child process, which writes to `output` and reads the standard input, and
+/// sends what it writes in frames, as above. Kills it and what it has started when the connection
+/// or the job ends.
+int serve_child(const std::function<void(int output)>& child);
 
 /// The sshd to execute: `chosen` (GPUQ_SSHD) and no other; else the one in `path` (as in PATH), or
 /// where systems keep it.

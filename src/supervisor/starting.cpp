@@ -90,7 +90,8 @@ void Supervisor::start()
         Clients::Requests{[this](int number) { signal_program(number); },
                           [this](const std::string& by) { stop(by); },
                           [this](TerminalSize size, bool anew) { resize(size, anew); },
-                          [this](TerminalSize size) { return screen(size); }},
+                          [this](TerminalSize size) { return screen(size); },
+                          [this](const std::string& text) { report(text); }},
         m_run && m_run->request.pty ? Clients::Typing::terminals : Clients::Typing::one_owner);
     m_clients->greet_with(m_credentials.problem());
     if (m_options.first) {
@@ -142,6 +143,15 @@ void Supervisor::start()
     m_kill_wait = m_doors.kill_wait();
     if (m_program && m_run->request.input == Input::pipe && !m_clients->had_owner()) {
         m_clients->expect_owner(m_now);
+    }
+}
+
+/// Once each, and not without end.
+void Supervisor::report(const std::string& text)
+{
+    constexpr std::size_t k_most = 20;
+    if (m_reports.size() < k_most && m_reports.insert(text).second) {
+        journal(Event::Kind::other_user, text);
     }
 }
 

@@ -29,6 +29,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 namespace gpuq::supervisor {
@@ -76,6 +77,7 @@ private:
     std::vector<std::string> words_of_ranks(const Run& run);
     std::vector<std::string> environment(const Run& run);
     void not_started(NotStarted reason);
+    void report(const std::string& text);
 
     // The loop: supervisor.cpp.
     void round();
@@ -190,6 +192,7 @@ private:
     std::optional<IdleFinding::State> m_idle_told;
     bool m_release_asked = false, m_may_release = false;
     LinkCredentials m_credentials;
+    std::set<std::string> m_reports; ///< in the journal
     Sampler m_sampler;
     UseNote m_use_note;
     bool m_to_be_noted = false;

@@ -19,6 +19,7 @@ enum class Type : std::uint8_t {
     output_taken = 7,
     terminal = 8,
     take = 9,
+    report = 10,
     hello = 65,
     started = 66,
     output = 67,
@@ -91,6 +92,11 @@ std::string bytes_of(const Terminal& frame)
 std::string bytes_of(const Take& frame)
 {
     return Writer(Type::take).text(frame.by).frame();
+}
+
+std::string bytes_of(const Report& frame)
+{
+    return Writer(Type::report).text(frame.text).frame();
 }
 
 std::string bytes_of(const Bye&)
@@ -203,6 +209,8 @@ std::optional<Frame> frame_from(std::uint8_t type, Reader& in)
                         in.number<std::uint8_t>() != 0};
     case Type::take:
         return Take{in.text()};
+    case Type::report:
+        return Report{in.text()};
     case Type::bye:
         return Bye{};
     case Type::hello:

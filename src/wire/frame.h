@@ -85,6 +85,12 @@ struct Take {
     std::string by;
     bool operator==(const Take&) const = default;
 };
+/// In the place of Attach, and the last: something for the journal that another process of the run
+/// has found on this node, of another user (Event::Kind::other_user).
+struct Report {
+    std::string text;
+    bool operator==(const Report&) const = default;
+};
 /// A client leaves on purpose: an owner's silence from here on is not a death. One that has not
 /// sent the end of its piped input will not come again to send it.
 struct Bye {
@@ -148,8 +154,9 @@ struct Ended {
     bool operator==(const Ended&) const = default;
 };
 
-using Frame = std::variant<Attach, Stdin, StdinEnd, Signal, Stop, OutputTaken, Terminal, Take, Bye,
-                           Hello, Started, Output, StdinTaken, Note, Screen, Taken, Refused, Ended>;
+using Frame =
+    std::variant<Attach, Stdin, StdinEnd, Signal, Stop, OutputTaken, Terminal, Take, Report, Bye,
+                 Hello, Started, Output, StdinTaken, Note, Screen, Taken, Refused, Ended>;
 
 /// The bytes of a frame. Payloads beyond `k_max_payload` are a programming error.
 std::string encode(const Frame& frame);

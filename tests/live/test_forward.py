@@ -3,7 +3,6 @@
 import contextlib
 import hashlib
 import http.client
-import os
 import random
 import signal
 import socket
@@ -48,12 +47,11 @@ def is_taken(port):
 
 def ways_in():
     """gpuq's on the node."""
-    return processes(lambda pid: words_of(pid)[1:2] == ["connect"] and words_of(pid)[0].endswith("gpuq-supervisor"))
+    return processes(lambda pid: words_of(pid)[1:2] == ["forward"] and words_of(pid)[0].endswith("gpuq-supervisor"))
 
 
 def test_a_server_of_the_run_is_on_the_laptop(login):
     """Byte for byte, six at once, again after a cut, and gone with the session."""
-    before = folders_of_forwards()  # of a gpuq that was killed, perhaps
     # bash reads it for each command, for it takes itself to be sshd's.
     (login.person.home / ".bashrc").write_text("echo a greeting\n")
     site = login.person.home / "site"
@@ -99,12 +97,6 @@ def test_a_server_of_the_run_is_on_the_laptop(login):
         assert login.person.gpuq("stop", "last").returncode == 0
         child.wait(30)
         assert not is_taken(here)
-    assert set(folders_of_forwards()) <= set(before)
-
-
-def folders_of_forwards():
-    return [name for name in os.listdir("/tmp") if name.startswith("gpuq-forward-") and
-            os.stat(f"/tmp/{name}").st_uid == os.geteuid()]
 
 
 def test_what_can_not_be_is_said_before_anything_begins(login):
@@ -122,15 +114,35 @@ def test_what_can_not_be_is_said_before_anything_begins(login):
     assert done.returncode == 2 and "--forward goes with --host" in done.stderr
 
 
-def test_a_node_without_an_ssh_server_is_said(login):
-    port = free_port()
+def test_a_node_needs_no_ssh_server(login):
+    here, there = free_port(), free_port()
     login.person.env["GPUQ_SSHD"] = "/nonexistent/sshd"
     login.there["GPUQ_SSHD"] = "/nonexistent/sshd"
     login.stop()
     login.start()
-    with login.begin("--forward", port, "run", "sh", "-c", "echo begun; exec sleep 600") as child:
-        assert child.stdout.readline() == b"begun\n"
-        assert fetch(port, "/") is None
+    (login.person.home / "index.html").write_text("page")
+    server = ["python3", "-m", "http.server", "--bind", "127.0.0.1", "--directory", str(login.person.home), str(there)]
+    with login.begin("--forward", f"{here}:{there}", "run", *server) as child:
+        assert wait_for(lambda: fetch(here, "/"), 30, "the page") == b"page"
         assert login.person.gpuq("stop", "last").returncode == 0
         child.wait(30)
-        assert "no sshd on node" in child.stderr.read().decode()
+
+
+def test_an_end_in_one_direction_is_passed_on(login):
+    """A client that has said all, and reads on: the server sees its end and answers then."""
+    here, there = free_port(), free_port()
+    answers = ("import socket\none = socket.create_server(('localhost', int(%d)))\nclient, _ = one.accept()\nwhole = b''\n"
+               "while more := client.recv(65536):\n    whole += more\nclient.sendall(whole[::-1])\nclient.close()" % there)
+    data = random.Random(5).randbytes(3 << 20)
+    with login.begin("--forward", f"{here}:{there}", "run", "python3", "-c", answers) as child:
+        def once():
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", here), timeout=20) as one:
+                one.sendall(data)
+                one.shutdown(socket.SHUT_WR)
+                got = b""
+                while more := one.recv(1 << 16):
+                    got += more
+                return got
+            return None
+        assert wait_for(once, 40, "an answer") == data[::-1]
+        child.wait(30)

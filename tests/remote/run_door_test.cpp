@@ -7,6 +7,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <poll.h>
 #include <sys/wait.h>
 #include <thread>
 
@@ -24,7 +25,7 @@ protected:
     {
         std::string name = "/tmp/gpuq-door-XXXXXX";
         m_folder = ::mkdtemp(name.data());
-        std::ofstream(program()) << "#!/bin/sh\necho \"$4 $5\" >>" << m_folder
+        std::ofstream(program()) << "#!/bin/sh\necho \"$3 $4\" >>" << m_folder
                                  << "/asked\nexec sleep 60\n";
         std::filesystem::permissions(program(), std::filesystem::perms::owner_all);
     }
@@ -59,10 +60,10 @@ TEST_F(RunDoorTest, IsOpenedAgainWhenTheRunIsInAnotherJob)
 {
     const std::string line = std::string(k_key) + " localhost:80\n";
     RunDoor door(program(), start());
-    ASSERT_TRUE(door.open({k_key, 8, 1, 0, 0}));
+    EXPECT_EQ(door.open({k_key, 8, 1, 0, 0}).value(), true);
     EXPECT_EQ(asked(1), line);
-    ASSERT_TRUE(door.open({k_key, 8, 1, 500, 0})); // more was shown: the same door
-    ASSERT_TRUE(door.open({k_key, 9, 2, 0, 0}));
+    EXPECT_EQ(door.open({k_key, 8, 1, 500, 0}).value(), false); // more was shown: the same door
+    EXPECT_EQ(door.open({k_key, 9, 2, 0, 0}).value(), true);
     EXPECT_EQ(asked(2), line + line);
     // The old one is gone: whoever is still in there is not in the run.
     int status = 0;
@@ -70,48 +71,28 @@ TEST_F(RunDoorTest, IsOpenedAgainWhenTheRunIsInAnotherJob)
     EXPECT_EQ(WTERMSIG(status), SIGTERM);
 }
 
-TEST_F(RunDoorTest, RemovesTheFolderOfOneThatWasKilled)
-{
-    std::string left = "/tmp/gpuq-forward-XXXXXX";
-    ASSERT_NE(::mkdtemp(left.data()), nullptr);
-    std::ofstream(left + "/ssh_config") << "Host gpuq-7\n";
-    const auto long_ago = std::filesystem::file_time_type::clock::now() - std::chrono::minutes(2);
-    std::filesystem::last_write_time(left, long_ago);
-    std::string young = "/tmp/gpuq-forward-XXXXXX";
-    ASSERT_NE(::mkdtemp(young.data()), nullptr);
-    RunDoor lives(program(), start());
-    ASSERT_TRUE(lives.open({k_key, 8, 1, 0, 0}));
-    EXPECT_FALSE(std::filesystem::exists(left));
-    EXPECT_TRUE(std::filesystem::remove(young)) << "its owner may not have locked it yet";
-    std::string folder;
-    for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd")) {
-        std::error_code error;
-        const auto target = std::filesystem::read_symlink(each.path(), error).string();
-        folder = target.starts_with("/tmp/gpuq-forward-") ? target : folder;
-    }
-    ASSERT_FALSE(folder.empty());
-    std::filesystem::last_write_time(folder, long_ago);
-    RunDoor another(program(), start());
-    ASSERT_TRUE(another.open({k_key, 8, 1, 0, 0}));
-    EXPECT_TRUE(std::filesystem::exists(folder));
-}
-
 TEST_F(RunDoorTest, TellsWhyItIsShutInTheWordsThatSayIt)
 {
     std::ofstream(program())
         << "#!/bin/sh\n"
            "echo 'gpuq: srun: error: n0: task 0: Exited with exit code 4' >&2\n"
-           "echo 'gpuq: no sshd on node n0' >&2\n"
-           "echo 'Connection closed by UNKNOWN port 65535' >&2\n";
+           "echo 'gpuq: run 7 has no node yet' >&2\n"
+           "echo 'and more' >&2\n";
     RunDoor door(program(), start());
     ASSERT_TRUE(door.open({k_key, 8, 1, 0, 0}));
+    ::poll(nullptr, 0, 200);
+    EXPECT_FALSE(std::string(door.channel()->read_some().value_or("")).size());
     int status = 0;
     for (pid_t pid = 0; (pid = ::wait(&status)) > 0;) {
         door.on_child(pid);
     }
-    const auto reached = door.reach(0);
-    ASSERT_FALSE(reached);
-    EXPECT_EQ(reached.error().text, "no sshd on node n0");
+    EXPECT_EQ(door.close(), "run 7 has no node yet");
+    EXPECT_EQ(door.channel(), nullptr);
+    // One that has answered had a reason to end: the run's end, most likely.
+    ASSERT_TRUE(door.open({k_key, 8, 1, 0, 0}));
+    door.answered();
+    ::wait(&status);
+    EXPECT_EQ(door.close(), "");
 }
 
 } // namespace

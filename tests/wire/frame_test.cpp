@@ -25,6 +25,7 @@ std::vector<Frame> one_of_each()
         Terminal{1ULL << 63, {50, 132}, true},
         Terminal{1, {65535, 1}, false},
         Take{"ada@login2"},
+        Report{"port 80 is served by user ben (1001)"},
         Bye{},
         Hello{k_version, "20261120T131158.042Z-0f3a9c1e5b7d2468", 3, 4'000'000'000U, "n1"},
         Started{4242},
