@@ -132,7 +132,8 @@ def test_an_end_in_one_direction_is_passed_on(login):
     """A client that has said all, and reads on: the server sees its end and answers then."""
     here, there = free_port(), free_port()
     answers = ("import socket\none = socket.create_server(('localhost', int(%d)))\nclient, _ = one.accept()\nwhole = b''\n"
-               "while more := client.recv(65536):\n    whole += more\nclient.sendall(whole[::-1])\nclient.close()" % there)
+               "while more := client.recv(65536):\n    whole += more\nclient.sendall(whole[::-1])\nclient.close()\n"
+               "import time\ntime.sleep(600)" % there)
     data = random.Random(5).randbytes(3 << 20)
     with login.begin("--forward", f"{here}:{there}", "run", "python3", "-c", answers) as child:
         def once():
@@ -145,4 +146,5 @@ def test_an_end_in_one_direction_is_passed_on(login):
                 return got
             return None
         assert wait_for(once, 40, "an answer") == data[::-1]
+        assert login.person.gpuq("stop", "last").returncode == 0
         child.wait(30)
