@@ -64,7 +64,12 @@ Result<void> start_munge(Start& start)
 
 Result<void> start_controller(Start& start)
 {
-    TRY(launch(start, "slurmctld", "slurmctld", {"-D"}));
+    // One that was killed before it first saved its state has a name and no files, which it refuses
+    // to start with.
+    const bool never_saved = !fs::exists(start.places.controller_state() + "/assoc_usage");
+    TRY(launch(start, "slurmctld", "slurmctld",
+               never_saved ? std::vector<std::string>{"-D", "-i"}
+                           : std::vector<std::string>{"-D"}));
     TRY(wait_until(start, "slurmctld", [&] { return answers(start.state.ports.controller); }));
     // The port is open a while before the controller knows its nodes.
     return wait_until(start, "slurmctld", [&] {
