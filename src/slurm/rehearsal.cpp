@@ -256,8 +256,10 @@ Result<std::string> copy_cache(const std::string& from, const fs::path& to)
         TRY(put(to / name, bytes));
         all += bytes;
     }
-    // From Slurm 24.11 on it has the cluster's id, without which slurmctld waits for slurmdbd.
-    if (const std::string bytes = content(fs::path(from) / k_cluster_name); !bytes.empty()) {
+    // `NAME|ID` from Slurm 24.11 on, which else waits for slurmdbd to tell the id. Before, its
+    // presence would make slurmctld ask for all the other state files, too.
+    if (const std::string bytes = content(fs::path(from) / k_cluster_name);
+        bytes.find('|') != std::string::npos) {
         TRY(put(to / k_cluster_name, bytes));
     }
     return all;
