@@ -275,6 +275,16 @@ std::string person(const QosAssociation& association)
                                     : association.user + "@" + association.account;
 }
 
+/// A value in the words of Slurm 22.05, which slurm.conf takes in every release; 24.11 prints some
+/// in others.
+std::string setting_value(std::string_view name, std::string_view printed)
+{
+    if (printed == "(null)") {
+        return name == "PreemptType" ? "preempt/none" : "";
+    }
+    return std::string(printed == "yes" ? "Yes" : printed == "no" ? "No" : printed);
+}
+
 } // namespace
 
 std::vector<SlurmObject> settings_in(std::string_view printed)
@@ -284,11 +294,10 @@ std::vector<SlurmObject> settings_in(std::string_view printed)
         const auto sign = line.find(" = ");
         const std::string_view name = trimmed(line.substr(0, line.find('=')));
         if (line.find('=') != std::string_view::npos && !name.empty()) {
-            std::string value(sign == std::string_view::npos ? "" : trimmed(line.substr(sign + 3)));
-            settings.push_back({Kind::setting,
-                                std::string(name),
-                                {{"value", value == "(null)" ? "" : std::move(value)}},
-                                0});
+            const std::string_view value =
+                sign == std::string_view::npos ? "" : trimmed(line.substr(sign + 3));
+            settings.push_back(
+                {Kind::setting, std::string(name), {{"value", setting_value(name, value)}}, 0});
         }
     }
     return settings;

@@ -104,6 +104,15 @@ TEST(AdminText, Settings)
     EXPECT_EQ(settings[1].fields.at("value"), "");
 }
 
+TEST(AdminText, SettingsOfSlurm24AreReadAsThoseOf22)
+{
+    const auto settings =
+        settings_in("PreemptType             = (null)\nPriorityFavorSmall      = no\n");
+    ASSERT_EQ(settings.size(), 2U);
+    EXPECT_EQ(settings[0].fields.at("value"), "preempt/none");
+    EXPECT_EQ(settings[1].fields.at("value"), "No");
+}
+
 TEST(AdminText, OnlyWhatIsNotSoIsSetInAQos)
 {
     std::string row = "q";
