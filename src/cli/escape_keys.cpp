@@ -3,10 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 namespace gpuq::cli {
 namespace {
 
-/// No person types more within one turn of the loop, also over a slow line.
+/// More key presses within one turn of the loop are pasted.
 constexpr std::size_t k_most_typed = 32;
 
 bool is_key(char c)
@@ -35,44 +39,78 @@ std::string keys_text(const DetachKey& key)
     return key.off ? "" : fmt::format("Enter {} {}", key.first, key.second);
 }
 
-EscapeKeys::Found EscapeKeys::take(std::string_view typed)
+EscapeKeys::Found EscapeKeys::take(std::string_view typed, Encoding encoding)
 {
-    Found found;
-    if (m_key.off || typed.size() > k_most_typed) {
-        if (m_state == State::first_seen) {
-            found.bytes += m_key.first;
-        }
-        found.bytes += typed;
-        const bool at_start = typed.ends_with('\r') || typed.ends_with('\n');
-        m_state = at_start ? State::line_start : State::line;
-        return found;
+    std::vector<KeyEvent> events;
+    while (auto event = m_reader.take(typed)) {
+        events.push_back(*std::move(event));
     }
-    for (std::size_t i = 0; i < typed.size(); ++i) {
-        const char c = typed[i];
-        if (m_state == State::first_seen) {
-            m_state = State::line;
-            // Who wants to go types nothing after it: with more behind it, it was pasted.
-            if (c == m_key.second && i + 1 == typed.size()) {
-                found.detach = true;
-                return found;
-            }
-            if (c == '?') {
-                found.help = true;
-                m_state = State::line_start;
-                continue;
-            }
-            found.bytes += m_key.first;
-            if (c == m_key.first) {
-                continue;
-            }
-        } else if (m_state == State::line_start && c == m_key.first) {
-            m_state = State::first_seen;
-            continue;
+    const auto is_press = [](const KeyEvent& event) { return event.kind == KeyEvent::Kind::press; };
+    auto presses = static_cast<std::size_t>(std::count_if(events.begin(), events.end(), is_press));
+    const bool pasted = m_key.off || presses > k_most_typed;
+    Found found;
+    for (KeyEvent& event : events) {
+        const std::size_t passed = std::exchange(m_passed, 0);
+        if (pasted || passed > 0) { // what the program has a part of is the program's
+            event.kind = is_press(event) ? KeyEvent::Kind::pasted : event.kind;
         }
-        found.bytes += c;
-        m_state = c == '\r' || c == '\n' ? State::line_start : State::line;
+        presses -= is_press(event) ? 1 : 0;
+        on_key(event, std::string_view(event.raw).substr(passed), presses == 0, found);
+        if (found.detach) {
+            return found;
+        }
+    }
+    if (encoding == Encoding::plain || m_state == State::line || m_key.off) {
+        found.bytes += released();
     }
     return found;
+}
+
+std::string EscapeKeys::released()
+{
+    if (!is_waiting()) {
+        return {};
+    }
+    m_state = m_state == State::first_seen ? State::line : m_state;
+    std::string bytes = std::exchange(m_held, {});
+    bytes += m_reader.pending().substr(m_passed);
+    m_passed = m_reader.pending().size();
+    return bytes;
+}
+
+void EscapeKeys::on_key(const KeyEvent& event, std::string_view raw, bool last, Found& found)
+{
+    if (event.kind == KeyEvent::Kind::report) {
+        (m_state == State::first_seen ? m_held : found.bytes) += raw;
+        return;
+    }
+    const bool enters = event.character == U'\r' || raw.ends_with('\r') || raw.ends_with('\n');
+    const State next = enters ? State::line_start : State::line;
+    if (m_state == State::first_seen) {
+        m_state = next;
+        // Nothing is typed behind a detach: with more behind it, it was pasted.
+        if (event.is(m_key.second) && last) {
+            m_held.clear();
+            found.detach = true;
+            return;
+        }
+        if (event.is('?')) {
+            m_held.clear();
+            m_state = State::line_start;
+            found.help = true;
+            return;
+        }
+        found.bytes += std::exchange(m_held, {});
+        if (event.is(m_key.first)) {
+            return;
+        }
+    } else if (m_state == State::line_start && event.is(m_key.first)) {
+        m_state = State::first_seen;
+        m_held = raw;
+        return;
+    }
+    found.bytes += raw;
+    m_state = next;
 }
 
 } // namespace gpuq::cli

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "core/keys.h"
 #include "core/result.h"
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -21,8 +23,10 @@ Result<DetachKey> detach_key_from(std::string_view text);
 /// `Enter ~ d`, for people; empty when off.
 std::string keys_text(const DetachKey& key);
 
-/// Finds gpuq's own keys among what a person types: after Enter `~ d` detaches, `~ ?` helps, `~ ~`
-/// is one `~`. What comes in larger pieces is pasted, and nothing but the program's.
+/// Finds gpuq's own keys among those typed, in every encoding that a program can ask a terminal for
+/// (core/keys.h): after Enter `~ d` detaches, `~ ?` helps, `~ ~` is one `~`. More keys at once than
+/// a user types are pasted, and so is what stands in brackets: nothing but the program's. Every
+/// other byte passes unchanged and in its order.
 class EscapeKeys {
 public:
     explicit EscapeKeys(DetachKey key)
@@ -30,16 +34,26 @@ public:
     {
     }
 
+    /// How the terminal sends keys: as `plain` bytes, or in sequences, which may come in pieces.
+    enum class Encoding { plain, sequences };
     struct Found {
         std::string bytes; ///< for the program
         bool detach = false;
         bool help = false;
     };
-    Found take(std::string_view typed);
+    Found take(std::string_view typed, Encoding encoding = Encoding::plain);
+    /// A key may have begun whose rest has not come: to be released() when it does not come soon.
+    bool is_waiting() const { return m_reader.pending().size() > m_passed; }
+    std::string released();
 
 private:
+    void on_key(const KeyEvent& event, std::string_view raw, bool last, Found& found);
+
     enum class State { line, line_start, first_seen } m_state = State::line_start;
     DetachKey m_key;
+    KeyReader m_reader;
+    std::size_t m_passed = 0; ///< of the reader's pending bytes, to the program
+    std::string m_held;       ///< the first key, and reports behind it
 };
 
 } // namespace gpuq::cli

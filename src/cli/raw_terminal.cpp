@@ -9,15 +9,25 @@
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
+#include <utility>
 
 namespace gpuq::cli {
 namespace {
 
+/// Of what exit() and a crash write. A signal handler may come at any time: one is filled while the
+/// other counts.
+struct Undo {
+    std::array<char, 4096> bytes{};
+    std::size_t size = 0;
+};
 /// What exit() and a crash give back, without any object: the terminal is one of a process.
 struct Saved {
     volatile sig_atomic_t active = 0;
     int descriptor = -1;
     termios modes{};
+    int screen = -1;
+    std::array<Undo, 2> undo;
+    volatile sig_atomic_t which = 0;
 };
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): a signal handler has no other
 Saved g_saved;
@@ -29,6 +39,10 @@ void give_back()
 {
     if (g_saved.active != 0) {
         g_saved.active = 0;
+        const Undo& undo = g_saved.undo.at(static_cast<std::size_t>(g_saved.which));
+        if (undo.size > 0) {
+            (void)!::write(g_saved.screen, undo.bytes.data(), undo.size);
+        }
         ::tcsetattr(g_saved.descriptor, TCSANOW, &g_saved.modes);
     }
 }
@@ -37,6 +51,15 @@ void on_crash(int number)
 {
     give_back();
     ::raise(number); // the handler was for once
+}
+
+void keep_undo(int screen, const std::string& bytes)
+{
+    const auto other = static_cast<std::size_t>(1 - g_saved.which);
+    Undo& undo = g_saved.undo.at(other);
+    undo.size = bytes.size() <= undo.bytes.size() ? bytes.copy(undo.bytes.data(), bytes.size()) : 0;
+    g_saved.screen = screen;
+    g_saved.which = static_cast<sig_atomic_t>(other);
 }
 
 /// Once in a process.
@@ -80,34 +103,87 @@ bool RawTerminal::is_ours() const
     return ::isatty(m_keys) == 1 && ::tcgetpgrp(m_keys) == ::getpgrp();
 }
 
+bool RawTerminal::save_modes() const
+{
+    if (g_saved.active == 0) {
+        if (!is_ours() || ::tcgetattr(m_keys, &g_saved.modes) != 0) {
+            return false;
+        }
+        prepare_for_the_worst();
+        g_saved.descriptor = m_keys;
+        g_saved.active = 1;
+    }
+    return true;
+}
+
 void RawTerminal::enter()
 {
-    if (m_raw || !is_ours() || ::tcgetattr(m_keys, &g_saved.modes) != 0) {
-        return;
+    if (!m_raw && save_modes()) {
+        m_raw = true;
+        set_raw(m_keys, g_saved.modes);
     }
-    prepare_for_the_worst();
-    g_saved.descriptor = m_keys;
-    g_saved.active = 1;
-    m_raw = true;
-    set_raw(m_keys, g_saved.modes);
 }
 
 void RawTerminal::leave()
 {
+    end_own_keys();
     if (!m_raw) {
         return;
     }
     m_raw = false;
-    if (::isatty(m_screen) == 1) {
-        write_soon(m_screen, m_modes.to_undo());
-    }
+    write_to_screen(m_modes.to_undo());
+    keep_undo(m_screen, {});
     give_back();
+}
+
+void RawTerminal::begin_own_keys()
+{
+    if (m_own_keys || !save_modes()) {
+        return;
+    }
+    m_own_keys = true;
+    continued();
+    if (m_raw) {
+        write_to_screen(m_modes.to_plain_keys());
+    }
+}
+
+void RawTerminal::end_own_keys()
+{
+    if (!std::exchange(m_own_keys, false)) {
+        return;
+    }
+    if (m_raw) {
+        write_to_screen(m_modes.to_program_keys());
+    } else {
+        give_back();
+    }
+}
+
+void RawTerminal::watch(std::string_view bytes)
+{
+    m_modes.feed(bytes);
+    if (m_raw && std::exchange(m_undo_version, m_modes.version()) != m_modes.version() &&
+        ::isatty(m_screen) == 1) {
+        keep_undo(m_screen, m_modes.to_undo());
+    }
+}
+
+void RawTerminal::write_to_screen(const std::string& bytes) const
+{
+    if (!bytes.empty() && ::isatty(m_screen) == 1) {
+        write_soon(m_screen, bytes);
+    }
 }
 
 void RawTerminal::continued()
 {
     if (m_raw && is_ours()) {
         set_raw(m_keys, g_saved.modes);
+    } else if (m_own_keys && is_ours()) {
+        termios modes = g_saved.modes;
+        modes.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+        ::tcsetattr(m_keys, TCSANOW, &modes);
     }
 }
 

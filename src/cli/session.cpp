@@ -28,6 +28,8 @@ using namespace std::chrono_literals;
 
 constexpr auto k_second_interrupt = 2s;
 constexpr auto k_look_again = 1s;
+/// What a terminal sends for one key comes within it, also over a slow line; Escape waits so long.
+constexpr auto k_rest_of_key = 50ms;
 constexpr auto k_connecting_patience = 10s;
 constexpr auto k_read_again = 20ms;
 /// A supervisor that was asked to stop kills after 10 s; later it is Slurm's turn.
@@ -358,7 +360,16 @@ void Session::on_typed(std::string_view bytes)
     if (!has_terminal()) {
         return m_input.add(bytes);
     }
-    const EscapeKeys::Found found = m_keys.take(bytes);
+    on_keys(m_keys.take(bytes, m_terminal.encodes_keys() ? EscapeKeys::Encoding::sequences
+                                                         : EscapeKeys::Encoding::plain));
+    m_keys_at.reset();
+    if (m_keys.is_waiting()) {
+        m_keys_at = Clock::now() + k_rest_of_key;
+    }
+}
+
+void Session::on_keys(const EscapeKeys::Found& found)
+{
     m_input.add(found.bytes);
     if (found.help) {
         say(fmt::format("{} detaches, Enter {} {} types {}", keys_text(m_options.detach_key),
@@ -591,6 +602,11 @@ void Session::on_timers()
         m_detach_at.reset();
         leave(static_cast<int>(ExitStatus::interrupted));
     }
+    if (due(m_keys_at)) {
+        m_keys_at.reset();
+        m_input.add(m_keys.released());
+        send_input();
+    }
     if (has_terminal() && m_connections.was_connected() && !m_ended && !m_left) {
         m_terminal.enter(); // we may have been in the background until now
     }
@@ -618,8 +634,8 @@ void Session::on_timers()
 Session::Clock::time_point Session::next_timer() const
 {
     std::optional<Clock::time_point> next = Clock::now() + 1s;
-    for (const auto& timer :
-         {m_connections.next_timer(), m_detach_at, m_look_at, m_cancel_at, m_remember_at}) {
+    for (const auto& timer : {m_connections.next_timer(), m_detach_at, m_look_at, m_cancel_at,
+                              m_keys_at, m_remember_at}) {
         earliest(next, timer);
     }
     return *next;

@@ -77,6 +77,7 @@ private:
     void on_stdin();
     void on_unreadable_stdin(int error);
     void on_typed(std::string_view bytes);
+    void on_keys(const EscapeKeys::Found& found);
     void on_terminal_changed();
     void on_taken(const std::string& by);
     void on_current();
@@ -120,6 +121,7 @@ private:
     std::optional<Clock::time_point> m_detach_at; ///< a first Ctrl-C ran out
     std::optional<Clock::time_point> m_look_at;   ///< disconnected: when to ask disk and Slurm
     std::optional<Clock::time_point> m_cancel_at; ///< a stop that nobody carried out
+    std::optional<Clock::time_point> m_keys_at;   ///< part of a key is no longer waited for
     std::vector<int> m_signals_to_send;
     Clock::time_point m_begun = Clock::now();
     std::optional<Clock::time_point> m_remember_at;

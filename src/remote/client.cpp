@@ -31,7 +31,6 @@ using namespace std::chrono_literals;
 
 constexpr int k_end_of_ssh_ms = 1000;
 constexpr std::size_t k_most_ssh_words = 64 << 10;
-constexpr char k_ctrl_c = '\3';
 
 Moment now()
 {
@@ -698,14 +697,25 @@ void Client::on_input()
         return send_input();
     }
     const std::string_view bytes(buffer.data(), static_cast<std::size_t>(count));
+    const bool interrupts = is_in_front() && has_interrupt(bytes);
     if (!is_open() && is_in_front()) {
-        if (bytes.find(k_ctrl_c) != std::string_view::npos) {
+        if (interrupts) {
             return on_interrupt();
         }
         m_lifeline.nudge(now());
     }
     m_input.add(bytes);
     send_input();
+}
+
+/// Of all that is typed: a key may have begun in what was sent before.
+bool Client::has_interrupt(std::string_view typed)
+{
+    bool found = false;
+    while (const auto key = m_keys.take(typed)) {
+        found = found || key->is_interrupt();
+    }
+    return found;
 }
 
 /// The person gives up; what runs there does not.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "core/keys.h"
 #include "core/result.h"
 #include "core/run.h"
 #include "remote/backlog.h"
@@ -108,6 +109,7 @@ private:
     void nonsense(std::string_view what);
     void on_ssh_words();
     void on_input();
+    bool has_interrupt(std::string_view typed);
     void on_interrupt();
     void on_signals();
     void send_signals();
@@ -163,6 +165,7 @@ private:
     std::array<std::uint64_t, 2> m_told{};
     std::optional<Moment> m_tell_at;
     Backlog m_input;
+    KeyReader m_keys; ///< of what is typed
     std::uint64_t m_input_limit = frames::k_input_room;
     bool m_input_over = false, m_input_end_sent = false;
     std::vector<int> m_signals; ///< of the session, all of them

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+
 namespace gpuq::cli {
 namespace {
 
@@ -64,6 +67,63 @@ TEST(EscapeKeys, APasteAfterTheFirstKeyLosesNothing)
     EXPECT_EQ(escape.take("\r~").bytes, "\r");
     const std::string text(100, 'd');
     EXPECT_EQ(escape.take(text).bytes, "~" + text);
+}
+
+/// Enter, the detach keys and their releases, as the terminal of a program with the kitty keyboard
+/// protocol sends them for flags 31.
+constexpr std::string_view k_enter = "\x1b[13u\x1b[13;1:3u";
+constexpr std::string_view k_tilde = "\x1b[57441;2u\x1b[96:126;2;126u\x1b[96;2:3u\x1b[57441;1:3u";
+constexpr std::string_view k_d = "\x1b[100;;100u";
+
+/// In pieces of `size`: what the program gets, and `<detach>`.
+std::string typed_in_pieces(std::string_view keys, std::size_t size)
+{
+    EscapeKeys escape(DetachKey{});
+    std::string all;
+    for (; !keys.empty(); keys.remove_prefix(std::min(size, keys.size()))) {
+        const auto found = escape.take(keys.substr(0, size), EscapeKeys::Encoding::sequences);
+        all += found.bytes + (found.detach ? "<detach>" : "");
+    }
+    return all + escape.released();
+}
+
+TEST(EscapeKeys, AreKnownInSequences)
+{
+    const std::string enter(k_enter), tilde(k_tilde), d(k_d);
+    const std::string shift(k_tilde.substr(0, k_tilde.find("\x1b[96")));
+    for (const std::size_t size : {std::size_t{1}, std::size_t{7}, std::size_t{1000}}) {
+        SCOPED_TRACE(size);
+        EXPECT_EQ(typed_in_pieces(enter + tilde + d, size), enter + shift + "<detach>");
+        EXPECT_EQ(typed_in_pieces(enter + tilde + "\x1b[120;;120u", size),
+                  enter + tilde + "\x1b[120;;120u");
+        EXPECT_EQ(typed_in_pieces("\x1b[108;;108u" + tilde + d, size),
+                  "\x1b[108;;108u" + tilde + d);
+        EXPECT_EQ(typed_in_pieces("\x1b[13;1u\x1b[I\x1b[96;2u\x1b[100u", size),
+                  "\x1b[13;1u\x1b[I<detach>");
+        EXPECT_EQ(typed_in_pieces("\r~\x1b[A", size), "\r~\x1b[A");
+    }
+    // ~ ~ types one.
+    EXPECT_EQ(typed_in_pieces(enter + "\x1b[96;2u\x1b[96;2u" + d, 1), enter + "\x1b[96;2u" + d);
+}
+
+TEST(EscapeKeys, AreNotTakenOutOfAPasteInBrackets)
+{
+    const std::string paste = "\x1b[200~x\r~d\x1b[201~";
+    EXPECT_EQ(typed_in_pieces(paste, 1000), paste);
+    EXPECT_EQ(typed_in_pieces(paste, 1), paste);
+}
+
+TEST(EscapeKeys, DoNotHoldBackEscape)
+{
+    EscapeKeys keys(DetachKey{});
+    EXPECT_EQ(keys.take("\r\x1b").bytes, "\r\x1b");
+    EXPECT_EQ(keys.take("j").bytes, "j");
+    EXPECT_EQ(keys.take("\r~\x1b").bytes, "\r~\x1b");
+    EXPECT_EQ(keys.take("\r\x1b", EscapeKeys::Encoding::sequences).bytes, "\r");
+    EXPECT_TRUE(keys.is_waiting());
+    EXPECT_EQ(keys.released(), "\x1b");
+    EXPECT_FALSE(keys.is_waiting());
+    EXPECT_EQ(keys.take("[A", EscapeKeys::Encoding::sequences).bytes, "[A");
 }
 
 TEST(EscapeKeys, AreNotTakenOutOfAShortPaste)

@@ -167,6 +167,51 @@ TEST(RawTerminal, SwitchesOffWhatTheProgramSwitchedOn)
     EXPECT_NE(login.shown().find("\x1b[?25h\x1b[?1049l"), std::string::npos);
 }
 
+TEST(RawTerminal, SwitchesOffWhatTheProgramSwitchedOnWhateverHappens)
+{
+    const std::function<void()> ends[] = {[] {}, [] { std::exit(1); }, [] { std::abort(); },
+                                          [] { ::raise(SIGSEGV); },
+                                          [] { throw std::runtime_error("x"); }};
+    for (const auto& end : ends) {
+        Login login;
+        login.status_of([&end](RawTerminal& terminal) {
+            terminal.watch("\x1b[>5u\x1b(0\x1b[?2004h");
+            terminal.watch("\x1b[?2004l");
+            end();
+        });
+        EXPECT_TRUE(login.shown().ends_with("raw\x1b[<u\x1b(B")) << login.shown();
+    }
+}
+
+TEST(RawTerminal, ReadsKeysOfItsOwnPlainAndUnseen)
+{
+    Login login;
+    login.status_of([](RawTerminal& terminal) {
+        terminal.watch("\x1b[>5u\x1b[?1004h");
+        terminal.begin_own_keys();
+        (void)!::write(STDOUT_FILENO, "own", 3);
+        terminal.end_own_keys();
+        (void)!::write(STDOUT_FILENO, "program", 7);
+    });
+    EXPECT_EQ(login.shown(),
+              "raw\x1b[?1004l\x1b[=0uown\x1b[?1004h\x1b[=5uprogram\x1b[?1004l\x1b[<u");
+
+    Login cooked;
+    const termios before = cooked.modes();
+    cooked.status_of([](RawTerminal& terminal) {
+        terminal.leave();
+        terminal.begin_own_keys();
+        termios now{};
+        ::tcgetattr(STDIN_FILENO, &now);
+        const bool right = (now.c_lflag & (ICANON | ECHO)) == 0 && (now.c_lflag & ISIG) != 0 &&
+                           (now.c_oflag & OPOST) != 0;
+        (void)!::write(STDOUT_FILENO, right ? "yes" : "no", right ? 3 : 2);
+        ::abort();
+    });
+    EXPECT_EQ(cooked.shown(), "rawyes");
+    EXPECT_TRUE(same(cooked.modes(), before));
+}
+
 TEST(RawTerminal, IsEnteredAgainAfterAStop)
 {
     Login login;
