@@ -18,6 +18,7 @@
 #include "posix/ssh_keygen.h"
 #include "posix/state_dir.h"
 #include "posix/store.h"
+#include "remote/askpass.h"
 #include "remote/verb_process.h"
 #include "slurm/admin.h"
 #include "slurm/cluster.h"
@@ -393,6 +394,10 @@ int main(int argc, char** argv)
     gpuq::fill_standard_streams();
     std::signal(SIGPIPE, SIG_IGN); // a closed pipe is an error of the write that meets it
     std::signal(SIGXFSZ, SIG_IGN); // and so is a file that may not grow
+    constexpr int k_with_question = 2;
+    if (argc == k_with_question && gpuq::remote::AskPass::is_name(argv[0])) {
+        return gpuq::remote::AskPass::run(argv[0], argv[1]);
+    }
     try {
         gpuq::DoorsOfThisMachine doors;
         const int status = gpuq::cli::run_application(argc, argv, doors);

@@ -102,7 +102,7 @@ public:
             return;
         }
         if (m_terminal.is_raw()) {
-            cli::say(words, Cursor::other_screen);
+            show_in_last_row(words);
             m_state_shown = true;
             return;
         }
@@ -115,6 +115,18 @@ public:
             m_state_shown = true;
         }
     }
+
+    void show_request(std::string_view words) override
+    {
+        if (m_terminal.is_raw()) {
+            show_in_last_row(words);
+        } else {
+            cli::say(words);
+        }
+        m_state_shown = true;
+    }
+    void begin_own_keys() override { m_terminal.begin_own_keys(); }
+    void end_own_keys() override { m_terminal.end_own_keys(); }
 
     void show_ssh(std::string_view line) override
     {
@@ -132,6 +144,15 @@ private:
             return Cursor::line_start;
         }
         return m_terminal.on_other_screen() ? Cursor::other_screen : Cursor::raw;
+    }
+
+    /// The connection may have broken in the middle of anything: a picture that is held back until
+    /// it is whole, or a string.
+    static void show_in_last_row(std::string_view words)
+    {
+        constexpr std::string_view k_ready = "\x1b\\\x1b[?2026l";
+        (void)!::write(STDERR_FILENO, k_ready.data(), k_ready.size());
+        cli::say(words, Cursor::other_screen);
     }
 
     static void clear_last_row()
@@ -404,6 +425,7 @@ Result<int> run_on_host(const HostCall& call, Doors& doors)
     options.start.terminals = terminals;
     options.start.raw = terminals[0] && terminals[1];
     options.pace = options.start.raw ? remote::k_pace_in_front : remote::Pace{};
+    options.asks = ssh.person;
     if (!ssh.person) {
         options.pace.first = k_first_answer;
     }
@@ -437,7 +459,8 @@ Result<int> run_on_host(const HostCall& call, Doors& doors)
                                "machine's",
                                place.host, place.folder.empty() ? "~" : sanitised(place.folder)));
     }
-    remote::SshTransport transport(ssh);
+    TRY_ASSIGN(std::string gpuq, doors.program());
+    remote::SshTransport transport(ssh, std::move(gpuq));
     auto status = remote::Client(std::move(options), transport, person).run();
     if (call.ssh_config && status && *status == 0) {
         if (!target) {

@@ -43,9 +43,9 @@ std::string in_the_last_row(const std::string& words)
     winsize size{};
     const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
     const std::size_t width = known ? size.ws_col : 80;
-    // Cursor and attributes saved, to the last row, reverse; and back.
+    // Cursor, attributes and character sets saved, to the last row, reverse; and back.
     return "\x1b"
-           "7\x1b[999;1H\x1b[0;7m" +
+           "7\x1b(B\x0f\x1b[999;1H\x1b[0;7m" +
            clipped(words, width) +
            "\x1b[0m\x1b[K\x1b"
            "8";

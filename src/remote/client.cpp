@@ -162,7 +162,10 @@ void Client::on_timers()
     if (is_silent() && m_transport.is_stuck(at)) {
         go_past_shared();
     }
-    while (true) {
+    if (m_login) {
+        on_login_timer(at);
+    }
+    while (!m_error) {
         switch (m_lifeline.step(at)) {
         case Lifeline::Do::nothing:
             send_taken();
@@ -182,6 +185,7 @@ void Client::on_timers()
                 return stop(no_answer());
             }
             // A connection that others share may be what is dead: past it, and back.
+            m_shared_hung = m_shared_hung || !m_alone;
             m_alone = !m_alone;
             disconnect();
             m_lifeline.lost(at);
@@ -200,9 +204,11 @@ void Client::connect()
     m_decoder = {};
     m_marked = false;
     m_hello = false;
+    const Attempt attempt = !m_was_live         ? Attempt::first
+                            : m_lifeline.asks() ? Attempt::asked
+                                                : Attempt::again;
     const std::string first = first_bytes();
-    auto streams =
-        m_transport.connect(m_was_live ? Attempt::again : Attempt::first, m_alone, first);
+    auto streams = m_transport.connect(attempt, m_alone, first);
     if (!streams) {
         return stop(std::move(streams).error());
     }
@@ -238,7 +244,7 @@ bool Client::is_silent() const
 void Client::go_past_shared()
 {
     disconnect();
-    m_alone = true;
+    m_alone = m_shared_hung = true;
     m_person.say(fmt::format("the shared connection to {} does not answer: connecting without it",
                              m_options.host));
     connect();
@@ -275,6 +281,11 @@ void Client::end_of_connection()
     if (verdict.what == Verdict::What::stop || !m_was_live) {
         return stop(std::move(verdict.error));
     }
+    if (verdict.what == Verdict::What::needs_user) {
+        if (m_shared_hung || !std::exchange(m_alone, false)) {
+            return needs_user(std::move(verdict.error));
+        }
+    }
     m_lifeline.lost(now());
     state_changed();
 }
@@ -298,6 +309,7 @@ void Client::stop(Error error)
         error.text += m_following ? ". " + way_back() : "";
     }
     m_person.show_state("");
+    end_login();
     m_error = std::move(error);
 }
 
@@ -316,6 +328,7 @@ std::string Client::way_back() const
 void Client::leave(int status, std::string_view words)
 {
     m_person.show_state("");
+    end_login();
     m_person.take_terminal_back();
     if (!words.empty()) {
         m_person.say(words);
@@ -344,9 +357,14 @@ void Client::wait()
            &Client::on_connection);
     listen(m_channel && m_channel->waiting() > 0, m_channel ? m_channel->output() : -1, POLLOUT,
            &Client::send_input);
-    listen(!m_input_over && m_was_live && terminal_ready && m_input.size() < frames::k_input_room &&
-               may_read(m_options.in),
-           m_options.in, POLLIN, &Client::on_input);
+    if (m_login && m_options.asks) {
+        listen(m_login->has_keys && may_read(m_options.in), m_options.in, POLLIN,
+               &Client::on_login_keys);
+    } else {
+        listen(reads_typed() && terminal_ready && may_read(m_options.in), m_options.in, POLLIN,
+               &Client::on_input);
+    }
+    listen(true, m_transport.questions().fd, m_transport.questions().events, &Client::on_question);
     listen(m_shown[0].waiting.size() > 0, m_options.out, POLLOUT, &Client::write_output);
     listen(m_shown[1].waiting.size() > 0, m_options.err, POLLOUT, &Client::write_output);
 
@@ -431,6 +449,10 @@ int Client::milliseconds_to_wait() const
         return k_to_ask_again;
     }
     std::optional<Moment> next = m_lifeline.next();
+    if (m_login && m_lifeline.state() == Lifeline::State::needs_user &&
+        (!next || m_login->check_at < *next)) {
+        next = std::max(m_login->check_at, now() + (m_channel ? 1s : 0s));
+    }
     if (m_tell_at && is_open() && (!next || *m_tell_at < *next)) {
         next = m_tell_at;
     }
@@ -672,7 +694,9 @@ void Client::live()
 {
     const bool again = m_was_live;
     m_was_live = true;
+    m_shared_hung = false;
     m_lifeline.connected(now());
+    end_login();
     state_changed();
     if (is_in_front()) {
         m_person.lend_terminal();
@@ -721,6 +745,9 @@ bool Client::has_interrupt(std::string_view typed)
 /// The person gives up; what runs there does not.
 void Client::on_interrupt()
 {
+    if (m_login && m_lifeline.asks()) {
+        return cancel_login();
+    }
     if (!m_started) {
         return leave(static_cast<int>(ExitStatus::interrupted), "");
     }
@@ -773,6 +800,9 @@ void Client::on_signals()
         m_lifeline.nudge(now()); // who interrupts does not want to wait to hear that nobody listens
     }
     if (m_person.resized()) {
+        if (m_login) {
+            show_login();
+        }
         if (const auto size = m_person.size(); size && is_open()) {
             m_channel->send(frames::Resize{*size, false});
             (void)m_channel->write_some();
@@ -794,6 +824,9 @@ void Client::state_changed()
 {
     if (!m_was_live) {
         return;
+    }
+    if (m_lifeline.state() == Lifeline::State::needs_user) {
+        return m_lifeline.asks() && m_login ? show_login() : void();
     }
     if (m_lifeline.state() != Lifeline::State::reconnecting) {
         m_lost_at.reset();

@@ -39,6 +39,11 @@ public:
     virtual void say(std::string_view words) = 0;
     /// How the connection is, in the place of what was said before; empty: as it should be.
     virtual void show_state(std::string_view words) = 0;
+    /// What the user is to do now, in the same place: at once, and even where nothing else is said.
+    virtual void show_request(std::string_view words) = 0;
+    /// From now on the keys are gpuq's: one by one, and not echoed.
+    virtual void begin_own_keys() = 0;
+    virtual void end_own_keys() = 0;
     /// Words of ssh's while it connects for the first time, for a person.
     virtual void show_ssh(std::string_view line) = 0;
 };
@@ -55,6 +60,7 @@ struct ClientOptions {
     /// Unset: the bytes themselves.
     std::array<std::function<std::string(std::string_view)>, 2> shown_as;
     bool reads_input = true;
+    bool asks = false; ///< `in` is a terminal, and what ssh asks can be shown
     /// The session is not there any more, though a verb was started: another host answers, or it
     /// was killed. What to start in its place, or why nothing.
     struct Lost {
@@ -91,6 +97,20 @@ private:
         std::uint64_t written() const { return settled ? *settled : received - waiting.size(); }
     };
 
+    /// The host lets in only who answers its questions (client_login.cpp).
+    struct Login {
+        Error error;          ///< why
+        bool refused = false; ///< the last answers
+        bool is_shown = false;
+        bool has_keys = true; ///< until the terminal has hung up
+        LoginState state;     ///< of what may let in
+        Moment check_at, attempt_at;
+        Moment other_key_at; ///< another key than Enter was pressed
+        int questions = 0;   ///< of this attempt
+        std::optional<Question> question;
+        std::string answer; ///< wiped
+    };
+
     void new_session();
     void wait();
     void on_timers();
@@ -111,6 +131,21 @@ private:
     void on_input();
     bool has_interrupt(std::string_view typed);
     void on_interrupt();
+    bool reads_typed() const
+    {
+        return !m_input_over && m_was_live && m_input.size() < frames::k_input_room;
+    }
+    void needs_user(Error error);
+    void take_typed();
+    void drop_typed() const;
+    void show_login();
+    void on_login_timer(Moment at);
+    void on_question();
+    void cancel_login();
+    void on_login_keys();
+    void on_login_key(const KeyEvent& key);
+    void edit_answer(const KeyEvent& key);
+    void end_login();
     void on_signals();
     void send_signals();
     void on_network();
@@ -157,6 +192,8 @@ private:
     std::size_t m_ssh_lines = 0;
     bool m_alone = false;
     std::uint32_t m_connections = 0;
+    bool m_shared_hung = false; ///< a shared connection, since the last one broke
+    std::optional<Login> m_login;
     bool m_was_live = false;
     std::string m_other_host; ///< the name by which it calls itself
 

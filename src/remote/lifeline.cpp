@@ -42,12 +42,14 @@ Lifeline::Do Lifeline::step(Moment now)
         return Do::nothing;
     case State::connecting:
     case State::reconnecting:
+    case State::needs_user:
         break;
     }
     if (m_attempting) {
         return m_give_up_at && now >= *m_give_up_at ? Do::drop : Do::nothing;
     }
-    if (m_attempt_at && now < *m_attempt_at) {
+    const bool waits = m_attempt_at && now < *m_attempt_at;
+    if (m_state == State::needs_user ? !std::exchange(m_wanted, false) : waits) {
         return Do::nothing;
     }
     m_attempting = true;
@@ -56,6 +58,8 @@ Lifeline::Do Lifeline::step(Moment now)
     m_give_up_at.reset();
     if (m_state == State::reconnecting) {
         m_give_up_at = now + k_attempt;
+    } else if (m_state == State::needs_user) {
+        m_give_up_at = now + (m_asking == Asking::user ? k_after_answer : k_attempt);
     } else if (m_pace.first) {
         m_give_up_at = now + *m_pace.first;
     }
@@ -69,6 +73,11 @@ std::optional<Moment> Lifeline::next() const
         return std::nullopt;
     case State::live:
         return std::min(m_beat_at, m_dead_at);
+    case State::needs_user:
+        if (m_wanted) {
+            return Moment{};
+        }
+        return m_attempting ? m_give_up_at : std::nullopt;
     case State::connecting:
     case State::reconnecting:
         break;
@@ -80,6 +89,7 @@ void Lifeline::connected(Moment now)
 {
     m_state = State::live;
     m_attempting = false;
+    m_asking = Asking::nobody;
     m_useful = false;
     m_live_since = now;
     m_beat_at = now + m_pace.beat;
@@ -104,9 +114,26 @@ void Lifeline::lost(Moment now)
                      : m_useful                     ? std::min(m_failures, 1)
                                                     : m_failures;
     }
+    m_state = State::reconnecting;
     m_attempting = false;
+    m_asking = Asking::nobody;
     m_attempt_at = now + (std::exchange(m_at_once, false) ? Span{} : pause());
     m_failures += 1;
+}
+
+void Lifeline::denied()
+{
+    m_state = State::needs_user;
+    m_attempting = m_wanted = false;
+    m_asking = Asking::nobody;
+}
+
+void Lifeline::attempt(Asking asking)
+{
+    if (m_state == State::needs_user && !m_attempting) {
+        m_wanted = true;
+        m_asking = asking;
+    }
 }
 
 void Lifeline::moved(Moment now)

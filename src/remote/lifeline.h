@@ -26,7 +26,13 @@ constexpr Pace k_pace_in_front{std::chrono::seconds{1}, std::chrono::seconds{3}}
 /// what to do comes out.
 class Lifeline {
 public:
-    enum class State { connecting, live, reconnecting, over };
+    enum class State {
+        connecting,
+        live,
+        reconnecting,
+        needs_user, ///< the host lets in only who answers its questions: no attempt by itself
+        over
+    };
     enum class Do {
         nothing,
         connect, ///< begin an attempt
@@ -55,6 +61,17 @@ public:
     /// The connection or the attempt has ended. The first attempt is not repeated: the state is
     /// `over`, for what is wrong then is wrong a second later too.
     void lost(Moment now);
+    /// The host has refused an attempt in which nobody was asked, or the answers of one: the state
+    /// is `needs_user`.
+    void denied();
+    /// In that state: an attempt, in which the user is asked or nobody is.
+    enum class Asking { user, nobody };
+    void attempt(Asking asking);
+    /// The present attempt asks the user.
+    bool asks() const { return m_attempting && m_asking == Asking::user; }
+    /// A question waits for the user, who has as long as they like; it has been answered.
+    void question() { m_give_up_at.reset(); }
+    void answered(Moment now) { m_give_up_at = now + k_after_answer; }
     /// A key press: an attempt at once, or a beat that has to be answered within `k_probe`.
     void nudge(Moment now);
     /// The network has changed: also an attempt that has not come far is made again, for it may be
@@ -70,6 +87,8 @@ public:
 
     /// An attempt to come back takes no longer.
     static constexpr Span k_attempt = std::chrono::seconds{15};
+    /// The same when it asks, without the time of the questions: a push to a phone takes its time.
+    static constexpr Span k_after_answer = std::chrono::minutes{2};
     static constexpr Span k_probe = std::chrono::seconds{3};
     static constexpr std::chrono::nanoseconds k_nap = std::chrono::seconds{5};
     /// An attempt is left alone so long, whatever changes.
@@ -86,6 +105,8 @@ private:
     State m_state = State::connecting;
     bool m_attempting = false;
     bool m_useful = false;
+    bool m_wanted = false; ///< an attempt in needs_user
+    Asking m_asking = Asking::nobody;
     bool m_at_once = false; ///< the next attempt, whatever the pause
     Moment m_attempt_begun;
     int m_attempts = 0;

@@ -47,6 +47,13 @@ bool is_noise(std::string_view line)
                                        [&](auto beginning) { return line.starts_with(beginning); });
 }
 
+/// By the host, of all that was offered or answered.
+bool is_refusal(std::string_view errors)
+{
+    return has(errors, "Permission denied (") || has(errors, "Too many authentication failures") ||
+           has(errors, "Too many password") || has(errors, "No supported authentication methods");
+}
+
 /// `Offending ED25519 key in /home/ada/.ssh/known_hosts:3`
 std::string offending(std::string_view errors)
 {
@@ -190,10 +197,12 @@ std::vector<std::string> with_options(const SshCommand& command)
     if (command.facts.asks_about_keys) {
         option("UpdateHostKeys=no");
     }
-    if (command.attempt == Attempt::again || !command.person) {
+    if (command.attempt == Attempt::asked) {
+        option("NumberOfPasswordPrompts=1"); // one answer for each Enter: no account is locked
+    } else if (command.attempt == Attempt::again || !command.person) {
         option("BatchMode=yes");
     }
-    if (command.attempt == Attempt::again && !command.facts.keeps_no_keys) {
+    if (command.attempt != Attempt::first && !command.facts.keeps_no_keys) {
         option("StrictHostKeyChecking=yes");
     }
     if (command.alone) {
@@ -282,13 +291,12 @@ Verdict judge_ssh(const SshEnd& end, const SshCommand& command)
          has(errors, "REVOKED HOST KEY"))) {
         return judge_key(errors, command);
     }
-    if (status == k_ssh_itself && has(errors, "Permission denied (") &&
-        command.attempt == Attempt::again) {
-        return stop(Error::Kind::denied,
-                    fmt::format("{} wants a password or a key's passphrase again ({}), and gpuq "
-                                "asks for one only when it is started. An agent (ssh-add) or "
-                                "ControlMaster makes it needless",
-                                host, words));
+    if (status == k_ssh_itself && command.attempt != Attempt::first && is_refusal(errors)) {
+        return {Verdict::What::needs_user,
+                fail(Error::Kind::denied,
+                     fmt::format(
+                         "{} wants a password, a second factor or a key's passphrase again ({})",
+                         host, words))};
     }
     if (status == k_ssh_itself && has(errors, "Permission denied (")) {
         return stop(Error::Kind::denied,

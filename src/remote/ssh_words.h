@@ -24,6 +24,7 @@ Result<void> check_program(std::string_view program);
 
 enum class Attempt {
     first, ///< a person may be asked for a password, or whether a key is the right one
+    asked, ///< the user is, because they have said so; by gpuq, not by ssh on the terminal
     again, ///< nobody is: a window that asks for a password out of nothing teaches bad habits
 };
 /// The command line of ssh. `ssh`: its first words, as configured.
@@ -52,8 +53,9 @@ std::vector<std::string> ssh_knock(const SshCommand& command);
 /// What became of an ssh that has ended without gpuq's marker, or before the verb's end.
 struct Verdict {
     enum class What {
-        broken, ///< try again
-        stop,   ///< trying again does not help, or would do harm
+        broken,     ///< try again
+        needs_user, ///< it lets in only who answers its questions, and trying again does harm
+        stop,       ///< trying again does not help, or would do harm
     } what = What::broken;
     Error error;
 };

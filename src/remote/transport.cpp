@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -31,25 +32,46 @@ using namespace std::chrono_literals;
 constexpr auto k_question = 3s; ///< a Match exec of the user's may take a while
 constexpr std::size_t k_most_facts = 64 << 10;
 
-/// ssh's own words are read by programs here.
-std::vector<std::string> environment_in_english()
+/// Who answers what a child asks: ssh itself asks on the terminal, gpuq by a program, or nobody.
+struct Asking {
+    enum class By { terminal, program, nobody } by = By::nobody;
+    std::string program{};
+};
+
+/// ssh's own words are read by programs here. Without a terminal no window comes up by itself, not
+/// from the ssh to a jump host either.
+std::vector<std::string> environment_for(const Asking& asking)
 {
     std::vector<std::string> variables{"LC_ALL=C"};
+    if (asking.by == Asking::By::program) {
+        variables.insert(variables.end(),
+                         {"SSH_ASKPASS_REQUIRE=force", "SSH_ASKPASS=" + asking.program});
+        if (std::getenv("DISPLAY") == nullptr) {
+            variables.emplace_back(
+                "DISPLAY=none"); // before OpenSSH 8.4 it asks by a program only then
+        }
+    } else if (asking.by == Asking::By::nobody) {
+        variables.insert(variables.end(), {"SSH_ASKPASS_REQUIRE=never", "SSH_ASKPASS=/bin/false"});
+    }
+    const auto is_set = [&](std::string_view entry) {
+        const std::string_view name =
+            entry.substr(0, std::min(entry.find('='), entry.size() - 1) + 1);
+        return std::any_of(variables.begin(), variables.end(),
+                           [name](const std::string& each) { return each.starts_with(name); });
+    };
     for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-        if (!std::string_view(*entry).starts_with("LC_ALL=")) {
+        if (**entry != '\0' && !is_set(*entry)) {
             variables.emplace_back(*entry);
         }
     }
     return variables;
 }
 
-enum class Terminal { may_ask, none };
-
 /// A child with these streams, which ends with us. Its pid, or -1.
 pid_t start(const std::vector<std::string>& words, const std::array<int, 3>& streams,
-            Terminal terminal)
+            const Asking& asking)
 {
-    std::vector<std::string> variables = environment_in_english();
+    std::vector<std::string> variables = environment_for(asking);
     const auto word_pointers = pointers(words);
     const auto variable_pointers = pointers(variables);
     const pid_t parent = ::getpid();
@@ -61,7 +83,7 @@ pid_t start(const std::vector<std::string>& words, const std::array<int, 3>& str
     if (::getppid() != parent) {
         ::_exit(1);
     }
-    if (terminal == Terminal::none) {
+    if (asking.by != Asking::By::terminal) {
         ::setsid();
     }
     // Of our process group, for the terminal's sake; but Ctrl-C is for the verb there.
@@ -96,7 +118,7 @@ std::string printed_by(const std::vector<std::string>& words)
     if (!pipe || !null) {
         return {};
     }
-    const pid_t pid = start(words, {null.get(), pipe->write.get(), null.get()}, Terminal::none);
+    const pid_t pid = start(words, {null.get(), pipe->write.get(), null.get()}, {});
     pipe->write.reset();
     std::string text;
     const Moment until = std::chrono::steady_clock::now() + k_question;
@@ -163,9 +185,18 @@ Result<Transport::Streams> SshTransport::connect(Attempt attempt, bool alone,
     TRY_ASSIGN(Pipe errors, make_pipe());
     // Fewer turns of everybody's loop while much comes.
     ::fcntl(from.read.get(), F_SETPIPE_SZ, k_largest_pipe);
-    m_pid = start(ssh_words(m_command), {to.read.get(), from.write.get(), errors.write.get()},
-                  attempt == Attempt::again ? Terminal::none : Terminal::may_ask);
-    m_probe = m_command.facts.control_path.empty() || alone ? Probe::none : Probe::check;
+    Asking asking{attempt == Attempt::first ? Asking::By::terminal : Asking::By::nobody};
+    if (attempt == Attempt::asked) {
+        TRY_ASSIGN(AskPass made, AskPass::open(m_gpuq));
+        m_askpass.emplace(std::move(made));
+        asking = {Asking::By::program, m_askpass->program()};
+    }
+    m_pid =
+        start(ssh_words(m_command), {to.read.get(), from.write.get(), errors.write.get()}, asking);
+    // One that asks the user is left alone.
+    m_probe = m_command.facts.control_path.empty() || alone || attempt == Attempt::asked
+                  ? Probe::none
+                  : Probe::check;
     m_probe_at = std::chrono::steady_clock::now() + k_patience;
     if (m_pid < 0) {
         return fail(Error::Kind::io, fmt::format("fork: {}", std::strerror(errno)));
@@ -179,7 +210,7 @@ void SshTransport::begin_probe(Probe probe, Moment now)
     m_probe = probe;
     m_probe_at = now;
     m_probe_pid = start(probe == Probe::check ? ssh_check(m_command) : ssh_knock(m_command),
-                        {null.get(), null.get(), null.get()}, Terminal::none);
+                        {null.get(), null.get(), null.get()}, {});
 }
 
 void SshTransport::end_probe()
@@ -237,7 +268,33 @@ int SshTransport::end(int milliseconds)
         ::poll(nullptr, 0, k_step);
     }
     m_pid = -1;
+    m_askpass.reset();
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+pollfd SshTransport::questions() const
+{
+    return m_askpass ? pollfd{m_askpass->descriptor(), m_askpass->events(), 0} : pollfd{-1, 0, 0};
+}
+
+std::optional<Question> SshTransport::next_question()
+{
+    return m_askpass ? m_askpass->next() : std::nullopt;
+}
+
+void SshTransport::answer(std::string_view text)
+{
+    if (m_askpass) {
+        m_askpass->answer(text);
+    }
+}
+
+LoginState SshTransport::login_state()
+{
+    if (!m_means) {
+        m_means = login_means_from(printed_by(ssh_question(m_command, false)));
+    }
+    return state_of(*m_means);
 }
 
 Verdict SshTransport::judge(const SshEnd& end) const

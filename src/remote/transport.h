@@ -3,10 +3,14 @@
 
 #include "core/descriptor.h"
 #include "core/result.h"
+#include "remote/askpass.h"
 #include "remote/lifeline.h"
+#include "remote/login_means.h"
 #include "remote/ssh_words.h"
 
 #include <chrono>
+#include <optional>
+#include <poll.h>
 #include <string>
 #include <string_view>
 #include <sys/types.h>
@@ -35,6 +39,14 @@ public:
     virtual bool is_quiet() const { return false; }
     /// Ends what connect() began, by force if it goes on for so long, and says how it ended.
     virtual int end(int milliseconds) = 0;
+    /// Of Attempt::asked: what to poll for questions; none: descriptor -1.
+    virtual pollfd questions() const { return {-1, 0, 0}; }
+    virtual std::optional<Question> next_question() { return std::nullopt; }
+    /// The present question still waits for an answer, which is given once.
+    virtual bool is_asked() const { return false; }
+    virtual void answer(std::string_view) {}
+    /// Of what may let in without questions.
+    virtual LoginState login_state() { return {}; }
     /// What an end with these words means.
     virtual Verdict judge(const SshEnd& end) const = 0;
 };
@@ -42,8 +54,10 @@ public:
 /// OpenSSH's client as a child process: what ~/.ssh/config says holds, and it asks people itself.
 class SshTransport : public Transport {
 public:
-    explicit SshTransport(SshCommand command)
+    /// `gpuq`: the path of this program, which asks for ssh; empty: nobody is asked again.
+    explicit SshTransport(SshCommand command, std::string gpuq = {})
         : m_command(std::move(command))
+        , m_gpuq(std::move(gpuq))
     {
     }
     ~SshTransport() override;
@@ -53,6 +67,11 @@ public:
     Result<Streams> connect(Attempt attempt, bool alone, std::string_view first) override;
     bool is_stuck(Moment now) override;
     bool is_quiet() const override { return m_command.facts.quiet; }
+    pollfd questions() const override;
+    std::optional<Question> next_question() override;
+    bool is_asked() const override { return m_askpass && m_askpass->is_asked(); }
+    void answer(std::string_view text) override;
+    LoginState login_state() override;
     int end(int milliseconds) override;
     Verdict judge(const SshEnd& end) const override;
 
@@ -69,6 +88,9 @@ private:
 
     SshCommand m_command;
     bool m_learned = false;
+    std::string m_gpuq;
+    std::optional<AskPass> m_askpass; ///< while it may ask
+    std::optional<LoginMeans> m_means;
     pid_t m_pid = -1;
     Probe m_probe = Probe::none;
     pid_t m_probe_pid = -1;

@@ -105,13 +105,13 @@ class Proxy:
 class Login:
     """gpuq of a person, from the other end of an ssh connection. `env` of gpuq there is the person's.
     `address`: where sshd listens; without one on the loopback interface, behind a proxy. `server`, `client`:
-    lines of sshd_config and ssh_config; `server_env`: sshd's own. `inside`: words that start the laptop's gpuq."""
+    lines of sshd_config and ssh_config; `server_env`: sshd's own; `around`: words that start it. `inside`: words that start the laptop's gpuq."""
 
-    def __init__(self, person, folder, address=None, server=(), client=(), server_env=None, there=None, inside=()):
+    def __init__(self, person, folder, address=None, server=(), client=(), server_env=None, there=None, inside=(), around=()):
         self.person = person
         self.folder = pathlib.Path(folder)
         self.address = address or "127.0.0.1"
-        self.server_lines, self.server_env, self.inside = server, server_env, list(inside)
+        self.server_lines, self.server_env, self.inside, self.around = server, server_env, list(inside), list(around)
         self.there = {name: value for name, value in person.env.items()
                       if name in ("SLURM_CONF", "HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "PATH", "LC_ALL")}
         self.there |= there or {}
@@ -145,7 +145,7 @@ class Login:
         if os.geteuid() == 0:
             os.makedirs("/run/sshd", exist_ok=True)
         self.server = subprocess.Popen(
-            [shutil.which("sshd", path="/usr/sbin:/usr/bin"), "-D", "-e", "-f", str(self.folder / "sshd_config")],
+            [*self.around, shutil.which("sshd", path="/usr/sbin:/usr/bin"), "-D", "-e", "-f", str(self.folder / "sshd_config")],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=(self.folder / "sshd.log").open("ab"),
             env=self.server_env)
 

@@ -99,6 +99,56 @@ TEST(Lifeline, AKeyPressTriesAtOnce)
     EXPECT_EQ(line.step(time), Do::nothing) << "one attempt at a time";
 }
 
+TEST(Lifeline, AHostThatNeedsItsUserIsTriedOnlyWhenSomethingSaysSo)
+{
+    Lifeline line = live_in_front();
+    line.lost(at(10s));
+    EXPECT_EQ(line.step(at(10s)), Do::connect);
+    EXPECT_FALSE(line.asks());
+    line.denied();
+    EXPECT_EQ(line.state(), State::needs_user);
+    line.nudge(at(11s));
+    line.moved(at(12s));
+    EXPECT_EQ(line.step(at(13s)), Do::nothing);
+    EXPECT_EQ(line.step(at(3h)), Do::nothing);
+    EXPECT_EQ(line.next(), std::nullopt);
+    line.attempt(Lifeline::Asking::user);
+    line.attempt(Lifeline::Asking::user);
+    EXPECT_EQ(line.step(at(4h)), Do::connect);
+    EXPECT_TRUE(line.asks());
+    line.attempt(Lifeline::Asking::user);
+    EXPECT_EQ(line.step(at(4h)), Do::nothing);
+    line.question();
+    EXPECT_EQ(line.step(at(5h)), Do::nothing) << "as long as the user likes";
+    line.answered(at(5h));
+    EXPECT_EQ(line.step(at(5h + 119s)), Do::nothing);
+    EXPECT_EQ(line.step(at(5h + 120s)), Do::drop);
+    line.denied();
+    EXPECT_FALSE(line.asks());
+    EXPECT_EQ(line.step(at(6h)), Do::nothing);
+    line.attempt(Lifeline::Asking::nobody);
+    EXPECT_EQ(line.step(at(6h)), Do::connect);
+    EXPECT_FALSE(line.asks());
+    EXPECT_EQ(line.step(at(6h + 15s)), Do::drop);
+    line.connected(at(6h + 16s));
+    EXPECT_EQ(line.state(), State::live);
+}
+
+TEST(Lifeline, AnAttemptOfTheUsersThatBreaksIsFollowedByOthers)
+{
+    Lifeline line = live_in_front();
+    line.lost(at(10s));
+    EXPECT_EQ(line.step(at(10s)), Do::connect);
+    line.denied();
+    line.attempt(Lifeline::Asking::user);
+    EXPECT_EQ(line.step(at(20s)), Do::connect);
+    line.lost(at(21s));
+    EXPECT_EQ(line.state(), State::reconnecting);
+    EXPECT_FALSE(line.asks());
+    EXPECT_EQ(line.step(at(40s)), Do::connect);
+    EXPECT_FALSE(line.asks());
+}
+
 TEST(Lifeline, AWakeUpAsksWhetherTheConnectionStillLives)
 {
     Lifeline line({}, 1);

@@ -191,8 +191,12 @@ public:
     void watch(std::string_view) override {}
     void say(std::string_view words) override { said.emplace_back(words); }
     void show_state(std::string_view words) override { states.emplace_back(words); }
+    void show_request(std::string_view words) override { requests.emplace_back(words); }
+    void begin_own_keys() override { own_keys = true; }
+    void end_own_keys() override { own_keys = false; }
     void show_ssh(std::string_view) override {}
-    std::vector<std::string> said, states;
+    std::vector<std::string> said, states, requests;
+    bool own_keys = false;
     Descriptor coming; ///< a pipe that brings signals, a byte each; does not block
 };
 
@@ -474,6 +478,119 @@ TEST_F(SessionTest, NoSignalIsLostOrDoubledOverDrops)
         EXPECT_GT(transport.connections, 5);
         std::filesystem::remove(path("out"));
     }
+}
+
+/// A host that wants an answer at each connection but the first: `right`, after `questions` of
+/// them.
+class AskingTransport : public CutTransport {
+public:
+    using CutTransport::CutTransport;
+    ~AskingTransport() override { end(0); }
+
+    Result<Streams> connect(Attempt attempt, bool alone, std::string_view first) override
+    {
+        attempts.push_back(attempt);
+        answered = 0;
+        is_open = attempt == Attempt::first || lets_in;
+        if (is_open) {
+            return CutTransport::connect(attempt, alone, first);
+        }
+        Pair pair = socket_pair();
+        Pair errors = socket_pair();
+        far = std::move(pair.other);
+        bell = *make_pipe();
+        if (attempt == Attempt::again) {
+            far.reset();
+        } else {
+            (void)!::write(bell.write.get(), "x", 1);
+        }
+        Descriptor second = copy_of(pair.one);
+        return Streams{std::move(pair.one), std::move(second), std::move(errors.one)};
+    }
+    int end(int milliseconds) override
+    {
+        far.reset();
+        bell = {};
+        return CutTransport::end(milliseconds);
+    }
+    pollfd questions() const override { return {bell.read.get(), POLLIN, 0}; }
+    std::optional<Question> next_question() override
+    {
+        char byte = 0;
+        (void)!::read(bell.read.get(), &byte, 1);
+        return Question{question, true};
+    }
+    bool is_asked() const override { return true; }
+    void answer(std::string_view text) override
+    {
+        answers.emplace_back(text);
+        ++answered;
+        if (answered < questions_of_each) {
+            (void)!::write(bell.write.get(), "x", 1);
+        } else {
+            lets_in = text == "right";
+            far.reset();
+        }
+    }
+    LoginState login_state() override { return {key}; }
+    Verdict judge(const SshEnd&) const override
+    {
+        return {is_open   ? Verdict::What::broken
+                : lets_in ? Verdict::What::broken
+                          : Verdict::What::needs_user,
+                fail(Error::Kind::denied, "it wants an answer")};
+    }
+
+    std::vector<Attempt> attempts;
+    std::vector<std::string> answers;
+    std::string question = "Password: ";
+    int questions_of_each = 1;
+    std::atomic<bool> lets_in{false};
+    std::atomic<std::uint64_t> key{0};
+
+private:
+    Descriptor far;
+    Pipe bell;
+    bool is_open = true;
+    int answered = 0;
+};
+
+CutTransport::Next cut_once()
+{
+    return [connections = 0]() mutable -> std::uint64_t {
+        return ++connections == 1 ? 3000 : ~std::uint64_t{0};
+    };
+}
+
+TEST_F(SessionTest, WithoutATerminalAHostThatAsksIsWaitedForUntilAKeyLetsIn)
+{
+    AskingTransport transport(options(), cut_once());
+    std::thread key([&] {
+        std::this_thread::sleep_for(500ms);
+        transport.lets_in = true;
+        transport.key = 7;
+    });
+    const auto status = run(transport, "seq 1 10000; exit 5");
+    key.join();
+    ASSERT_TRUE(status) << status.error().text;
+    EXPECT_EQ(*status, 5);
+    EXPECT_EQ(content("out").size(), 48894U);
+    EXPECT_EQ(transport.attempts, (std::vector{Attempt::first, Attempt::again, Attempt::again}));
+    EXPECT_THAT(nobody.said, testing::ElementsAre(HasSubstr("login1 needs a login by hand")));
+    EXPECT_FALSE(nobody.own_keys);
+}
+
+TEST_F(SessionTest, WithoutATerminalAHostThatAsksIsGivenUpAfterThePatience)
+{
+    patience = 1s;
+    AskingTransport transport(options(), cut_once());
+    const auto status = run(transport, "seq 1 10000; exit 5");
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().kind, Error::Kind::denied);
+    EXPECT_THAT(status.error().text,
+                HasSubstr("it wants an answer; nothing has let in within 1 s"));
+    EXPECT_EQ(transport.attempts, (std::vector{Attempt::first, Attempt::again}));
+    EXPECT_TRUE(is_all_gone());
 }
 
 TEST_F(SessionTest, AFirstConnectionThatNobodyAnswersHasAnEnd)

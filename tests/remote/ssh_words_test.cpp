@@ -67,6 +67,10 @@ TEST(SshWords, AskOnlyAPersonAndOnlyTheFirstTime)
     command.attempt = Attempt::again;
     EXPECT_THAT(line(command), HasSubstr("-o BatchMode=yes -o StrictHostKeyChecking=yes"));
     EXPECT_THAT(line(command), testing::EndsWith(" -- login1 gpuq serve"));
+    command.attempt = Attempt::asked;
+    EXPECT_THAT(line(command),
+                HasSubstr("-o NumberOfPasswordPrompts=1 -o StrictHostKeyChecking=yes"));
+    EXPECT_THAT(line(command), Not(HasSubstr("BatchMode")));
 }
 
 TEST(SshWords, SetWhatAConfigurationCouldBreak)
@@ -202,12 +206,32 @@ TEST(JudgeSsh, NobodyIsAskedTwiceForAPassword)
     EXPECT_THAT(
         judged(255, "ada@login1: Permission denied (publickey,password).\n", asked).error.text,
         Not(HasSubstr("without a terminal")));
-    SshCommand again = to_login();
-    again.attempt = Attempt::again;
-    const Verdict later =
-        judged(255, "ada@login1: Permission denied (publickey,password).\n", again);
-    EXPECT_EQ(later.what, Verdict::What::stop);
-    EXPECT_THAT(later.error.text, HasSubstr("wants a password or a key's passphrase again"));
+}
+
+TEST(JudgeSsh, AReconnectionThatIsRefusedNeedsTheUser)
+{
+    SshCommand command = to_login();
+    for (const Attempt attempt : {Attempt::again, Attempt::asked}) {
+        command.attempt = attempt;
+        for (const char* const words :
+             {"ada@login1: Permission denied (publickey,password).\n",
+              "ada@login1: Permission denied (keyboard-interactive).\r\n",
+              "sign_and_send_pubkey: signing failed for ED25519 \"/home/ada/.ssh/id\" from agent: "
+              "agent refused operation\n"
+              "ada@login1: Permission denied (publickey).\n",
+              "Received disconnect from 192.0.2.1 port 22:2: Too many authentication "
+              "failures\nDisconnected from 192.0.2.1 port 22\n",
+              "ada@jump: Permission denied (publickey).\nConnection closed by UNKNOWN port "
+              "65535\n"}) {
+            const Verdict verdict = judged(255, words, command);
+            EXPECT_EQ(verdict.what, Verdict::What::needs_user) << words;
+            EXPECT_THAT(verdict.error.text,
+                        HasSubstr("wants a password, a second factor or a key's passphrase again"));
+            EXPECT_THAT(verdict.error.text, Not(HasSubstr("needless")));
+        }
+        EXPECT_EQ(judged(255, "Connection reset by 192.0.2.1 port 22\n", command).what,
+                  Verdict::What::broken);
+    }
 }
 
 TEST(JudgeSsh, WithoutGpuqThereItSaysWhatToSet)

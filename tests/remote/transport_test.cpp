@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 namespace gpuq::remote {
 namespace {
 
@@ -17,12 +19,13 @@ TEST(SshTransport, JudgesTheAttemptThatWasMade)
     command.host = "login1";
     command.person = true;
     SshTransport transport(command);
-    for (const auto& [attempt, words] :
-         {std::pair(Attempt::first, "see whether ssh login1 works"),
-          std::pair(Attempt::again, "wants a password or a key's passphrase again")}) {
+    for (const auto& [attempt, what, words] :
+         {std::tuple(Attempt::first, Verdict::What::stop, "see whether ssh login1 works"),
+          std::tuple(Attempt::again, Verdict::What::needs_user,
+                     "wants a password, a second factor or a key's passphrase again")}) {
         ASSERT_TRUE(transport.connect(attempt, false, ""));
         const Verdict verdict = transport.judge({transport.end(5000), k_denied, {}});
-        EXPECT_EQ(verdict.what, Verdict::What::stop);
+        EXPECT_EQ(verdict.what, what);
         EXPECT_THAT(verdict.error.text, HasSubstr(words));
     }
 }

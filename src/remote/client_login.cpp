@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "remote/client.h"
+
+#include "core/sanitise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <poll.h>
+#include <strings.h>
+#include <termios.h>
+#include <unistd.h>
+
+/// What the client does when the connection is lost and the host lets in only who answers its
+/// questions: a password, a second factor, the passphrase of a key.
+///
+/// No attempt is made until the user presses Enter, or until something that may let in has changed
+/// (login_means.h). Enter begins one attempt; each of its questions is shown once, its answer sent
+/// once. What was typed before the line that says so is the program's; what is typed after it is
+/// gpuq's alone, so no key meant for the program becomes an answer.
+namespace gpuq::remote {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Span k_check_again = 2s; ///< what may let in
+constexpr Span k_between = 5s;     ///< attempts in which nobody is asked
+constexpr Span k_pause =
+    1s; ///< without a key, before Enter counts: else it ends what is typed blindly
+constexpr int k_most_questions = 10; ///< of one attempt
+constexpr std::size_t k_longest_shown = 300;
+constexpr std::size_t k_longest_answer = 1024;
+constexpr char k_backspace = '\x7f';
+
+Moment now()
+{
+    return std::chrono::steady_clock::now();
+}
+
+/// Removes the last character.
+void remove_last(std::string& utf8)
+{
+    while (!utf8.empty()) {
+        const auto byte = static_cast<unsigned char>(utf8.back());
+        utf8.back() = '\0';
+        utf8.pop_back();
+        if ((byte & 0xc0) != 0x80) {
+            return;
+        }
+    }
+}
+
+void wipe(std::string& text)
+{
+    ::explicit_bzero(text.data(), text.size());
+    text.clear();
+}
+
+/// For a line: without blanks around it, and not longer than anybody reads.
+std::string shown_question(std::string_view text)
+{
+    while (!text.empty() && (text.back() == ' ' || text.back() == '\n' || text.back() == '\r')) {
+        text.remove_suffix(1);
+    }
+    return clipped(sanitised(text), k_longest_shown);
+}
+
+std::string span_text(std::chrono::seconds span)
+{
+    return span >= 1h && span % 1h == 0s       ? fmt::format("{} h", span / 1h)
+           : span >= 1min && span % 1min == 0s ? fmt::format("{} min", span / 1min)
+                                               : fmt::format("{} s", span.count());
+}
+
+} // namespace
+
+void Client::needs_user(Error error)
+{
+    const bool refused = m_lifeline.asks();
+    m_lifeline.denied();
+    if (!m_login) {
+        m_login.emplace();
+        m_login->answer.reserve(k_longest_answer);
+        if (m_options.asks) {
+            m_person.begin_own_keys();
+            take_typed();
+        }
+    }
+    m_login->error = std::move(error);
+    m_login->refused = refused;
+    m_login->question.reset();
+    wipe(m_login->answer);
+    m_login->state = m_transport.login_state();
+    m_login->check_at = now() + k_check_again;
+    m_login->attempt_at = std::max(m_login->attempt_at, now() + k_between);
+    show_login();
+}
+
+/// What was typed before the line that asks for Enter is shown: the program's, where it reads any.
+void Client::take_typed()
+{
+    if (m_input_over) {
+        return drop_typed();
+    }
+    pollfd wait{m_options.in, POLLIN, 0};
+    std::array<char, wire::k_piece> buffer;
+    while (::poll(&wait, 1, 0) > 0) {
+        const ssize_t count = ::read(m_options.in, buffer.data(), buffer.size());
+        if (count <= 0) {
+            return;
+        }
+        m_input.add({buffer.data(), static_cast<std::size_t>(count)});
+    }
+}
+
+/// Typed before a question is shown: for nobody.
+void Client::drop_typed() const
+{
+    ::tcflush(m_options.in, TCIFLUSH);
+}
+
+void Client::show_login()
+{
+    const std::string run = m_following && m_following->link != 0
+                                ? fmt::format(" (run {} keeps running)", m_following->job)
+                                : std::string();
+    if (m_login->question) {
+        const std::string text = shown_question(m_login->question->text);
+        return m_person.show_request(fmt::format("{} asks: {}", m_options.host, text));
+    }
+    if (m_lifeline.asks()) {
+        return m_person.show_request(fmt::format("{}: logging in, Ctrl-C cancels", m_options.host));
+    }
+    if (m_options.asks) {
+        return m_person.show_request(
+            fmt::format("{} {}: Enter asks again, Ctrl-C leaves{}", m_options.host,
+                        m_login->refused ? "did not let you in" : "needs a login by hand", run));
+    }
+    if (!std::exchange(m_login->is_shown, true)) {
+        m_person.say(
+            fmt::format("{} needs a login by hand, and without a terminal nobody can be asked: "
+                        "waiting up to {} for a key agent, a ticket or a shared connection that "
+                        "lets in{}",
+                        m_options.host, span_text(m_options.start.patience), run));
+    }
+}
+
+void Client::on_login_timer(Moment at)
+{
+    if (!m_options.asks && m_lost_at && at >= *m_lost_at + m_options.start.patience) {
+        Error error = std::move(m_login->error);
+        error.text +=
+            fmt::format("; nothing has let in within {}", span_text(m_options.start.patience));
+        return stop(std::move(error));
+    }
+    if (m_lifeline.state() != Lifeline::State::needs_user || m_channel || at < m_login->check_at) {
+        return;
+    }
+    m_login->check_at = at + k_check_again;
+    if (at < m_login->attempt_at) { // a change meanwhile is found then
+        return;
+    }
+    if (may_let_in(m_login->state, m_transport.login_state())) {
+        m_login->attempt_at = at + k_between;
+        m_alone = m_shared_hung = false; // it may be a new shared connection
+        m_lifeline.attempt(Lifeline::Asking::nobody);
+    }
+}
+
+void Client::on_question()
+{
+    auto question = m_transport.next_question();
+    if (!question) {
+        if (m_login && m_login->question && !m_transport.is_asked()) { // ssh has ended
+            m_login->question.reset();
+            wipe(m_login->answer);
+        }
+        return;
+    }
+    if (!m_login || ++m_login->questions > k_most_questions) {
+        return cancel_login();
+    }
+    drop_typed();
+    m_login->question = std::move(question);
+    wipe(m_login->answer);
+    m_lifeline.question();
+    show_login();
+}
+
+/// The attempt, not the wait.
+void Client::cancel_login()
+{
+    disconnect();
+    m_lifeline.denied();
+    if (m_login) {
+        m_login->question.reset();
+        m_login->refused = false;
+        wipe(m_login->answer);
+        m_login->state = m_transport.login_state();
+        show_login();
+    }
+}
+
+void Client::on_login_keys()
+{
+    std::array<char, 4096> buffer;
+    const ssize_t count = ::read(m_options.in, buffer.data(), buffer.size());
+    if (count <= 0) { // its signal comes too
+        m_login->has_keys = count < 0;
+        return;
+    }
+    std::string_view bytes(buffer.data(), static_cast<std::size_t>(count));
+    while (m_login && !m_left) {
+        auto key = m_keys.take(bytes);
+        if (!key) {
+            break;
+        }
+        on_login_key(*key);
+        wipe(key->text);
+        wipe(key->raw);
+    }
+    ::explicit_bzero(buffer.data(), buffer.size());
+}
+
+void Client::on_login_key(const KeyEvent& key)
+{
+    if (key.is_interrupt()) {
+        return on_interrupt();
+    }
+    if (m_login->question) {
+        return edit_answer(key);
+    }
+    if (key.kind == KeyEvent::Kind::report || m_lifeline.asks()) {
+        return;
+    }
+    const Moment at = now();
+    const bool alone = at - m_login->other_key_at >= k_pause;
+    if (!key.is_enter()) {
+        m_login->other_key_at = at;
+    } else if (alone) {
+        m_login->questions = 0;
+        m_lifeline.attempt(Lifeline::Asking::user);
+    }
+}
+
+void Client::edit_answer(const KeyEvent& key)
+{
+    std::string& answer = m_login->answer;
+    if (key.is_enter() && m_login->question->wants_answer) {
+        m_transport.answer(answer);
+        wipe(answer);
+        m_login->question.reset();
+        m_lifeline.answered(now());
+        show_login();
+    } else if (key.is(k_backspace)) {
+        remove_last(answer);
+    } else if (key.control && key.character == U'u') {
+        wipe(answer);
+    } else if (answer.size() + key.text.size() <= k_longest_answer) {
+        answer += key.text;
+        if (key.kind == KeyEvent::Kind::pasted && answer.ends_with('\n')) {
+            answer.pop_back();
+        }
+    }
+}
+
+/// The connection is back, or the user has left.
+void Client::end_login()
+{
+    if (m_login) {
+        wipe(m_login->answer);
+        m_login.reset();
+        m_person.end_own_keys();
+    }
+}
+
+} // namespace gpuq::remote

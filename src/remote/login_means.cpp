@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "remote/login_means.h"
+
+#include "core/descriptor.h"
+#include "core/fnv.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+namespace gpuq::remote {
+namespace {
+
+std::string variable(const char* name)
+{
+    const char* const value = std::getenv(name);
+    return value == nullptr ? "" : value;
+}
+
+/// As ssh reads a path of its configuration: `~/`, `$NAME`.
+std::string expanded(std::string_view path)
+{
+    if (path.starts_with("~/")) {
+        return variable("HOME") + std::string(path.substr(1));
+    }
+    if (path.starts_with('$')) {
+        return variable(std::string(path.substr(1)).c_str());
+    }
+    return std::string(path);
+}
+
+std::uint64_t state_of_file(const std::string& path)
+{
+    struct stat facts {};
+    if (::stat(path.c_str(), &facts) != 0) {
+        return 0;
+    }
+    return fnv1a(fmt::format("{} {} {} {} {}", facts.st_dev, facts.st_ino, facts.st_size,
+                             facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec)) |
+           1;
+}
+
+/// SSH_AGENTC_REQUEST_IDENTITIES and its answer: which keys there are, not what they are.
+std::uint64_t state_of_agent(const std::string& path)
+{
+    constexpr std::array<char, 5> k_request{0, 0, 0, 1, 11};
+    constexpr std::size_t k_most = 256 << 10;
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const Descriptor agent(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (path.empty() || path.size() >= sizeof address.sun_path || !agent) {
+        return 0;
+    }
+    path.copy(static_cast<char*>(address.sun_path), path.size());
+    if (::connect(agent.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+        ::send(agent.get(), k_request.data(), k_request.size(), MSG_NOSIGNAL) !=
+            ssize_t{k_request.size()}) {
+        return 0;
+    }
+    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(k_agent_ms);
+    const auto size_of = [](std::string_view head) {
+        std::size_t size = 0;
+        for (const char c : head.substr(0, 4)) {
+            size = size << 8 | static_cast<unsigned char>(c);
+        }
+        return size;
+    };
+    std::string answer;
+    std::array<char, 4096> buffer;
+    while (answer.size() < 4 || answer.size() < 4 + std::min(size_of(answer), k_most)) {
+        const auto left =
+            std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+        pollfd wait{agent.get(), POLLIN, 0};
+        if (left.count() <= 0 || ::poll(&wait, 1, static_cast<int>(left.count())) <= 0) {
+            return 0;
+        }
+        const ssize_t count = ::read(agent.get(), buffer.data(), buffer.size());
+        if (count <= 0) {
+            return 0;
+        }
+        answer.append(buffer.data(), static_cast<std::size_t>(count));
+    }
+    constexpr std::size_t k_without_keys = 9;
+    return answer.size() <= k_without_keys ? 0 : fnv1a(answer) | 1;
+}
+
+/// Of a credential cache that is a file.
+std::string ticket_file()
+{
+    const std::string name = variable("KRB5CCNAME");
+    constexpr std::string_view k_file = "FILE:";
+    if (name.empty()) {
+        return fmt::format("/tmp/krb5cc_{}", ::getuid());
+    }
+    if (name.starts_with(k_file)) {
+        return name.substr(k_file.size());
+    }
+    return name.starts_with('/') ? name : "";
+}
+
+} // namespace
+
+LoginMeans login_means_from(std::string_view configuration)
+{
+    LoginMeans means{{ticket_file()}, variable("SSH_AUTH_SOCK")};
+    while (!configuration.empty()) {
+        const std::size_t end = std::min(configuration.find('\n'), configuration.size());
+        const std::string_view line = configuration.substr(0, end);
+        configuration.remove_prefix(std::min(end + 1, configuration.size()));
+        const std::size_t space = std::min(line.find(' '), line.size());
+        const std::string_view keyword = line.substr(0, space);
+        const std::string value = expanded(line.substr(std::min(space + 1, line.size())));
+        if (value.empty() || value == "none") {
+            means.agent = keyword == "identityagent" ? "" : means.agent;
+        } else if (keyword == "identityagent" && value != "SSH_AUTH_SOCK") {
+            means.agent = value;
+        } else if (keyword == "controlpath" || keyword == "certificatefile") {
+            means.files.push_back(value);
+        } else if (keyword == "identityfile") {
+            means.files.insert(means.files.end(), {value, value + "-cert.pub"});
+        }
+    }
+    return means;
+}
+
+LoginState state_of(const LoginMeans& means)
+{
+    LoginState state{state_of_agent(means.agent)};
+    std::transform(means.files.begin(), means.files.end(), std::back_inserter(state),
+                   state_of_file);
+    return state;
+}
+
+bool may_let_in(const LoginState& before, const LoginState& now)
+{
+    for (std::size_t i = 0; i < now.size(); ++i) {
+        if (now[i] != 0 && (i >= before.size() || now[i] != before[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+} // namespace gpuq::remote

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`gpuq --host` where the host lets in only who answers its questions: a second factor, a password; and where what let in
+without questions, a key agent or a shared connection, is gone."""
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from clusters import short_folder, wait_for
+from faults import of_soak
+from logins import login_host
+from runs import Terminal, nothing_left, the_run
+from terminals import COOKED, local_flags
+
+CLUSTER = dict(nodes=1, gpus=4, lines=["KillWait=5"])
+METHODS = {"second factor": ["AuthenticationMethods publickey,keyboard-interactive", "KbdInteractiveAuthentication yes"],
+           "password": ["AuthenticationMethods password", "PasswordAuthentication yes"]}
+
+# Numbers its lines; writes each key that comes, in hexadecimal.
+PROGRAM = """
+import os, select, sys, tty
+tty.setraw(0)
+os.write(1, b"ready\\r\\n")
+n = 0
+while True:
+    if select.select([0], [], [], 0.02)[0]:
+        keys = os.read(0, 4096)
+        os.write(1, b"".join(b"<%02x>" % key for key in keys))
+        if b"q" in keys:
+            break
+    n += 1
+    os.write(1, b"line %d\\r\\n" % n)
+"""
+
+
+@pytest.fixture
+def folder():
+    if os.geteuid() != 0:
+        pytest.skip("a PAM service of its own needs root")
+    with short_folder() as one:
+        yield one
+
+
+class Codes:
+    """A PAM service that takes one code, and keeps what it was given."""
+
+    def __init__(self, folder):
+        self.tried, self.right, pam = folder / "tried", "code-7", folder / "pam"
+        pam.mkdir()
+        check = folder / "check"
+        check.write_text(f"#!/bin/sh\ncode=$(tr -d '\\0')\necho \"$code\" >>{self.tried}\n[ \"$code\" = {self.right} ]\n")
+        check.chmod(0o755)
+        (pam / "sshd").write_text(f"auth required pam_exec.so quiet expose_authtok {check}\naccount required pam_permit.so\n"
+                                  "session required pam_permit.so\n")
+        self.around = ["unshare", "--mount", "--propagation", "private", "sh", "-c",
+                       f'mount --bind {pam} /etc/pam.d && exec "$@"', "sh"]
+
+    def given(self):
+        return self.tried.read_text().split() if self.tried.exists() else []
+
+
+@contextlib.contextmanager
+def guarded(person, folder, method="second factor", **options):
+    codes = Codes(folder)
+    with login_host(person, folder, around=codes.around,
+                    server=["UsePAM yes", "PermitRootLogin yes", "MaxAuthTries 20", *METHODS[method]], **options) as login:
+        login.codes = codes
+        yield login
+        for pid in login.sessions():  # they wait for somebody who will not come
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        nothing_left(person)
+
+
+class Laptop:
+    """As far as runs.Terminal asks a person."""
+
+    def __init__(self, login):
+        self.home = login.folder
+        self.env = login.env
+        self.cluster = login.person.cluster
+
+
+@contextlib.contextmanager
+def terminal(login, *words, **options):
+    with contextlib.closing(Terminal(Laptop(login), "--host", "login", *words, **options)) as screen:
+        wait_for(lambda: screen.read(0.1) and b"assword:" in screen.screen, 30, "the first question")
+        screen.type(login.codes.right + "\r")
+        yield screen
+
+
+def without_own(screen):
+    """What the program wrote: gpuq's lines are drawn between a saved and a restored cursor."""
+    text = re.sub(rb"\x1b7.*?\x1b8", b"", screen.screen[screen.screen.index(b"ready\r\n") + 7:], flags=re.DOTALL)
+    return re.sub(rb"\x1b\\|\x1b\[\?2026l|<[0-9a-f]{2}>", b"", text)
+
+
+def numbered(text):
+    return [int(number) for number in re.findall(rb"line (\d+)\r\n", text)]
+
+
+def asked_again(login, screen, code=None):
+    """Enter, at the line that says so; and the answer."""
+    screen.wait_for("Enter asks", 20)
+    screen.screen += b"|"
+    screen.type("\r")
+    screen.wait_for("login asks: ", 20)
+    screen.type((code or login.codes.right) + "\r")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_twenty_cuts_and_a_question_for_each(person, folder, method):
+    cuts = of_soak(20, 20 if method == "second factor" else 5)
+    with guarded(person, folder, method) as login:
+        with terminal(login, "run", "--pty", sys.executable, "-c", PROGRAM) as screen:
+            screen.wait_for("line 3\r\n", 30)
+            keys = "abcdefghijklmnoprstuvwxyz"
+            for i in range(cuts):
+                seen = len(screen.screen)
+                login.cut()
+                wait_for(lambda: screen.read(0.05) and b"Enter asks" in screen.screen[seen:], 20,
+                         lambda: f"a line: {screen.screen[seen:]}")
+                screen.type("\r")
+                wait_for(lambda: screen.read(0.05) and b"login asks: " in screen.screen[seen:], 20,
+                         lambda: f"a question: {screen.screen[seen:]}")
+                assert len(login.codes.given()) == i + 1  # none before the answer
+                screen.type(login.codes.right + "\r")
+                wait_for(lambda: screen.read(0.05) and b"\r\nline " in screen.screen[seen:].rpartition(b"asks: ")[2], 20,
+                         lambda: f"more of the program: {screen.screen[seen:]}")
+                screen.type(keys[i % len(keys)])
+                wait_for(lambda: screen.read(0.05) and b"<%02x>" % ord(keys[i % len(keys)]) in screen.screen[seen:], 20, "a key")
+            screen.type("q")
+            assert screen.status() == 0 and local_flags(screen) == COOKED
+            assert screen.screen.count(b"login asks: ") == cuts
+            assert login.codes.right.encode() not in screen.screen.partition(b"ready")[2]
+            lines = numbered(without_own(screen))
+            assert lines == list(range(1, len(lines) + 1))
+            typed = bytes(int(key, 16) for key in re.findall(rb"<([0-9a-f]{2})>", screen.screen))
+            assert typed == "".join(keys[i % len(keys)] for i in range(cuts)).encode() + b"q"
+        assert login.codes.given() == [login.codes.right] * (cuts + 1)
+
+
+def test_what_is_typed_is_the_programs_or_nobodys_and_no_answer(person, folder):
+    with guarded(person, folder) as login:
+        with terminal(login, "run", "--pty", sys.executable, "-c", PROGRAM) as screen:
+            screen.wait_for("line 3\r\n", 30)
+            frozen = login.freeze()
+            screen.type("kept\r")  # before anybody knows
+            screen.wait_for("Enter asks", 30)
+            for pid in frozen:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            screen.type("blindly\r")  # for the program, and Enter ends it: not for gpuq
+            time.sleep(1.2)
+            assert b"login asks: " not in screen.screen
+            screen.type("\rlost\r")
+            screen.wait_for("login asks: ", 20)
+            assert login.codes.given() == [login.codes.right]
+            screen.type("wrong\x7f\x7f\x15" + "no\r")
+            screen.wait_for("did not let you in: Enter asks again", 20)
+            assert login.codes.given() == [login.codes.right, "no"]
+            time.sleep(0.5)
+            assert login.codes.given() == [login.codes.right, "no"]  # once
+            screen.screen = screen.screen.replace(b"login asks: ", b"")
+            screen.type("\r")
+            screen.wait_for("login asks: ", 20)
+            screen.type("\x1b[200~" + login.codes.right + "\x1b[201~\r")  # pasted
+            wait_for(lambda: screen.read(0.1) and b"<6b><65><70><74><0d>" in re.sub(rb"\r\n|line \d+", b"", screen.screen), 20,
+                     lambda: f"what was typed first: {screen.screen[-500:]}")
+            screen.type("q")
+            assert screen.status() == 0
+            typed = bytes(int(key, 16) for key in re.findall(rb"<([0-9a-f]{2})>", screen.screen))
+            assert typed == b"kept\rq"
+
+
+def test_ctrl_c_at_the_question_and_at_the_wait(person, folder):
+    with guarded(person, folder) as login:
+        with terminal(login, "run", "--pty", sys.executable, "-c", PROGRAM) as screen:
+            screen.wait_for("line 3\r\n", 30)
+            login.cut()
+            screen.wait_for("Enter asks", 20)
+            screen.type("\r")
+            screen.wait_for("login asks: ", 20)
+            screen.screen = b""
+            screen.type("half\x03")
+            screen.wait_for("Enter asks again", 20)
+            screen.screen = b""
+            screen.type("\x03")
+            assert screen.status() == 130
+            assert f"gpuq --host login attach {the_run(person).job}" in screen.screen.decode()
+            assert local_flags(screen) == COOKED
+        assert login.codes.given() == [login.codes.right]
+        assert not the_run(person).ended
+        assert person.gpuq("stop", "last").returncode == 0
+
+
+def test_a_copy_of_a_log_is_asked_for_on_the_terminal(person, folder):
+    """Not raw: the terminal is the shell's before and after."""
+    script = "i=0; while [ ! -e enough ]; do i=$((i+1)); echo line $i; sleep 0.02; done"
+    assert person.gpuq("run", "--detach", "sh", "-c", script).returncode == 0
+    with guarded(person, folder) as login:
+        copy = login.folder / "copy"
+        with terminal(login, "logs", "-f", "--to", str(copy), "last") as screen:
+            for _ in range(3):
+                wait_for(lambda: copy.exists() and copy.stat().st_size > 100, 20, "a log")
+                screen.type("\r")  # for nobody
+                size = copy.stat().st_size
+                login.cut()
+                screen.screen = b""
+                asked_again(login, screen)
+                wait_for(lambda: copy.stat().st_size > size + 100, 20, "more of the log")
+                assert local_flags(screen) == COOKED
+            (person.home / "enough").touch()
+            assert screen.status() == 0
+            text = copy.read_text().splitlines()
+            assert text == [f"line {i}" for i in range(1, len(text) + 1)]
+        assert login.codes.given() == [login.codes.right] * 4
+
+
+def agent(folder):
+    done = subprocess.run(["ssh-agent", "-s", "-a", str(folder / "agent")], check=True, capture_output=True, text=True)
+    return int(re.search(r"SSH_AGENT_PID=(\d+)", done.stdout)[1])
+
+
+def test_without_a_terminal_it_waits_for_a_key(person):
+    """The key of the agent has expired; with it back the session continues at its byte."""
+    with short_folder() as folder, login_host(person, folder) as login:
+        pid = agent(folder)
+        try:
+            login.env["SSH_AUTH_SOCK"] = str(folder / "agent")
+            hidden = folder / "hidden"
+            (folder / "user_key").rename(hidden)
+
+            def add(*words):
+                subprocess.run(["ssh-add", "-q", *words], env=login.env, check=True, stdin=subprocess.DEVNULL)
+            add(str(hidden))
+            script = "i=0; while [ ! -e enough ]; do i=$((i+1)); echo line $i; sleep 0.05; done; exit 7"
+            errors = folder / "errors"
+            with errors.open("wb") as err, (folder / "out").open("wb") as out, login.begin(
+                    "run", "sh", "-c", script, stdout=out, stderr=err) as child:
+                wait_for(lambda: (folder / "out").read_bytes().count(b"\n") > 3, 30, "the run")
+                for _ in range(2):
+                    add("-D")
+                    login.cut()
+                    wait_for(lambda: b"needs a login by hand" in errors.read_bytes(), 20, lambda: errors.read_bytes())
+                    assert child.poll() is None
+                    size = (folder / "out").stat().st_size
+                    add(str(hidden))
+                    wait_for(lambda: (folder / "out").stat().st_size > size + 50, 30, lambda: errors.read_bytes())
+                (person.home / "enough").touch()
+                assert child.wait(30) == 7
+            lines = (folder / "out").read_text().splitlines()
+            assert lines == [f"line {i}" for i in range(1, len(lines) + 1)]
+            assert errors.read_bytes().count(b"needs a login by hand") == 2  # once for each
+            # And an end, when none comes.
+            with login.begin("run", "sh", "-c", "echo begun; exec sleep 600", env={"GPUQ_HOST_PATIENCE": "3s"}) as child:
+                assert child.stdout.readline() == b"begun\n"
+                add("-D")
+                login.cut()
+                assert child.wait(20) == 121
+                said = child.stderr.read().decode()
+                assert "nothing has let in within 3 s" in said and "attach" in said
+            assert person.gpuq("stop", "last").returncode == 0
+        finally:
+            os.kill(pid, signal.SIGTERM)
+        wait_for(lambda: not login.sessions(), 20, lambda: f"nothing left there: {login.sessions()}")
+        nothing_left(person)
