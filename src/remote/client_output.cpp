@@ -79,11 +79,11 @@ void Client::on_output(const frames::OutputBytes& output)
 void Client::show_as(std::size_t stream, std::string_view bytes)
 {
     Shown& shown = m_shown[stream];
+    shown.settled = shown.settled.value_or(0);
     if (!shown.broken) {
-        shown.settled = shown.settled.value_or(0);
         shown.waiting.add(m_options.shown_as[stream](bytes));
-        write_output();
     }
+    write_output(); // also of a stream that nobody reads, whose bytes are settled at once
     if (!m_tell_at) {
         m_tell_at = now() + k_tell_within;
     }
