@@ -37,6 +37,7 @@
 ///     | StreamBytes: size          | Streams::on_bytes       | k_stream_room unread                |
 ///     | text before the marker     | Greeting, last_words    | 256 KiB kept, one line printed      |
 ///     | stderr of ssh              | peer_text, last_words   | k_most_lines lines                  |
+///     | question of the host       | client_login, sanitised | one line, k_longest_shown           |
 ///
 ///     | word of serve's command    | bytes_of_word           | 4096 hexadecimal digits             |
 ///     | Open: session              | is_session_name         | 32 hexadecimal digits               |
