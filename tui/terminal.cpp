@@ -303,7 +303,7 @@ std::optional<Message> Terminal::next()
     }
     if (kind == KEY_CODE_YES) {
         if (code == KEY_RESIZE) {
-            m_shown.reset();
+            redraw(); // what a terminal keeps of its lines is its own affair
             return size();
         }
         if (code == KEY_F(5)) {
