@@ -187,10 +187,10 @@ Result<int> connect(Invocation& invocation)
     if (dial) {
         return forward_to(invocation, *store, run);
     }
+    TRY(prepare_connect(*store, key, [&] { return invocation.doors.new_ssh_key(); }));
     if (invocation.options.has("as-target")) {
         return tell_target(invocation.doors, run);
     }
-    TRY(prepare_connect(*store, key, [&] { return invocation.doors.new_ssh_key(); }));
     if (config) {
         TRY_ASSIGN(const std::string text, config_of(invocation, *store, run, word));
         std::fputs(text.c_str(), stdout);

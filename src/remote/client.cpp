@@ -2,9 +2,9 @@
 #include "remote/client.h"
 
 #include "core/sanitise.h"
-#include "remote/peer_data.h"
 #include "core/socket_owner.h"
 #include "core/user_name.h"
+#include "remote/peer_data.h"
 
 #include <fmt/format.h>
 
