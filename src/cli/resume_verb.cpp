@@ -121,8 +121,10 @@ private:
         }
         AskedFor asked;
         asked.program = request.program;
+        asked.sources = request.sources;
         asked.modules = request.modules;
         asked.conda = request.conda;
+        asked.venv = request.venv;
         asked.container = request.container;
         const auto checked = check_program(asked, here);
         return checked ? Result<void>()

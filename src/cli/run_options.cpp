@@ -37,13 +37,16 @@ constexpr std::array k_table = {
     Option{'p', "queue", "QUEUE", "queue (Slurm partition); default: follows from -t"},
     Option{'q', "qos", "QOS", "Slurm quality of service"},
     Option{0, "after", "RUN", "start when this run has ended well"},
+    Option{'n', "no-stdin", "", "leave standard input alone: that of the program is empty"},
     Option{0, "detach", "", "do not wait: print how to come back, and leave"},
     Option{0, "max-wait", "TIME", "give up (122) when it has not started by then"},
     Option{0, "dry-run", "", "print the plan and an sbatch script, submit nothing"},
     Option{0, "env", "NAME[=VALUE]", "set a variable for the program; may be repeated"},
     Option{0, "progress", "PATTERN", "what its lines of progress look like: 'it (?P<step>[0-9]+)'"},
+    Option{0, "source", "FILE", "source a script of bash first; may be repeated"},
     Option{0, "module", "MODULE", "load an environment module first; may be repeated"},
     Option{0, "conda", "ENV", "activate a conda environment (a name or a path) first"},
+    Option{0, "venv", "DIR", "activate a Python virtual environment first"},
     Option{0, "container", "IMAGE", "run inside a container of this image"},
     Option{0, "slurm", "OPTIONS", "any other options of sbatch, as one word in quotes"},
     Option{0, "pty", "", "on a terminal of its own, which outlives this one; Enter ~ d detaches"},
@@ -214,6 +217,44 @@ Result<void> take_modules(const Options& options, AskedFor& asked)
     return {};
 }
 
+/// The name of a file or directory, of any bytes.
+Result<std::string> parse_path(std::string_view text)
+{
+    if (text.empty() || text.find('\0') != std::string_view::npos) {
+        return fail(Error::Kind::usage, "the name of a file is missing");
+    }
+    return std::string(text);
+}
+
+/// PATH could not hold it.
+Result<std::string> parse_venv(std::string_view text)
+{
+    if (text.find(':') != std::string_view::npos) {
+        return fail(Error::Kind::usage, fmt::format("'{}' has a colon in it", text));
+    }
+    TRY_ASSIGN(std::string path, parse_path(text));
+    while (path.size() > 1 && path.ends_with('/')) {
+        path.pop_back();
+    }
+    return path;
+}
+
+Result<void> take_files(const Options& options, AskedFor& asked)
+{
+    for (const std::string& text : options.values("source")) {
+        const auto path = parse_path(text);
+        if (!path) {
+            return wrong("--source", path.error().text);
+        }
+        asked.sources.push_back(*path);
+    }
+    TRY_ASSIGN(asked.venv, through(options, "venv", "--venv", parse_venv));
+    if (asked.venv && asked.conda) {
+        return wrong("--venv", "--conda is given as well: choose one of them");
+    }
+    return {};
+}
+
 Result<void> take_size(const Options& options, AskedFor& asked)
 {
     TRY_ASSIGN(asked.walltime, through(options, "time", "-t", parse_walltime));
@@ -249,9 +290,9 @@ constexpr std::string_view k_of_chains[] = {
 constexpr std::string_view k_of_ranks[] = {"tasks-per-node", "gpus-per-task"};
 
 /// A rehearsal has links and limits of its own, and is not left alone.
-constexpr std::string_view k_not_rehearsed[] = {"after", "detach", "max-wait",  "dry-run",
-                                                "pty",   "link",   "max-links", "gpu-hours",
-                                                "until", "array"};
+constexpr std::string_view k_not_rehearsed[] = {"no-stdin",  "after", "detach", "max-wait",
+                                                "dry-run",   "pty",   "link",   "max-links",
+                                                "gpu-hours", "until", "array"};
 
 std::vector<Option> without(std::span<const std::string_view> names)
 {
@@ -357,6 +398,7 @@ Result<RunOptions> run_options(const Options& options, const std::vector<std::st
     TRY(take_env(options, result.asked));
     TRY(take_progress(options, result.asked));
     TRY(take_modules(options, result.asked));
+    TRY(take_files(options, result.asked));
     TRY(take_chain(options, result.asked));
     TRY_ASSIGN(result.asked.when_short,
                through(options, "credentials", "--credentials", parse_when_short));
@@ -369,6 +411,10 @@ Result<RunOptions> run_options(const Options& options, const std::vector<std::st
     result.detach = options.has("detach");
     result.dry_run = options.has("dry-run");
     result.pty = options.has("pty");
+    result.no_stdin = options.has("no-stdin");
+    if (result.pty && result.no_stdin) {
+        return wrong("--no-stdin", "a program on a terminal reads what is typed: leave out --pty");
+    }
     if (result.pty && result.asked.nodes.value_or(1) > 1) {
         return wrong("--pty", "there is one terminal, and -N starts the program on several nodes");
     }
@@ -383,7 +429,7 @@ std::span<const Option> shell_option_table()
     static const std::vector<Option> k_shell_table = [] {
         std::vector<Option> table = without(k_of_chains);
         std::erase_if(table, [](const Option& row) {
-            return row.name == "pty" || row.name == "progress" ||
+            return row.name == "pty" || row.name == "progress" || row.name == "no-stdin" ||
                    std::find(std::begin(k_of_ranks), std::end(k_of_ranks), row.name) !=
                        std::end(k_of_ranks);
         });

@@ -26,6 +26,7 @@ struct RunOptions {
     std::optional<std::string> after;  ///< --after: a job id, a name or `last`
     std::optional<std::string> keytab; ///< a path as typed
     bool detach = false;
+    bool no_stdin = false;
     bool dry_run = false;
     bool pty = false;
     std::optional<std::chrono::seconds> max_wait; ///< of the client, not of the run

@@ -82,8 +82,9 @@ public:
         TRY_ASSIGN(const std::string warning, check_before_asking());
         tell_if(warning);
         TRY_ASSIGN(m_cluster, m_doors.cluster());
+        const bool without_input = m_options.detach || m_options.no_stdin;
         m_options.asked.input = m_options.asked.pty ? Input::terminal
-                                : m_options.detach  ? Input::none
+                                : without_input     ? Input::none
                                                     : kind_of_stdin();
         if (m_options.dry_run) {
             TRY_ASSIGN(const Queues queues, ask_for_queues(*m_cluster));
@@ -134,13 +135,20 @@ private:
     }
 
     /// What is wrong already here costs no place in the queue.
-    Result<std::string> check_before_asking() const
+    Result<std::string> check_before_asking()
     {
-        AskedFor asked = m_options.asked;
         if (m_options.after) {
-            asked.after = JobId{}; // which one does not matter yet
+            TRY_ASSIGN(Store* const store, m_doors.store());
+            TRY_ASSIGN(m_options.asked.after, job_to_follow(m_doors, *store, *m_options.after));
         }
-        return check_program(asked, m_here);
+        if (m_options.keytab) {
+            const bool is_absolute = m_options.keytab->starts_with('/');
+            const std::string path = (is_absolute ? "" : m_here.work_dir + "/") + *m_options.keytab;
+            if (m_here.file(path) == Surroundings::File::missing) {
+                return fail(Error::Kind::usage, fmt::format("--keytab {}: not found", path));
+            }
+        }
+        return check_program(m_options.asked, m_here);
     }
 
     /// Refused perhaps only because an operator has changed the queues since we asked for them.
@@ -182,10 +190,6 @@ private:
 
     Result<Plan> make_plan(const Queues& queues)
     {
-        if (m_options.after) {
-            TRY_ASSIGN(Store* const store, m_doors.store());
-            TRY_ASSIGN(m_options.asked.after, job_to_follow(m_doors, *store, *m_options.after));
-        }
         Surroundings here = m_here;
         if (needs_nodes(m_options.asked)) {
             TRY_ASSIGN(here.nodes, m_cluster->nodes());
@@ -237,7 +241,8 @@ private:
                 GPUQ_VERSION,
                 now,
                 plan.request,
-                m_doors.environment()};
+                m_doors.environment(),
+                soft_limits()};
         if (run.request.chain) {
             TRY_ASSIGN(run.request.chain->supervisor, m_doors.supervisor());
         }

@@ -133,11 +133,17 @@ std::string environment_text(const Run& run)
 {
     const Request& request = run.request;
     std::vector<std::string> parts;
+    if (!request.sources.empty()) {
+        parts.push_back("source " + joined(request.sources));
+    }
     if (!request.modules.empty()) {
         parts.push_back("modules " + joined(request.modules));
     }
     if (request.conda) {
         parts.push_back("conda " + *request.conda);
+    }
+    if (request.venv) {
+        parts.push_back("venv " + *request.venv);
     }
     if (request.container) {
         parts.push_back("container " + *request.container);
@@ -342,8 +348,10 @@ Json request_json(const Run& run)
                          {"account", request.account},
                          {"qos", request.qos},
                          {"after", request.after},
+                         {"sources", Json::array(request.sources)},
                          {"modules", Json::array(request.modules)},
                          {"conda", request.conda},
+                         {"venv", request.venv},
                          {"container", request.container},
                          {"slurm_options", request.slurm_options},
                          {"env_names", Json::array(names_of(request.env))},

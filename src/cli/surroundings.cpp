@@ -11,6 +11,7 @@
 #include <cstring>
 #include <fstream>
 #include <pwd.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -115,6 +116,16 @@ std::string host_name()
 {
     std::array<char, HOST_NAME_MAX + 1> name{};
     return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+SoftLimits soft_limits()
+{
+    const auto soft = [](auto resource) {
+        struct rlimit limit = {};
+        return ::getrlimit(resource, &limit) == 0 ? std::optional<std::uint64_t>(limit.rlim_cur)
+                                                  : std::nullopt;
+    };
+    return {soft(RLIMIT_CORE), soft(RLIMIT_STACK)};
 }
 
 std::function<bool(const std::string&)> same_on_nodes(Doors& doors, const std::string& work_dir)

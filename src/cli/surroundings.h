@@ -21,6 +21,9 @@ Input kind_of_stdin();
 std::string user_name();
 std::string host_name();
 
+/// Those of this process that go along with a run.
+SoftLimits soft_limits();
+
 /// Surroundings::same_on_nodes of a run in `work_dir`: the nodes share it, the home and the state
 /// directory. `doors` must outlive it.
 std::function<bool(const std::string&)> same_on_nodes(Doors& doors, const std::string& work_dir);

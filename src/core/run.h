@@ -90,8 +90,10 @@ struct Request {
 
     // The chosen environment, recorded so that a later link gets the same one.
     std::vector<std::pair<std::string, std::string>> env; ///< --env NAME=VALUE
+    std::vector<std::string> sources;                     ///< --source, in order; absolute paths
     std::vector<std::string> modules;                     ///< --module, in order
     std::optional<std::string> conda;                     ///< environment name or prefix
+    std::optional<std::string> venv;                      ///< --venv: an absolute path
     std::optional<std::string> container;                 ///< image
     std::vector<std::string> container_command;           ///< site's words before the program;
                                                           ///< `{image}` stands for the image
@@ -112,6 +114,13 @@ inline bool has_ranks(const Request& request)
     return request.nodes > 1 || request.tasks_per_node.has_value();
 }
 
+/// Soft resource limits of the client that its program gets as well, as setrlimit(2) has them: the
+/// largest number is none. nullopt: not known.
+struct SoftLimits {
+    std::optional<std::uint64_t> core, stack;
+    bool operator==(const SoftLimits&) const = default;
+};
+
 /// A run as recorded: runs/KEY/run.json.
 struct Run {
     RunKey key;
@@ -122,6 +131,7 @@ struct Run {
     Time submitted_at;
     Request request;
     std::vector<std::string> environment; ///< NAME=VALUE of the client, 0600 on disk
+    SoftLimits limits = {};               ///< of the client
 };
 
 /// Why a link, and with it a run, ended.

@@ -34,8 +34,10 @@ struct AskedFor {
     std::optional<Pty> pty;
     /// `--env NAME=VALUE`, or `--env NAME` for the value it has here.
     std::vector<std::pair<std::string, std::optional<std::string>>> env;
+    std::vector<std::string> sources; ///< as typed, as are venv and container
     std::vector<std::string> modules;
     std::optional<std::string> conda;
+    std::optional<std::string> venv;
     std::optional<std::string> container;
     std::optional<std::string> slurm_options;
 

@@ -21,6 +21,40 @@ Words bash(std::string script, Words first)
     return words;
 }
 
+// "$1": the file; then the command. The file may end the shell (exit, set -e) and change its
+// options; its output is not the program's, and the program's input not its.
+constexpr const char* k_source_wrapper = R"(gpuq_words=("$@")
+gpuq_fail() {
+    printf 'gpuq: --source %q %s on %s\n' "${gpuq_words[0]}" "$1" "$HOSTNAME" >&2
+    trap - EXIT
+    exit 125
+}
+[ -r "$1" ] || gpuq_fail 'can not be read'
+trap 'gpuq_fail "ended with exit status $?"' EXIT
+set --
+. "${gpuq_words[0]}" </dev/null >&2
+gpuq_status=$?
+[ "$gpuq_status" -eq 0 ] || gpuq_fail "ended with exit status $gpuq_status"
+trap - EXIT
+set +eu
+set -- "${gpuq_words[@]}"
+unset gpuq_words gpuq_status
+unset -f gpuq_fail
+shift
+exec -- "$@"
+)";
+
+// "$1": the directory; then the command.
+constexpr const char* k_venv_wrapper = R"(if [ ! -x "$1/bin/python" ]; then
+    printf 'gpuq: --venv %q: no bin/python in it on %s\n' "$1" "$HOSTNAME" >&2
+    exit 125
+fi
+export VIRTUAL_ENV="$1" PATH="$1/bin${PATH:+:$PATH}"
+unset PYTHONHOME
+shift
+exec -- "$@"
+)";
+
 // "$1": how many modules; then their names, then the command. Init files must not see ours.
 constexpr const char* k_module_wrapper = R"(gpuq_words=("$@")
 set --
@@ -69,6 +103,11 @@ Words conda_words(const std::optional<std::string>& conda)
         return {};
     }
     return bash(fmt::format(k_conda_wrapper, k_find_conda), {*conda});
+}
+
+Words venv_words(const std::optional<std::string>& venv)
+{
+    return venv ? bash(k_venv_wrapper, {*venv}) : Words{};
 }
 
 void append(Words& words, const Words& more)
@@ -132,8 +171,13 @@ std::vector<std::string> container_words(const std::vector<std::string>& command
 
 std::vector<std::string> program_argv(const Request& request)
 {
-    Words words = module_words(request.modules);
+    Words words;
+    for (const std::string& file : request.sources) {
+        append(words, bash(k_source_wrapper, {file}));
+    }
+    append(words, module_words(request.modules));
     append(words, conda_words(request.conda));
+    append(words, venv_words(request.venv));
     if (request.container) {
         const Words& command = request.container_command;
         append(words, container_words(command.empty() ? default_container_command() : command,

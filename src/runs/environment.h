@@ -8,10 +8,10 @@
 
 namespace gpuq {
 
-/// What a supervisor executes for `request`: the program inside its modules, its conda environment
-/// and its container, in this order from outside. Each wrapper is a fixed script of bash; words of
-/// the user reach it as positional parameters only. A wrapper that can not do its work says why on
-/// stderr, begins with `gpuq: `, and exits with 125.
+/// What a supervisor executes for `request`: the program inside its sourced files, its modules, its
+/// conda or virtual environment and its container, in this order from outside. Each wrapper is a
+/// fixed script of bash; words of the user reach it as positional parameters only. A wrapper that
+/// can not do its work says why on stderr, begins with `gpuq: `, and exits with 125.
 std::vector<std::string> program_argv(const Request& request);
 
 /// The site's words before a program in a container: `apptainer exec --nv {image}`, unless

@@ -427,6 +427,12 @@ Result<Plan> plan(const AskedFor& asked, const Partitions& partitions,
     request.after = asked.after;
     request.input = asked.input;
     request.pty = asked.pty;
+    for (const std::string& file : asked.sources) {
+        request.sources.push_back(absolute(surroundings.work_dir, file));
+    }
+    if (asked.venv) {
+        request.venv = absolute(surroundings.work_dir, *asked.venv);
+    }
     request.modules = asked.modules;
     request.conda = asked.conda;
     request.container = asked.container;

@@ -56,7 +56,12 @@ public:
 
     Result<std::string> run() const
     {
-        if (m_asked.after || m_asked.container) {
+        if (m_asked.after) { // whatever it makes
+            return std::string();
+        }
+        TRY(check_files_of_options());
+        const bool may_change_directory = !m_asked.sources.empty() && !m_name.starts_with('/');
+        if (m_asked.container || may_change_directory) {
             return std::string();
         }
         if (m_name.find('/') != std::string::npos) {
@@ -80,6 +85,57 @@ private:
     bool certain(const std::string& path) const
     {
         return m_here.same_on_nodes && m_here.same_on_nodes(absolute(path));
+    }
+
+    Error missing_file(std::string_view option, const std::string& path,
+                       std::string_view what) const
+    {
+        return fail(Error::Kind::usage, fmt::format("{} {}: {}", option, path, what));
+    }
+
+    Result<void> check_files_of_options() const
+    {
+        for (const std::string& path : m_asked.sources) {
+            const File file = m_here.file(absolute(path));
+            const bool is_wrong =
+                file == File::missing || file == File::unreadable || file == File::directory;
+            if (is_wrong && certain(path)) {
+                return missing_file("--source", path,
+                                    file == File::missing      ? "not found"
+                                    : file == File::unreadable ? "not readable for you"
+                                                               : "is a directory");
+            }
+        }
+        if (m_asked.venv) {
+            TRY(check_venv(*m_asked.venv));
+        }
+        for (const auto& [option, value] :
+             {std::pair{"--conda", &m_asked.conda}, std::pair{"--container", &m_asked.container}}) {
+            if (*value && is_path(**value) && m_here.file(absolute(**value)) == File::missing &&
+                certain(**value)) {
+                return missing_file(option, **value, "not found");
+            }
+        }
+        return {};
+    }
+
+    /// Not a name that could also be that of an environment or of an image elsewhere.
+    static bool is_path(const std::string& value)
+    {
+        return value.starts_with('/') || value.starts_with("./") || value.starts_with("../");
+    }
+
+    Result<void> check_venv(const std::string& venv) const
+    {
+        const std::string python = venv + "/bin/python";
+        if (m_here.file(absolute(venv)) == File::missing && certain(venv)) {
+            return missing_file("--venv", venv, "not found");
+        }
+        if (m_here.file(absolute(python)) == File::missing && certain(python)) {
+            return missing_file("--venv", venv,
+                                "has no bin/python; python3 -m venv DIR makes an environment");
+        }
+        return {};
     }
 
     /// The program is a file that is named by a path.
@@ -144,7 +200,7 @@ private:
     /// The PATH that counts is made on the node, or is another one than here.
     bool path_is_of_node() const
     {
-        return !m_asked.modules.empty() || m_asked.conda ||
+        return !m_asked.modules.empty() || m_asked.conda || m_asked.venv ||
                std::any_of(m_asked.env.begin(), m_asked.env.end(),
                            [](const auto& pair) { return pair.first == "PATH"; });
     }

@@ -329,8 +329,10 @@ json json_of(const Request& request)
             {"pty", json_of(request.pty)},
             {"chain", json_of(request.chain)},
             {"env", env},
+            {"sources", list_of(request.sources)},
             {"modules", list_of(request.modules)},
             {"conda", or_null(request.conda)},
+            {"venv", or_null(request.venv)},
             {"container", or_null(request.container)},
             {"container_command", list_of(request.container_command)},
             {"slurm_options", or_null(request.slurm_options)}};
@@ -394,6 +396,19 @@ Result<std::optional<Chain>> chain_from(const json& object)
     return std::optional{chain};
 }
 
+/// Records of before --source have none.
+Result<SoftLimits> limits_from(const json& object)
+{
+    if (object.is_null()) {
+        return SoftLimits{};
+    }
+    Fields in(object, "run.json: soft_limits");
+    const SoftLimits limits{in.maybe_number<std::uint64_t>("core"),
+                            in.maybe_number<std::uint64_t>("stack")};
+    TRY(in.check());
+    return limits;
+}
+
 Result<Request> request_from(const json& object)
 {
     Fields in(object, "run.json: request");
@@ -416,8 +431,10 @@ Result<Request> request_from(const json& object)
     const auto input = input_from(in.text("input"));
     request.input = input.value_or(Input::none);
     request.env = in.pairs("env");
+    request.sources = in.texts("sources"); // records of before --source and --venv have none
     request.modules = in.texts("modules");
     request.conda = in.maybe_text("conda");
+    request.venv = in.maybe_text("venv");
     request.container = in.maybe_text("container");
     request.container_command = in.texts("container_command");
     request.slurm_options = in.maybe_text("slurm_options");
@@ -466,7 +483,9 @@ std::string to_json(const Run& run)
                     {"version", from_bytes(run.version)},
                     {"submitted_at", to_iso8601(run.submitted_at)},
                     {"request", json_of(run.request)},
-                    {"environment", list_of(run.environment)}});
+                    {"environment", list_of(run.environment)},
+                    {"soft_limits",
+                     {{"core", or_null(run.limits.core)}, {"stack", or_null(run.limits.stack)}}}});
 }
 
 Result<Run> run_from_json(std::string_view text)
@@ -479,6 +498,7 @@ Result<Run> run_from_json(std::string_view text)
             in.text("host"),    in.text("version"),     in.time("submitted_at"),
             std::move(request), in.texts("environment")};
     TRY(in.check());
+    TRY_ASSIGN(run.limits, limits_from(in.object("soft_limits")));
     return run;
 }
 

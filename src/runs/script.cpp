@@ -108,6 +108,9 @@ void write_environment(Script& script, const Request& request)
     for (const auto& [name, value] : request.env) {
         script.line(fmt::format("export {}={}", name, shell_quoted(value)));
     }
+    for (const std::string& file : request.sources) {
+        script.line(fmt::format(". {} </dev/null >&2 || exit 125", shell_quoted(file)));
+    }
     if (!request.modules.empty()) {
         script.line("");
         script.line(std::string(k_find_module));
@@ -122,12 +125,26 @@ void write_environment(Script& script, const Request& request)
     }
 }
 
-/// The container and the program; modules and conda are the script's own business.
+void write_venv(Script& script, const Request& request)
+{
+    if (!request.venv) {
+        return;
+    }
+    const std::string bin = *request.venv + "/bin";
+    script.line(fmt::format("[ -x {} ] || exit 125", shell_quoted(bin + "/python")));
+    script.line(fmt::format("export VIRTUAL_ENV={} PATH={}:\"$PATH\"", shell_quoted(*request.venv),
+                            shell_quoted(bin)));
+    script.line("unset PYTHONHOME");
+}
+
+/// The container and the program; all else is the script's own business.
 std::vector<std::string> inner_words(const Request& request)
 {
     Request inner = request;
+    inner.sources.clear();
     inner.modules.clear();
     inner.conda.reset();
+    inner.venv.reset();
     return program_argv(inner);
 }
 
@@ -206,6 +223,7 @@ std::string sbatch_script(const Request& request, const JobSpec& spec)
     script.line("");
     script.line(fmt::format("cd -- {} || exit 125", shell_quoted(request.work_dir)));
     write_environment(script, request);
+    write_venv(script, request);
     script.line("");
     write_meeting(script, request, spec);
     script.line("exec -- " + shell_command(command_words(request, spec)) + " </dev/null");

@@ -235,6 +235,27 @@ TEST(RunOptions, RefuseOptionsOfSbatchThatTakeTheRunAway)
     }
 }
 
+TEST(RunOptions, SourceFilesAndAVirtualEnvironment)
+{
+    const auto run = read({"--source", "a.sh", "--source=../b c.sh", "--venv", ".venv//", "prog"});
+    ASSERT_TRUE(run);
+    EXPECT_EQ(run->asked.sources, (Words{"a.sh", "../b c.sh"}));
+    EXPECT_EQ(run->asked.venv, ".venv");
+    EXPECT_EQ(reason({"--source", ""}), "--source: the name of a file is missing");
+    EXPECT_EQ(reason({"--venv", ""}), "--venv: the name of a file is missing");
+    EXPECT_EQ(reason({"--venv", "a:b"}), "--venv: 'a:b' has a colon in it");
+    EXPECT_EQ(reason({"--venv", "v", "--conda", "c"}),
+              "--venv: --conda is given as well: choose one of them");
+}
+
+TEST(RunOptions, LeaveStandardInputAlone)
+{
+    EXPECT_TRUE(read({"-n", "prog"})->no_stdin);
+    EXPECT_TRUE(read({"--no-stdin", "prog"})->no_stdin);
+    EXPECT_FALSE(read({"prog", "-n"})->no_stdin);
+    EXPECT_THAT(reason({"-n", "--pty"}), HasSubstr("--no-stdin: "));
+}
+
 TEST(RunOptions, WantAProgram)
 {
     for (const Words& words : {Words{}, Words{"-t", "2h"}, Words{""}, Words{"--"}}) {
@@ -251,7 +272,7 @@ TEST(RunOptions, ATerminalIsOfOneNode)
 
 TEST(RunOptions, OfAShellAreTheSameButForTheTerminalAndChains)
 {
-    EXPECT_EQ(shell_option_table().size() + 13, run_option_table().size());
+    EXPECT_EQ(shell_option_table().size() + 16, run_option_table().size());
     for (const Option& option : shell_option_table()) {
         EXPECT_NE(option.name, "pty");
         EXPECT_NE(option.name, "checkpoint");

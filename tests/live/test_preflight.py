@@ -104,6 +104,19 @@ def test_a_run_whose_program_is_gone_is_not_resumed(person):
     assert not os.listdir(person.state / "gpuq/index/active")
 
 
+def test_files_and_runs_that_options_name_are_looked_for(person):
+    before = job_requests(person)
+    for words, reason in ((["--keytab", "nosuch.keytab"], f"--keytab {person.home}/nosuch.keytab: not found"),
+                          (["--after", "nosuch"], "nosuch"),
+                          (["--container", "./nosuch.sif"], "--container ./nosuch.sif: not found"),
+                          (["--conda", f"{person.home}/gone"], f"--conda {person.home}/gone: not found")):
+        for way in (["run"], ["run", "--detach"], ["run", "--dry-run"]):
+            done = person.gpuq(*way, *words, "true")
+            assert (done.returncode, done.stdout) == (2, "") and reason in done.stderr, (way, done)
+    assert job_requests(person) == before
+    assert records(person) == []
+
+
 def test_options_of_sbatch_that_a_run_can_not_have_never_reach_it(person):
     before = job_requests(person)
     for text in ("--clusters=foo", "-Mfoo", "--clus foo", "-HW", "--export=NONE", "-d singleton"):

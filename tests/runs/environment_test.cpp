@@ -86,6 +86,87 @@ TEST(Environment, ActivatesConda)
     EXPECT_EQ(site.read("told"), "conda activate /opt/my env\n");
 }
 
+TEST(Environment, SourcesFilesInOrder)
+{
+    const StandIns site;
+    site.file("a b.sh", "echo noise; read line && export V=read; export V=\"$V[$#]\"; set -u -f\n");
+    site.file("b.sh", "export V=\"$V(b)\"; trap 'echo never' EXIT; cd /\n");
+    Request request = showing();
+    request.sources = {site.folder() + "/a b.sh", site.folder() + "/b.sh"};
+    const auto outcome = site.run(program_argv(request));
+    Words expected = k_hostile;
+    expected.insert(expected.end(), {"V=[0](b)", "MODULE=", "CONDA=", "/"});
+    EXPECT_EQ(outcome.words, expected);
+    EXPECT_EQ(outcome.error, "noise\n");
+}
+
+TEST(Environment, SaysWhichSourcedFileFails)
+{
+    const StandIns site;
+    for (const auto& [text, status] :
+         std::vector<std::pair<std::string, std::string>>{{"return 3", "3"},
+                                                          {"exit 4", "4"},
+                                                          {"exit 0", "0"},
+                                                          {"false", "1"},
+                                                          {"set -e; false; export V=never", "1"}}) {
+        site.file("odd $x.sh", text + "\n");
+        Request request = showing();
+        request.sources = {site.folder() + "/odd $x.sh"};
+        const auto outcome = site.run(program_argv(request));
+        EXPECT_EQ(outcome.status, 125) << text;
+        EXPECT_THAT(outcome.error, HasSubstr("gpuq: --source ")) << text;
+        EXPECT_THAT(outcome.error,
+                    HasSubstr("odd\\ \\$x.sh ended with exit status " + status + " on "))
+            << text;
+        EXPECT_EQ(outcome.words, Words{}) << text;
+    }
+    Request request = showing();
+    request.sources = {site.folder() + "/nosuch.sh"};
+    const auto outcome = site.run(program_argv(request));
+    EXPECT_EQ(outcome.status, 125);
+    EXPECT_THAT(outcome.error, HasSubstr("nosuch.sh can not be read on "));
+}
+
+TEST(Environment, ActivatesAVirtualEnvironment)
+{
+    const StandIns site;
+    std::filesystem::create_directories(site.folder() + "/my venv/bin");
+    for (const char* name : {"python", "python3"}) {
+        site.file(std::string("my venv/bin/") + name,
+                  "#!/bin/sh\nexec show \"$VIRTUAL_ENV\" \"$1\"\n");
+        std::filesystem::permissions(site.folder() + "/my venv/bin/" + name,
+                                     std::filesystem::perms::owner_all);
+    }
+    Request request;
+    request.program = {"python3", "train.py"};
+    request.venv = site.folder() + "/my venv";
+    auto outcome = site.run(program_argv(request));
+    EXPECT_EQ(outcome.error, "");
+    ASSERT_GE(outcome.words.size(), 2U);
+    EXPECT_EQ(outcome.words[0], site.folder() + "/my venv");
+    EXPECT_EQ(outcome.words[1], "train.py");
+
+    request.venv = site.folder() + "/nosuch";
+    outcome = site.run(program_argv(request));
+    EXPECT_EQ(outcome.status, 125);
+    EXPECT_THAT(outcome.error, HasSubstr("nosuch: no bin/python in it on "));
+}
+
+TEST(Environment, SourcesFilesBeforeTheModules)
+{
+    const StandIns site;
+    site.file("env.sh", "export MODULE=sourced V=\"$MODULE\"\n");
+    Request request = showing({});
+    request.sources = {site.folder() + "/env.sh"};
+    request.modules = {"cuda"};
+    request.conda = "torch";
+    const auto outcome = site.run(program_argv(request));
+    EXPECT_EQ(outcome.error, "");
+    ASSERT_EQ(outcome.words.size(), 4U);
+    EXPECT_EQ(outcome.words[1], "MODULE=sourced[cuda]");
+    EXPECT_EQ(outcome.words[2], "CONDA=sourced[cuda](torch)");
+}
+
 TEST(Environment, SaysWhyCondaDoesNotWork)
 {
     const StandIns site;

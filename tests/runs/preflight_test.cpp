@@ -169,6 +169,51 @@ TEST(Preflight, LeavesToTheNodeWhatOnlyItCanKnow)
     EXPECT_EQ(outcome(asked, {}), "");
 }
 
+TEST(Preflight, LooksForTheFilesOfOptions)
+{
+    const Disk disk{{{"/home/ann/env.sh", File::plain},
+                     {"/home/ann/secret.sh", File::unreadable},
+                     {"/home/ann/venv", File::directory},
+                     {"/home/ann/venv/bin/python", File::executable},
+                     {"/home/ann/empty", File::directory}},
+                    {}};
+    const auto with = [&](const auto& set) {
+        AskedFor asked = asking({"/opt/node/prog"});
+        set(asked);
+        return outcome(asked, disk);
+    };
+    const auto source = [&](const std::string& file) {
+        return with([&](AskedFor& asked) { asked.sources = {"env.sh", file}; });
+    };
+    EXPECT_EQ(source("/home/ann/env.sh"), "");
+    EXPECT_EQ(source("/etc/profile.d/node.sh"), "");
+    EXPECT_EQ(source("nosuch.sh"), "2: --source nosuch.sh: not found");
+    EXPECT_EQ(source("venv"), "2: --source venv: is a directory");
+    EXPECT_EQ(source("secret.sh"), "2: --source secret.sh: not readable for you");
+    const auto venv = [&](const std::string& directory) {
+        return with([&](AskedFor& asked) { asked.venv = directory; });
+    };
+    EXPECT_EQ(venv("venv"), "");
+    EXPECT_EQ(venv("/opt/venv"), "");
+    EXPECT_EQ(venv("nosuch"), "2: --venv nosuch: not found");
+    EXPECT_THAT(venv("empty"), HasSubstr("2: --venv empty: has no bin/python"));
+    EXPECT_EQ(with([](AskedFor& asked) { asked.container = "./no.sif"; }),
+              "2: --container ./no.sif: not found");
+    EXPECT_EQ(with([](AskedFor& asked) { asked.container = "docker://x/y"; }), "");
+    EXPECT_EQ(with([](AskedFor& asked) { asked.conda = "/home/ann/gone"; }),
+              "2: --conda /home/ann/gone: not found");
+    EXPECT_EQ(with([](AskedFor& asked) { asked.conda = "torch"; }), "");
+}
+
+TEST(Preflight, ASourcedScriptMayChangeTheDirectory)
+{
+    AskedFor asked = asking({"./nosuch"});
+    asked.sources = {"/opt/cd.sh"};
+    EXPECT_EQ(outcome(asked, {}), "");
+    asked.program = {"/home/ann/nosuch"};
+    EXPECT_EQ(outcome(asked, {}), "127: /home/ann/nosuch: not found");
+}
+
 TEST(Preflight, ModulesDoNotMakeAPathAppear)
 {
     AskedFor asked = asking({"./nosuch"});

@@ -43,11 +43,14 @@ gpuq::Run full_run()
     request.after = JobId{4'000'000'000U};
     request.input = Input::pipe;
     request.env = {{"A", "1"}, {"B", "\x80"}};
+    request.sources = {"/home/ada/env.sh", "/home/\xff.sh"};
     request.modules = {"cuda/12", "gcc"};
     request.conda = "/opt/env";
+    request.venv = "/home/ada/.venv";
     request.container = "image.sif";
     request.container_command = {"apptainer", "exec", "{image}"};
     request.slurm_options = "--nice=5";
+    run.limits = {0, ~std::uint64_t{0}};
     run.environment = {"PATH=/bin", "LATIN=caf\xe9", "FUNC=() {\n x\n}", "NOEQUALS", "UTF=\u00e9"};
     return run;
 }
@@ -62,6 +65,7 @@ void expect_same(const Run& got, const Run& wanted)
     EXPECT_EQ(got.submitted_at, wanted.submitted_at);
     EXPECT_TRUE(got.request == wanted.request);
     EXPECT_EQ(got.environment, wanted.environment);
+    EXPECT_EQ(got.limits, wanted.limits);
 }
 
 TEST(Record, ARunSurvivesRunJson)

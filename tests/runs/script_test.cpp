@@ -122,6 +122,30 @@ TEST(SbatchScript, DoesWhatTheRunDoes)
     EXPECT_THAT(site.read("told"), HasSubstr(" rank apptainer exec --nv my image show a b"));
 }
 
+TEST(SbatchScript, SourcesFilesAndActivatesAVirtualEnvironment)
+{
+    const StandIns site;
+    std::filesystem::create_directories(site.folder() + "/v'1/bin");
+    site.file("v'1/bin/python", "");
+    std::filesystem::permissions(site.folder() + "/v'1/bin/python",
+                                 std::filesystem::perms::owner_all);
+    site.file("env $x.sh", "echo noise; export MODULE=sourced\n");
+    Request request;
+    request.program = {"bash", "-c", "show \"$VIRTUAL_ENV\" \"${PATH%%:*}\""};
+    request.work_dir = site.folder();
+    request.sources = {site.folder() + "/env $x.sh"};
+    request.modules = {"cuda"};
+    request.venv = site.folder() + "/v'1";
+    site.file("job.sh", sbatch_script(request, small()));
+    const auto outcome = site.run({"bash", site.folder() + "/job.sh"});
+    EXPECT_EQ(outcome.error, "noise\n");
+    EXPECT_EQ(outcome.words, (Words{site.folder() + "/v'1", site.folder() + "/v'1/bin",
+                                    "V=", "MODULE=sourced[cuda]", "CONDA=", site.folder()}));
+    request.venv = site.folder() + "/nosuch";
+    site.file("job.sh", sbatch_script(request, small()));
+    EXPECT_EQ(site.run({"bash", site.folder() + "/job.sh"}).status, 125);
+}
+
 TEST(SbatchScript, LeavesWhenItsEnvironmentCanNotBeHad)
 {
     const StandIns site;
