@@ -5,6 +5,7 @@
 #include "posix/leftovers.h"
 #include "posix/secret_files.h"
 #include "posix/store.h"
+#include "posix/tree.h"
 #include "remote/dialer.h"
 #include "runs/environment.h"
 #include "slurm/cluster.h"
@@ -83,7 +84,8 @@ Result<int> perform(const std::vector<std::string>& words)
         return supervisor::start_ranks(words, host_name(), rank_places);
     }
     if (!words.empty() && words[0] == "member") {
-        return supervisor::become_member(words, variable("SLURMD_NODENAME").value_or(host_name()));
+        return supervisor::become_member(words, variable("SLURMD_NODENAME").value_or(host_name()),
+                                         remove_tree_at);
     }
     TRY_ASSIGN(supervisor::CommandLine line,
                supervisor::parse_command_line(words, variable, host_name()));
@@ -108,7 +110,8 @@ Result<int> perform(const std::vector<std::string>& words)
             return end == supervisor::JobEnd::over ? cluster->note_in_accounting(job, comment)
                                                    : cluster->note(job, comment);
         },
-        &secrets};
+        &secrets,
+        remove_tree_at};
     doors.sweep = sweep_leftovers;
     if (line.task != supervisor::Task::run) { // whose guardian does it
         sweep_leftovers();

@@ -47,6 +47,32 @@ std::optional<std::vector<std::string>> names_in(int folder)
     return error == 0 ? std::optional(std::move(names)) : std::nullopt;
 }
 
+/// Its user may have closed it for everybody; without this, only root could empty it.
+void make_writable(int parent, const std::string& name)
+{
+    struct stat status = {};
+    constexpr mode_t k_needed = S_IRWXU;
+    if (::fstatat(parent, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISDIR(status.st_mode) && (status.st_mode & k_needed) != k_needed) {
+        ::fchmodat(parent, name.c_str(), (status.st_mode & 07777) | k_needed, AT_SYMLINK_NOFOLLOW);
+    }
+}
+
+/// Something else is mounted there, which is not ours to empty.
+bool is_mounted_over(int parent, int folder)
+{
+    struct statx above = {}, here = {};
+    const auto ask = [](int fd, struct statx& facts) {
+        return ::statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID | STATX_INO, &facts) == 0;
+    };
+    if (!ask(parent, above) || !ask(folder, here)) {
+        return true;
+    }
+    const bool has_ids = (above.stx_mask & here.stx_mask & STATX_MNT_ID) != 0;
+    return above.stx_dev_major != here.stx_dev_major || above.stx_dev_minor != here.stx_dev_minor ||
+           (has_ids && above.stx_mnt_id != here.stx_mnt_id);
+}
+
 std::optional<std::uint64_t> size_of(int parent, const std::string& name, int depth)
 {
     const Descriptor folder = open_at(parent, name);
@@ -88,10 +114,15 @@ bool remove_at(int parent, const std::string& name, int depth)
     }
     int error = 0;
     {
+        make_writable(parent, name);
         const Descriptor folder = open_at(parent, name);
         const auto names = folder ? names_in(folder.get()) : std::nullopt;
         if (!names) {
             return errno == ENOENT;
+        }
+        if (is_mounted_over(parent, folder.get())) {
+            errno = EXDEV;
+            return false;
         }
         for (const std::string& entry : *names) {
             if (!remove_entry(folder.get(), entry, depth + 1)) {

@@ -13,8 +13,8 @@ namespace gpuq {
 /// says why; what vanishes meanwhile counts nothing.
 std::optional<std::uint64_t> size_of_tree(int parent, const std::string& name);
 
-/// Removes the folder `name` of `parent` with all that is in it. False when errno says why; goes
-/// on after what can't be removed.
+/// Removes the folder `name` of `parent` with all that is in it, but nothing of another file system
+/// or mount. False when errno says why; goes on after what can't be removed.
 bool remove_tree_at(int parent, const std::string& name);
 
 } // namespace gpuq

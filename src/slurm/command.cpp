@@ -2,6 +2,7 @@
 #include "slurm/command.h"
 
 #include "core/descriptor.h"
+#include "core/job_variables.h"
 #include "core/words.h"
 #include "slurm/job_request.h"
 
@@ -47,7 +48,7 @@ std::vector<std::string> environment_of_commands(const std::vector<std::string>&
     for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
         variables.emplace_back(*entry);
     }
-    std::vector<std::string> kept = without_slurm(variables);
+    std::vector<std::string> kept = variables_for_job(variables);
     std::erase_if(kept, [&](const std::string& variable) {
         return is_set_by(variable, variables_of_ours) || is_an_option(variable) ||
                variable.starts_with("SLURM_CONF=") || variable.starts_with("LC_ALL=");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "slurm/job_request.h"
 
+#include "core/job_variables.h"
 #include "slurm/connection.h"
 
 #include <fmt/format.h>
@@ -17,20 +18,6 @@
 
 namespace gpuq::slurm {
 namespace {
-
-struct Limit {
-    const char* name;
-    __rlimit_resource resource;
-};
-
-// Slurm's names (src/common/slurm_rlimits_info.c); slurmstepd applies those that
-// PropagateResourceLimits allows.
-constexpr std::array k_limits{
-    Limit{"CPU", RLIMIT_CPU},     Limit{"FSIZE", RLIMIT_FSIZE},   Limit{"DATA", RLIMIT_DATA},
-    Limit{"STACK", RLIMIT_STACK}, Limit{"CORE", RLIMIT_CORE},     Limit{"RSS", RLIMIT_RSS},
-    Limit{"NPROC", RLIMIT_NPROC}, Limit{"NOFILE", RLIMIT_NOFILE}, Limit{"MEMLOCK", RLIMIT_MEMLOCK},
-    Limit{"AS", RLIMIT_AS},
-};
 
 std::string current_umask()
 {
@@ -49,16 +36,6 @@ std::string host_name()
 {
     std::array<char, 256> name{};
     return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
-
-bool is_of_slurm(std::string_view variable)
-{
-    constexpr std::string_view k_kept[] = {"SLURM_CONF=", "SLURM_CONF_SERVER=", "SLURM_JWT="};
-    constexpr std::string_view k_prefixes[] = {"SLURM_", "SLURMD_", "SRUN_",
-                                               "_SLURM_SPANK_OPTION_"};
-    const auto begins = [&](std::string_view word) { return variable.starts_with(word); };
-    return std::any_of(std::begin(k_prefixes), std::end(k_prefixes), begins) &&
-           std::none_of(std::begin(k_kept), std::end(k_kept), begins);
 }
 
 } // namespace
@@ -116,7 +93,7 @@ job_desc_msg_t* JobRequest::allocation()
 
 job_desc_msg_t* JobRequest::batch(const std::string& script, std::vector<std::string> environment)
 {
-    environment = without_slurm(environment);
+    environment = variables_for_job(environment);
     for (std::string& variable : sbatch_variables(m_spec)) {
         environment.push_back(std::move(variable));
     }
@@ -171,14 +148,6 @@ std::string literal_file_name(std::string_view path)
     return name;
 }
 
-std::vector<std::string> without_slurm(const std::vector<std::string>& environment)
-{
-    std::vector<std::string> kept;
-    std::copy_if(environment.begin(), environment.end(), std::back_inserter(kept),
-                 [](const std::string& variable) { return !is_of_slurm(variable); });
-    return kept;
-}
-
 std::vector<std::string> sbatch_variables(const JobSpec& spec)
 {
     std::vector<std::string> variables{
@@ -190,12 +159,6 @@ std::vector<std::string> sbatch_variables(const JobSpec& spec)
     errno = 0;
     if (const int nice = ::getpriority(PRIO_PROCESS, 0); errno == 0) {
         variables.push_back(fmt::format("SLURM_PRIO_PROCESS={}", nice));
-    }
-    for (const Limit& limit : k_limits) {
-        rlimit now{};
-        if (::getrlimit(limit.resource, &now) == 0) {
-            variables.push_back(fmt::format("SLURM_RLIMIT_{}={}", limit.name, now.rlim_cur));
-        }
     }
     return variables;
 }

@@ -38,11 +38,8 @@ std::string gpu_text(const JobSpec& spec);
 /// A file name in which Slurm finds no `%` or backslash to expand.
 std::string literal_file_name(std::string_view path);
 
-/// Without what an enclosing Slurm job, or settings meant for other Slurm commands, would add to
-/// ours: SLURM_*, SLURMD_* and SRUN_*. What leads to the cluster stays: SLURM_CONF, SLURM_JWT.
-std::vector<std::string> without_slurm(const std::vector<std::string>& environment);
-
-/// What sbatch adds to the environment, so that limits, umask and niceness follow the job.
+/// What sbatch adds to the environment, so that umask and niceness follow the job. Not its limits:
+/// those of the node hold (man gpuq-run, ENVIRONMENT OF THE PROGRAM).
 std::vector<std::string> sbatch_variables(const JobSpec& spec);
 
 } // namespace gpuq::slurm

@@ -2,6 +2,7 @@
 #include "slurm/launch.h"
 
 #include "core/descriptor.h"
+#include "core/job_variables.h"
 #include "core/words.h"
 #include "slurm/cluster.h"
 #include "slurm/connection.h"
@@ -85,7 +86,7 @@ std::vector<std::string> environment_for_srun()
     for (char** variable = environ; *variable != nullptr; ++variable) {
         all.emplace_back(*variable);
     }
-    return without_slurm(all);
+    return variables_for_job(all);
 }
 
 // What the new process says through its report pipe: a line `job ID PID BORN` when there is a job,
@@ -268,6 +269,7 @@ std::vector<std::string> srun_command(JobId id, const Step& step)
         fmt::format("--ntasks={}", step.nodes),
         fmt::format("--relative={}", step.first_node),
         "--mpi=none",
+        "--propagate=NONE", // the node's limits hold, not those of a login
         "--quiet",
         step.with_input ? "--input=all" : "--input=none",
     };

@@ -2,6 +2,7 @@
 #include "slurm/sbatch.h"
 
 #include "core/descriptor.h"
+#include "core/job_variables.h"
 #include "core/words.h"
 #include "slurm/errors.h"
 #include "slurm/job_request.h"
@@ -32,17 +33,10 @@ std::vector<std::string> command(const JobSpec& spec)
             "--no-requeue",
             "--kill-on-invalid-dep=yes",
             "--open-mode=append",
+            "--propagate=NONE",
             fmt::format("--comment={}", spec.comment),
             fmt::format("--chdir={}", spec.work_dir),
             fmt::format("--output={}", output)};
-}
-
-/// Without SBATCH_*: sbatch would take them for options that win over the script's.
-std::vector<std::string> environment_for_sbatch(const std::vector<std::string>& environment)
-{
-    std::vector<std::string> kept = without_slurm(environment);
-    std::erase_if(kept, [](const std::string& name) { return name.starts_with("SBATCH_"); });
-    return kept;
 }
 
 Error io_error(std::string_view what)
@@ -153,7 +147,7 @@ Result<JobId> submit_by_sbatch(const JobSpec& spec, const std::string& script,
     actions.use(output, STDOUT_FILENO);
     actions.use(output, STDERR_FILENO);
     std::vector<std::string> words = command(spec);
-    std::vector<std::string> variables = environment_for_sbatch(environment);
+    std::vector<std::string> variables = variables_for_job(environment);
     pid_t child = 0;
     const int refused = ::posix_spawnp(&child, "sbatch", actions.get(), nullptr,
                                        pointers(words).data(), pointers(variables).data());

@@ -195,6 +195,20 @@ void wipe_tickets(Doors& doors, const Options& options)
     }
 }
 
+/// Of a directory with a hundred thousand files; the job keeps its GPUs meanwhile.
+constexpr std::chrono::milliseconds k_tmp_patience = 10s;
+
+/// In a helper: a disk may hang.
+void remove_tmp(Doors& doors, const LinkTmp& tmp)
+{
+    if (auto helper = Helper::start([&]() -> std::string {
+            tmp.remove(doors.remove_tree);
+            return "done";
+        })) {
+        (void)answer_of(*helper, k_tmp_patience);
+    }
+}
+
 /// A later link begins when it is known how the one before it has ended. Nothing: it has nothing to
 /// do, or was told to end while it waited.
 std::optional<Turn> wait_for_turn(Doors& doors, const Options& options)
@@ -260,13 +274,18 @@ int supervise(Doors& doors, const Options& options)
         return nothing_done;
     }
     become_subreaper();
+    const auto tmp = doors.remove_tree
+                         ? LinkTmp::make()
+                         : Result<LinkTmp>(fail(Error::Kind::missing, "none is wanted"));
+    Options with_tmp = options;
+    with_tmp.tmp = tmp ? tmp->path() : "";
     auto goodbye = make_pipe();
     auto alive = make_pipe();
     const pid_t supervisor = goodbye && alive ? ::fork() : -1;
     if (supervisor == 0) {
         goodbye->read.reset();
         alive->write.reset();
-        run_program(doors, options, turn, goodbye->write.get(), alive->read.get());
+        run_program(doors, with_tmp, turn, goodbye->write.get(), alive->read.get());
     }
     int status = static_cast<int>(ExitStatus::internal);
     if (supervisor > 0) {
@@ -279,6 +298,9 @@ int supervise(Doors& doors, const Options& options)
         const auto left_with = goodbye_of(supervisor, goodbye->read.get());
         status = left_with ? *left_with : clean_up_after_a_killed_supervisor(doors, options);
         wipe_tickets(doors, options);
+        if (tmp) {
+            remove_tmp(doors, *tmp);
+        }
     } else {
         write_all(STDERR_FILENO, "gpuq: no process for the supervisor on this node\n");
     }

@@ -22,6 +22,7 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <fstream>
+#include <optional>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -33,7 +34,8 @@
 namespace gpuq::supervisor {
 namespace {
 
-constexpr std::size_t k_own_words = 7; ///< member FOLDER FIRST GPUS TASKS GPUS_PER_TASK --
+constexpr std::size_t k_own_words = 8; ///< member FOLDER FIRST GPUS TASKS GPUS_PER_TASK TMP --
+constexpr std::string_view k_no_tmp = "-";
 constexpr int k_between_looks = 5000;  ///< milliseconds: at what was killed for memory
 constexpr int k_leftover_output = 500; ///< milliseconds without any, after the program's end
 /// The exit statuses of a program that asks for something (man gpuq-chain).
@@ -88,14 +90,15 @@ Result<MemberPlan> plan_in(const std::vector<std::string>& words)
     }
     if (!whole) {
         return fail(Error::Kind::usage, "usage: gpuq-supervisor member FOLDER NODE GPUS TASKS "
-                                        "GPUS_PER_TASK -- PROGRAM [ARG...]");
+                                        "GPUS_PER_TASK TMP -- PROGRAM [ARG...]");
     }
     return MemberPlan{"",
                       words[1],
                       words[2],
                       static_cast<int>(numbers[0]),
                       static_cast<int>(numbers[1]),
-                      static_cast<int>(numbers[2])};
+                      static_cast<int>(numbers[2]),
+                      words[6] == k_no_tmp ? "" : words[6]};
 }
 
 Error execute(const std::vector<std::string>& words, const std::string& node)
@@ -246,6 +249,7 @@ std::vector<std::string> member_words(const MemberPlan& plan)
             std::to_string(plan.gpus),
             std::to_string(plan.tasks),
             std::to_string(plan.gpus_per_task),
+            plan.tmp.empty() ? std::string(k_no_tmp) : plan.tmp,
             "--"};
 }
 
@@ -275,7 +279,8 @@ void describe_rank(Environment& variables, const MemberPlan& plan)
     }
 }
 
-Result<int> become_member(const std::vector<std::string>& words, const std::string& node)
+Result<int> become_member(const std::vector<std::string>& words, const std::string& node,
+                          const RemoveTree& remove_tree)
 {
     TRY_ASSIGN(const MemberPlan plan, plan_in(words));
     const Descriptor link(
@@ -290,6 +295,15 @@ Result<int> become_member(const std::vector<std::string>& words, const std::stri
     describe_rank(variables, plan);
     TRY_ASSIGN(RankOutput output,
                RankOutput::open(link.get(), static_cast<int>(number.value_or(0))));
+    std::optional<LinkTmp> own_tmp;
+    if (!plan.tmp.empty() && node != plan.first_node) {
+        if (auto made = LinkTmp::make()) {
+            own_tmp = *std::move(made);
+            variables.set("TMPDIR", own_tmp->path());
+        }
+    } else if (!plan.tmp.empty()) {
+        variables.set("TMPDIR", plan.tmp);
+    }
     const pid_t program = ::fork();
     if (program < 0) {
         return fail(Error::Kind::internal, fmt::format("no process for the program on node {}: {}",
@@ -305,7 +319,11 @@ Result<int> become_member(const std::vector<std::string>& words, const std::stri
     }
     ::signal(SIGPIPE, SIG_IGN);
     output.close_program_side();
-    return end_as(rank.wait_for(program, output));
+    const int status = rank.wait_for(program, output);
+    if (own_tmp) {
+        own_tmp->remove(remove_tree);
+    }
+    return end_as(status);
 }
 
 } // namespace gpuq::supervisor

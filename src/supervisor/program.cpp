@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
@@ -119,6 +120,7 @@ bool is_elf(const char* path)
         give_up(Report::Step::change_directory);
     }
     reset_signals();
+    apply_limits(plan.limits);
     ::environ = environment;
     if (std::strchr(argv[0], '/') != nullptr && is_elf(argv[0])) {
         ::execv(argv[0], argv);
@@ -168,6 +170,18 @@ Environment Environment::own()
         texts.emplace_back(*each);
     }
     return Environment(std::move(texts));
+}
+
+void apply_limits(const SoftLimits& limits)
+{
+    for (const auto& [resource, wanted] :
+         {std::pair{RLIMIT_CORE, limits.core}, std::pair{RLIMIT_STACK, limits.stack}}) {
+        rlimit limit{};
+        if (wanted && ::getrlimit(resource, &limit) == 0) {
+            limit.rlim_cur = std::min<rlim_t>(*wanted, limit.rlim_max);
+            ::setrlimit(resource, &limit);
+        }
+    }
 }
 
 void Environment::unset(std::string_view name)

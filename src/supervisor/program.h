@@ -37,6 +37,9 @@ private:
     std::vector<std::string> m_texts;
 };
 
+/// Gives this process these soft limits, where the hard ones allow less, those.
+void apply_limits(const SoftLimits& limits);
+
 /// The srun that starts `argv`, below the words of `member`, as each rank of the request. What is
 /// piped goes to every rank, what a person types to the first.
 std::vector<std::string> srun_of_ranks(std::vector<std::string> argv, const Request& request,
@@ -51,7 +54,8 @@ public:
         std::vector<std::string> argv;
         std::vector<std::string> environment;
         std::string work_dir;
-        bool with_input = false;              ///< else stdin is /dev/null
+        SoftLimits limits;       ///< as far as the node's hard limits go; else the node's own
+        bool with_input = false; ///< else stdin is /dev/null
         std::optional<TerminalSize> terminal; ///< set: on a terminal, with input
     };
     /// Forks. What goes wrong later, in the child, is told by report().

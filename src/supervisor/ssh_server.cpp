@@ -8,6 +8,7 @@
 #include "supervisor/job_environment.h"
 #include "supervisor/link_credentials.h"
 #include "supervisor/link_files.h"
+#include "supervisor/link_tmp.h"
 #include "supervisor/process_tree.h"
 #include "supervisor/sshd_config.h"
 #include "wire/frame.h"
@@ -70,6 +71,18 @@ bool has_own_keys(const std::string& home)
     return static_cast<bool>(open_trusted_file(home + "/.ssh/authorized_keys"));
 }
 
+/// The TMPDIR that the program has here.
+std::optional<std::string> tmp_of_program(const RunKey& key)
+{
+    for (const pid_t pid : started_with("GPUQ_RUN_ID=" + key.text())) {
+        const auto tmp = variable_of(pid, "TMPDIR");
+        if (tmp && is_link_tmp(*tmp)) {
+            return tmp;
+        }
+    }
+    return std::nullopt;
+}
+
 std::vector<std::string> environment_for(const Run& run, const Options& options)
 {
     Environment variables = Environment::own();
@@ -82,6 +95,9 @@ std::vector<std::string> environment_for(const Run& run, const Options& options)
         if (value) {
             variables.set(name, *value);
         }
+    }
+    if (const auto tmp = tmp_of_program(run.key)) {
+        variables.set("TMPDIR", *tmp);
     }
     describe_run(variables, run, options.link, options.state_dir);
     return session_environment(variables.texts(), run.request.env);
@@ -249,6 +265,7 @@ Result<int> serve(const Options& options)
         ::mkdir(k_root_folder, 0755);
     }
     return carry([&](int output) {
+        apply_limits(run.limits);
         become_sshd(*sshd, fmt::format("{}/{}", settings.folder, name), output);
     });
 }

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
 #include <fcntl.h>
 #include <malloc.h>
@@ -167,6 +168,7 @@ std::optional<NotStarted> Supervisor::start_program(const Run& run)
     plan.argv = has_ranks(run.request) ? words_of_ranks(run) : words_of(run);
     plan.environment = environment(run);
     plan.work_dir = run.request.work_dir;
+    plan.limits = run.limits;
     plan.with_input = run.request.input != Input::none;
     if (run.request.pty) {
         plan.terminal = run.request.pty->size;
@@ -194,9 +196,12 @@ std::vector<std::string> Supervisor::words_of_ranks(const Run& run)
     }
     const Request& request = run.request;
     const std::string folder = layout::link_dir(m_options.key, m_options.link);
+    const bool is_chosen = std::any_of(request.env.begin(), request.env.end(),
+                                       [](const auto& pair) { return pair.first == "TMPDIR"; });
     const auto member = member_words(
         {own_program(), fmt::format("{}/{}", m_options.state_dir, folder), m_options.node,
-         request.gpus.count, tasks_on_node(request), request.gpus_per_task.value_or(0)});
+         request.gpus.count, tasks_on_node(request), request.gpus_per_task.value_or(0),
+         is_chosen ? std::string() : m_options.tmp});
     return start_ranks_words(own_program(), m_options.node,
                              srun_of_ranks(words_of(run), request, member));
 }
@@ -208,6 +213,9 @@ std::vector<std::string> Supervisor::environment(const Run& run)
     describe_job(variables, run);
     variables.set("GPUQ_DEADLINE",
                   std::to_string(floor<seconds>(m_deadline->at()).time_since_epoch().count()));
+    if (!m_options.tmp.empty() && !has_ranks(run.request)) {
+        variables.set("TMPDIR", m_options.tmp);
+    }
     if (run.request.pty) {
         variables.set_default("TERM", k_terminal_type);
         variables.unset("COLUMNS"); // of the terminal that the client was started in

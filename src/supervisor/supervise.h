@@ -9,6 +9,7 @@
 #include "ports/cluster.h"
 #include "ports/credentials.h"
 #include "ports/store.h"
+#include "supervisor/link_tmp.h"
 #include "supervisor/memory_events.h"
 
 #include <chrono>
@@ -41,6 +42,7 @@ struct Doors {
     /// Gives a job another comment, for the same child processes; empty: nothing is noted.
     std::function<Result<void>(JobId job, const std::string& comment, JobEnd end)> note = {};
     SecretFiles* secrets = nullptr; ///< null: runs have no tickets
+    RemoveTree remove_tree = {};    ///< empty: programs have no TMPDIR of their own
     /// The kernel's counters (memory_events.h). Does not block.
     std::function<MemoryCounts()> memory = memory_counts;
     /// Removes what killed processes of this user have left on this node (posix/leftovers.h).
@@ -81,6 +83,7 @@ struct Options {
     std::string partition;       ///< the job's; empty: not known
     NodeNames names;             ///< of its sockets and directories on this node
     std::optional<Time> ends_at; ///< when Slurm said so at the start
+    std::string tmp;             ///< TMPDIR of the program; empty: the node's
     std::string sampler;         ///< the executable of `sample` (sampling.h); empty: none
     Patience patience;
 };

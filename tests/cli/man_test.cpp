@@ -2,6 +2,7 @@
 #include "cli/run_options.h"
 #include "cli/verbs.h"
 #include "core/exit_status.h"
+#include "core/job_variables.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -142,6 +143,24 @@ TEST(ManPages, HaveEveryExitStatus)
           ExitStatus::interrupted}) {
         EXPECT_THAT(page, HasSubstr(fmt::format("\n.TP\n.B {}\n", static_cast<int>(status))));
     }
+}
+
+TEST(Man, ListsTheVariablesThatAreNotPassedOn)
+{
+    const std::string page = text_of(k_run);
+    std::size_t rows = 0;
+    for (const KeptBack& row : kept_back()) {
+        const std::string names = std::regex_replace(std::string(row.names), std::regex(" "), ", ");
+        EXPECT_THAT(page, HasSubstr(fmt::format(".TP\n.I {}\n{}\n", row.what, names)));
+        ++rows;
+    }
+    const std::size_t begin = page.find(".SS Not passed on");
+    const std::string section = page.substr(begin, page.find(".PP", begin) - begin);
+    std::size_t listed = 0;
+    for (std::size_t at = 0; (at = section.find("\n.I ", at)) != std::string::npos; ++at) {
+        ++listed;
+    }
+    EXPECT_EQ(listed, rows);
 }
 
 } // namespace

@@ -13,7 +13,7 @@ import subprocess
 
 import pytest
 
-from clusters import (Person, as_kwargs, is_running, plain_environment, processes, run, running_cluster,
+from clusters import (Person, as_kwargs, environment_of, is_running, plain_environment, processes, run, running_cluster,
                       short_folder, wait_for)
 from runs import nothing_left, the_run, words_of
 
@@ -110,6 +110,13 @@ def servers(person):
     return processes(belongs)
 
 
+def environment_lines(person):
+    """Of the program of the only run, as it was started."""
+    (program,) = [pid for pid in processes(lambda pid: words_of(pid)[:2] == ["sleep", "600"])
+                  if environment_of(pid).get("GPUQ_RUN_ID") == the_run(person).key]
+    return [f"{name}={value}" for name, value in environment_of(program).items()]
+
+
 def test_a_command_runs_in_the_job_and_its_status_comes_back(person):
     with a_run(person, "--env", "MINE=a b"):
         done = ssh(person, "gpuq-last", "id -un; env; echo oops >&2; exit 7")
@@ -122,6 +129,8 @@ def test_a_command_runs_in_the_job_and_its_status_comes_back(person):
             assert line in lines
         assert [line for line in lines if line.startswith("CUDA_VISIBLE_DEVICES=")]
         assert not [line for line in lines if line.startswith("SLURM_STEP")]
+        (tmp,) = [line for line in lines if line.startswith("TMPDIR=")]
+        assert tmp in environment_lines(person), "that of the program"
 
 
 def test_a_session_has_the_credentials_of_the_run(person):
