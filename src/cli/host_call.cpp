@@ -86,6 +86,7 @@ std::optional<HostCall> host_call(const Words& words, const std::optional<std::s
         }
         call.follow = after && call.verb == "logs" && after->options.has("follow");
         call.detach = after && after->options.has("detach");
+        call.no_stdin = after && after->options.has("no-stdin");
         call.unknown_options = !after;
         if (after && call.verb == "connect") {
             call.ssh_config = after->options.has("config");

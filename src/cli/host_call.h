@@ -20,6 +20,7 @@ struct HostCall {
     std::string copy_to;          ///< of `logs --to`: a file of this machine, not among the words
     bool follow = false;          ///< of `logs -f`
     bool detach = false;          ///< of `run --detach`
+    bool no_stdin = false;        ///< of `run --no-stdin`
     bool ssh_config = false;      ///< of `connect --config`: for this machine's ssh
     std::string run;              ///< of `connect`: as it was given
     bool unknown_options = false; ///< of a verb that is known here

@@ -420,7 +420,7 @@ Result<int> run_on_host(const HostCall& call, Doors& doors)
     }
     options.start.folder = place.folder;
     options.start.brief = is_brief(call.verb);
-    options.start.no_input = kind_of_stdin() == Input::none;
+    options.start.no_input = call.no_stdin || kind_of_stdin() == Input::none;
     options.start.variables = variables_for_there(doors, call);
     options.start.terminals = terminals;
     options.start.raw = terminals[0] && terminals[1];

@@ -113,6 +113,9 @@ Session::Session(Doors& doors, Signals& signals, const Run& run, JobId job, Sess
     if (options.shown) {
         m_certain = Shown{options.shown->out, options.shown->err, options.link};
     }
+    if (const off_t begin = ::lseek(STDIN_FILENO, 0, SEEK_CUR); begin >= 0) {
+        m_stdin_begin = begin;
+    }
     if (run.request.input == Input::none || options.link > LinkNumber{1}) {
         m_input.close();
     }
@@ -737,9 +740,31 @@ void Session::remember_shown()
     }
 }
 
+/// What was read from stdin for a program that did not read it. A file gets its position back, as
+/// if the program had read the file itself; from a pipe the bytes are gone.
+void Session::return_unread_input() const
+{
+    const std::uint64_t read = m_ended->stdin_read;
+    const std::uint64_t added = m_input.added();
+    if (!is_owner() || m_run.request.input != Input::pipe || read >= added) {
+        return;
+    }
+    if (m_stdin_begin) {
+        const auto end = *m_stdin_begin + static_cast<off_t>(added);
+        if (::lseek(STDIN_FILENO, 0, SEEK_CUR) == end) { // else another process moves it as well
+            ::lseek(STDIN_FILENO, *m_stdin_begin + static_cast<off_t>(read), SEEK_SET);
+        }
+    } else if (read == 0) {
+        say(fmt::format("{} bytes of standard input were read for the program, which read none: "
+                        "gpuq run -n leaves standard input alone",
+                        added));
+    }
+}
+
 int Session::finish()
 {
     const Ending& ending = m_ended->ending;
+    return_unread_input();
     m_terminal.leave();
     wait_until_shown();
     remember_shown();

@@ -76,6 +76,7 @@ private:
     void print_what_fits();
     void on_stdin();
     void on_unreadable_stdin(int error);
+    void return_unread_input() const;
     void on_typed(std::string_view bytes);
     void on_keys(const EscapeKeys::Found& found);
     void on_terminal_changed();
@@ -111,6 +112,7 @@ private:
     SessionOptions m_options;
     Printer m_printer;
     InputBuffer m_input;
+    std::optional<off_t> m_stdin_begin; ///< where stdin stood, when it is a file
     RawTerminal m_terminal;
     EscapeKeys m_keys;
     std::uint64_t m_client;           ///< of this process, in Terminal frames

@@ -20,6 +20,8 @@ public:
     /// Stdin is at its end.
     void close() { m_closed = true; }
     bool closed() const { return m_closed; }
+    /// How many bytes were added.
+    std::uint64_t added() const { return m_end; }
     /// Everything, the end included, is in the supervisor's hands.
     bool all_taken() const { return m_closed && m_taken == m_end && m_end_taken; }
 

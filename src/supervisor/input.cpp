@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/input.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cerrno>
+#include <fcntl.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace gpuq::supervisor {
@@ -57,6 +61,9 @@ void InputBuffer::flush()
         m_start += static_cast<std::size_t>(written);
     }
     if (m_ended && !closed()) {
+        // Only to count what the program leaves unread: its end of file comes all the same.
+        m_after_end.reset(::open(fmt::format("/proc/self/fd/{}", m_pipe->get()).c_str(),
+                                 O_RDONLY | O_NONBLOCK | O_CLOEXEC));
         m_pipe->reset();
     }
     if (!has_bytes()) {
@@ -65,8 +72,24 @@ void InputBuffer::flush()
     }
 }
 
+std::uint64_t InputBuffer::read_by_program() const
+{
+    if (m_read) {
+        return *m_read;
+    }
+    int in_pipe = 0;
+    const int pipe = closed() ? m_after_end.get() : m_pipe->get();
+    if (pipe < 0 || ::ioctl(pipe, FIONREAD, &in_pipe) != 0) {
+        in_pipe = 0;
+    }
+    const std::uint64_t unread = m_buffer.size() - m_start + static_cast<std::uint64_t>(in_pipe);
+    return m_taken - std::min(m_taken, unread);
+}
+
 void InputBuffer::give_up()
 {
+    m_read = read_by_program();
+    m_after_end.reset();
     if (m_pipe) {
         m_pipe->reset();
     }

@@ -4,6 +4,7 @@
 #include "supervisor/descriptor.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,8 @@ public:
     void give_up();
 
     std::uint64_t taken() const { return m_taken; }
+    /// How many of these bytes the program has read out of the pipe.
+    std::uint64_t read_by_program() const;
     std::uint64_t room() const;
     bool ended() const { return m_ended; }
     /// Nothing that comes, or breaks off, matters any more.
@@ -38,6 +41,8 @@ private:
     std::size_t m_start = 0;
     std::uint64_t m_taken = 0;
     bool m_ended = false;
+    Descriptor m_after_end;              ///< the pipe's other side, once there is no more to write
+    std::optional<std::uint64_t> m_read; ///< known since it was given up
 };
 
 } // namespace gpuq::supervisor

@@ -213,8 +213,8 @@ void Supervisor::tell_the_end()
         wake_at(disk_until);
         return;
     }
-    m_clients->ended(
-        wire::Ended{m_ending, m_backlog.end()[0], m_backlog.end()[1], m_tail.last_lines()});
+    m_clients->ended(wire::Ended{m_ending, m_backlog.end()[0], m_backlog.end()[1],
+                                 m_tail.last_lines(), m_input.read_by_program()});
     if (m_chain && !m_ending.continues) {
         m_chain->withdraw(m_now);
     }

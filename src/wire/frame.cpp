@@ -165,6 +165,7 @@ std::string bytes_of(const Ended& frame)
         .number(frame.err)
         .text(frame.last_lines)
         .number(static_cast<std::uint8_t>(frame.ending.continues))
+        .number(frame.stdin_read)
         .frame();
 }
 
@@ -183,6 +184,8 @@ Ended ended_from(Reader& in)
     frame.last_lines = in.text();
     // Supervisors of before chains do not send it.
     frame.ending.continues = !in.at_end() && in.number<std::uint8_t>() != 0;
+    // Nor those of before it was counted.
+    frame.stdin_read = in.at_end() ? Ended::k_unknown : in.number<std::uint64_t>();
     return frame;
 }
 

@@ -151,6 +151,9 @@ struct Ended {
     Ending ending;
     std::uint64_t out = 0, err = 0;
     std::string last_lines;
+    /// How much of its piped input the program has read; k_unknown: an older supervisor.
+    static constexpr std::uint64_t k_unknown = ~std::uint64_t{0};
+    std::uint64_t stdin_read = k_unknown;
     bool operator==(const Ended&) const = default;
 };
 

@@ -73,6 +73,20 @@ def test_a_folder_and_errors_of_the_verb(login):
     assert login.gpuq("ls", "-a", "--json").stdout.count(b'"kind": "run"') == 2  # those above
 
 
+def test_what_can_not_start_is_refused_on_the_login_host(login):
+    done = login.gpuq("run", "--detach", "./nosuch.sh")
+    assert (done.returncode, done.stdout) == (127, b"")
+    assert "./nosuch.sh: not found" in done.stderr
+    assert login.gpuq("ls", "-a", "--json").stdout.count(b'"key"') == 0
+
+
+def test_no_stdin_leaves_that_of_this_machine_alone(login):
+    loop = 'while read -r x; do "$gpuq" --host login -Q run -n -- echo got $x; done'
+    done = subprocess.run(["sh", "-c", f"printf '1\\n2\\n' | {loop}"], capture_output=True, check=False,
+                          env={**login.env, "gpuq": str(login.person.cluster.binary)})
+    assert (done.stdout, done.stderr) == (b"got 1\ngot 2\n", b"")
+
+
 def test_a_copy_that_was_refused_is_not_called_one(login):
     assert login.gpuq("-Q", "run", "-J", "small", "echo", "hello").returncode == 0
     other = login.folder / "other"

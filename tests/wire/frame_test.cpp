@@ -39,6 +39,7 @@ std::vector<Frame> one_of_each()
         Refused{"200 are connected already"},
         Ended{ending, 1ULL << 50, 3, "last\nlines\n"},
         Ended{Ending{-1, Cause::lost, "", Time{}}, 0, 0, ""},
+        Ended{Ending{0, Cause::finished, "", Time{}}, 0, 0, "", 1ULL << 35},
     };
 }
 
@@ -129,6 +130,18 @@ TEST(Frame, ACauseThatThisVersionDoesNotKnowIsLost)
     const auto next = decoder.next();
     ASSERT_TRUE(next && *next);
     EXPECT_EQ(std::get<Ended>(**next).ending.cause, Cause::lost);
+}
+
+TEST(Frame, AnOlderSupervisorDoesNotCountTheInput)
+{
+    std::string bytes = encode(Ended{Ending{1, Cause::finished, "", Time{}}, 0, 0, "", 7});
+    bytes.resize(bytes.size() - sizeof(std::uint64_t));
+    bytes[1] = static_cast<char>(bytes.size() - k_header);
+    Decoder decoder;
+    decoder.feed(bytes);
+    const auto next = decoder.next();
+    ASSERT_TRUE(next && *next);
+    EXPECT_EQ(std::get<Ended>(**next).stdin_read, Ended::k_unknown);
 }
 
 TEST(Frame, ALengthBeyondTheLimitBreaksTheConnectionForGood)
