@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fmt/format.h>
 #include <unistd.h>
 #include <utility>
@@ -66,7 +67,8 @@ Result<void> start_controller(Start& start)
 {
     // One that was killed before it first saved its state has a name and no files, which it refuses
     // to start with.
-    const bool never_saved = !fs::exists(start.places.controller_state() + "/assoc_usage");
+    const bool never_saved =
+        !std::filesystem::exists(start.places.controller_state() + "/assoc_usage");
     TRY(launch(start, "slurmctld", "slurmctld",
                never_saved ? std::vector<std::string>{"-D", "-i"}
                            : std::vector<std::string>{"-D"}));
