@@ -19,7 +19,8 @@ def defences():
             file = match[1].replace("\\-", "-")
             found.setdefault(threat, {})[file] = []
         elif file and not line.startswith("."):
-            found[threat][file] += [name.strip() for name in line.split(",") if name.strip()]
+            names = line.replace("\\:", "").split(",")  # where a long name may be broken
+            found[threat][file] += [name.strip() for name in names if name.strip()]
         elif file and line == ".br":
             file = None
     return found

@@ -210,7 +210,7 @@ protected:
     }
     ~SessionTest() override { std::filesystem::remove_all(m_folder); }
 
-    ServeOptions options() const { return {"/bin/sh", {"0.1", "login1"}, m_folder, 0, 1}; }
+    ServeOptions options() const { return {"/bin/sh", {"0.1", "login1"}, m_folder, {}, 0, 1}; }
 
     std::string path(const char* name) const { return m_folder + "/" + name; }
     Descriptor file(const char* name, int flags) const

@@ -106,8 +106,8 @@ TEST(SubmitBySbatch, GivesItTheScriptAndWhatIsOurs)
     EXPECT_EQ(job->value, 7U);
     EXPECT_EQ(fake.told("script"), script);
     EXPECT_EQ(fake.told("words"), "--parsable\n--no-requeue\n--kill-on-invalid-dep=yes\n"
-                                  "--open-mode=append\n--comment=gpuq:KEY\n--chdir=/tmp/a b\n"
-                                  "--output=/state/100%%/slurm.log\n");
+                                  "--open-mode=append\n--propagate=NONE\n--comment=gpuq:KEY\n"
+                                  "--chdir=/tmp/a b\n--output=/state/100%%/slurm.log\n");
     EXPECT_THAT(fake.told("env"), HasSubstr("MINE=1\n"));
     EXPECT_THAT(fake.told("env"), Not(HasSubstr("SBATCH_PARTITION")));
     EXPECT_THAT(fake.told("env"), Not(HasSubstr("SLURM_JOB_ID")));

@@ -10,9 +10,9 @@
 namespace gpuq::supervisor {
 namespace {
 
-class Input : public testing::Test {
+class InputCount : public testing::Test {
 protected:
-    Input()
+    InputCount()
         : m_pipe(*make_pipe())
     {
         set_nonblocking(m_pipe.write.get());
@@ -31,7 +31,7 @@ protected:
     InputBuffer m_input;
 };
 
-TEST_F(Input, IsCountedAsReadWhenTheProgramHasReadIt)
+TEST_F(InputCount, IsCountedAsReadWhenTheProgramHasReadIt)
 {
     ASSERT_TRUE(m_input.take(0, "one\ntwo\n"));
     EXPECT_EQ(m_input.read_by_program(), 0U);
@@ -41,7 +41,7 @@ TEST_F(Input, IsCountedAsReadWhenTheProgramHasReadIt)
     EXPECT_EQ(m_input.read_by_program(), 4U);
 }
 
-TEST_F(Input, IsCountedAlsoAfterItsEnd)
+TEST_F(InputCount, IsCountedAlsoAfterItsEnd)
 {
     ASSERT_TRUE(m_input.take(0, "one\ntwo\n"));
     ASSERT_TRUE(m_input.end(8));
@@ -54,7 +54,7 @@ TEST_F(Input, IsCountedAlsoAfterItsEnd)
     EXPECT_EQ(m_input.read_by_program(), 8U);
 }
 
-TEST_F(Input, ThatDoesNotFitIntoThePipeIsNotRead)
+TEST_F(InputCount, ThatDoesNotFitIntoThePipeIsNotRead)
 {
     const std::string much(300'000, 'x');
     ASSERT_TRUE(m_input.take(0, much));
