@@ -78,6 +78,20 @@ struct ClientOptions {
     std::vector<std::vector<Descriptor>> forwards;
 };
 
+/// While the host lets in only a user who answers its questions (client_login.cpp).
+struct Login {
+    Error error;          ///< why
+    bool refused = false; ///< the last answers
+    bool is_shown = false;
+    bool has_keys = true; ///< until the terminal has hung up
+    LoginState state;     ///< of what may let in
+    Moment check_at, attempt_at;
+    Moment other_key_at; ///< another key than Enter was pressed
+    int questions = 0;   ///< of this attempt
+    std::optional<Question> question;
+    std::string answer; ///< wiped
+};
+
 /// A verb on another host as if it ran here. One use.
 class Client {
 public:
@@ -95,20 +109,6 @@ private:
         /// Where the bytes that wait are not those that came: up to here all is written.
         std::optional<std::uint64_t> settled;
         std::uint64_t written() const { return settled ? *settled : received - waiting.size(); }
-    };
-
-    /// The host lets in only who answers its questions (client_login.cpp).
-    struct Login {
-        Error error;          ///< why
-        bool refused = false; ///< the last answers
-        bool is_shown = false;
-        bool has_keys = true; ///< until the terminal has hung up
-        LoginState state;     ///< of what may let in
-        Moment check_at, attempt_at;
-        Moment other_key_at; ///< another key than Enter was pressed
-        int questions = 0;   ///< of this attempt
-        std::optional<Question> question;
-        std::string answer; ///< wiped
     };
 
     void new_session();

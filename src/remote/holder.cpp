@@ -694,7 +694,7 @@ void Holder::on_children()
 /// It is not copied to wait for its turn, but where there are streams that never let it come.
 bool Holder::takes_output() const
 {
-    return m_channel->waiting() == 0 || (m_streams.size() > 0 && !m_channel->is_full());
+    return m_channel->waiting() == 0 || (!m_streams.empty() && !m_channel->is_full());
 }
 
 /// As much as fits into the connection; after all of it, the end.

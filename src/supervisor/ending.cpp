@@ -55,7 +55,7 @@ bool died_for_memory(const Observed& observed, int wait_status)
     return WEXITSTATUS(wait_status) == k_signalled + SIGKILL && observed.memory.ours > 0;
 }
 
-std::string joined(std::string one, const std::string& other)
+std::string joined(const std::string& one, const std::string& other)
 {
     return one + (one.empty() || other.empty() ? "" : "; ") + other;
 }
