@@ -145,7 +145,7 @@ private:
             const bool is_absolute = m_options.keytab->starts_with('/');
             const std::string path = (is_absolute ? "" : m_here.work_dir + "/") + *m_options.keytab;
             if (m_here.file(path) == Surroundings::File::missing) {
-                return fail(Error::Kind::usage, fmt::format("--keytab {}: not found", path));
+                return fail(Error::Kind::usage, fmt::format("--keytab: {}: not found", path));
             }
         }
         return check_program(m_options.asked, m_here);

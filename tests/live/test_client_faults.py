@@ -51,7 +51,7 @@ def check_whole(person, status=7, out=GATED_OUT, err=b"warned\n"):
 def listed(person):
     """What gpuq ls says: (key, state, exit status), newest first."""
     answer = json.loads(person.gpuq("ls", "--json").stdout)
-    return [(one["key"], one["state"], one["exit"]) for one in answer["runs"]]
+    return [(one["key"], one["state"], one["exit"]) for one in answer["runs"] if one["kind"] == "run"]
 
 
 def begun(client):

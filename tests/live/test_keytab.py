@@ -82,7 +82,7 @@ def test_the_first_ticket_of_a_run_without_a_login(login, kdc, person):
 @pytest.mark.parametrize("make, said", [
     (lambda kdc, person: keytab_of(kdc, person, mode=0o640), "is open to others (mode 640): chmod go="),
     (lambda kdc, person: keytab_of(kdc, person, "ben"), "has keys of ben@GPUQ.TEST, and your ticket is that of ada@"),
-    (lambda kdc, person: person.home / "none", "No such file"),
+    (lambda kdc, person: person.home / "none", "none: not found"),
     (lambda kdc, person: "/dev/null", "/dev/null"),
 ])
 def test_one_that_is_not_to_be_used_is_refused_before_anything_is_asked_of_slurm(login, kdc, person, make, said):

@@ -106,7 +106,7 @@ def test_a_run_whose_program_is_gone_is_not_resumed(person):
 
 def test_files_and_runs_that_options_name_are_looked_for(person):
     before = job_requests(person)
-    for words, reason in ((["--keytab", "nosuch.keytab"], f"--keytab {person.home}/nosuch.keytab: not found"),
+    for words, reason in ((["--keytab", "nosuch.keytab"], f"--keytab: {person.home}/nosuch.keytab: not found"),
                           (["--after", "nosuch"], "nosuch"),
                           (["--container", "./nosuch.sif"], "--container ./nosuch.sif: not found"),
                           (["--conda", f"{person.home}/gone"], f"--conda {person.home}/gone: not found")):
