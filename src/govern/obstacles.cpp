@@ -329,13 +329,18 @@ std::vector<std::string> notes(const std::vector<SlurmObject>& wanted, const Slu
                             way.partition.place, way.partition.name, joined(way.nodes)));
         }
     }
+    note_limits(wanted, there, list);
+    return list;
+}
+
+void add_hardware_notes(const std::vector<SlurmObject>& wanted, const SlurmState& there,
+                        std::vector<std::string>& list)
+{
     for (const SlurmObject& object : wanted) {
         if (object.kind == Kind::hardware) {
             note_threads(object, there, list);
         }
     }
-    note_limits(wanted, there, list);
-    return list;
 }
 
 std::vector<std::string> obstacles(const std::vector<SlurmObject>& wanted, const SlurmState& there,

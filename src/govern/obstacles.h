@@ -36,6 +36,10 @@ std::vector<std::string> obstacles(const std::vector<SlurmObject>& wanted, const
 std::vector<std::string> notes(const std::vector<SlurmObject>& wanted, const SlurmState& there,
                                const Texts& texts);
 
+/// Adds what the policy could state about the nodes' hardware, for who is about to apply it.
+void add_hardware_notes(const std::vector<SlurmObject>& wanted, const SlurmState& there,
+                        std::vector<std::string>& list);
+
 /// Of these only the settings that slurm.conf lacks. `slurm_conf_path` serves the sentences.
 std::vector<std::string> missing_settings(const std::vector<SlurmObject>& wanted,
                                           const SlurmState& there,

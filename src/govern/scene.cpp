@@ -267,6 +267,9 @@ Result<Plan> plan_of(Admin& admin, const Scene& scene, const Candidate& asked)
     plan.changes = changes(candidate.objects, scene.there, scene.owned);
     plan.obstacles = obstacles(candidate.objects, scene.there, scene.texts);
     plan.notes = notes(candidate.objects, scene.there, scene.texts);
+    if (!plan.changes.empty()) {
+        add_hardware_notes(candidate.objects, scene.there, plan.notes);
+    }
     plan.interrupted = scene.interrupted;
     const auto unwanted = unwanted_partitions(scene, candidate);
     Leaving leaving;

@@ -78,6 +78,9 @@ void describe_job(Environment& variables, const Run& run)
     variables.set("SLURM_TASKS_PER_NODE", run.request.nodes > 1
                                               ? fmt::format("{}(x{})", tasks, nodes)
                                               : fmt::format("{}", tasks));
+    if (const auto node = variables.value("SLURMD_NODENAME")) {
+        variables.set_default("HOSTNAME", *node); // as slurmd does for a batch script
+    }
     variables.set("SLURM_JOB_NAME", run.request.name);
     variables.set("SLURM_SUBMIT_DIR", run.request.work_dir);
     variables.set("SLURM_SUBMIT_HOST", run.host);

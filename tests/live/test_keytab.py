@@ -158,7 +158,7 @@ def test_links_begin_with_a_new_ticket_until_the_keytab_gives_none(login, kdc, p
 
     def ticket_of(link):
         path = person.home / f"ticket-{link}"
-        begun = wait_for(lambda: path.exists() and path.stat().st_mtime, 40, f"link {link}")
+        begun = wait_for(lambda: path.exists() and path.stat().st_size and path.stat().st_mtime, 40, f"link {link}")
         return Ticket(path.read_bytes()).end - begun
 
     assert ticket_of(1) > 0 and ticket_of(2) > 0

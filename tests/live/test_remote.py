@@ -77,7 +77,7 @@ def test_what_can_not_start_is_refused_on_the_login_host(login):
     done = login.gpuq("run", "--detach", "./nosuch.sh")
     assert (done.returncode, done.stdout) == (127, b"")
     assert "./nosuch.sh: not found" in done.stderr
-    assert login.gpuq("ls", "-a", "--json").stdout.count(b'"key"') == 0
+    assert login.gpuq("ls", "-a", "--json").stdout.count(b'"kind": "run"') == 0
 
 
 def test_no_stdin_leaves_that_of_this_machine_alone(login):
