@@ -248,6 +248,7 @@ void Client::edit_answer(const KeyEvent& key)
 {
     std::string& answer = m_login->answer;
     if (key.is_enter() && m_login->question->wants_answer) {
+        m_login->other_key_at = {}; // what was typed until here was the answer
         m_transport.answer(answer);
         wipe(answer);
         m_login->question.reset();
