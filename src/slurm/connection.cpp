@@ -106,27 +106,32 @@ bool is_from_server(const std::string& conf)
 /// The configuration of this process: a path, or k_from_server and a host.
 std::string chosen;
 
-/// What an exit of this process would mean at the moment.
-enum class Exit { ordinary, of_libslurm, of_a_copy };
-Exit exit_means = Exit::ordinary;
+/// Takes what libslurm said when it ended a copy of this process.
+std::function<void(const std::string&)> on_exit_of_a_copy;
 
-/// libslurm's words while it reads the configuration; the handler below reads them.
-const Words* words_of_init = nullptr;
+/// What libslurm says to this thread; the handler below reads it.
+thread_local const Words* listening = nullptr;
 
-/// libslurm calls exit(1) on a configuration that it can't use: say why, in our way.
+/// libslurm calls exit(1) on a configuration that it can't use, also in the middle of a question (a
+/// plugin that is not there): say why, in our way.
 void at_exit()
 {
-    if (exit_means == Exit::ordinary) {
+    if (listening == nullptr) {
+        if (on_exit_of_a_copy) {
+            ::_exit(static_cast<int>(ExitStatus::internal));
+        }
         return;
     }
-    if (exit_means == Exit::of_libslurm && words_of_init != nullptr) {
-        const auto line =
-            fmt::format("gpuq: Slurm's configuration can't be used: {}{}\n", words_of_init->text(),
-                        is_from_server(chosen) ? " (" + chosen + ")" : "");
+    const std::string text =
+        fmt::format("Slurm's configuration can't be used: {}{}", listening->text(),
+                    is_from_server(chosen) ? " (" + chosen + ")" : "");
+    if (on_exit_of_a_copy) {
+        on_exit_of_a_copy(text);
+    } else {
+        const std::string line = "gpuq: " + text + "\n";
         (void)!::write(STDERR_FILENO, line.data(), line.size());
-        ::_exit(static_cast<int>(ExitStatus::usage));
     }
-    ::_exit(static_cast<int>(ExitStatus::internal));
+    ::_exit(static_cast<int>(ExitStatus::usage));
 }
 
 bool names_a_plugin(const char* type)
@@ -176,13 +181,9 @@ void load_configuration()
     if (chosen.empty() || std::exchange(is_loaded, true)) {
         return;
     }
-    const Words words;
-    words_of_init = &words;
-    const Exit meant = std::exchange(exit_means, Exit::of_libslurm);
     std::atexit(at_exit);
+    const Words words;
     slurm_init(is_from_server(chosen) ? nullptr : chosen.c_str());
-    exit_means = meant;
-    words_of_init = nullptr;
 }
 
 void load_plugins()
@@ -220,9 +221,14 @@ std::optional<std::string> cluster_name_in(std::istream& conf)
     return name;
 }
 
-void leave_without_handlers()
+void leave_without_handlers(std::function<void(const std::string&)> on_exit)
 {
-    exit_means = Exit::of_a_copy;
+    on_exit_of_a_copy = std::move(on_exit);
+}
+
+const Words* listen(const Words* words)
+{
+    return std::exchange(listening, words);
 }
 
 std::string cluster_name()

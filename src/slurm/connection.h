@@ -3,11 +3,14 @@
 
 #include "core/result.h"
 
+#include <functional>
 #include <istream>
 #include <optional>
 #include <string>
 
 namespace gpuq::slurm {
+
+class Words;
 
 /// `usage` when the slurm.conf at this path includes a file that is not there: libslurm tries again
 /// for a minute in every program that reads it, before it says so.
@@ -25,8 +28,13 @@ void load_configuration();
 /// for them (1 ms). Nothing is lost when it can't: libslurm looks for them itself.
 void load_plugins();
 
-/// From now on this process is a copy that must not run its parent's exit handlers.
-void leave_without_handlers();
+/// From now on this process is a copy that must not run its parent's exit handlers. Where libslurm
+/// ends it, `on_exit` gets the reason.
+void leave_without_handlers(std::function<void(const std::string&)> on_exit);
+
+/// While `words` (errors.h) collects what libslurm says to this thread, an exit of it is one by
+/// libslurm, and says why. Gives what was set before; null: none.
+const Words* listen(const Words* words);
 
 /// ClusterName of the configuration; where its text has that in the plain, libslurm need not read
 /// it.

@@ -173,7 +173,9 @@ public:
 
     [[noreturn]] void run(const std::string& srun, const Launching& what, const Step& step)
     {
-        leave_without_handlers();
+        leave_without_handlers([this](const std::string& reason) {
+            say(as_report(fail(Error::Kind::usage, reason)));
+        });
         become_independent();
         load_configuration();
         load_plugins();
