@@ -169,7 +169,8 @@ std::vector<Finding> findings_of(const Check& check, const Host::Answer& answer,
     findings.front().text =
         is_late ? fmt::format("no answer within {} s", patience.count())
                 : fmt::format("the check ended: {}", answer.text.empty() ? "killed" : answer.text);
-    findings.front().remedy = is_late ? "a file server or a daemon hangs" : "";
+    findings.front().remedy =
+        is_late ? "a file server hangs, or a daemon hangs or is down (slurmctld, munged)" : "";
     return findings;
 }
 

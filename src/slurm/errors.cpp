@@ -136,10 +136,12 @@ Words::Words()
         std::rewind(file);
         stderr = file;
     }
+    listen(this);
 }
 
 Words::~Words()
 {
+    listen(nullptr);
     stderr = m_before;
 }
 
@@ -237,10 +239,25 @@ std::optional<std::string> protocol_mismatch(int code, std::string_view words)
     return std::nullopt;
 }
 
+std::optional<std::string> munge_failure(std::string_view words)
+{
+    constexpr std::string_view k_sign = "Munge encode failed: ";
+    const auto at = words.find(k_sign);
+    if (at == std::string_view::npos) {
+        return std::nullopt;
+    }
+    words.remove_prefix(at + k_sign.size());
+    return fmt::format("munged of this machine, by which Slurm knows who asks, does not answer; an "
+                       "operator starts it again ({})",
+                       words.substr(0, words.find("; ")));
+}
+
 Error error_of(int code, Question question, std::string_view what, const std::string& words)
 {
-    if (const auto mismatch = protocol_mismatch(code, words)) {
-        return fail(kind_of(code, question), fmt::format("{}: {}", what, *mismatch));
+    for (const auto& cause : {protocol_mismatch(code, words), munge_failure(words)}) {
+        if (cause) {
+            return fail(kind_of(code, question), fmt::format("{}: {}", what, *cause));
+        }
     }
     const std::string meaning = slurm_strerror(code);
     if (const auto said = words_of_policy(words)) { // they say all; Slurm's meaning is a guess

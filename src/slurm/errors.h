@@ -63,6 +63,9 @@ std::string library_version();
 /// other failures.
 std::optional<std::string> protocol_mismatch(int code, std::string_view words);
 
+/// What `words` of libslurm mean when munged does not answer. Nothing for other failures.
+std::optional<std::string> munge_failure(std::string_view words);
+
 /// An error for people: `what`, then Slurm's own words (or the code's text when it had none).
 Error error_of(int code, Question question, std::string_view what, const std::string& words);
 

@@ -43,6 +43,11 @@ Result<Partitions> load_partitions()
     const Words words;
     partition_info_msg_t* answer = nullptr;
     if (slurm_load_partitions(0, &answer, SHOW_LOCAL) != SLURM_SUCCESS) {
+        if (errno == ESLURM_ACCESS_DENIED) {
+            return fail(Error::Kind::denied,
+                        "this site shows its partitions to operators only (PrivateData=partitions "
+                        "in slurm.conf), and gpuq needs their limits: ask an operator");
+        }
         return error_of(errno, Question::other, "can't ask Slurm for its partitions", words.text());
     }
     return Partitions(answer);

@@ -70,6 +70,20 @@ TEST(SlurmErrors, OfAControllerOfAnotherReleaseNameBoth)
     EXPECT_FALSE(protocol_mismatch(1800, "Unable to contact slurm controller"));
 }
 
+TEST(SlurmErrors, OfMungeNameTheSocket)
+{
+    const std::string words =
+        "If munged is up, restart with --num-threads=10; Munge encode failed: Failed to connect to "
+        "\"/run/munge/munge.socket.2\": Connection refused; slurm_send_node_msg: auth_g_create: "
+        "REQUEST_PARTITION_INFO has authentication error";
+    EXPECT_EQ(
+        error_of(1800, Question::other, "can't ask", words).text,
+        "can't ask: munged of this machine, by which Slurm knows who asks, does not answer; an "
+        "operator starts it again (Failed to connect to \"/run/munge/munge.socket.2\": "
+        "Connection refused)");
+    EXPECT_FALSE(munge_failure("Unable to contact slurm controller"));
+}
+
 TEST(SlurmErrors, TheTextIsSlurmsOwn)
 {
     EXPECT_EQ(error_of(2014, Question::start, "refused", "").text,
