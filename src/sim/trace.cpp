@@ -37,8 +37,14 @@ Result<std::string> unpacked(const std::filesystem::path& path)
             return fail(Error::Kind::io, fmt::format("the trace {} is damaged, or no file",
                                                      sanitised(path.string())));
         }
+        int problem = Z_OK; // asked at once: from zlib 1.3.2 on the next read forgets it
+        gzerror(file.get(), &problem);
+        if (problem != Z_OK && problem != Z_STREAM_END) {
+            return fail(Error::Kind::io, fmt::format("the trace {} ends too early; copy it again",
+                                                     sanitised(path.string())));
+        }
         if (got == 0) {
-            break;
+            return text;
         }
         text.append(block.data(), static_cast<std::size_t>(got));
         if (text.size() > k_most_trace_bytes) {
@@ -47,13 +53,6 @@ Result<std::string> unpacked(const std::filesystem::path& path)
                                     k_most_trace_bytes >> 20));
         }
     }
-    int problem = Z_OK;
-    gzerror(file.get(), &problem);
-    if (problem != Z_OK && problem != Z_STREAM_END) {
-        return fail(Error::Kind::io, fmt::format("the trace {} ends too early; copy it again",
-                                                 sanitised(path.string())));
-    }
-    return text;
 }
 
 std::string_view first_line(std::string_view text)
