@@ -70,7 +70,14 @@ enum class Excess {
     asked,  ///< it asks for them
     cores,  ///< by whole cores of which it does not use every thread
     spread, ///< by what it asks for on each node, on more nodes than it needs
+    uneven, ///< by nodes that get as many CPUs as the one with the most GPUs
 };
+
+std::uint64_t gpus_of_a_node(const Door& door, const GpusAsked& asked)
+{
+    return door.pool->gpus.value.empty() ? asked.total
+                                         : static_cast<std::uint64_t>(door.pool->gpus_per_node());
+}
 
 std::uint64_t cpus_with_each(const Queue& queue)
 {
@@ -105,10 +112,10 @@ Excess excess(const Queue& queue, const Door& door, const Submission& job, const
         return Excess::asked;
     }
     const int threads = door.pool->threads();
-    if (!beyond({threads, most_nodes(queue)})) {
-        return Excess::none;
+    if (beyond({threads, most_nodes(queue)})) {
+        return beyond({threads, 1}) ? Excess::cores : Excess::spread;
     }
-    return beyond({threads, 1}) ? Excess::cores : Excess::spread;
+    return beyond({threads, 1, gpus_of_a_node(door, asked)}) ? Excess::uneven : Excess::none;
 }
 
 /// Others can use the GPUs of a node that the job does not ask for. Where a pool does not say how
@@ -147,6 +154,8 @@ const std::string& why_whole(const Sentences& say, Excess beyond)
         return say.cores;
     case Excess::spread:
         return say.spread;
+    case Excess::uneven:
+        return say.uneven;
     case Excess::none:
         break;
     }

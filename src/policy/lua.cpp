@@ -62,6 +62,7 @@ std::string sentences_text(const Sentences& say)
                        "            gpuless = {}, share = {},\n"
                        "            cores = {},\n"
                        "            spread = {},\n"
+                       "            uneven = {},\n"
                        "            whole = {},\n"
                        "            qos = {}, undeclared = {},\n"
                        "            through = {},\n"
@@ -69,8 +70,9 @@ std::string sentences_text(const Sentences& say)
                        lua_literal(say.access), lua_literal(say.model), lua_literal(say.time),
                        lua_literal(say.gpus), lua_literal(say.nodes), lua_literal(say.fit),
                        lua_literal(say.mix), lua_literal(say.gpuless), lua_literal(say.share),
-                       lua_literal(say.cores), lua_literal(say.spread), lua_literal(say.whole),
-                       lua_literal(say.qos), lua_literal(say.undeclared), lua_literal(say.through));
+                       lua_literal(say.cores), lua_literal(say.spread), lua_literal(say.uneven),
+                       lua_literal(say.whole), lua_literal(say.qos), lua_literal(say.undeclared),
+                       lua_literal(say.through));
 }
 
 std::string queue_text(const Policy& policy, const Queue& queue)

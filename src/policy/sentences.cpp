@@ -97,6 +97,9 @@ Sentences sentences_of(const Policy& policy, const Queue& queue)
         say.spread = fmt::format("{}, and --mem and --mincpus apply to every node that the job may "
                                  "get, which could be more: add -N 1, or use --mem-per-gpu{}",
                                  gives, where);
+        say.uneven = fmt::format("{}, and with --gpus on more than one node each node may get the "
+                                 "CPUs of the one with the most GPUs: use --gpus-per-node{}",
+                                 gives, where);
     }
     say.whole = fmt::format("{} gives a whole node only with all of its GPUs: ask for those, or "
                             "leave --exclusive out{}",

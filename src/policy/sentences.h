@@ -19,6 +19,7 @@ struct Sentences {
     std::string share;      ///< more CPUs or memory than come with its GPUs
     std::string cores;      ///< the same, by whole cores of which it does not use every thread
     std::string spread;     ///< the same, by what it asks for on every node
+    std::string uneven;     ///< the same, by nodes with unequal numbers of GPUs
     std::string whole;      ///< nodes for itself, without all of their GPUs
     std::string fit;        ///< after a number of GPUs that no node of it has
     std::string mix;        ///< after models that none of its pools has together

@@ -116,6 +116,17 @@ std::uint64_t nodes_of(const Submission& job, const GpusAsked& gpus, std::uint64
     return std::max(fewest, std::min({most, gpus.total, most_nodes}));
 }
 
+/// CPUs of a job that states only the total of its GPUs, in the most uneven layout on as few nodes
+/// as it can get. `each`: CPUs that come with a GPU.
+std::uint64_t cpus_when_uneven(const Submission& job, std::uint64_t gpus, std::uint64_t each,
+                               std::uint64_t gpus_per_node)
+{
+    const std::uint64_t nodes =
+        std::min(k_most, std::max(fewest_nodes(job), divided_up(gpus, gpus_per_node)));
+    const std::uint64_t fullest = gpus < nodes ? 1 : std::min(gpus - (nodes - 1), gpus_per_node);
+    return std::min(k_most, nodes * fullest * std::min(each, k_most));
+}
+
 /// Whole cores for `cpus` that are spread evenly over `nodes`.
 std::uint64_t cores_of(const Submission& job, std::uint64_t cpus, std::uint64_t tasks,
                        std::uint64_t nodes, std::uint64_t threads)
@@ -211,6 +222,12 @@ SizeAsked size_asked(const Submission& job, const GpusAsked& gpus, std::uint64_t
                                             tasks * at_least_one(job.cpus_per_task),
                                             nodes * job.pn_min_cpus.value_or(0), total * each}));
     const bool unsaid = !job.cpus_per_task && each == 0;
+    const bool of_gpus = each > 0 || (unsaid && job.ntasks_per_tres.value_or(0) == 0);
+    const bool total_only = gpus.per_node == 0 && gpus_in_tres(job.tres_per_socket).empty();
+    if (layout.gpus_per_node > 0 && total_only && of_gpus) {
+        asked.cpus = std::max(asked.cpus, cpus_when_uneven(job, total, unsaid ? cpus_per_gpu : each,
+                                                           layout.gpus_per_node));
+    }
     const std::uint64_t given =
         unsaid ? std::max(asked.cpus, std::min(k_most, total * cpus_per_gpu)) : asked.cpus;
     asked.allocated =

@@ -76,6 +76,10 @@ struct NodeLayout {
     /// As many nodes as a job can get here. What it asks for on each node counts on all that Slurm
     /// may choose: --gpus=4 without -N may get four nodes. 1: count on the fewest.
     std::uint64_t most_nodes = 1;
+    /// GPUs of one node. Slurm 24.11 and later give each node of a job the CPUs of the node with
+    /// the most GPUs when the job states only a total: --gpus=4 -N 2 may get 3 + 1 GPUs and the
+    /// CPUs of 3 + 3 (seen with 24.11.5; 22.05 gives those of 3 + 1). 0: count on an even layout.
+    std::uint64_t gpus_per_node = 0;
 };
 
 /// `cpus_per_gpu`: what Slurm gives with each GPU to a job that says nothing of CPUs.

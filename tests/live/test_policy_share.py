@@ -49,7 +49,15 @@ REFUSED = """\
 --gpus=4 --mem=16G
 --gpus=4 --mincpus=16
 --gpus=4 --gpus-per-node=1 --mem=16G
---gpus-per-task=1 -n 4 --mem=16G --ntasks-per-node=1"""
+--gpus-per-task=1 -n 4 --mem=16G --ntasks-per-node=1
+--gpus=4 -N 2
+--gpus=4 -N 2 -n 7
+--gpus=4 -N 2 --cpus-per-gpu=4
+--gpus=4 -n 2 --ntasks-per-node=1
+--gpus=5
+--gpus=6 -N 1-3
+--gpus-per-task=1 -n 5
+--gpus-per-task=1 -n 4 -N 2"""
 
 # What users send; Slurm's answer to these is checked.
 ACCEPTED = """\
@@ -69,7 +77,13 @@ ACCEPTED = """\
 --gpus=2 -n 2 -c 3
 --gpus=2 --mem-per-gpu=4G
 --gpus=4 -N 1 --mem=16G
---gpus=4 -N 2 -n 7
+--gpus=4 -N 2 -c 4
+--gpus=4 -N 2 --cpus-per-gpu=2
+--gpus=4 -N 2 --gpus-per-node=2
+--gpus=4 -N 4
+--gpus=8 -N 2
+--ntasks-per-gpu=1 -n 5
+--gpus-per-socket=1 --sockets-per-node=1 -N 2
 --gpus=4 -N 4 -n 4 -c 4 --mem=4G
 --gpus-per-task=1 -n 2 -N 2 --mem=4G
 --gpus=1 --mem=4G"""

@@ -145,6 +145,7 @@ TEST(Decide, NobodyWalksAroundARuleBySpelling)
     Submission tasks = job(60, "");
     tasks.tres_per_task = "gres:gpu:1";
     tasks.num_tasks = 5;
+    tasks.cpus_per_task = 1;
     EXPECT_EQ(decide(criann(), tasks, {}).queue, "long");
     Submission sockets = job(60, "");
     sockets.tres_per_socket = "gres:gpu:2";
@@ -359,6 +360,43 @@ TEST(Decide, ChecksTheNodesThatSlurmMayGive)
                     one.max_nodes = 20;
                 }),
                 HasSubstr("gives a job at most"));
+}
+
+/// Slurm 24.11 gives each node of such a job the CPUs of the one with the most GPUs.
+TEST(Decide, CountsOnTheMostUnevenLayoutOfATotalOfGpus)
+{
+    const auto uneven = HasSubstr("use --gpus-per-node");
+    const auto in_long = [](const char* gpus, std::uint32_t nodes, auto change) {
+        return answer_to([&](Submission& one) {
+            one.partition = "long";
+            one.tres_per_node.clear();
+            one.tres_per_job = gpus;
+            one.min_nodes = nodes;
+            change(one);
+        });
+    };
+    const auto as_is = [](Submission&) {};
+    EXPECT_THAT(in_long("gres:gpu:3", 2, as_is), uneven); // 2 + 1
+    EXPECT_THAT(in_long("gres:gpu:3", 2,
+                        [](Submission& one) {
+                            one.tres_per_task = "gres:gpu:1";
+                            one.num_tasks = 3;
+                            one.tres_per_job.clear();
+                        }),
+                uneven);
+    EXPECT_EQ(in_long("gres:gpu:2", 2, as_is), "accepted");
+    EXPECT_EQ(in_long("gres:gpu:2", 1, as_is), "accepted");
+    EXPECT_EQ(in_long("gres:gpu:3", 2, [](Submission& one) { one.cpus_per_task = 1; }), "accepted");
+    EXPECT_THAT(in_long("gres:gpu:3", 2, [](Submission& one) { one.cpus_per_tres = "gres:gpu:4"; }),
+                uneven);
+    EXPECT_EQ(in_long("gres:gpu:3", 2, [](Submission& one) { one.cpus_per_tres = "gres:gpu:2"; }),
+              "accepted");
+    EXPECT_THAT(in_long("gres:gpu:3", 1,
+                        [](Submission& one) {
+                            one.num_tasks = 2;
+                            one.ntasks_per_node = 1;
+                        }),
+                uneven);
 }
 
 TEST(Decide, ANodeToOneselfGoesWithAllOfItsGpus)
