@@ -375,8 +375,8 @@ def test_what_nobody_lived_to_wipe_is_swept_by_the_next_gpuq(login, cluster, nex
         for pid in victims:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
+    assert kept.cache.exists(), "removed before the kill"
     wait_for(lambda: len(cluster.squeue()) == 1 + (next_gpuq in ("attach", "sampler")), 30, "an end")
-    assert kept.cache.exists(), "somebody lived long enough"
     if next_gpuq == "run":
         login.start().end()
     elif next_gpuq == "run without a ticket":

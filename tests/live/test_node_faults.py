@@ -113,7 +113,8 @@ def test_supervisor_and_guardian_killed_at_once(age, person):
         for pid in pids:
             os.kill(pid, signal.SIGSTOP)
         for pid in pids:
-            kill(pid)
+            with contextlib.suppress(ProcessLookupError):  # Slurm may be as fast
+                kill(pid)
         wait_for(lambda: not is_running(program), 10, "the end of the program")
         if watched.client:
             watched.assert_ends(119)
