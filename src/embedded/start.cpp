@@ -135,7 +135,7 @@ bool has_reported(const NodeStatus& node)
            !node.state.starts_with("down");
 }
 
-Result<void> start_nodes(Start& start)
+Result<void> launch_nodes(Start& start)
 {
     const int count = start.state.spec.nodes;
     for (int index = 0; index < count; ++index) {
@@ -147,6 +147,29 @@ Result<void> start_nodes(Start& start)
         const std::vector<NodeStatus> nodes = node_states(start.places);
         return std::ssize(nodes) == count && std::all_of(nodes.begin(), nodes.end(), has_reported);
     });
+}
+
+/// Forgets each slurmd that has ended; false if there is none.
+bool forget_ended_nodes(State& state)
+{
+    return std::erase_if(state.daemons, [](const Daemon& daemon) {
+               return daemon.name.starts_with("slurmd-") && !is_alive(daemon.process);
+           }) > 0;
+}
+
+/// A slurmd of 24.11 or later that is asked to reconfigure (after a policy) while it starts may end:
+/// it is started again.
+Result<void> start_nodes(Start& start)
+{
+    constexpr int k_attempts = 3;
+    auto started = launch_nodes(start);
+    for (int attempt = 1; !started && attempt < k_attempts; ++attempt) {
+        if (!forget_ended_nodes(start.state)) {
+            break;
+        }
+        started = launch_nodes(start);
+    }
+    return started;
 }
 
 /// slurmd gives a health check no SLURM_CONF.
@@ -186,6 +209,9 @@ Result<void> take_up_accounting(Start& start)
     auto added = add_accounts(start);
     if (was_without && added) {
         end_daemon(start, "slurmctld");
+        // Without slurmdbd, slurmctld of 24.11 and later has made up an id for the cluster, and does
+        // not start with the one that slurmdbd has.
+        (void)::unlink((start.places.controller_state() + "/clustername").c_str());
     } else if (was_without) {
         state.spec.accounting = false;
         TRY(write_configuration(start));
