@@ -19,7 +19,7 @@ def join(cluster, user, account):
 
 def sbatch(cluster, user, *words, sleep=600):
     """(job id or None, what sbatch said)."""
-    done = run(["sbatch", "--parsable", "-o", "/dev/null", *words, "--wrap", f"sleep {sleep}"],
+    done = run(["sbatch", "--parsable", "-o", "/dev/null", *words, "--wrap", f"exec sleep {sleep}"],
                env=cluster.env, user=user)
     return (done.stdout.strip() or None), done.stderr
 
