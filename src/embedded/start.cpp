@@ -157,8 +157,8 @@ bool forget_ended_nodes(State& state)
            }) > 0;
 }
 
-/// A slurmd of 24.11 or later that is asked to reconfigure (after a policy) while it starts may end:
-/// it is started again.
+/// A slurmd of 24.11 or later that is asked to reconfigure (after a policy) while it starts may
+/// end: it is started again.
 Result<void> start_nodes(Start& start)
 {
     constexpr int k_attempts = 3;
@@ -209,8 +209,8 @@ Result<void> take_up_accounting(Start& start)
     auto added = add_accounts(start);
     if (was_without && added) {
         end_daemon(start, "slurmctld");
-        // Without slurmdbd, slurmctld of 24.11 and later has made up an id for the cluster, and does
-        // not start with the one that slurmdbd has.
+        // Without slurmdbd, slurmctld of 24.11 and later has made up an id for the cluster, and
+        // does not start with the one that slurmdbd has.
         (void)::unlink((start.places.controller_state() + "/clustername").c_str());
     } else if (was_without) {
         state.spec.accounting = false;
