@@ -306,12 +306,16 @@ def test_the_rehearsal_ends_in_place_of_slurmctld(operator):
 
 def test_an_apply_that_is_killed_goes_on_or_goes_back(operator):
     begun = 0
-    for turn, seconds in enumerate((1.0, 2.0, 3.0, 4.0, 5.0, 6.0)):
+    started = time.monotonic()
+    operator.apply(CHANGED)
+    whole = time.monotonic() - started
+    operator.apply(POLICY)
+    for turn, part in enumerate((0.15, 0.3, 0.45, 0.6, 0.75, 0.9)):
         operator.write(CHANGED)
         child = subprocess.Popen([GPUQ, "policy", "apply", str(operator.file)],
                                  env=operator.cluster.env, stdout=subprocess.DEVNULL,
                                  stderr=subprocess.DEVNULL)
-        time.sleep(seconds)
+        time.sleep(part * whole)
         child.send_signal(signal.SIGKILL)
         child.wait()
         operator.cluster.scontrol("ping")

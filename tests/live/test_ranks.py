@@ -26,8 +26,9 @@ def home(cluster):
     with short_folder() as home:
         shutil.copy(HERE / "ddp.py", home)
         person = Person(cluster, home, cluster.as_user)
-        # Debian's torchrun 1.13 does not know its own default (0) of these with Python 3.11.
-        person.env.update(GLOO_SOCKET_IFNAME="lo", PET_TEE="2", PET_REDIRECTS="2")
+        # Debian's torchrun 1.13 does not know its own default (0) of these with Python 3.11, and its torch 2.6 is
+        # built without the libuv that its torchrun wants.
+        person.env.update(GLOO_SOCKET_IFNAME="lo", PET_TEE="2", PET_REDIRECTS="2", USE_LIBUV="0")
         yield person
         nothing_left(person)
 

@@ -269,6 +269,6 @@ def test_removed_while_waiting(cluster, person):
         shutil.rmtree(person.state)
         cluster.slurm("scancel", cluster.squeue("-t", "R")[0][0])
         holder.communicate(timeout=60)
-    # Slurm itself can not open the log of the batch script.
+    # Slurm itself can not open the log of the batch script; newer releases make the folders for it.
     assert cluster.accounted(job, seconds=40)["State"] == "FAILED"
-    assert not person.state.exists()
+    assert {path.name for path in person.state.rglob("*") if path.is_file()} <= {"slurm.log"}
