@@ -130,7 +130,9 @@ def test_killed_after_any_epoch_it_ends_with_the_same_network(example, undisturb
 @pytest.mark.parametrize("call", ["fsync", "rename", "unlink"])
 def test_killed_inside_the_save_it_leaves_no_half_checkpoint(example, undisturbed, tmp_path, call):
     whole = 0
-    for time_called in (1, 3):
+    for time_called in (1, 3, 6, 10, 15):
+        if time_called > 3 and whole > 0:
+            break  # some releases of torch call it a few times before the first save
         folder = tmp_path / str(time_called)
         killer = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}",
                   "-e", f"inject={call}:signal=KILL:when={time_called}")
