@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Static linking by trial: an archive is used when a program links with it on this machine. Neither a file's
-# presence nor a distribution's name shows that: Debian 13's libre2.a needs Abseil, Debian 12's does not.
+# Static linking by trial: an archive is used if a test program links with it on this machine. The presence of
+# the file is not enough: Debian 13's libre2.a requires Abseil, Debian 12's does not.
 
-# RESULT: whether trials/NAME.cpp, and the SOURCES, link with LIBRARIES and OPTIONS, position-independent as our programs are.
-# Tried anew at each configuration: a system that was upgraded has other archives.
+# RESULT: whether trials/NAME.cpp and SOURCES link with LIBRARIES and OPTIONS, position-independent like our programs.
+# Repeated at each configuration, since a system upgrade changes the archives.
 function(gpuq_try result name)
   cmake_parse_arguments(ARG "" "" "SOURCES;INCLUDES;LIBRARIES;OPTIONS" ${ARGN})
   if(CMAKE_CXX_LINK_PIE_SUPPORTED)
@@ -19,7 +19,7 @@ function(gpuq_try result name)
   unset(GPUQ_TRIAL CACHE)
 endfunction()
 
-# RESULT: the paths of the archives NAMES (a|b: the first that exists); empty unless all are found.
+# RESULT: paths of the archives NAMES (a|b: the first one that exists); empty unless all are found.
 function(gpuq_find_archives result)
   set(found)
   foreach(name ${ARGN})
@@ -35,8 +35,8 @@ function(gpuq_find_archives result)
   set(${result} ${found} PARENT_SCOPE)
 endfunction()
 
-# The target gpuq_libNAME: headers in INCLUDES and the libraries SHARED. In a self-contained build trials/NAME.cpp
-# decides whether it is the ARCHIVES and what they NEED instead; if these do not suffice, together with all SIBLINGS in their folder.
+# Defines the target gpuq_libNAME with headers in INCLUDES and the libraries SHARED. A self-contained build uses ARCHIVES
+# and NEEDS instead if trials/NAME.cpp links with them, or with them and all SIBLINGS in the same directory.
 function(gpuq_library name)
   cmake_parse_arguments(ARG "" "SIBLINGS" "INCLUDES;SHARED;ARCHIVES;NEEDS" ${ARGN})
   set(libraries ${ARG_SHARED})
@@ -49,7 +49,7 @@ function(gpuq_library name)
       list(GET archives 0 first)
       cmake_path(GET first PARENT_PATH folder)
       file(GLOB siblings ${folder}/${ARG_SIBLINGS})
-      # They depend on each other in no order. A single word, which CMake keeps together.
+      # They depend on each other in any order. A single argument, so that CMake keeps them together.
       list(JOIN siblings "," siblings)
       list(APPEND archives "-Wl,--start-group,${siblings},--end-group")
       gpuq_try(linked ${name} INCLUDES ${ARG_INCLUDES} LIBRARIES ${archives} ${ARG_NEEDS})
@@ -63,8 +63,8 @@ function(gpuq_library name)
   target_link_libraries(gpuq_lib${name} INTERFACE ${libraries})
 endfunction()
 
-# Puts libstdc++ and libgcc into the programs where the compiler has archives of them: looking for symbols in libstdc++
-# takes half a millisecond of every start, and a node may have an older one.
+# Links libstdc++ and libgcc statically if the compiler has archives of them: symbol lookup in libstdc++ takes half a
+# millisecond at every start, and a node may have an older version.
 macro(gpuq_static_runtime)
   gpuq_try(linked runtime OPTIONS -static-libstdc++ -static-libgcc)
   if(linked)
@@ -72,8 +72,8 @@ macro(gpuq_static_runtime)
   endif()
 endmacro()
 
-# The target gpuq_libfmt. Debian ships {fmt} as a shared library or as headers that every file would compile again
-# (three seconds each): a self-contained build compiles the headers once, where a program links with that.
+# Defines the target gpuq_libfmt. Debian ships {fmt} as a shared library, or as headers that every file would compile
+# again (three seconds each). A self-contained build compiles the headers once, if a test program links with the result.
 function(gpuq_library_fmt)
   get_target_property(headers fmt::fmt INTERFACE_INCLUDE_DIRECTORIES)
   set(source ${PROJECT_SOURCE_DIR}/cmake/fmt.cpp)

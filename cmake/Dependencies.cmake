@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Libraries of other projects, each as a target gpuq_libNAME. A self-contained build links their archives where it can:
-# every shared library adds to the time of each start and has to be on the node, too.
+# Third-party libraries, each as a target gpuq_libNAME. A self-contained build links their archives where possible:
+# every shared library adds to the startup time and must be installed on the node as well.
 include(${CMAKE_CURRENT_LIST_DIR}/Archives.cmake)
 
 find_package(CLI11 REQUIRED)
@@ -9,7 +9,7 @@ find_package(Threads REQUIRED)
 
 if(GPUQ_SELF_CONTAINED)
   gpuq_static_runtime()
-  # Lines for backtraces, but not the variables: halves what the compiler has to write.
+  # Line numbers for backtraces, but no variables: halves the size of the debug information.
   set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
 endif()
 
@@ -23,12 +23,12 @@ if(NOT TARGET ${yaml_cpp}) # before 0.8
 endif()
 gpuq_library(yaml_cpp SHARED ${yaml_cpp} ARCHIVES libyaml-cpp.a)
 
-# Slurm's plugin on Debian is 5.1; the text is for 5.1 to 5.4.
+# Slurm's plugin on Debian uses 5.1; our scripts support 5.1 to 5.4.
 find_package(Lua 5.1 REQUIRED)
 gpuq_library(lua INCLUDES ${LUA_INCLUDE_DIR} SHARED ${LUA_LIBRARIES}
              ARCHIVES liblua${LUA_VERSION_MAJOR}.${LUA_VERSION_MINOR}.a|liblua.a NEEDS m ${CMAKE_DL_LIBS})
 
-# Users' regular expressions, in linear time. Older releases have no CMake file; newer ones need Abseil.
+# For users' regular expressions, in linear time. Older releases have no CMake file; newer ones require Abseil.
 find_path(RE2_INCLUDE_DIR re2/re2.h REQUIRED)
 find_library(RE2_LIBRARY re2 REQUIRED)
 gpuq_library(re2 INCLUDES ${RE2_INCLUDE_DIR} SHARED ${RE2_LIBRARY}
@@ -41,10 +41,10 @@ set(CURSES_NEED_WIDE TRUE)
 find_package(Curses REQUIRED)
 gpuq_library(curses INCLUDES ${CURSES_INCLUDE_DIRS} SHARED ${CURSES_LIBRARIES} ARCHIVES libncursesw.a libtinfo.a)
 
-# Slurm ships no package file: a header and a library, perhaps under SLURM_ROOT. It stays a shared one, the site's own.
+# Slurm has no package file, only headers and a library, perhaps under SLURM_ROOT. Always linked to the site's shared library.
 if(SLURM_ROOT)
   set(slurm_hints NO_DEFAULT_PATH PATHS ${SLURM_ROOT})
-  # The loader does not look there by itself; an installed program must name the folder too.
+  # The loader does not search that directory by default, so installed programs need its path as well.
   set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 endif()
 find_path(SLURM_INCLUDE_DIR slurm/slurm.h PATH_SUFFIXES include ${slurm_hints} REQUIRED)

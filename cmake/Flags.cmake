@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Compiler settings for all of our own code, as one INTERFACE target.
+# Compiler settings for all first-party code, as one INTERFACE target.
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -21,7 +21,7 @@ target_compile_options(gpuq_flags INTERFACE
   -Wno-missing-field-initializers -Wno-sign-conversion
   $<$<BOOL:${GPUQ_WERROR}>:-Werror>
   -fstack-protector-strong
-  -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=) # assert() names src/..., not this machine's folders
+  -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=) # assert() prints src/..., not build paths
 target_compile_definitions(gpuq_flags INTERFACE _GLIBCXX_ASSERTIONS GPUQ_VERSION="${PROJECT_VERSION}")
 target_link_options(gpuq_flags INTERFACE -Wl,-z,relro,-z,now -Wl,--as-needed)
 
@@ -30,6 +30,6 @@ if(GPUQ_SANITIZE)
                                               -fno-sanitize-recover=all)
   target_link_options(gpuq_flags INTERFACE -fsanitize=${GPUQ_SANITIZE})
 elseif(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
-  # FORTIFY needs the optimiser, and does not go with sanitizers.
+  # FORTIFY requires optimisation and is incompatible with sanitizers.
   target_compile_options(gpuq_flags INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
 endif()

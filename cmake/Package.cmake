@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# `cpack -G DEB` in a build folder: the Debian package. cmake/DebianLayout.cmake gives it the form that
-# Debian wants; contrib/package/lintian-overrides says what lintian finds all the same, and why.
+# `cpack -G DEB` in a build directory builds the Debian package. cmake/DebianLayout.cmake adapts it to Debian's
+# policy; contrib/package/lintian-overrides lists and justifies the remaining lintian findings.
 set(CPACK_VERBATIM_VARIABLES ON)
 set(CPACK_PACKAGE_NAME gpuq)
 set(CPACK_PACKAGE_CONTACT "gpuq maintainers <gpuq@localhost.localdomain>")
@@ -18,7 +18,7 @@ set(CPACK_DEBIAN_PACKAGE_SECTION admin)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
-# What `run` needs on a cluster; then what `cluster up`, `connect` and the examples do.
+# Required by `run` on a cluster; then packages for `cluster up`, `connect` and the examples.
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "slurm-client")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS
     "munge, slurmctld, slurmd, slurmdbd, slurm-wlm-mysql-plugin, mariadb-server-core, mariadb-client-core, \

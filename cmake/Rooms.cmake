@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What most files include, read once instead of 400 times: a third of a whole build's time. Files go
-# on to include what they use; contrib/lint.sh reads them without this.
+# Headers included by most files, precompiled once instead of parsed 400 times: saves a third of a full build's
+# time. Files must still include every header they use; contrib/lint.sh compiles without this.
 set(gpuq_common_headers <algorithm> <chrono> <filesystem> <fmt/format.h> <functional> <map> <memory> <optional>
                         <string> <string_view> <vector>)
 
@@ -13,8 +13,8 @@ function(gpuq_precompile target owner)
   endif()
 endfunction()
 
-# A room is one folder under src/, or FOLDER, and one static library; it links only what CMakeLists.txt says.
-# OPTIMISED: also in Debug, for tests that have it judge hundreds of thousands of jobs.
+# A module ("room") is a directory under src/, or FOLDER, and a static library; it links only the targets in CMakeLists.txt.
+# OPTIMISED: also in Debug builds, for tests that process hundreds of thousands of jobs.
 function(gpuq_room name)
   cmake_parse_arguments(ARG "OPTIMISED" "FOLDER" "LINKS;PRIVATE" ${ARGN})
   if(NOT ARG_FOLDER)
@@ -48,7 +48,7 @@ function(gpuq_program name)
   install(TARGETS ${name} DESTINATION ${ARG_DESTINATION})
 endfunction()
 
-# What `gpuq completion SHELL` prints, installed at PLACE below share/.
+# Installs the output of `gpuq completion SHELL` at PLACE below share/.
 function(gpuq_completion shell place)
   set(script ${PROJECT_BINARY_DIR}/share/${place})
   get_filename_component(folder ${place} DIRECTORY)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// {fmt} 9 to 11 compiled once into our programs, as its own src/format.cc does, which no package
-// has. cmake/Archives.cmake tries whether the installed release allows it.
+// Compiles {fmt} 9 to 11 once, like its src/format.cc, which no package contains.
+// cmake/Archives.cmake tests whether this works with the installed release.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Compiles src/slurm against the headers of other Slurm releases, without linking.
 #
-#   contrib/check-slurm-headers.sh DIR...     each DIR holds slurm/slurm.h, slurm/slurmdb.h, ...
+#   contrib/check-slurm-headers.sh DIR...     each DIR contains slurm/slurm.h, slurm/slurmdb.h, ...
 #
-# A source tree of Slurm will do: where slurm/slurm_version.h is missing it is made, in a temporary
-# folder, out of slurm_version.h.in and the release in META (or in SLURM_RELEASE, such as 23.11.4).
+# DIR can be a Slurm source tree: a missing slurm/slurm_version.h is generated in a temporary directory
+# from slurm_version.h.in and the release in META (or in SLURM_RELEASE, such as 23.11.4).
 set -eu
 cd "$(dirname "$0")/.."
 [ $# -gt 0 ] || { sed -n '3,8s/^# \{0,1\}//p' "$0" >&2; exit 2; }
@@ -20,7 +20,7 @@ release_of() {
     fi
 }
 
-# The headers of DIR, with a version header, under $work.
+# Copies the headers of DIR to $work, with a version header.
 headers_of() {
     mkdir -p "$work/slurm"
     cp "$1"/slurm/*.h "$work/slurm/"

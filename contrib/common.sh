@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
-# What the scripts of this folder share; sourced by them.
+# Common functions of the scripts in this directory, which source this file.
 
 me=$(basename "$0")
 doing="starting"
 
-# Says what comes next and when, in minutes since the start; a failure names it.
+# Prints the next step with the time since the start; a failure message names it.
 step() {
     doing=$1
     printf '%s: %d:%02d %s\n' "$me" $((SECONDS / 60)) $((SECONDS % 60)) "$1" >&2

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# shellcheck shell=bash disable=SC2154 # $me is common.sh's
-# A Debian of its own in the folder $root: made by debootstrap, entered in namespaces. Sourced after common.sh.
+# shellcheck shell=bash disable=SC2154 # $me is set in common.sh
+# A separate Debian in the directory $root, created by debootstrap and entered in namespaces. Sourced after common.sh.
 
-# Runs this script again with WORDs, as root, with $GPUQ_DEBIAN_ROOT set: a new folder, or the one given. Mounts and processes
-# are in namespaces that end with the script, however it ends; so does a new folder (after SIGKILL: with the next run).
+# Runs this script again as root with the arguments WORD, and $GPUQ_DEBIAN_ROOT set to ROOT or a new directory. Mounts and
+# processes are in namespaces that end with the script, however it ends. A new directory is removed then (after SIGKILL, by
+# the next run).
 # usage: in_a_debian ROOT|'' WORD...
 in_a_debian() {
     local status=0
@@ -19,7 +20,7 @@ in_a_debian() {
     chmod 755 "$root"
     exec 9>"$root.lock"
     flock -n 9 || fail "$root: in use by another $me"
-    set -m # without job control the child would ignore SIGINT, and so would the tests
+    set -m # without job control the child, and with it the tests, would ignore SIGINT
     GPUQ_DEBIAN_ROOT=$root setpriv --pdeathsig KILL \
         unshare --mount --propagation private --pid --fork --kill-child "contrib/$me" "$@" </dev/null 9>&- &
     child=$!
@@ -36,7 +37,7 @@ leave_debian() {
     kill -KILL "$child" 2>/dev/null || true
     wait "$child" 2>/dev/null || true
     if [ -z "$given" ]; then
-        for try in 1 2 3 4 5; do # its processes take a moment to end
+        for try in 1 2 3 4 5; do # its processes need a moment to end
             rm -rf --one-file-system "$root" 2>/dev/null && break
             sleep "$try"
         done
@@ -53,7 +54,7 @@ remove_abandoned_roots() {
     done
 }
 
-# Where apt has this machine's release from, as lines of sources.list.
+# The apt sources of this machine's release, as lines of sources.list.
 sources_of_this_machine() {
     local release
     release=$(. /etc/os-release && echo "$VERSION_CODENAME")
@@ -62,19 +63,19 @@ sources_of_this_machine() {
         awk -v release="$release" '$3 ~ "^" release "(-|$)"'
 }
 
-# Makes a minimal Debian SUITE in $root, from the archive that this machine's apt uses.
+# Creates a minimal Debian SUITE in $root, from the archive that this machine's apt uses.
 make_debian() {
     local suite=$1 sources archive file script=/usr/share/debootstrap/scripts/$1
     sources=$(sources_of_this_machine)
     archive=$(awk '$3 !~ /-/ { print $2; exit }' <<<"$sources")
     [ -n "$archive" ] || fail "apt knows no Debian archive of this machine's release: apt-get update"
-    # What differs between suites is in the archive: a debootstrap older than the suite needs only a script's name.
+    # The suites use the same script: a debootstrap older than the suite only lacks its name.
     [ -e "$script" ] || script=/usr/share/debootstrap/scripts/sid
     debootstrap --variant=minbase "$suite" "$root" "$archive" "$script"
     if grep -q " $suite " <<<"$sources"; then
         echo "$sources" >"$root/etc/apt/sources.list"
     fi
-    # How this machine reaches the archive; the files of packages come with the packages.
+    # This machine's settings for reaching the archive; files that belong to packages are installed with them.
     for file in /etc/apt/apt.conf /etc/apt/apt.conf.d/*; do
         if [ -f "$file" ] && ! dpkg-query --search "$file" >/dev/null 2>&1; then
             cp -L "$file" "$root$file"
@@ -85,10 +86,10 @@ make_debian() {
     chmod 755 "$root/usr/sbin/policy-rc.d"
 }
 
-# Runs a command in that Debian. It sees no process but its own; what it leaves running ends with it.
-# The first word is how it sees the network: `--net`, its own loopback only, or `--`, as this machine does.
+# Runs a command in that Debian, in its own process namespace, which ends with the command.
+# The first argument selects the network: `--net` for its own loopback only, `--` for this machine's network.
 inside() {
-    # Slurm finds no address on a machine whose only one is 127.0.0.1 (AI_ADDRCONFIG): one for documentation.
+    # Slurm finds no address on a machine that only has 127.0.0.1 (AI_ADDRCONFIG), so add one reserved for documentation.
     # shellcheck disable=SC2016 # for the shell in the new namespaces
     unshare --mount --pid --fork --kill-child --uts --ipc "$1" sh -ec '
         if [ "$1" = --net ]; then
@@ -97,17 +98,17 @@ inside() {
         fi
         shift
         hostname localhost
-        mount --bind "$0" "$0" # what unshares mounts in there needs a root that is one
+        mount --bind "$0" "$0" # commands that unshare mounts need / to be a mount point
         mount --rbind /dev "$0/dev"
         mount -t tmpfs tmpfs "$0/dev/shm"
-        mount --rbind /sys "$0/sys" # slurmd reads of CPUs and cgroups there
+        mount --rbind /sys "$0/sys" # slurmd reads CPUs and cgroups from it
         mount -t proc proc "$0/proc"
         exec chroot "$0" env -i HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
             ${http_proxy+http_proxy="$http_proxy"} ${https_proxy+https_proxy="$https_proxy"} \
             PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"' "$root" "$@"
 }
 
-# Runs a command; shows what it said only when it fails.
+# Runs a command; prints its output only if it fails.
 quietly() {
     local log
     log=$(mktemp)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Gives the readers of policies, traces, samples, files of trainings, tickets and frames what libFuzzer thinks of, from sound files on, side by side. What it finds
-# lies in build/fuzz/found and is tried first the next time; what it learns in build/fuzz/corpus.
-# usage: contrib/fuzz.sh [SECONDS]     for each target; 60 unless told
+# Runs libFuzzer on the parsers of policies, traces, samples, training files, tickets and frames, in parallel, starting from
+# valid files. Failing inputs are stored in build/fuzz/found and tried first the next time; the corpus is in build/fuzz/corpus.
+# usage: contrib/fuzz.sh [SECONDS]     for each target (default: 60)
 set -Eeuo pipefail
 cd "$(dirname "$0")/.."
 . contrib/common.sh
@@ -23,7 +23,7 @@ cp tests/fuzz/seeds-training/* $here/corpus/training/
 cp tests/fuzz/seeds-ccache/* $here/corpus/ccache/
 cp tests/fuzz/seeds-remote/* $here/corpus/remote/
 
-# Names of keys and columns: by chance alone they are seldom met.
+# Dictionaries with names of keys and columns, which random inputs rarely contain.
 words() {
     grep -oE '[a-z_]{3,}' "$@" | sort -u | sed 's/.*/"&"/'
 }

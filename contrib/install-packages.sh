@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Installs the Debian packages of contrib/packages.txt that are missing; nothing to do: nothing done.
-# No system daemon is started, no file of /etc/slurm is touched.
-# usage: contrib/install-packages.sh [--tests | PACKAGE...]     PACKAGE: these instead
+# Installs the missing Debian packages of contrib/packages.txt. Starts no system daemon and changes no file in
+# /etc/slurm.
+# usage: contrib/install-packages.sh [--tests | PACKAGE...]     PACKAGE: install these instead
 set -Eeuo pipefail
 cd "$(dirname "$0")/.."
 . contrib/common.sh
@@ -21,7 +21,7 @@ wanted() {
 }
 
 is_installed() {
-    # shellcheck disable=SC2016 # dpkg-query's own variable
+    # shellcheck disable=SC2016 # a variable of dpkg-query
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null || true)" = installed ]
 }
 
@@ -36,7 +36,7 @@ if [ ${#missing[@]} = 0 ]; then
     exit 0
 fi
 
-# While packages install, invoke-rc.d asks this file and is told not to start services.
+# During package installation, invoke-rc.d runs this file, which forbids starting services.
 policy=/usr/sbin/policy-rc.d
 saved=$policy.before-gpuq
 mark='# by gpuq contrib/install-packages.sh'
@@ -51,7 +51,7 @@ restore_policy() {
 }
 
 deny_services() {
-    restore_policy # what a killed run of this script left
+    restore_policy # left by a killed run of this script
     if [ -e "$policy" ] || [ -L "$policy" ]; then
         as_root mv "$policy" "$saved"
     fi

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What a reviewer should not have to say: formatting, the short clang-tidy list, shell scripts, SPDX lines.
-# Preset lint is only configured: every file has to include what it uses, with no precompiled header to help.
+# Checks that need no reviewer: formatting, the short clang-tidy list, shell scripts, SPDX lines.
+# Preset lint is only configured. It uses no precompiled header, so that every file must include the headers it uses.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

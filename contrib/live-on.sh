@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Builds and tests gpuq on another release of Debian: unit and contract tests and the live suite, with that release's
-# compiler, libraries and Slurm, in a root folder that debootstrap makes out of this machine's package archive. The tests
-# see no process but their own and no network but loopback. Needs root or sudo and 8 GB; an hour on two cores.
+# compiler, libraries and Slurm, in a root directory that debootstrap creates from this machine's package archive. The tests
+# run in their own process namespace with only a loopback network. Needs root or sudo and 8 GB; an hour on two cores.
 # usage: contrib/live-on.sh [--root DIR] SUITE [PYTEST-OPTION...]      for example: trixie -k shell
 #        contrib/live-on.sh [--root DIR] --quickstart|--install SUITE
 #   SUITE          bookworm (Debian 12), trixie (13) or forky (14)
-#   --root DIR     the root folder: kept, and used again with its packages and its build (default: one in $TMPDIR, removed)
-#   --quickstart   README's first command in a bare root, with this machine's network, instead of the tests
-#   --install      the commands of README's section "Install", exactly as printed, likewise
+#   --root DIR     the root directory, kept and reused with its packages and build (default: one in $TMPDIR, removed)
+#   --quickstart   run README's first command in a bare root, with this machine's network, instead of the tests
+#   --install      run the commands of README's section "Install", exactly as printed, likewise
 set -Eeuo pipefail
 here=$PWD
 cd "$(dirname "$0")/.."
@@ -44,10 +44,10 @@ if [ -z "$root" ]; then
     in_a_debian "$given" "${options[@]}" "$suite" "$@"
 fi
 
-# Where the tree is in there. A name that no file of the package has in it: a test looks for it.
+# Location of the source tree in the root. A test checks that no file of the package contains this path.
 tree=/usr/src/gpuq
 
-# The tree as it is here, committed or not; what was built from it there stays.
+# Copies the working tree, including uncommitted changes; an existing build is kept.
 copy_tree() {
     mkdir -p "$root$tree"
     find "$root$tree" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
@@ -67,7 +67,7 @@ run_tests() {
     step "installing what the tests need on $suite"
     quietly in_tree -- contrib/install-packages.sh --tests
     step "building and testing on $suite"
-    # Nobody debugs there, and symbols are a sixth of what compiling takes.
+    # No debugging takes place in the root, and symbols take a sixth of the compile time.
     in_tree --net env GPUQ_CMAKE="${GPUQ_CMAKE--DCMAKE_CXX_FLAGS_DEBUG=}" contrib/test.sh --no-style "$@"
 }
 
@@ -76,7 +76,7 @@ run_quickstart() {
     without_warnings in_tree -- contrib/quickstart.sh
 }
 
-# README's own lines, so that they cannot differ from what is tried here. A line's comment is two spaces away.
+# The commands are taken from README, so that exactly these are tested. A comment follows after two spaces.
 install_commands() {
     awk '/^## / { here = $2 == "Install" } here && sub(/^    /, "") { sub(/  .*/, ""); print }' README.md
 }
@@ -90,7 +90,7 @@ run_install() {
     # shellcheck disable=SC2016 # for the shell inside
     inside --net sh -exc '
         [ "$(~/.local/bin/gpuq --version)" = "$(/usr/bin/gpuq --version)" ]
-        # As README has it: libslurm and the C library, nothing else.
+        # As stated in README: libslurm and the C library, nothing else.
         ! readelf -d ~/.local/bin/gpuq ~/.local/libexec/gpuq/gpuq-supervisor | grep NEEDED |
             grep -vE "\[(libslurm|libc|libm|libdl|libutil|libresolv|libpthread|ld-linux[^.]*)\.so"
         PATH=~/.local/bin:/usr/bin:/bin:/usr/sbin:/sbin
@@ -99,7 +99,7 @@ run_install() {
         gpuq cluster down --purge'
 }
 
-# Runs a command, which may print no warning of a compiler, a linker or CMake.
+# Runs a command and fails if it prints a warning of a compiler, a linker or CMake.
 without_warnings() {
     local log=$root/tmp/output
     "$@" 2>&1 | tee "$log"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The Debian package as a site meets it: builds it (preset release), asks lintian, installs it with what it
-# recommends and suggests into a fresh Debian of its own (debootstrap, from this machine's own sources of
-# packages), runs the quickstart's training there on a cluster, and removes it without a trace.
-# Needs root or sudo, and 2 GB in /tmp; nothing stays on this machine. Ten minutes on two cores.
-# usage: contrib/package-test.sh [DEB]     DEB: this package, instead of building one
+# Tests the Debian package: builds it (preset release), runs lintian, installs it with its recommended and
+# suggested packages into a fresh Debian (debootstrap, using this machine's package sources), runs the
+# quickstart's training on a cluster in it, removes the package and checks that no file is left.
+# Needs root or sudo, and 2 GB in /tmp; leaves nothing on this machine. Ten minutes on two cores.
+# usage: contrib/package-test.sh [DEB]     DEB: test this package instead of building one
 set -Eeuo pipefail
 deb=${1:+$(realpath "$1")}
 cd "$(dirname "$0")/.."
@@ -24,7 +24,7 @@ install_package() {
     words=$(dpkg-deb -f "$deb" Recommends Suggests | sed 's/^[A-Za-z]*: //' | tr -d ',')
     cp "$deb" "$root/tmp/package.deb"
     inside -- "${apt[@]}" update
-    # shellcheck disable=SC2086 # a word for each package
+    # shellcheck disable=SC2086 # one argument per package
     inside -- "${apt[@]}" install --no-install-recommends /tmp/package.deb man-db $words
 }
 
@@ -61,7 +61,7 @@ inside --net sh -exc '
 
 step "removing the package"
 inside --net dpkg -r gpuq
-rm -r "$root/root/.local/state/gpuq" # the run: a person's own files stay
+rm -r "$root/root/.local/state/gpuq" # the run: a user's files are kept by dpkg
 left=$(cd "$root" && find . -xdev -path '*gpuq*' ! -type d)
 [ -z "$left" ] || fail "left behind: $left"
 step "it installs, runs a training and goes without a trace"

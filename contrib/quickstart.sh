@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# From a fresh Debian 12, 13 or 14 to a training on a GPU slot of a real Slurm: installs packages, builds,
-# brings a cluster up and runs contrib/examples/train.py through gpuq. Safe to repeat.
+# Takes a fresh Debian 12, 13 or 14 to a training on a GPU slot of a real Slurm: installs packages, builds gpuq,
+# starts a cluster and runs contrib/examples/train.py through gpuq. Safe to repeat.
 set -Eeuo pipefail
 cd "$(dirname "$0")/.."
 . contrib/common.sh
@@ -15,7 +15,7 @@ cmake --preset release >build-quickstart.log 2>&1 || { tail -n 20 build-quicksta
 rm -f build-quickstart.log
 cmake --build --preset release --parallel "$(nproc)"
 
-# A Slurm that is here already stays the one that gpuq uses by itself; ours has to be asked for.
+# An installed Slurm remains gpuq's default; the new cluster must then be selected explicitly.
 choice=()
 if [ -e /etc/slurm/slurm.conf ] || [ -n "${SLURM_CONF-}" ]; then
     choice=(--cluster local)
@@ -33,7 +33,7 @@ fi
 
 option=${choice[*]:+ ${choice[*]}}
 step "running: gpuq run$option -t 2h contrib/examples/train.py"
-# The example wants Debian's Python and its modules, whatever other Python comes first in PATH.
+# The example requires Debian's Python and its modules, even if another Python comes first in PATH.
 PATH=/usr/bin:$PATH "$gpuq" run "${choice[@]}" -t 2h contrib/examples/train.py
 
 cat >&2 <<EOF

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What has no room in CI: the live suite with the full lengths and counts (a minute of outage, 1 GiB of
-# output, two hundred runs at once), the unit suite under the sanitizers, every bench, the package in a Debian of
-# its own, README's commands on bare Debians, and all tests on the releases that CI does not run on. Before a
-# release, on a machine with nothing else to do: six hours on two cores.
+# Tests that take too long for CI: the live suite with full durations and counts (a minute of outage, 1 GiB of
+# output, two hundred runs at once), the unit suite under the sanitizers, all benchmarks, the package in a fresh
+# Debian, README's commands on bare Debians, and all tests on the releases that CI does not cover. Run it before
+# a release, on an otherwise idle machine: six hours on two cores.
 # usage: contrib/soak.sh [-n ROUNDS] [PART...]     parts: live sanitizers bench package setup suites (default: all)
-# ROUNDS repeats the live suite, to find what fails once in a while. Ends with a line for each part.
+# ROUNDS: number of repetitions of the live suite, to find sporadic failures. Prints a summary line for each part.
 set -Eeuo pipefail
 cd "$(dirname "$0")/.."
 . contrib/common.sh
@@ -24,8 +24,8 @@ parts=("$@")
 
 results=()
 failed=0
-# Runs one part of the soak; its failure does not keep the others from running.
-# shellcheck disable=SC2317 # builds are called through it
+# Runs one part; the others run even if it fails.
+# shellcheck disable=SC2317 # called through functions
 attempt() {
     local what=$1 begin=$SECONDS outcome=passed
     shift

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Everything that has to be true: installs packages, builds preset dev, runs every test: unit and
-# contract tests, then the examples and the live suite on real Slurm clusters of its own, and in the time that these
-# leave idle checks style and runs the fuzz targets, a minute each.
-# The full lengths and counts are in contrib/soak.sh.
+# The complete check for a change: installs packages, builds preset dev and runs all tests. These are unit and
+# contract tests, then the examples and the live suite on real Slurm clusters started for them. In parallel, at idle
+# priority, it checks style and runs the fuzz targets for a minute each.
+# Tests with full durations and counts are in contrib/soak.sh.
 # usage: contrib/test.sh [--no-style] [PYTEST-OPTION...]   (for the live suite, e.g. -k stale)
-# --no-style: no style check and no fuzzing, whose tools are Debian 12's.
-# GPUQ_CMAKE: one more word for cmake.
+# --no-style: skip the style check and fuzzing, which need the tools of Debian 12.
+# GPUQ_CMAKE: an additional argument for cmake.
 set -Eeuo pipefail
 cd "$(dirname "$0")/.."
 . contrib/common.sh
@@ -26,7 +26,7 @@ cmake --build --preset dev --parallel "$jobs"
 
 failed=()
 step "running unit and contract tests"
-# Half of what they take is waiting.
+# The tests spend half of their time waiting.
 ctest --preset dev --label-exclude live --parallel "$((2 * jobs))" || failed+=("unit")
 
 step "running the live suite on real clusters"
@@ -39,14 +39,14 @@ if [ $style = yes ]; then
 fi
 tests=(tests/live tests/examples)
 for word in "$@"; do
-    case $word in tests/*) tests=() ;; esac # these instead
+    case $word in tests/*) tests=() ;; esac # run these instead
 done
 live() {
     timeout 45m /usr/bin/python3 -m pytest "${tests[@]}" --timeout 600 -q -o cache_dir="$PWD/build/pytest" "$@"
 }
-# Most of a live test is waiting: one more than there are cores.
+# Live tests mostly wait, so use one worker more than there are cores.
 if ! live -n "$((jobs + 1))" --dist loadfile --durations 5 "$@"; then
-    # Three clusters on two cores starve each other at times: what fails by itself too is red, the rest is told below.
+    # Three clusters on two cores can starve each other: only tests that also fail alone count, the others are reported below.
     step "once more, one after the other, what has failed"
     flaky="passed only when tried again alone, see above"
     live --last-failed --last-failed-no-failures none --exitfirst "$@" || failed+=("live") flaky=

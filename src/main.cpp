@@ -46,8 +46,8 @@ namespace gpuq {
 namespace {
 
 constexpr const char* k_supervisor = "gpuq-supervisor";
-constexpr const char* k_local = "local"; ///< --cluster: the one of `gpuq cluster up`
-constexpr const char* k_serve_descriptor = "GPUQ_SERVE_FD"; ///< remote/verb_process.h
+constexpr const char* k_local = "local"; ///< for --cluster: the cluster of `gpuq cluster up`
+constexpr const char* k_serve_descriptor = "GPUQ_SERVE_FD"; ///< see remote/verb_process.h
 
 std::optional<std::string> variable_of_process(const std::string& name)
 {
@@ -60,7 +60,7 @@ bool is_set(const std::string& name)
     return !variable_of_process(name).value_or("").empty();
 }
 
-/// Who has become root by sudo may give root a file.
+/// The user who has become root with sudo: root may be given their files.
 std::optional<unsigned> user_of_sudo()
 {
     const auto number = ::geteuid() == 0 ? variable_of_process("SUDO_UID") : std::nullopt;
@@ -78,9 +78,9 @@ Result<cli::TextFile> read_text_file(const std::string& path, std::size_t most,
         file = *std::move(trusted);
     } else if (trusted.error().kind == Error::Kind::denied) {
         distrust = std::move(trusted).error();
-        // A FIFO without a writer would hold us up for ever.
+        // Opening a FIFO without a writer would block forever.
         file.reset(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-    } else if (trusted.error().kind == Error::Kind::usage) { // no regular file
+    } else if (trusted.error().kind == Error::Kind::usage) { // not a regular file
         return fail(Error::Kind::io, trusted.error().text);
     } else {
         return std::move(trusted).error();
@@ -108,7 +108,7 @@ Result<cli::TextFile> read_text_file(const std::string& path, std::size_t most,
                          std::move(distrust)};
 }
 
-/// Of a configuration file: it names commands.
+/// Reads a configuration file, which must be trusted since it names commands.
 Result<std::string> read_file(const std::string& path)
 {
     constexpr std::size_t k_most = 1 << 20;
@@ -119,7 +119,7 @@ Result<std::string> read_file(const std::string& path)
     return std::move(file.text);
 }
 
-/// The Slurm configuration to open; nothing: what libslurm itself would take.
+/// The Slurm configuration to open; nothing: libslurm's default.
 Result<std::optional<std::string>> configuration(const std::string& cluster)
 {
     if (cluster == k_local) {
@@ -133,8 +133,8 @@ Result<std::optional<std::string>> configuration(const std::string& cluster)
     return conf ? std::optional(*conf) : std::nullopt;
 }
 
-/// The way to the `gpuq serve` that has started this process. For this process alone: a program
-/// that it starts is not served.
+/// The descriptor of the `gpuq serve` that has started this process. Not inherited: a program that
+/// this process starts is not served.
 Descriptor take_serve_descriptor()
 {
     const auto number = variable_of_process(k_serve_descriptor);
@@ -146,7 +146,7 @@ Descriptor take_serve_descriptor()
     return Descriptor(3);
 }
 
-/// The doors of this process, each opened at its first use.
+/// The interfaces of this process, each opened on first use.
 class DoorsOfThisMachine : public cli::Doors {
 public:
     DoorsOfThisMachine()
@@ -214,7 +214,7 @@ public:
     Result<Admin*> admin() override
     {
         if (!m_admin) {
-            TRY(cluster()); // one configuration for both
+            TRY(cluster()); // the same configuration for both
             TRY_ASSIGN(m_admin, SlurmAdmin::open());
         }
         return m_admin.get();
@@ -222,7 +222,7 @@ public:
 
     Result<std::string> jobs_since(Time since) override
     {
-        TRY(accounting()); // has chosen the configuration
+        TRY(accounting()); // chooses the configuration
         return slurm::jobs_since(since);
     }
 
@@ -277,7 +277,7 @@ public:
         return variables;
     }
 
-    /// $GPUQ_SUPERVISOR; beside gpuq, as in a build tree; ../libexec/gpuq, as installed.
+    /// $GPUQ_SUPERVISOR; next to gpuq, as in a build tree; ../libexec/gpuq, as installed.
     Result<std::string> supervisor() override
     {
         if (is_set("GPUQ_SUPERVISOR")) {
@@ -332,7 +332,7 @@ private:
     Result<void> open_accounting()
     {
         if (!m_accounting) {
-            TRY(cluster()); // one configuration for both
+            TRY(cluster()); // the same configuration for both
             TRY_ASSIGN(m_accounting, SlurmAccounting::open());
         }
         return {};
@@ -360,7 +360,7 @@ private:
 
     Descriptor m_serve;
     std::uint64_t m_marks = 0, m_marks_shown = 0;
-    std::uint64_t m_marks_heard = 0; ///< the digits of a line so far
+    std::uint64_t m_marks_heard = 0; ///< the number in an incomplete line so far
     std::optional<std::string> m_chosen;
     std::optional<std::string> m_conf;
     std::optional<cli::Settings> m_settings;
@@ -375,13 +375,13 @@ private:
     PosixLoginTickets m_login_tickets{variable_of_process, m_host};
 };
 
-/// Started with a standard stream closed (`<&-`), the next descriptor would take its place, and the
-/// program would read it as its input. /dev/null instead, as for setuid programs (glibc).
+/// If a standard stream is closed (`<&-`), the next descriptor would take its place, and the
+/// program would read it as its input. Opens /dev/null instead, as glibc does for setuid programs.
 void fill_standard_streams()
 {
     for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
         if (::fcntl(stream, F_GETFD) < 0) {
-            (void)::open("/dev/null", O_RDWR); // the lowest free number: this one
+            (void)::open("/dev/null", O_RDWR); // gets the lowest free number: this one
         }
     }
 }
@@ -392,8 +392,8 @@ void fill_standard_streams()
 int main(int argc, char** argv)
 {
     gpuq::fill_standard_streams();
-    std::signal(SIGPIPE, SIG_IGN); // a closed pipe is an error of the write that meets it
-    std::signal(SIGXFSZ, SIG_IGN); // and so is a file that may not grow
+    std::signal(SIGPIPE, SIG_IGN); // a closed pipe becomes an error of the write
+    std::signal(SIGXFSZ, SIG_IGN); // and so does the file size limit
     constexpr int k_with_question = 2;
     if (argc == k_with_question && gpuq::remote::AskPass::is_name(argv[0])) {
         return gpuq::remote::AskPass::run(argv[0], argv[1]);
@@ -401,7 +401,7 @@ int main(int argc, char** argv)
     try {
         gpuq::DoorsOfThisMachine doors;
         const int status = gpuq::cli::run_application(argc, argv, doors);
-        gpuq::sweep_leftovers(); // at the end, when nobody waits for the first output
+        gpuq::sweep_leftovers(); // at the end, so that it does not delay the first output
         return status;
     } catch (const std::exception& exception) {
         gpuq::cli::say(fmt::format("a defect of gpuq: {}", exception.what()));

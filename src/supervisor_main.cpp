@@ -27,6 +27,10 @@
 #include <sstream>
 #include <unistd.h>
 
+// gpuq-supervisor is the executable of all gpuq processes inside a job: `run` (guardian and
+// supervisor); `relay`, `guard`, `connect` and `forward`, in steps started by clients; `notice`, in
+// a step on the other nodes of the job; `keep` and `sample`, children of the supervisor; `ranks`,
+// which becomes srun; and `member`, the parent of each rank's program.
 namespace {
 
 using namespace gpuq;
@@ -69,7 +73,8 @@ supervisor::RankPlaces rank_places(const std::string& node)
 
 Result<int> perform(const std::vector<std::string>& words)
 {
-    // Started by a supervisor, with descriptors for arguments.
+    // Started by another gpuq-supervisor process, with descriptors passed in addition to the
+    // arguments.
     if ((words.size() == 5 || words.size() == 6) && words[0] == "sample") {
         sweep_leftovers();
         const auto asked_for = whole_number(words[3]);
@@ -113,7 +118,7 @@ Result<int> perform(const std::vector<std::string>& words)
         &secrets,
         remove_tree_at};
     doors.sweep = sweep_leftovers;
-    if (line.task != supervisor::Task::run) { // whose guardian does it
+    if (line.task != supervisor::Task::run) { // for a run the guardian does it
         sweep_leftovers();
     }
     switch (line.task) {

@@ -25,6 +25,11 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+// The screen's thread (Loop) handles keys and draws; only it uses the model and the terminal. Each
+// worker calls one of the Sources, which may block in a file system or in Slurm, and posts the
+// result as a message; an eventfd wakes the screen's thread. A worker that still hangs at the end
+// is not waited for: the process then exits without destroying the objects that it uses.
+
 namespace gpuq::tui {
 namespace {
 
@@ -32,31 +37,31 @@ using namespace std::chrono_literals;
 
 constexpr auto k_look_again = 2s;
 constexpr auto k_look_closer_again = 5s;
-/// A closer look at a large training takes a while: it is given so many times as long to rest.
+/// Loading the details of a large training takes a while: the pause is this many times as long.
 constexpr int k_rest = 200;
 constexpr std::chrono::milliseconds k_read_again = 250ms;
 constexpr std::chrono::milliseconds k_nothing_to_do = 1h;
 constexpr auto k_ask_again = 2s;
-/// Who types has paused.
+/// The user has paused typing.
 constexpr auto k_typed = 400ms;
-/// A worker that hangs in a file system or in Slurm is not waited for.
+/// A worker that hangs in a file system or in Slurm is waited for no longer.
 constexpr auto k_patience = 200ms;
 
-/// What the workers and the screen's thread share. Lives as long as any of them.
+/// Shared by the workers and the screen's thread. Lives as long as any of them.
 struct Shared {
     std::mutex mutex;
     std::condition_variable changed;
     std::deque<Message> messages;
     bool leaving = false;
-    bool asked = false;  ///< of Slurm, by a person
-    bool wanted = false; ///< a look at the disk, at once
+    bool asked = false;  ///< the user wants Slurm queried
+    bool wanted = false; ///< the disk should be read at once
     std::optional<OpenLog> log;
-    std::string in_detail;   ///< key of a run; empty: none
-    bool log_unread = false; ///< bytes of it are among the messages
-    int log_number = 0;      ///< counts what was opened
+    std::string in_detail;   ///< key of the run in detail; empty: none
+    bool log_unread = false; ///< some of its bytes are still among the messages
+    int log_number = 0;      ///< number of logs opened so far
     std::deque<Command> commands;
-    std::optional<Try> attempt; ///< the newest, when it has not been made
-    int working = 0;            ///< workers that have not left
+    std::optional<Try> attempt; ///< the newest one, until it is tried
+    int working = 0;            ///< number of running workers
     Descriptor wake{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
 
     void post(Message message)
@@ -79,7 +84,7 @@ struct Shared {
 
 using Pointer = std::shared_ptr<Shared>;
 
-/// Signals are the screen's: no handler runs in a worker.
+/// Signals are for the screen's thread: no handler runs in a worker.
 void begin_worker(const Pointer& shared, std::function<void(Shared&)> work)
 {
     sigset_t all, before;
@@ -98,7 +103,7 @@ void begin_worker(const Pointer& shared, std::function<void(Shared&)> work)
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-/// Waits so long, or until `ready`. False when it is time to leave.
+/// Waits for `time`, or until `ready`. False if the view is about to close.
 template <typename Ready>
 bool rest(Shared& shared, std::chrono::milliseconds time, const Ready& ready)
 {
@@ -118,7 +123,7 @@ void look_again_and_again(Shared& shared, const Sources& sources)
     } while (rest(shared, k_look_again, [&] { return shared.wanted; }));
 }
 
-/// At once for another run; again the later the longer it takes.
+/// At once for another run; repeated less often the longer it takes.
 void look_closer_again_and_again(Shared& shared, const Sources& sources)
 {
     std::string key;
@@ -166,7 +171,7 @@ void read_again_and_again(Shared& shared, const Sources& sources)
                     shared.log_unread = true;
                 }
                 shared.post(*std::move(bytes));
-                // A log that grows faster than it can be shown is not to pile up.
+                // A log that grows faster than it can be shown must not accumulate.
                 if (!rest(shared, k_nothing_to_do, [&] { return !shared.log_unread; })) {
                     return;
                 }
@@ -235,7 +240,7 @@ public:
                 has_read = has_read || std::holds_alternative<LogBytes>(message);
                 take(std::move(message));
             }
-            // To tell wakes every worker.
+            // Only if necessary: each change wakes every worker.
             if (has_read) {
                 tell([](Shared& shared) { shared.log_unread = false; });
             }
@@ -321,7 +326,7 @@ private:
     bool m_leaving = false;
 };
 
-/// So that nothing of it is cut.
+/// Wide enough that nothing is cut.
 int width_of(const Picture& picture)
 {
     constexpr std::size_t k_least = 80, k_most = 1000;
@@ -352,7 +357,8 @@ Result<void> run(Sources sources, bool colour)
     shared->changed.notify_all();
     const bool all_left =
         shared->changed.wait_for(lock, k_patience, [&] { return shared->working == 0; });
-    if (!all_left) { // one hangs in Slurm or in a file system, and would outlive what it uses
+    if (!all_left) { // one hangs in Slurm or in a file system, and would outlive the objects it
+                     // uses
         terminal.reset();
         ::_exit(static_cast<int>(done ? ExitStatus::success : ExitStatus::internal));
     }

@@ -6,32 +6,33 @@
 
 #include <functional>
 
-/// The full-screen view: what the outside calls, and what it calls outside.
+/// The full-screen view: its entry points, and the functions that it calls.
 namespace gpuq::tui {
 
-/// All of them may block; each of the first four is called by one thread of its own, `now` by any.
+/// All of them may block. Each is called by a thread of its own; `command` also by the screen's
+/// thread, `now` by any.
 struct Sources {
-    /// What is known: from the disk, and what `ask` has learnt.
+    /// The state: from disk, and from the responses obtained by `ask`.
     std::function<Picture()> look;
-    /// What takes longer to find out, of one run.
+    /// Details of one run, which take longer to collect.
     std::function<Detail(const std::string& key)> look_closer;
-    /// Asks Slurm what is due; `anew`: a person wants it now.
+    /// Queries Slurm if a query is due; `anew`: the user wants it now.
     std::function<void(bool anew)> ask;
-    /// What a log has beyond what was given before; called again and again for one that is open.
-    /// `begin`: it has only been opened. Nothing when there is nothing new.
+    /// New output of a log; called repeatedly while the log is open. `begin`: it has just been
+    /// opened. Nothing if there is no new output.
     std::function<std::optional<LogBytes>(const OpenLog& log, bool begin)> read;
-    /// Does a gpuq command. Those that take the terminal are called on the screen's own thread.
+    /// Executes a gpuq command. Those that take the terminal are called on the screen's own thread.
     std::function<Done(const Command& command)> command;
-    /// Says what a run would be and starts none, on a thread of its own.
+    /// Describes the run that a command would start, without starting it.
     std::function<Done(const Try& attempt)> try_out;
     std::function<Time()> now;
 };
 
-/// Shows it until the person leaves. `usage` when there is no terminal, or one that is not known.
+/// Shows the view until the user quits. `usage` if there is no terminal, or if its type is unknown.
 Result<void> run(Sources sources, bool colour);
 
-/// What it shows of one picture, as text: all GPUs and all runs. `columns`: of the terminal; unset:
-/// as wide as need be.
+/// The view of one picture as text: all GPUs and all runs. `columns`: the terminal's; unset: as
+/// wide as necessary.
 std::string once(const Picture& picture, Time now, std::optional<int> columns);
 
 } // namespace gpuq::tui

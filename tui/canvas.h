@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-/// What is drawn, as values: nothing here knows a terminal.
+/// The content of the screen as values, independent of a terminal.
 namespace gpuq::tui {
 
-/// How a character looks. Colours are the 16 of a terminal's own theme; unset: its usual ones.
+/// The look of a character. Colours are the 16 of the terminal's own theme; unset: its defaults.
 struct Style {
     std::optional<std::uint8_t> fg, bg;
     bool bold = false;
@@ -20,11 +20,11 @@ struct Style {
     bool operator==(const Style&) const = default;
 };
 
-/// On a light background yellow and white letters can't be read: bold ones and usual ones in their
-/// place. As report::Look::light has it, for what programs print too.
+/// For a light background, on which yellow and white letters are unreadable: replaces them by bold
+/// ones and default ones, as report::Look::light does. Also for program output.
 Style for_light(Style style);
 
-/// A piece of a line; the text is sanitised (core/sanitise.h).
+/// A part of a line; the text is sanitised (core/sanitise.h).
 struct Span {
     std::string text;
     Style style;
@@ -33,14 +33,14 @@ struct Span {
 using Line = std::vector<Span>;
 
 std::string text_of(const Line& line);
-/// The rows of so many cells that a long line takes; one of an empty line.
+/// The rows of `columns` cells that a long line is wrapped into; one for an empty line.
 std::vector<Line> folded(const Line& line, int columns);
 
-/// A grid of cells. What does not fit is cut; positions outside take nothing.
+/// A grid of cells. Text that does not fit is cut; positions outside are ignored.
 class Canvas {
 public:
     struct Cell {
-        std::string glyph = " "; ///< empty: the right half of the wide one before it
+        std::string glyph = " "; ///< empty: the right half of a wide one before it
         Style style;
         bool operator==(const Cell&) const = default;
     };
@@ -50,13 +50,13 @@ public:
     int columns() const { return m_columns; }
     const Cell& at(int row, int column) const;
 
-    /// Draws from `column` on, at most `width` cells; gives the column after the last one.
+    /// Draws from `column` on, at most `width` cells; returns the column after the last one.
     int put(int row, int column, const Line& line, int width);
     int put(int row, int column, std::string_view sanitised_text, Style style = {});
-    /// One style over a whole row, also where nothing stands.
+    /// Sets the style of a whole row, including empty cells.
     void tint(int row, const Style& style);
 
-    /// The characters alone, a line for each row, without blanks at their ends.
+    /// The characters only, one line per row, without trailing blanks.
     std::string text() const;
 
     bool operator==(const Canvas&) const = default;

@@ -24,7 +24,7 @@ std::string braille(unsigned dots)
             static_cast<char>(0x80U | (point & 0x3fU))};
 }
 
-/// What stands in one of so many columns: the whole curve fills all of them.
+/// The values in one of `columns` columns, which the whole curve fills.
 std::optional<Range> column(const Curve& curve, int at, int columns)
 {
     const auto edge = [&](int column) {

@@ -6,11 +6,11 @@
 
 namespace gpuq::tui {
 
-/// What the keys do: the help page, the line at the bottom and man gpuq-top(1) read this.
+/// The keys and their functions, for the help page, the line at the bottom and man gpuq-top(1).
 struct KeyRow {
     std::string_view keys;
     std::string_view does;
-    std::string_view short_form; ///< for the bottom line; empty: not there
+    std::string_view short_form; ///< for the bottom line; empty: not in it
     bool in_log = false;
     bool in_list = false;
 };
@@ -41,7 +41,7 @@ constexpr std::array k_keys = {
     KeyRow{"q Ctrl-C", "leave; no run is touched", "q quit", true, true},
 };
 
-/// How many of them a page of help has: not the title, not the bottom line.
+/// How many of them fit on a page of help, below the title and above the bottom line.
 constexpr int rows_of_help(int rows)
 {
     return rows > 3 ? rows - 2 : 1;

@@ -10,13 +10,13 @@
 namespace gpuq::tui {
 namespace {
 
-/// So many lines above its last one a program may go back to: nested progress bars.
+/// How many lines above its last one a program may move back to: nested progress bars.
 constexpr std::size_t k_most_open = 16;
 constexpr std::size_t k_longest_sequence = 64;
 constexpr std::size_t k_tab = 8;
 constexpr char k_escape = '\x1b';
 
-/// Bytes that the character takes which begins so; 1 for what begins none.
+/// The size of the UTF-8 character that begins with this byte; 1 if none does.
 std::size_t size_of_character(char first)
 {
     const auto byte = static_cast<unsigned char>(first);
@@ -28,7 +28,7 @@ bool continues_character(char byte)
     return (static_cast<unsigned char>(byte) & 0xc0U) == 0x80;
 }
 
-/// The numbers of `1;31`; an empty one is `missing`.
+/// The numbers of `1;31`; an empty one becomes `missing`.
 std::vector<int> numbers_in(std::string_view text, int missing)
 {
     std::vector<int> numbers;
@@ -44,7 +44,7 @@ std::vector<int> numbers_in(std::string_view text, int missing)
     }
 }
 
-/// The nearest of the 16 colours to one of 256.
+/// The nearest of the 16 colours to an RGB colour.
 std::uint8_t nearest(int red, int green, int blue)
 {
     const int brightest = std::max({red, green, blue});
@@ -102,7 +102,7 @@ void LogText::take(char byte)
             return end_escape(byte);
         }
         if (byte == '\n' || byte == k_escape || m_sequence.size() >= k_longest_sequence) {
-            m_state = State::text; // no sequence after all: what follows is not swallowed
+            m_state = State::text; // not a sequence after all: the text that follows is kept
             return text_byte(byte);
         }
         m_sequence += byte;
@@ -166,7 +166,8 @@ void LogText::text_byte(char byte)
 void LogText::show(std::string_view character)
 {
     Row& glyphs = row();
-    if (m_column > 0 && m_column <= glyphs.size()) { // a mark stands on what is before it
+    if (m_column > 0 && m_column <= glyphs.size()) { // a combining mark belongs to the character
+                                                     // before it
         std::string with = glyphs[m_column - 1].text + std::string(character);
         if (cells(character) == 0 && sanitised(with) == with) {
             glyphs[m_column - 1].text = std::move(with);

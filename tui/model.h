@@ -11,12 +11,12 @@
 #include <variant>
 #include <vector>
 
-/// The full-screen view as values: what is shown, what comes in, what is to be done.
+/// The full-screen view as values: input, effects and state.
 namespace gpuq::tui {
 
-// What comes in.
+// Input.
 
-/// A key: a character as typed, or one of these.
+/// A key: a typed character, or one of these.
 enum class Special {
     none,
     up,
@@ -48,115 +48,115 @@ struct Looked {
 struct LookedCloser {
     Detail detail;
 };
-/// Of the log that is open: bytes that come after those before, or a new beginning.
+/// Bytes of the open log, which continue it or replace it.
 struct LogBytes {
     std::string key;
     Stream stream = Stream::out;
     std::string bytes;
-    bool anew = false;         ///< what was shown is to be forgotten
-    std::uint64_t skipped = 0; ///< bytes of the file before the first that is shown
+    bool anew = false;         ///< the text shown so far is obsolete
+    std::uint64_t skipped = 0; ///< bytes of the file before the first one shown
     std::string trouble;       ///< why there are none
-    std::string note{};        ///< with `anew`: what has happened to the file
+    std::string note{};        ///< with `anew`: the change to the file
 };
-/// A command has ended; its last words.
+/// A command has ended; its last output.
 struct Done {
     std::string words;
     bool failed = false;
 };
-/// What `typed` would be: the words of `gpuq run --dry-run`.
+/// The output of `gpuq run --dry-run` for `typed`.
 struct Tried {
     std::string typed;
     Done done;
 };
 using Message = std::variant<Key, Resized, Tick, Looked, LookedCloser, LogBytes, Done, Tried>;
 
-// What is to be done, by somebody else.
+// Effects, to be performed by the loop.
 
 struct Quit {};
-/// Something else has written on the terminal.
+/// Another program has written to the terminal.
 struct Redraw {};
-/// Ask Slurm and the disk again, as soon as that may be.
+/// Query Slurm and the disk again, as soon as permitted.
 struct Refresh {};
 struct OpenLog {
     std::string key;
     Stream stream = Stream::out;
 };
 struct CloseLog {};
-/// A gpuq command, the program's name left out.
+/// A gpuq command, without the program's name.
 struct Command {
     std::vector<std::string> words;
-    bool on_terminal = false; ///< it takes the whole terminal until it ends
-    bool to_pager = false;    ///< and what it prints is for $PAGER
+    bool on_terminal = false; ///< uses the whole terminal until it ends
+    bool to_pager = false;    ///< and its output is for $PAGER
     bool operator==(const Command&) const = default;
 };
-/// What a run as typed would be, while it is being typed: nothing is started.
+/// Describe the run as typed so far, without starting it.
 struct Try {
     std::string typed;
     std::vector<std::string> words; ///< of the command
 };
-/// Into the clipboard of the person's terminal.
+/// Copy to the clipboard of the user's terminal.
 struct Copy {
     std::string text;
 };
 using Effect = std::variant<Quit, Redraw, Refresh, OpenLog, CloseLog, Command, Try, Copy>;
 
-// What is shown.
+// State.
 
 struct OpenedLog {
-    std::string key, id, name; ///< of the run
+    std::string key, id, name; ///< the run's
     Stream stream = Stream::out;
     LogText text;
-    std::uint64_t skipped = 0; ///< bytes of the file before the first that has come
-    std::uint64_t bytes = 0;   ///< of the file, about: as far as it has come
+    std::uint64_t skipped = 0; ///< bytes of the file before the first one received
+    std::uint64_t bytes = 0;   ///< approximate size of the file so far
     std::string trouble;
     bool follow = true;
     bool wrap = true;
-    std::string note;        ///< what has happened to the file
-    std::size_t top = 0;     ///< the first line shown, while it does not follow
-    std::size_t top_row = 0; ///< which of the rows that it is folded into
-    bool behind = false;     ///< there is more, which is not shown since what is to stay would go
+    std::string note;        ///< the change to the file
+    std::size_t top = 0;     ///< first line shown, unless it follows
+    std::size_t top_row = 0; ///< first row shown of that line, if wrapped
+    bool behind = false;     ///< more output exists, not read so that the lines shown are kept
 };
 
-/// A question about something that can't be undone.
+/// A question about an action that can't be undone.
 struct Question {
     std::string text;
-    Command command; ///< on `y`
+    Command command; ///< executed on `y`
 };
 
-/// A line that is being typed.
+/// A line being typed.
 struct Prompt {
     enum class Purpose { search, filter, extend, exempt, start } purpose = Purpose::search;
     std::string label, typed;
-    std::string key_of_run; ///< of the run that `extend` or `exempt` is about
-    Done answer;            ///< what a run that is started so would be; empty: not known yet
-    std::size_t cursor = 0; ///< in `typed`, before which byte the next character goes
+    std::string key_of_run; ///< the run for `extend` and `exempt`
+    Done answer;            ///< description of the run that would be started; empty: unknown
+    std::size_t cursor = 0; ///< the byte of `typed` before which characters are inserted
 };
 
 struct Model {
     Resized size;
     Time now{};
-    bool ascii = false;             ///< the terminal shows nothing else
+    bool ascii = false;             ///< the terminal shows only ASCII
     std::optional<Picture> whole;   ///< with all runs
-    std::optional<Picture> picture; ///< with those that `filter` leaves
-    std::string filter;             ///< letters that are in the line of a run that is shown
-    std::optional<Detail> detail;   ///< of a run that may no longer be the selected one
+    std::optional<Picture> picture; ///< with the runs that match `filter`
+    std::string filter;             ///< text contained in the rows of the runs shown
+    std::optional<Detail> detail;   ///< its run may no longer be the selected one
     std::string selected;           ///< key of a run
     std::size_t first_row = 0;
-    /// Since a run was started from here: the keys of all that there were. One that is not among
-    /// them is selected.
+    /// Set when a run is started from here: the keys of all runs before. One that is not among them
+    /// is selected.
     std::optional<std::vector<std::string>> before_start;
     std::optional<OpenedLog> log;
     std::optional<Question> question;
     std::optional<Prompt> prompt;
     bool help = false;
     int help_row = 0;  ///< the first key on this page of it
-    std::string found; ///< what `n` looks for
-    std::string words; ///< of the last command; lines
+    std::string found; ///< text that `n` searches for
+    std::string words; ///< output of the last command; lines
     bool failed = false;
-    bool printed = false; ///< once, on paper as it were: all rows, and no keys
+    bool printed = false; ///< printed once: all rows, and no keys
 };
 
-/// The run that is selected, of those that are shown; null without one.
+/// The selected run among those shown; null without one.
 const RunRow* selected_run(const Model& model);
 /// The key of the run whose details are shown; empty while a log or the help covers them.
 std::string run_in_detail(const Model& model);

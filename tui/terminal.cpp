@@ -18,7 +18,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-// The one file that sees ncurses.
+// The only file that uses ncurses.
 #define NCURSES_WIDECHAR 1
 #define NCURSES_NOMACROS 1
 #include <ncurses.h>
@@ -149,7 +149,7 @@ Result<std::unique_ptr<Terminal>> Terminal::open(bool colour)
                                 "it shows, once",
                                 sanitised(kind)));
     }
-    // Characters, but not numbers: they look the same everywhere.
+    // The characters, but not the format of numbers, which is the same everywhere.
     std::setlocale(LC_CTYPE, "");
     const bool ascii = std::strcmp(::nl_langinfo(CODESET), "UTF-8") != 0;
     has_modes = ::tcgetattr(STDIN_FILENO, &modes_before) == 0;
@@ -187,7 +187,7 @@ Terminal::~Terminal()
 
 void Terminal::enter()
 {
-    ::raw(); // Ctrl-C and Ctrl-Z are keys: they are for us, and never for a run
+    ::raw(); // Ctrl-C and Ctrl-Z are keys of the view, and never for a run
     ::noecho();
     ::nonl();
     ::keypad(stdscr, TRUE);
@@ -208,12 +208,12 @@ void Terminal::leave()
 {
     ::curs_set(1);
     ::endwin();
-    // Ctrl-C is for whoever has the terminal now, and not for us beside it.
+    // Ctrl-C is for the process that has the terminal now, and not for this one.
     for (const int number : {SIGINT, SIGQUIT}) {
         ::signal(number, SIG_IGN);
     }
     // Ctrl-Z is for both, but ncurses' handler would set our modes and draw on the other's screen
-    // when the two go on.
+    // when both continue.
     ::signal(SIGTSTP, SIG_DFL);
 }
 
@@ -303,7 +303,7 @@ std::optional<Message> Terminal::next()
     }
     if (kind == KEY_CODE_YES) {
         if (code == KEY_RESIZE) {
-            redraw(); // what a terminal keeps of its lines is its own affair
+            redraw(); // terminals differ in which lines they keep
             return size();
         }
         if (code == KEY_F(5)) {

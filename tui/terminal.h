@@ -11,31 +11,30 @@
 
 namespace gpuq::tui {
 
-/// The terminal of standard input and output, by ncurses. One object at a time, used by one thread.
-/// It is given back as it was by the destructor, and when this process dies of a signal that can be
-/// caught.
+/// The terminal of standard input and output, using ncurses. One object at a time, used by one
+/// thread. Restored by the destructor, and when this process dies of a signal that can be caught.
 class Terminal {
 public:
-    /// `usage` when there is none, or it is of a kind that this machine does not know.
+    /// `usage` if there is none, or if its type is unknown on this machine.
     static Result<std::unique_ptr<Terminal>> open(bool colour);
     ~Terminal();
     Terminal(const Terminal&) = delete;
     Terminal& operator=(const Terminal&) = delete;
 
-    /// It shows ASCII alone: the locale is not one of UTF-8.
+    /// Whether it shows only ASCII: the locale does not use UTF-8.
     bool ascii() const { return m_ascii; }
     Resized size() const;
-    /// Draws what differs from what is there.
+    /// Draws the differences from the current content.
     void show(const Canvas& canvas);
-    /// All of it, the next time that something is shown.
+    /// Makes the next show() draw everything.
     void redraw();
     /// The next key, or nothing; a new size counts as a key here. Never waits.
     std::optional<Message> next();
 
-    /// Gives it to somebody else for a while, and takes it back.
+    /// Hands the terminal to another process for a while, and takes it back.
     void leave();
     void enter();
-    /// Into the clipboard, where the terminal allows it (OSC 52).
+    /// Copies to the clipboard, if the terminal allows it (OSC 52).
     void copy(const std::string& text);
 
 private:
@@ -44,7 +43,7 @@ private:
     void set_style(const Style& wanted);
     int pair(const Style& style);
 
-    void* m_screen; ///< ncurses' SCREEN, which is seen by terminal.cpp alone
+    void* m_screen; ///< ncurses' SCREEN, known only to terminal.cpp
     bool m_colour;
     bool m_ascii;
     bool m_light = false;

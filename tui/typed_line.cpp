@@ -52,7 +52,7 @@ std::size_t one_right(const std::string& text, std::size_t at)
     return at;
 }
 
-/// Where the word before the cursor begins.
+/// The beginning of the word before the cursor.
 std::size_t word_left(const std::string& text, std::size_t at)
 {
     while (at > 0 && text[at - 1] == ' ') {
@@ -64,7 +64,7 @@ std::size_t word_left(const std::string& text, std::size_t at)
     return at;
 }
 
-/// Takes the bytes between two places away; the cursor is at the first of them then.
+/// Deletes the bytes between two positions; the cursor moves to the first.
 void take_away(Prompt& prompt, std::size_t from, std::size_t to)
 {
     prompt.typed.erase(from, to - from);

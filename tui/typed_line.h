@@ -3,10 +3,10 @@
 
 #include "tui/model.h"
 
-/// A line that is being typed. Pure.
+/// Editing of a line being typed. Pure.
 namespace gpuq::tui {
 
-/// A key other than Enter and Esc.
+/// Any key other than Enter and Esc.
 void edit(Prompt& prompt, const Key& key);
 
 } // namespace gpuq::tui

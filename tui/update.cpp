@@ -16,7 +16,7 @@ namespace {
 
 constexpr char32_t k_tab = 9, k_ctrl_c = 3, k_ctrl_d = 4, k_ctrl_l = 12, k_ctrl_u = 21;
 
-/// One message to one model. An object only so that its parts need not pass both around.
+/// Applies one message to one model. An object only so that its parts need not pass both around.
 class Update {
 public:
     explicit Update(Model& model)
@@ -129,7 +129,8 @@ private:
         log.top -= std::min(log.top, log.text.gone() - gone);
     }
 
-    /// Whether what the person has stopped at would go: it stays, and the rest has to wait.
+    /// Whether the piece would remove lines at which the user has stopped: they are kept, and it
+    /// must wait.
     static bool would_take_away(OpenedLog& log, const LogBytes& piece)
     {
         const auto& lines = log.text.lines();
@@ -203,7 +204,7 @@ private:
         }
     }
 
-    /// With a quote that is still open there is nothing to try yet.
+    /// Does nothing while a quote is still open.
     void try_out(Prompt& prompt)
     {
         prompt.answer = {};
@@ -217,7 +218,7 @@ private:
     void typed(const Prompt& prompt)
     {
         if (prompt.typed.empty() || prompt.purpose == Prompt::Purpose::filter) {
-            return; // what the filter leaves has been shown at each key
+            return; // the filter is applied at each key
         }
         if (prompt.purpose == Prompt::Purpose::search) {
             m_model.found = prompt.typed;
@@ -288,7 +289,7 @@ private:
 
     int page() const { return std::max(m_model.size.rows / 2, 1); }
 
-    /// How far a key moves; nothing for keys that do not.
+    /// How far a key moves; nothing for other keys.
     std::optional<int> step(const Key& key) const
     {
         if (key.special == Special::down || key.character == U'j') {
@@ -340,7 +341,7 @@ private:
         }
     }
 
-    /// A row of a log: of which line, and which of the rows that it is folded into.
+    /// A row of a log: the line, and the row within the wrapped line.
     struct Place {
         std::size_t line = 0, row = 0;
         auto operator<=>(const Place&) const = default;
@@ -363,7 +364,7 @@ private:
     void follow(OpenedLog& log)
     {
         log.follow = true;
-        if (log.behind) { // there is a gap
+        if (log.behind) { // lines are missing: reads the log again
             m_effects.emplace_back(OpenLog{log.key, log.stream});
         }
     }
@@ -393,14 +394,14 @@ private:
         return place;
     }
 
-    /// With the last line at the bottom.
+    /// The first row shown if the last line is at the bottom.
     Place last_top(OpenedLog& log) const
     {
         auto room = static_cast<std::size_t>(std::max(m_model.size.rows - 2, 1));
         const auto& lines = log.text.lines();
         std::size_t at = lines.size();
         if (at > 1 && lines.back().empty()) {
-            --at; // a cursor at a line's beginning needs no row
+            --at; // a cursor at the beginning of a line needs no row
         }
         while (at > 0) {
             const std::size_t rows = rows_of(log, --at);
@@ -553,7 +554,7 @@ private:
 
     void select(int index)
     {
-        m_model.before_start.reset(); // the person has gone on to something else
+        m_model.before_start.reset(); // the user has moved to another run
         if (!rows().empty()) {
             const int last = static_cast<int>(rows().size()) - 1;
             m_model.selected = rows()[static_cast<std::size_t>(std::clamp(index, 0, last))].key;
@@ -577,7 +578,7 @@ private:
         OpenedLog& log = *m_model.log;
         const auto& lines = log.text.lines();
         const std::size_t count = lines.size();
-        // From the end of what is followed the newest place comes first.
+        // While following the end, the newest match comes first.
         const std::size_t from = log.follow ? (forward ? count - 1 : count) : log.top;
         for (std::size_t i = 1; i <= count; ++i) {
             const std::size_t at = (from + (forward && !log.follow ? i : 2 * count - i)) % count;
@@ -590,7 +591,7 @@ private:
         return false;
     }
 
-    /// Of the rows that the line is folded into.
+    /// The row of the wrapped line that contains the match.
     std::size_t row_with_found(OpenedLog& log, std::size_t line) const
     {
         std::size_t row = 0;
@@ -599,7 +600,7 @@ private:
             while (row < parts.size() && !is_in(text_of(parts[row]), m_model.found)) {
                 ++row;
             }
-            row = row < parts.size() ? row : 0; // it is there across an edge
+            row = row < parts.size() ? row : 0; // the match extends over two rows
         }
         return row;
     }

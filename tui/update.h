@@ -7,10 +7,11 @@
 
 namespace gpuq::tui {
 
-/// Takes in one message; gives what is to be done. Pure.
+/// Applies one message; returns the effects to perform. Pure.
 std::vector<Effect> update(Model& model, Message message);
 
-/// What / and n look for: small letters mean either case, as in less -i.
+/// Whether a text contains the one that / and n search for: lower case matches either case, as in
+/// less -i.
 bool is_in(std::string_view text, std::string_view sought);
 
 } // namespace gpuq::tui

@@ -19,7 +19,7 @@ namespace {
 constexpr int k_smallest_rows = 10, k_smallest_columns = 40;
 constexpr int k_curve_rows = 4, k_least_curve_rows = 3, k_most_curve_rows = 12;
 constexpr int k_least_facts = 4;
-/// Of the list, with its headings, while a run that is alive needs the room.
+/// Rows of the list, with its header, while an active run needs the space.
 constexpr int k_least_runs = 4;
 constexpr int k_rows_for_runs = 5;
 constexpr int k_narrowest_curve = 30;
@@ -55,7 +55,7 @@ Style marked()
     return style;
 }
 
-/// The lines of a table, its header first, colours in them: `styled` makes them ready.
+/// The lines of a table, its header first, with colours: input for `styled`.
 std::vector<std::string> lines_of(const report::Table& table, int columns)
 {
     report::Look look;
@@ -82,16 +82,16 @@ std::string size_text(std::uint64_t bytes)
                               : fmt::format("{:.0f} MB", megabytes);
 }
 
-/// What goes on beneath its first line is set in.
+/// Indentation of continuation lines.
 constexpr std::string_view k_indent = "  ";
 
-/// `text`, sanitised, in lines of at most `columns` cells, broken at blanks where there are any.
+/// `text`, sanitised, in lines of at most `columns` cells, broken at blanks if there are any.
 std::vector<std::string> broken(std::string_view text, std::size_t columns)
 {
     std::vector<std::string> lines;
     std::string line;
     std::size_t used = 0;
-    std::size_t blank = std::string::npos; // the last one in `line`
+    std::size_t blank = std::string::npos; // the last blank in `line`
     while (!text.empty()) {
         const std::string_view glyph = take_glyph(text);
         if (used + cells(glyph) > columns && used > k_indent.size()) {
@@ -115,7 +115,7 @@ std::vector<std::string> broken(std::string_view text, std::size_t columns)
     return lines;
 }
 
-/// One frame of one model. An object only so that its parts need not pass both around.
+/// Draws one frame of one model. An object only so that its parts need not pass both around.
 class View {
 public:
     explicit View(Model& model)
@@ -203,7 +203,7 @@ private:
         draw_details(row + for_runs + 2, last);
     }
 
-    /// Runs that have ended give way to the details of one that is alive.
+    /// Runs that have ended make space for the details of one that is active.
     int least_runs(int wanted) const
     {
         const RunRow* run = selected_run(m_model);
@@ -224,7 +224,7 @@ private:
                    : nullptr;
     }
 
-    /// What changes stands first.
+    /// The details, which change most, directly follow the first fact.
     std::vector<std::string> facts_of(const RunRow& run) const
     {
         std::vector<std::string> facts = run.facts;
@@ -242,7 +242,7 @@ private:
                                                                : k_least_curve_rows;
     }
 
-    /// As many as the details would like to have.
+    /// The number of lines that the details need.
     int detail_lines() const
     {
         const RunRow* run = selected_run(m_model);
@@ -278,7 +278,7 @@ private:
         }
     }
 
-    /// That the list goes on, or that a filter hides some of it, from long to short.
+    /// Texts, from long to short, for a list that continues or is filtered.
     std::vector<std::string> parts_of_list(std::size_t shown) const
     {
         const std::size_t count = m_model.picture->rows.size();
@@ -292,7 +292,7 @@ private:
                 fmt::format(" +{}", count - shown)};
     }
 
-    /// At the right of its headings.
+    /// At the right of the list's header.
     void say_part(int row, std::size_t used, std::size_t shown)
     {
         const std::vector<std::string> parts = parts_of_list(shown);
@@ -302,7 +302,7 @@ private:
             ++part;
         }
         const int begin = std::max(0, columns() - static_cast<int>(cells(*part)));
-        // Of a heading that it covers nothing stays.
+        // Removes a column title that it would cover in part.
         const bool covers = used > static_cast<std::size_t>(begin);
         for (int at = begin; covers && at > 0 && m_canvas.at(row, at - 1).glyph != " "; --at) {
             m_canvas.put(row, at - 1, " ");
@@ -372,8 +372,8 @@ private:
         return lines;
     }
 
-    /// Whole where there is room for all of it, else the beginning of each; when there are more,
-    /// the last line says so.
+    /// Complete if all of them fit, else the beginning of each; if there are more, the last line
+    /// states how many.
     std::vector<std::string> in_lines(const std::vector<std::string>& facts, int room) const
     {
         std::vector<std::string> lines = folded_facts(facts);
@@ -393,7 +393,7 @@ private:
         return lines;
     }
 
-    /// As wide as can be while all of them have their rows; then as high.
+    /// As wide as possible while each of them has its rows; then as high as possible.
     void draw_curves(const std::vector<Curve>& curves, int row, int last)
     {
         const int count = static_cast<int>(curves.size());
@@ -420,7 +420,7 @@ private:
         }
     }
 
-    /// So small that only what matters most is left.
+    /// For a screen so small that only the most important data fits.
     void draw_small()
     {
         if (!m_model.picture) {
@@ -442,10 +442,10 @@ private:
         draw_runs(1, rows() - 2);
     }
 
-    /// There is something before what one can scroll back to.
+    /// Whether output precedes the part that can be scrolled to.
     static bool is_part(const OpenedLog& log) { return log.skipped > 0 || log.text.gone() > 0; }
 
-    /// A long name gives way to what one has to know of the log.
+    /// A long name is cut in favour of information about the log.
     std::string log_title(const OpenedLog& log) const
     {
         const std::string begin =
@@ -460,8 +460,8 @@ private:
         return begin + (name.empty() ? "" : fmt::format(" ({})", name)) + end;
     }
 
-    /// Not where a row more would hide the last one of all: no key leads there. `shown`: two more
-    /// rows than the height, where there are so many.
+    /// Not if one more row would hide the last one of all: no key leads to it. `shown`: two rows
+    /// more than the height, if there are as many.
     static bool has_room_above(const std::vector<Line>& shown, const Line& last, int height)
     {
         const int count = static_cast<int>(shown.size());
@@ -505,7 +505,7 @@ private:
         std::vector<Line> shown;
         std::size_t at = lines.size();
         if (at > 1 && lines.back().empty()) {
-            --at; // a cursor at a line's beginning needs no row
+            --at; // a cursor at the beginning of a line needs no row
         }
         while (at > 0 && static_cast<int>(shown.size()) < height) {
             const std::vector<Line> parts = folded(lines[--at], wrap);
@@ -550,7 +550,8 @@ private:
         return m_model.help_row + rows_of_help(rows()) < static_cast<int>(k_keys.size());
     }
 
-    /// The line at the bottom: a question, what is typed, the last command's words, or the keys.
+    /// The line at the bottom: a question, the line being typed, the last command's output, or the
+    /// keys.
     void draw_bottom()
     {
         const int row = rows() - 1;
@@ -572,11 +573,11 @@ private:
         put(row, m_model.help ? help : keys_that_apply(), dim());
     }
 
-    /// As many as there is room for: how to get help and how to leave are the last to go.
+    /// As many as fit: those for help and for leaving are the last to be dropped.
     std::string keys_that_apply() const
     {
         std::vector<std::string_view> keys;
-        std::size_t kept = 0; // of them
+        std::size_t kept = 0; // number of them never dropped
         for (const KeyRow& key : k_keys) {
             if (!key.short_form.empty() && (m_model.log ? key.in_log : key.in_list)) {
                 keys.push_back(key.short_form);
@@ -595,7 +596,7 @@ private:
         m_canvas.put(row, 0, std::string(static_cast<std::size_t>(columns()), ' '));
     }
 
-    /// All of what a command has said, over what is above, unless it is longer than half of the
+    /// All output of a command, over the content above, unless it is longer than half of the
     /// screen.
     void draw_words(const Done& done, int last)
     {
@@ -620,7 +621,7 @@ private:
         }
     }
 
-    /// The place of the next character stays in view.
+    /// Keeps the position of the next character in view.
     void draw_prompt(int row)
     {
         const Prompt& prompt = *m_model.prompt;

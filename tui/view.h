@@ -6,8 +6,8 @@
 
 namespace gpuq::tui {
 
-/// Draws the model into a grid of its size. Pure; takes the model by reference only to keep what
-/// is selected within what is shown.
+/// Draws the model into a grid of its size. Pure, except that it adjusts the model's first row, so
+/// that the selected run is among those shown.
 Canvas view(Model& model);
 
 } // namespace gpuq::tui

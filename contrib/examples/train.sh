@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A program of any kind under gpuq, as a shell loop. Its work is to count, its checkpoint a file with the number.
+# Example of a program with checkpoints, as a shell loop. Its work is counting; its checkpoint is a file with the number.
 #
 #     gpuq run -t 2h contrib/examples/train.sh
 #     STEPS=100 SECONDS_PER_STEP=0.5 ./train.sh                 the same without gpuq
 #
-# It knows no deadline: gpuq makes the stop file early enough for what a step and a save have taken so far.
+# It does not know the deadline: gpuq creates the stop file early enough for a step and a save, as measured so far.
 set -eu
 steps=${STEPS:-60}
 folder=${GPUQ_CHECKPOINT_DIR:-checkpoints}
@@ -15,14 +15,14 @@ checkpoint_of() {
     printf '%s/step-%06d.count' "$folder" "$1"
 }
 
-# A whole checkpoint under its name, or none: first the bytes, on disk too; then the name.
+# Saves atomically: writes and syncs the data first, then renames the file.
 save() {
     unfinished=$folder/.tmp-$$
     echo "$1" >"$unfinished"
     sync "$unfinished"
     mv "$unfinished" "$(checkpoint_of "$1")"
     sync "$folder"
-    rm -f "$(checkpoint_of $(($1 - 3)))" # the last three stay
+    rm -f "$(checkpoint_of $(($1 - 3)))" # keep the last three
 }
 
 step=0
@@ -36,7 +36,7 @@ while [ "$step" -lt "$steps" ]; do
     step=$((step + 1))
     save "$step"
     echo "step $step/$steps"
-    rm -f "${GPUQ_SAVE_FILE-}" # if it was there: saved just now
+    rm -f "${GPUQ_SAVE_FILE-}" # a requested save is done now
     if [ -e "${GPUQ_STOP_FILE-}" ] && [ "$step" -lt "$steps" ]; then
         echo "saved; leaving as asked"
         exit 85

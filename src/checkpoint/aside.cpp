@@ -17,7 +17,7 @@ namespace {
 
 constexpr int k_most_names = 1000;
 
-/// False when errno says why: EEXIST when there is something of that name.
+/// False if it fails; errno has the reason, EEXIST if the name is taken.
 bool rename_to_new(const std::string& from, const std::string& to)
 {
     if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) {
@@ -26,7 +26,7 @@ bool rename_to_new(const std::string& from, const std::string& to)
     if (errno != EINVAL && errno != ENOSYS) {
         return false;
     }
-    struct stat status = {}; // NFS knows no such flag
+    struct stat status = {}; // NFS does not support the flag
     if (::lstat(to.c_str(), &status) == 0) {
         errno = EEXIST;
         return false;

@@ -8,11 +8,11 @@
 
 namespace gpuq::checkpoint {
 
-/// Renames what is incomplete and comes before the newest whole one in what look() gave, so that
-/// nothing resumes from it: to NAME.incomplete, or NAME.incomplete-2 ... Gives the new paths.
-/// Leaves alone what is unsettled, what is another file by now, what can't be renamed, and a
-/// folder that holds more than one checkpoint (folder.h). Only while no program runs that writes
-/// there.
+/// Renames the incomplete checkpoints that precede the newest complete one in the result of look(),
+/// so that no program resumes from them: to NAME.incomplete, NAME.incomplete-2, ... Returns the new
+/// paths. Skips unsettled checkpoints, files that have been replaced or can't be renamed, and
+/// directories that hold more than one checkpoint (folder.h). To be called only while no program
+/// writes to the directory.
 std::vector<std::string> put_aside(const std::vector<Found>& found);
 
 } // namespace gpuq::checkpoint

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t k_most_components = 32;
 constexpr int k_most_folders = 10'000;
-/// So many are collected before all but the newest are dropped.
+/// Number of candidates to collect before all but the newest are dropped.
 constexpr std::size_t k_many = 4096;
 
 struct CloseFolder {
@@ -53,7 +53,7 @@ bool is_newer(const Candidate& left, const Candidate& right)
                                            : left.path < right.path;
 }
 
-/// The name of a link's target when it lies beside the link.
+/// The name of a link's target if it is in the same directory as the link.
 std::string target_beside(const std::string& link)
 {
     std::array<char, 256> target{};
@@ -72,7 +72,8 @@ public:
     {
     }
 
-    /// `folder` is where the components from `at` on begin; `matched` what stars have matched.
+    /// Continues with the components from `at` on in `folder`; `matched` is the part matched by
+    /// wildcards so far.
     Result<void> go_on(const std::string& folder, const std::string& matched, std::size_t at)
     {
         const std::string& component = m_components[at];
@@ -135,7 +136,7 @@ private:
         const std::unique_ptr<DIR, CloseFolder> entries(::opendir(folder.c_str()));
         std::vector<std::string> names;
         if (!entries && (errno == ENOENT || errno == ENOTDIR)) {
-            return names; // pruned since we have seen it
+            return names; // removed since it was listed
         }
         errno = entries ? 0 : errno;
         while (const dirent* entry = entries ? ::readdir(entries.get()) : nullptr) {
@@ -176,7 +177,7 @@ private:
     std::vector<Candidate> m_found;
 };
 
-/// Says early and clearly what is wrong with the folder itself. False when it is not there.
+/// Reports errors of the directory itself early and clearly. False if it does not exist.
 Result<bool> is_there(const std::string& folder)
 {
     const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

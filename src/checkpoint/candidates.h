@@ -12,19 +12,19 @@
 
 namespace gpuq::checkpoint {
 
-/// What may be a checkpoint, by its name and kind alone.
+/// A possible checkpoint, according to its name and kind alone.
 struct Candidate {
     std::string path;     ///< absolute
-    std::string relative; ///< its components that `*` and `?` have matched, and what is below them
+    std::string relative; ///< the components from the first one matched by `*` or `?`
     Kind kind = Kind::file;
-    Time modified; ///< of the file or folder itself
+    Time modified; ///< of the file or directory itself
 };
 
-/// The newest `most` files and folders that the pattern names, newest first. Temporary and hidden
-/// names count only where the pattern spells them, symbolic links never; a link whose name the
-/// pattern spells stands for its target when that lies beside it. A folder that is not there has
-/// none. `usage` when the place makes no sense or stands for too much, `io` when a folder can't be
-/// read.
+/// The newest `most` files and directories that match the pattern, newest first. Temporary and
+/// hidden names count only if the pattern spells them out. Symbolic links never count, but a link
+/// whose name the pattern spells out is replaced by its target if that is in the same directory. A
+/// missing directory has no candidates. `usage` if the place is invalid or matches too many
+/// directories, `io` if a directory can't be read.
 Result<std::vector<Candidate>> candidates_at(const Place& place, std::size_t most);
 
 } // namespace gpuq::checkpoint

@@ -19,7 +19,7 @@ namespace {
 using Says = Judgement::Says;
 using namespace std::string_view_literals;
 
-/// More of another program's JSON is not read.
+/// Limit for reading other programs' JSON.
 constexpr std::uint64_t k_longest_json = 64 << 20;
 constexpr std::uint64_t k_longest_tracker = 256;
 
@@ -85,8 +85,8 @@ void see_megatron(Bytes& bytes, Seen& seen)
     seen.names = {seen.step ? fmt::format("iter_{:07}", *seen.step) : line};
 }
 
-/// DeepSpeed: the name of the last folder that all ranks have written. Other programs may keep
-/// something else in a file of this name.
+/// DeepSpeed: the name of the last directory that all ranks have written. Other programs may use a
+/// file of this name for another purpose.
 void see_deepspeed(Bytes& bytes, Seen& seen)
 {
     const std::string line = first_line(bytes);
@@ -97,7 +97,7 @@ void see_deepspeed(Bytes& bytes, Seen& seen)
     }
 }
 
-/// A folder's parts by their paths.
+/// A directory's parts by their paths.
 class Contents {
 public:
     Contents(const std::vector<Seen>& seen, bool is_all)
@@ -122,8 +122,8 @@ public:
         const Seen* const one = at(path);
         return one != nullptr && one->part.kind == Kind::folder;
     }
-    /// Whether it belongs to the checkpoint: beside the folder that a tracker names there may be
-    /// older ones, and the next.
+    /// True if a part belongs to the checkpoint: next to the directory named by a tracker there may
+    /// be older ones, and the next one.
     bool counts(std::string_view path) const
     {
         const std::size_t slash = path.find('/');
@@ -148,7 +148,7 @@ private:
     std::optional<std::string> m_chosen;
 };
 
-/// Whether something was written last, after all the rest.
+/// True if a file exists that is written last, after all other files.
 bool has_marker(const Contents& contents)
 {
     return contents.has_chosen() ||
@@ -173,7 +173,7 @@ std::optional<std::string> has_incomplete_file(const Contents& contents)
 {
     for (const Seen& one : contents.seen()) {
         const std::string_view name = name_in(one.part.path);
-        const bool may_be_empty = one.part.bytes == 0 && !is_data_name(name); // says that it exists
+        const bool may_be_empty = one.part.bytes == 0 && !is_data_name(name); // a marker
         if (one.judgement.says == Says::incomplete && !may_be_empty &&
             contents.counts(one.part.path)) {
             return fmt::format("{}: {}", one.part.path, one.judgement.why);
@@ -199,7 +199,7 @@ std::optional<std::string> lacks_named_file(const Contents& contents)
     return std::nullopt;
 }
 
-/// torch DCP: its coordinator writes .metadata when all ranks have written theirs.
+/// torch DCP: the coordinator writes .metadata after all ranks have written their files.
 std::optional<std::string> lacks_metadata(const Contents& contents)
 {
     std::set<std::string_view> described;
@@ -234,7 +234,7 @@ std::optional<std::string> what_is_wrong(const Contents& contents)
         }
     }
     if (!contents.is_all()) {
-        return std::nullopt; // what is missing may only not have been seen
+        return std::nullopt; // missing files may just not have been read
     }
     auto why = lacks_named_file(contents);
     return why ? why : lacks_metadata(contents);

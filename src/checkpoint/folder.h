@@ -9,35 +9,37 @@
 #include <string>
 #include <vector>
 
-/// A folder that is one checkpoint: Hugging Face, torch DCP, Megatron, DeepSpeed, Orbax, or any.
+/// Judges a directory that is one checkpoint: Hugging Face, torch DCP, Megatron, DeepSpeed, Orbax,
+/// or any other.
 namespace gpuq::checkpoint {
 
-/// A part of it and what was read in it.
+/// A part of the directory and the information read from it.
 struct Seen {
     Part part;
     Judgement judgement{};            ///< of a file
-    std::vector<std::string> names{}; ///< what must be there too, beside it, as the file says
+    std::vector<std::string> names{}; ///< files that must exist next to it, as listed in the file
     std::optional<std::uint64_t> step{};
-    int error = 0; ///< of a file that can't be read: an errno, or 0
+    int error = 0; ///< an errno if the file can't be read, else 0
 };
 
-/// Reads what a file named so says of itself and of others: trainer_state.json, *.index.json,
-/// `latest`, latest_checkpointed_iteration.txt, or a kind that formats.h knows.
+/// Reads the information in a file with this name about itself and other files: trainer_state.json,
+/// *.index.json, `latest`, latest_checkpointed_iteration.txt, or a format of formats.h.
 Seen see(const Part& part, std::string_view name, Bytes& bytes);
 
 struct FolderJudgement {
-    Judgement judgement; ///< `settles` and `unknown` mean the same: look once more
+    Judgement judgement; ///< `settles` and `unknown` mean the same: check again
     std::optional<std::uint64_t> step;
-    std::string unreadable; ///< what can't be read, and why; then the judgement means nothing
+    std::string unreadable; ///< a file that can't be read, and why; the judgement is then invalid
 
     bool operator==(const FolderJudgement&) const = default;
 };
 
-/// `is_all` is false when there is more in the folder than `seen`.
+/// `is_all` is false if the directory contains more than `seen`.
 FolderJudgement judge_folder(const std::vector<Seen>& seen, bool is_all);
 
-/// Whether these parts look like more than one checkpoint: Megatron's tracker is there, or folders
-/// that differ in a number only (`checkpoint-500`, `checkpoint-1000`), but for those of ranks.
+/// True if these parts look like more than one checkpoint: Megatron's tracker exists, or several
+/// directories differ only in a number (`checkpoint-500`, `checkpoint-1000`), other than those of
+/// ranks.
 bool holds_several(const std::vector<Part>& parts);
 
 } // namespace gpuq::checkpoint

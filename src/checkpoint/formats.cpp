@@ -17,7 +17,8 @@ constexpr auto k_zip = "PK\3\4"sv;
 constexpr auto k_empty_zip = "PK\5\6"sv;
 constexpr auto k_npy = "\x93NUMPY"sv;
 constexpr auto k_hdf5 = "\x89HDF\r\n\x1a\n"sv;
-/// How torch.save began before version 1.6: a pickled number, and behind the pickles raw tensors.
+/// The beginning of torch.save's files before version 1.6: a pickled number; raw tensors follow the
+/// pickles.
 constexpr auto k_old_torch = "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."sv;
 
 constexpr std::array k_zip_names = {".npz"sv, ".keras"sv};
@@ -32,7 +33,7 @@ bool ends_with_one_of(std::string_view name, const std::array<std::string_view, 
                        [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
-/// A user block of 512, 1024, 2048 ... bytes may come before an HDF5 file.
+/// Finds the signature. An HDF5 file may begin with a user block of 512, 1024, 2048 ... bytes.
 std::optional<std::uint64_t> hdf5_signature(Bytes& bytes)
 {
     constexpr std::uint64_t k_last = 1 << 20;
@@ -45,8 +46,8 @@ std::optional<std::uint64_t> hdf5_signature(Bytes& bytes)
     return std::nullopt;
 }
 
-/// Protocol 2 to 5, then something that can be an instruction: files that begin with the number
-/// 640 are no pickles.
+/// Protocol 2 to 5, then a byte that can be an instruction: files that begin with the number 640
+/// are not pickles.
 bool is_pickle(std::string_view head)
 {
     const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(head[at]); };
@@ -81,7 +82,7 @@ std::optional<Judgement> judge_by_content(Bytes& bytes, std::string_view head)
     return is_pickle(head) ? std::optional(judge_pickle(bytes)) : std::nullopt;
 }
 
-/// Of a file whose beginning says nothing.
+/// For a file whose beginning does not identify its format.
 Judgement judge_by_name(Bytes& bytes, std::string_view name, std::string_view head)
 {
     if (name.ends_with(".safetensors")) {

@@ -7,38 +7,38 @@
 #include <string>
 #include <string_view>
 
-/// What a file says about its own completeness: its first bytes say of which kind it is, its name
-/// only where they do not. Nothing here touches the outside but through Bytes; heads, tails and
-/// tables of contents are read, never the data between them. Whatever the bytes are, time and
-/// memory stay below what the file's size and a fixed limit allow.
+/// Judges from a file's content whether it is complete. Its first bytes identify the format; its
+/// name is used only if they do not. All access goes through Bytes. Only headers, trailers and
+/// tables of contents are read, never the data between them. For any content, time and memory are
+/// limited by the file's size and a fixed maximum.
 namespace gpuq::checkpoint {
 
 struct Judgement {
     enum class Says : std::uint8_t {
-        whole,      ///< its end is there, and fits its beginning
-        incomplete, ///< something that must be in it is not; `why` says what
-        settles,    ///< of a known kind that can't tell, and nothing speaks against it
-        unknown,    ///< of no known kind
+        whole,      ///< its end exists and fits its beginning
+        incomplete, ///< a necessary part is missing; `why` names it
+        settles,    ///< the format has no reliable end mark, and no error was found
+        unknown,    ///< unknown format
     };
     Says says = Says::unknown;
-    std::string why; ///< of an incomplete one: one sentence without a full stop
+    std::string why; ///< for an incomplete file: one sentence without a full stop
 
     bool operator==(const Judgement&) const = default;
 };
 
-/// Judges a file named `name` (its last component). When bytes.error() is set afterwards the
-/// judgement means nothing.
+/// Judges a file named `name` (its last component). If bytes.error() is set afterwards, the
+/// judgement is invalid.
 Judgement judge(Bytes& bytes, std::string_view name);
 
-/// Whether a file of this name holds weights or states, as far as a name can tell.
+/// True if the name is typical of a file with weights or states.
 bool is_data_name(std::string_view name);
 
-// One function for each kind; `bytes` begins as that kind does.
+// One function per format; `bytes` begins like a file of that format.
 Judgement judge_zip(Bytes& bytes);
 Judgement judge_hdf5(Bytes& bytes, std::uint64_t signature);
 Judgement judge_npy(Bytes& bytes);
 Judgement judge_pickle(Bytes& bytes);
-/// `whole` or `incomplete`; `unknown` when it does not even begin as one.
+/// `whole` or `incomplete`; `unknown` if it does not begin like a safetensors file.
 Judgement judge_safetensors(Bytes& bytes);
 
 inline Judgement incomplete(std::string why)

@@ -9,28 +9,28 @@
 
 namespace gpuq::checkpoint {
 
-/// Where a program leaves its checkpoints.
+/// Where a program writes its checkpoints.
 struct Place {
     std::string folder; ///< absolute
-    /// Relative to the folder, or absolute: `*` is any characters of one path component, `?` one.
-    /// What matches is a file or a folder that is one checkpoint.
+    /// Relative to the directory, or absolute: `*` matches any characters of one path component,
+    /// `?` one character. Each match is a file or a directory that is one checkpoint.
     std::string pattern;
 };
 
 enum class Verdict : std::uint8_t {
-    whole,      ///< a program can resume from it
-    incomplete, ///< something is missing, as long as nobody goes on writing it
-    unsettled,  ///< it can't tell, and was not seen unchanged twice; or it can't be read
+    whole,      ///< complete: a program can resume from it
+    incomplete, ///< a part is missing, unless a program is still writing it
+    unsettled,  ///< not known to be complete and not yet seen unchanged twice, or not readable
 };
 
 struct Found {
     std::string path; ///< absolute
     Verdict verdict = Verdict::unsettled;
-    std::string why;         ///< of one that is not whole: one sentence without a full stop
-    Time modified;           ///< the newest time of modification in it
-    std::uint64_t bytes = 0; ///< all of it
-    std::uint64_t inode = 0; ///< of the file or folder itself
-    /// What it says itself (trainer_state.json), else what its name says (names.h).
+    std::string why;         ///< if not complete: one sentence without a full stop
+    Time modified;           ///< the newest modification time in it
+    std::uint64_t bytes = 0; ///< total size
+    std::uint64_t inode = 0; ///< of the file or directory itself
+    /// From its content (trainer_state.json), else from its name (names.h).
     std::optional<std::uint64_t> step;
 
     bool operator==(const Found&) const = default;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// .h5 and .hdf5. The superblock says where the file ends, and is written when it is closed or
-// flushed, so a file that is long enough may still not have all that was to be in it. Offsets as in
-// the HDF5 File Format Specification, version 3.0.
+// .h5 and .hdf5. The superblock contains the end of the file. It is written when the file is closed
+// or flushed, so a file that is long enough may still lack data. Offsets as in the HDF5 File Format
+// Specification, version 3.0.
 #include "checkpoint/formats.h"
 
 #include <array>
@@ -11,15 +11,15 @@ namespace {
 
 using Says = Judgement::Says;
 
-/// Where the superblock of one version has what we need, from the signature on.
+/// Offsets of the needed fields in the superblock of one version, counted from the signature.
 struct Layout {
-    std::size_t address_width; ///< a byte: how many an address has
-    std::size_t addresses;     ///< base address, another, then the end of the file
+    std::size_t address_width; ///< a byte: the size of an address
+    std::size_t addresses;     ///< base address, another address, then the end of the file
 };
 
 constexpr std::array k_layouts = {Layout{13, 24}, Layout{13, 28}, Layout{9, 12}, Layout{9, 12}};
 constexpr std::size_t k_version = 8;
-constexpr std::size_t k_flags = 11; ///< of version 3; bit 0: open for writing
+constexpr std::size_t k_flags = 11; ///< version 3; bit 0: open for writing
 
 bool is_open_for_writing(const std::string& head)
 {
@@ -51,7 +51,7 @@ Judgement judge_hdf5(Bytes& bytes, std::uint64_t signature)
     if (is_open_for_writing(*head)) {
         return incomplete("its HDF5 superblock says that it was not closed");
     }
-    // An address that is not known yet is all ones: more than any file has.
+    // An undefined address is all ones: larger than any file.
     if (little_endian(*head, at, width) > bytes.size()) {
         return incomplete("it is shorter than its HDF5 superblock says");
     }

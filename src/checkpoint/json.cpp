@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Reads a text without building it, and knows in which value it is.
+/// Parses a text without building a document, and tracks the position within it.
 class Reader : public nlohmann::json_sax<json> {
 public:
     bool null() override { return other(); }
@@ -40,12 +40,12 @@ public:
     }
 
 protected:
-    /// How many objects and arrays are open.
+    /// The number of open objects and arrays.
     std::size_t depth() const { return m_depth; }
-    /// The newest key of the object at that depth, 1 being the outermost.
+    /// The latest key of the object at this depth; the outermost is 1.
     const std::string& key_at(std::size_t level) const { return m_keys[level - 1]; }
 
-    // Each returns false when the text is not what it should be.
+    // Each returns false if the text is invalid.
     virtual bool number(std::uint64_t) { return true; }
     virtual bool word(const std::string&) { return true; }
     virtual bool other() { return true; }
@@ -111,7 +111,7 @@ private:
         return true;
     }
 
-    std::vector<std::uint64_t> m_offsets; ///< of the tensor that is read
+    std::vector<std::uint64_t> m_offsets; ///< of the current tensor
     std::uint64_t m_end = 0;
 };
 

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+// A copy is made under a temporary name and synced. The original is then compared with the state
+// that look() found, and the copy is renamed only if it has not changed. NAME is therefore always a
+// complete copy.
 #include "checkpoint/keep.h"
 
 #include "checkpoint/tree.h"
@@ -23,7 +26,7 @@
 namespace gpuq::checkpoint {
 namespace {
 
-// Within this file a function that can fail gives 0 or an errno.
+// In this file, a function that can fail returns 0 or an errno.
 
 int result_of(int answer)
 {
@@ -44,7 +47,7 @@ int write_all(int to, const char* bytes, std::size_t count)
     return 0;
 }
 
-/// From where both files are, to the end.
+/// Copies from the current offsets of both files to the end.
 int copy_by_hand(int from, int to)
 {
     std::vector<char> buffer(1 << 20);
@@ -63,7 +66,7 @@ int copy_by_hand(int from, int to)
     }
 }
 
-/// Inside the kernel, or at the file server, as far as they can; the rest by hand.
+/// Copies in the kernel or on the file server as far as they support it, the rest by hand.
 int copy_bytes(int from, int to)
 {
     constexpr std::size_t k_at_once = 64 << 20;
@@ -78,16 +81,17 @@ int take_over_times(int file, const struct stat& original)
     return result_of(::futimens(file, times.data()));
 }
 
-/// A file or folder that is copied, and where to.
+/// A file or directory to copy, and its destination.
 struct Job {
-    int parent = AT_FDCWD; ///< where it is
-    std::string name;      ///< there
-    int to = AT_FDCWD;     ///< an open folder
-    std::string path;      ///< in that
+    int parent = AT_FDCWD; ///< the directory that contains it
+    std::string name;      ///< its name in `parent`
+    int to = AT_FDCWD;     ///< an open directory
+    std::string path;      ///< relative to `to`
     KeepBy by = KeepBy::copy;
 };
 
-/// Whether the file has a second name now; only the file that is open, not one of its name.
+/// Creates a hard link. True only if it refers to the file that is open, not to another one of the
+/// same name.
 bool link_file(const Job& job, const struct stat& original)
 {
     struct stat status = {};
@@ -157,7 +161,7 @@ int copy_part(const Job& job, Kind kind)
     return 0;
 }
 
-/// Its time last: what is put into it changes that.
+/// Sets the directory's times last, because adding files changes them.
 int finish_folder(int parent, const std::string& path, const struct stat& original)
 {
     const Descriptor folder = open_folder(parent, path);
@@ -204,7 +208,7 @@ int copy_folder(const Job& job)
     return to ? copy_tree(from.get(), to.get(), job.by) : errno;
 }
 
-/// Whether it is still what look() has found.
+/// True if the checkpoint has not changed since look() found it.
 bool is_as_found(const Found& found)
 {
     struct stat status = {};
@@ -216,7 +220,7 @@ bool is_as_found(const Found& found)
         const Descriptor folder = open_folder(AT_FDCWD, found.path);
         measure(now, folder ? walk(folder.get(), leave_as_it_is) : Tree{}, modified_of(status));
     } else {
-        const OpenFile opened = open_file(AT_FDCWD, found.path); // asks the server, on NFS
+        const OpenFile opened = open_file(AT_FDCWD, found.path); // on NFS, this asks the server
         now.bytes = static_cast<std::uint64_t>(opened.status.st_size);
         now.modified = modified_of(opened.status);
     }
@@ -225,11 +229,11 @@ bool is_as_found(const Found& found)
 
 void remove(const std::string& path)
 {
-    std::error_code error; // what stays is seen when its name is needed
+    std::error_code error; // remaining files are detected when the name is needed
     std::filesystem::remove_all(path, error);
 }
 
-/// Gives a finished copy its name, in the place of an older one.
+/// Renames a finished copy to its final name, replacing an older one.
 int rename_over(const std::string& from, const std::string& to, const std::string& old)
 {
     if (::rename(from.c_str(), to.c_str()) == 0) {
@@ -242,7 +246,7 @@ int rename_over(const std::string& from, const std::string& to, const std::strin
         remove(from);
         return 0;
     }
-    // NFS can not exchange.
+    // NFS does not support RENAME_EXCHANGE.
     if (::rename(to.c_str(), old.c_str()) != 0 || ::rename(from.c_str(), to.c_str()) != 0) {
         return errno;
     }
@@ -250,7 +254,7 @@ int rename_over(const std::string& from, const std::string& to, const std::strin
     return 0;
 }
 
-/// What a copy is called on its way.
+/// The paths of a copy until it is complete.
 struct Names {
     std::string temporary;
     std::string old;

@@ -11,19 +11,20 @@
 namespace gpuq::checkpoint {
 
 enum class KeepBy : std::uint8_t {
-    copy, ///< a copy of its own: the file system's clone where it can, else byte by byte
-    link, ///< a clone, else a hard link, which does not help when the program overwrites the file
-          ///< in place; else byte by byte
+    copy, ///< an independent copy: a clone if the file system supports it, else byte by byte
+    link, ///< a clone, else a hard link, which does not protect from overwriting in place; else
+          ///< byte by byte
 };
 
-/// Keeps a checkpoint where its program does not prune it: as `folder`/NAME, which is replaced
-/// when it is there. The folder is made when it is not there (the one above it must be), and must
-/// be nobody else's. Whole and on disk under its name, or not there: what a keep() that was killed
-/// has left is removed by the next one of that name. A folder is kept with all that is in it, its
-/// symbolic links as they are, without FIFOs and devices. Times are those of the original.
+/// Keeps a checkpoint where its program does not delete it: as `folder`/NAME, replacing an existing
+/// one. The directory is created if missing (its parent must exist), and must be used by no other
+/// program. The copy is either complete and on disk under its name, or absent: remains of a killed
+/// keep() are removed by the next one with the same name. A directory is kept with all its
+/// contents, with symbolic links as they are, but without FIFOs and devices. Times are those of the
+/// original.
 ///
-/// Gives the new path. `busy` when the checkpoint is not any more what look() found, or changed
-/// meanwhile; `io` when the file system says no. Blocks as long as the copy takes.
+/// Returns the new path. `busy` if the checkpoint has changed since look() found it, or while it
+/// was copied; `io` for file system errors. Blocks as long as the copy takes.
 Result<std::string> keep(const Found& found, const std::string& folder, KeepBy by);
 
 } // namespace gpuq::checkpoint

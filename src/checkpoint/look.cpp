@@ -20,7 +20,8 @@ namespace {
 
 using Says = Judgement::Says;
 
-/// So many files of one folder are opened; of the others names and sizes must do.
+/// The number of files of a directory that are opened; for the others, only names and sizes are
+/// checked.
 constexpr int k_most_opened = 1024;
 
 std::string_view name_in(std::string_view path)
@@ -58,7 +59,8 @@ void say_unreadable(Found& found, int error)
     found.why = fmt::format("it can't be read: {}", std::strerror(error));
 }
 
-/// For heads and tails the kernel need not read ahead, which on NFS costs more than they do.
+/// Disables read-ahead: for headers and trailers it would cost more than the reads themselves on
+/// NFS.
 void expect_few_reads(const Descriptor& file)
 {
     ::posix_fadvise(file.get(), 0, 0, POSIX_FADV_RANDOM);
@@ -80,7 +82,7 @@ std::optional<Found> examine_file(Found found, const Found* before)
 {
     const OpenFile opened = open_file(AT_FDCWD, found.path);
     if (opened.error == ENOENT || opened.error == ELOOP) {
-        return std::nullopt; // pruned, or replaced by something that is no file
+        return std::nullopt; // deleted, or replaced by something other than a file
     }
     if (opened.error != 0) {
         say_unreadable(found, opened.error);
@@ -100,7 +102,7 @@ Seen see_file(int parent, const std::string& name, Part& part)
 {
     const OpenFile opened = open_file(parent, name);
     if (opened.error != 0) {
-        // What is no file any more was just replaced: the next look sees that.
+        // It was replaced a moment ago by something other than a file: the next look() sees that.
         return {part, {}, {}, std::nullopt, opened.error == ELOOP ? ESTALE : opened.error};
     }
     part.bytes = static_cast<std::uint64_t>(opened.status.st_size);

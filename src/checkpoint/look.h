@@ -9,20 +9,20 @@
 
 namespace gpuq::checkpoint {
 
-/// Of more candidates only the newest are opened and judged.
+/// If there are more candidates, only the newest ones are opened and judged.
 inline constexpr std::size_t k_most_candidates = 64;
 
-/// What stands at a place, newest first: by `modified`, then by `step`. `before` is what the
-/// previous look gave. One that can't tell its own end (pickles, HDF5, unknown kinds, folders that
-/// no marker closes) is `unsettled` until two looks saw it with the same size and time, then
-/// whole; one that was whole and has not changed is not read again. What changes is opened anew,
-/// so on NFS a look sees what the server has. What can't be read is `unsettled`.
+/// The checkpoints at a place, newest first: by `modified`, then by `step`. `before` is the result
+/// of the previous call. A format without a reliable end mark (pickles, HDF5, unknown formats,
+/// directories without a final marker) is `unsettled` until two calls have seen it with the same
+/// size and time, then `whole`. An unchanged `whole` checkpoint is not read again. A changed one is
+/// opened again, so that on NFS the call sees the server's state. An unreadable one is `unsettled`.
 ///
-/// A folder that is not there has no checkpoints. `io` when a folder on the way can't be read;
-/// `usage` when the place makes no sense. Blocks as long as the file system does.
+/// A missing directory has no checkpoints. `io` if a directory in the path can't be read; `usage`
+/// if the place is invalid. Blocks as long as the file system does.
 Result<std::vector<Found>> look(const Place& place, const std::vector<Found>& before);
 
-/// The first whole one of what look() gave, or nothing; it points into `found`.
+/// The first complete checkpoint in a result of look(), or null; points into `found`.
 const Found* newest_whole(const std::vector<Found>& found);
 
 } // namespace gpuq::checkpoint

@@ -14,13 +14,13 @@ using namespace std::string_view_literals;
 
 constexpr auto k_digits = "0123456789"sv;
 
-/// A whole number in a name, and what stands before it.
+/// A whole number in a name, and the text before it.
 struct Number {
     std::string_view before;
     std::string_view digits;
 };
 
-/// `name` without an ending that is more than digits: `epoch-7` of `epoch-7.h5`.
+/// `name` without its extension, unless that is a number: `epoch-7` for `epoch-7.h5`.
 std::string_view without_ending(std::string_view name)
 {
     const std::size_t dot = name.rfind('.');
@@ -29,7 +29,7 @@ std::string_view without_ending(std::string_view name)
     return is_ending ? name.substr(0, dot) : name;
 }
 
-/// Takes the next number off the name, its decimals with it; nothing when there is none left.
+/// Extracts the next number of the name, including decimals; nothing if there are no more.
 std::optional<std::string_view> next_number(std::string_view name, std::size_t& at)
 {
     const std::size_t begin = name.find_first_of(k_digits, at);
@@ -37,7 +37,7 @@ std::optional<std::string_view> next_number(std::string_view name, std::size_t& 
         return std::nullopt;
     }
     at = std::min(name.find_first_not_of("0123456789.", begin), name.size());
-    const std::size_t last = name.find_last_of(k_digits, at - 1); // not the full stop after it
+    const std::size_t last = name.find_last_of(k_digits, at - 1); // exclude a full stop after it
     return name.substr(begin, last + 1 - begin);
 }
 
@@ -54,7 +54,7 @@ std::vector<Number> numbers_in(std::string_view name)
     return numbers;
 }
 
-/// Whether the text ends with the word, perhaps with `=`, `_` or `-` after it.
+/// True if the text ends with the keyword, optionally followed by `=`, `_` or `-`.
 bool ends_with_word(std::string_view text, std::string_view word)
 {
     if (!text.empty() && "=_-"sv.find(text.back()) != std::string_view::npos) {
@@ -84,7 +84,8 @@ bool matches(std::string_view pattern, std::string_view name)
     if (name.starts_with('.') && !pattern.starts_with('.')) {
         return false;
     }
-    std::size_t star = std::string_view::npos; // the last one seen, and how much it has taken
+    std::size_t star = std::string_view::npos; // the last `*` in the pattern, and the end of its
+                                               // match
     std::size_t taken = 0;
     std::size_t at = 0;
     for (std::size_t here = 0; here < name.size();) {

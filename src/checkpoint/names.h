@@ -5,23 +5,24 @@
 #include <optional>
 #include <string_view>
 
-/// What the names of checkpoints say.
+/// Interprets the names of checkpoints.
 namespace gpuq::checkpoint {
 
-/// Whether a path component matches: `*` is any characters, `?` one, all others themselves. A dot
-/// at the beginning is matched by a dot only.
+/// True if a path component matches the pattern: `*` is any characters, `?` one character. A
+/// leading dot is matched only by a dot.
 bool matches(std::string_view pattern, std::string_view name);
 
-/// Whether programs give such names to what they are still writing: `*.tmp`, `*.part`, `tmp-*`,
+/// True for names that programs use while writing a checkpoint: `*.tmp`, `*.part`, `tmp-*`,
 /// `*.orbax-checkpoint-tmp*`.
 bool is_unfinished(std::string_view name);
 
-/// Those, and what is no checkpoint either: `*~`, and `*.incomplete*`, which we have put aside.
+/// True for those, and for other names that are not checkpoints: `*~`, and `*.incomplete*`, as
+/// renamed by put_aside().
 bool is_temporary(std::string_view name);
 
-/// The step that a path tells of: of its last component that has a number, the one after `step`,
-/// else after `iter`, else after `epoch`, else the last one. An ending like `.h5` and numbers with
-/// a decimal point (`val_loss=0.32`) do not count.
+/// The step in a path, from the last component with a number: the number after `step`, else after
+/// `iter`, else after `epoch`, else the last number. Extensions like `.h5` and numbers with a
+/// decimal point (`val_loss=0.32`) do not count.
 std::optional<std::uint64_t> step_of(std::string_view relative_path);
 
 } // namespace gpuq::checkpoint

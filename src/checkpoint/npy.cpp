@@ -14,10 +14,10 @@ namespace {
 
 using Says = Judgement::Says;
 
-/// numpy itself refuses more than 10000 unless told otherwise.
+/// numpy itself refuses more than 10000 unless configured otherwise.
 constexpr std::uint64_t k_longest_header = 1 << 20;
 
-/// What follows `'KEY':` in the dictionary, without blanks before it; nothing when it has no such
+/// The text after `'KEY':` in the dictionary, without leading blanks; nothing if there is no such
 /// key.
 std::optional<std::string_view> value_of(std::string_view header, std::string_view key)
 {
@@ -56,7 +56,7 @@ std::optional<std::uint64_t> product(std::uint64_t left, std::uint64_t right)
     return __builtin_mul_overflow(left, right, &value) ? std::nullopt : std::optional(value);
 }
 
-/// `(3, 4)`: 12 times `size`; nothing when that is no such text or more than any file has.
+/// For `(3, 4)`, 12 times `size`; nothing if the text is invalid or the product overflows.
 std::optional<std::uint64_t> total(std::string_view shape, std::uint64_t size)
 {
     const std::size_t close = shape.find(')');
@@ -75,7 +75,7 @@ std::optional<std::uint64_t> total(std::string_view shape, std::uint64_t size)
     return bytes;
 }
 
-/// Of elements that the dictionary does not tell the size of: records, or pickled objects.
+/// For elements whose size is not in the dictionary: records, or pickled objects.
 Judgement judge_others(Bytes& bytes, std::string_view descr)
 {
     if (descr.starts_with("'|O'") && bytes.last(1) != ".") {
@@ -102,7 +102,7 @@ Judgement judge_data(Bytes& bytes, std::string_view header, std::uint64_t there)
     if (there < *wanted) {
         return incomplete(fmt::format("{} of its {} bytes are there", there, *wanted));
     }
-    // More than one array may have been written into one file.
+    // The file may contain more than one array.
     return {there == *wanted ? Says::whole : Says::settles, ""};
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// A length in eight bytes, so much JSON, and the tensors up to the end of the file.
+// The header's length in eight bytes, the header as JSON, and the tensors up to the end of the
+// file.
 #include "checkpoint/formats.h"
 
 #include "checkpoint/json.h"

@@ -14,14 +14,14 @@
 namespace gpuq::checkpoint {
 namespace {
 
-/// Each level holds a descriptor.
+/// Each level holds a descriptor open.
 constexpr int k_deepest = 32;
 
 struct CloseFolder {
     void operator()(DIR* folder) const { ::closedir(folder); }
 };
 
-/// At most k_most_parts names and one more, sorted; nothing when errno says why.
+/// At most k_most_parts + 1 names, sorted; nothing on failure, with the reason in errno.
 std::optional<std::vector<std::string>> names_in(int folder)
 {
     Descriptor again = open_folder(folder, ".");
@@ -123,7 +123,7 @@ Kind kind_of(const struct stat& status)
 
 Time modified_of(const struct stat& status)
 {
-    // A file may be of any time; ours are of years that have four digits.
+    // A file's time can be any number; gpuq's times have years of four digits.
     constexpr std::int64_t k_last = 253'402'300'799;
     const auto seconds = std::clamp<std::int64_t>(status.st_mtim.tv_sec, -k_last, k_last);
     return Time(std::chrono::seconds(seconds) +
@@ -133,7 +133,7 @@ Time modified_of(const struct stat& status)
 OpenFile open_file(int parent, const std::string& name)
 {
     OpenFile opened;
-    // Without O_NONBLOCK a FIFO of that name would wait for its other end.
+    // Without O_NONBLOCK, a FIFO with this name would block until its other end is opened.
     opened.file.reset(
         ::openat(parent, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
     if (!opened.file || ::fstat(opened.file.get(), &opened.status) != 0) {

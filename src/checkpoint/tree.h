@@ -13,15 +13,15 @@
 
 #include <sys/stat.h>
 
-/// Files and folders as they lie there. No symbolic link is followed below a folder that is open,
-/// and nothing but regular files and folders is opened.
+/// Access to files and directories on disk. No symbolic link below an open directory is followed,
+/// and only regular files and directories are opened.
 namespace gpuq::checkpoint {
 
 enum class Kind : std::uint8_t { file, folder, link, other };
 
-/// Something in a folder, at any depth.
+/// An entry of a directory, at any depth.
 struct Part {
-    std::string path; ///< from the folder on, without a `/` at its ends
+    std::string path; ///< relative to the directory, without a `/` at its ends
     Kind kind = Kind::other;
     std::uint64_t bytes = 0; ///< of a file
     Time modified;
@@ -30,8 +30,8 @@ struct Part {
 Kind kind_of(const struct stat& status);
 Time modified_of(const struct stat& status);
 
-/// A regular file and what fstat says of it, which on NFS is what the server says now. Without a
-/// descriptor `error` is an errno; ELOOP also for what is no regular file.
+/// A regular file and its fstat result, which on NFS is the server's current state. Without a
+/// descriptor, `error` is an errno; ELOOP also for other kinds of files.
 struct OpenFile {
     Descriptor file;
     struct stat status = {};
@@ -39,30 +39,32 @@ struct OpenFile {
 };
 OpenFile open_file(int parent, const std::string& name);
 
-/// A folder by its name in another one (AT_FDCWD: a path); none when errno says why.
+/// Opens a directory by its name in another one (AT_FDCWD: a path); no descriptor on failure, with
+/// the reason in errno.
 Descriptor open_folder(int parent, const std::string& name);
 
 struct Tree {
-    std::vector<Part> parts; ///< each folder before what is in it
-    bool is_all = true;      ///< false when there is more than k_most_parts, or it is too deep
-    int error = 0;           ///< of a folder in it that can't be read: an errno, or 0
+    std::vector<Part> parts; ///< each directory before its contents
+    bool is_all = true;      ///< false if there are more than k_most_parts, or it is too deep
+    int error = 0;           ///< an errno if a directory in it can't be read, else 0
 };
 
-/// More is not looked at.
+/// The maximum number of parts that are visited.
 inline constexpr std::size_t k_most_parts = 100'000;
 
-/// What is done with each part; `name` is its name in the open folder `parent`. It may correct
-/// what the part says.
+/// Called for each part; `name` is its name in the open directory `parent`. May correct the part's
+/// data.
 using Visit = std::function<void(int parent, const std::string& name, Part& part)>;
 
-/// The Visit that does nothing.
+/// A Visit that does nothing.
 void leave_as_it_is(int parent, const std::string& name, Part& part);
 
-/// All that is in an open folder, in the order of the names. What vanishes meanwhile is left out.
+/// All contents of an open directory, in the order of the names. Entries that disappear in the
+/// meantime are left out.
 Tree walk(int folder, const Visit& visit);
 
-/// Says the size and time of a whole folder, of the files and folders in it: a copy has the same.
-/// `own` is the time of the folder itself.
+/// Sets the size and time of a whole directory from the files and directories in it, so that a copy
+/// has the same. `own` is the time of the directory itself.
 void measure(Found& found, const Tree& tree, Time own);
 
 } // namespace gpuq::checkpoint

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// .pt, .pth and .ckpt since PyTorch 1.6, .npz, .keras. The table of contents comes last, so a zip
-// archive whose table fits is one that was written to its end. Numbers as in APPNOTE.TXT 6.3.
+// .pt, .pth and .ckpt since PyTorch 1.6, .npz, .keras. The table of contents is at the end, so a
+// zip archive with a matching table was written completely. Offsets as in APPNOTE.TXT 6.3.
 #include "checkpoint/formats.h"
 
 #include <algorithm>
@@ -18,26 +18,26 @@ constexpr std::size_t k_end64_size = 56;
 constexpr std::size_t k_entry_size = 46;
 constexpr std::size_t k_local_size = 30;
 constexpr std::uint64_t k_longest_comment = 0xffff;
-/// Of half a million files; a longer table is believed, not read.
+/// Enough for half a million files; a longer table is not checked.
 constexpr std::uint64_t k_longest_table = 64 << 20;
-/// So many of the files in it are looked at.
+/// About this many of its files are checked.
 constexpr std::uint64_t k_samples = 32;
 
 struct Table {
     std::uint64_t offset = 0;
     std::uint64_t size = 0;
     std::uint64_t entries = 0;
-    std::uint64_t end = 0; ///< where it must end: what follows it begins here
+    std::uint64_t end = 0; ///< the offset at which it must end: the next record begins here
 };
 
 struct Entry {
-    std::uint64_t local = 0; ///< where its file begins
-    std::uint64_t bytes = 0; ///< of the file, compressed
-    std::uint64_t name = 0;  ///< the length of its name
-    std::size_t length = 0;  ///< of this entry
+    std::uint64_t local = 0; ///< offset of its file
+    std::uint64_t bytes = 0; ///< compressed size of the file
+    std::uint64_t name = 0;  ///< length of its name
+    std::size_t length = 0;  ///< length of this entry
 };
 
-/// Where the archive's last record begins in the last bytes of the file.
+/// The offset of the archive's last record within the last bytes of the file.
 std::optional<std::size_t> find_end(std::string_view tail)
 {
     if (tail.size() < k_end_size) {
@@ -52,7 +52,7 @@ std::optional<std::size_t> find_end(std::string_view tail)
     return std::nullopt;
 }
 
-/// The table that a zip64 record tells of, for the locator that ends at `end`.
+/// The table described by a zip64 record, for the locator that ends at `end`.
 std::optional<Table> table64(Bytes& bytes, std::string_view locator, std::uint64_t end)
 {
     const std::uint64_t at = little_endian(locator, 8, 8);
@@ -86,7 +86,7 @@ std::optional<Table> find_table(Bytes& bytes)
                  little_endian(tail, *at + 10, 2), end};
 }
 
-/// Replaces what did not fit into 32 bits by the numbers of the extra field.
+/// Replaces numbers that did not fit into 32 bits by those in the extra field.
 void widen(Entry& entry, std::string_view text, std::string_view extra)
 {
     while (extra.size() >= 4) {
@@ -127,7 +127,7 @@ std::optional<Entry> parse_entry(std::string_view text)
     return entry;
 }
 
-/// Whether its file lies before the table.
+/// True if its file is completely before the table.
 bool is_in_range(const Entry& entry, const Table& table)
 {
     const std::uint64_t head = k_local_size + entry.name;

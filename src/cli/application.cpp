@@ -25,7 +25,7 @@ constexpr Option k_version{0, "version", "", "print the version, and leave"};
 int tell(const Error& error)
 {
     std::string_view rest = error.text;
-    while (true) { // Slurm's words may have several lines
+    while (true) { // Slurm's messages may have several lines
         const std::size_t end = rest.find('\n');
         say(rest.substr(0, end));
         if (end == std::string_view::npos || end + 1 == rest.size()) {
@@ -46,7 +46,7 @@ Result<Globals::Color> color_of(const std::string& text)
     return fail(Error::Kind::usage, "--color: one of auto, always, never");
 }
 
-/// Takes the global options among `options`; what was given later wins.
+/// Adds the global options among `options`; those given later take precedence.
 Result<void> take_globals(const Options& options, Globals& globals)
 {
     if (options.has("forward")) {
@@ -64,7 +64,7 @@ Result<void> take_globals(const Options& options, Globals& globals)
     return {};
 }
 
-/// A closed pipe is nobody's mistake (`gpuq ls | head`); a full disk is.
+/// A closed pipe is not an error (`gpuq ls | head`); a full disk is.
 Result<int> with_output_written(int status)
 {
     if (std::fflush(stdout) == 0 || errno == EPIPE) {
@@ -90,7 +90,7 @@ Result<int> run_verb(const Verb& verb, const Words& words, Globals globals, Door
     if (!globals.cluster.empty()) {
         doors.choose_cluster(globals.cluster);
     }
-    // Who stays does it itself, and must leave no other behind that would leave another.
+    // `keepalive --stay` refreshes them itself; starting another one here would never end.
     if (refreshes_tickets(verb.name) && !parsed.options.has("stay")) {
         refresh_tickets(doors);
     }
@@ -98,7 +98,8 @@ Result<int> run_verb(const Verb& verb, const Words& words, Globals globals, Door
     return verb.run(invocation);
 }
 
-/// Nothing where the configuration is wrong: who needs it says so, and help does not.
+/// Nothing if the configuration is invalid: verbs that need it report that, and help does not need
+/// it.
 std::optional<std::string> host_of_settings(Doors& doors)
 {
     const auto settings = doors.settings();
@@ -141,7 +142,7 @@ Result<int> run(const Words& words, Doors& doors)
 int run_application(int argc, char** argv, Doors& doors)
 {
     const std::string called = doors.variable(remote::k_called).value_or("");
-    doors.forget_variable(remote::k_called); // a program that we start is not called so
+    doors.forget_variable(remote::k_called); // programs that we start must not inherit it
     std::optional<Audience> audience;
     if (doors.is_served()) {
         audience.emplace(

@@ -5,9 +5,9 @@
 
 namespace gpuq::cli {
 
-/// One use of gpuq, from the words typed to the exit status: global options, the verb, its options,
-/// help. Errors go to stderr, a line each, `gpuq: ` in front, and become the contract's status.
-/// Exceptions are the caller's.
+/// Runs one gpuq command line: parses the global options, dispatches to the verb or to help, and
+/// returns the documented exit status. Prints errors to stderr, one line each with the prefix
+/// `gpuq: `. Exceptions propagate to the caller.
 int run_application(int argc, char** argv, Doors& doors);
 
 } // namespace gpuq::cli

@@ -29,12 +29,12 @@ namespace {
 
 constexpr std::array k_options = {
     Option{0, "take", "", "everybody else who is attached is to leave"},
-    // For gpuq --host, whose session was lost: it knows what it has shown.
+    // For gpuq --host after a session was lost: it knows which output it has shown.
     Option{0, "shown", "LINK,OUT,ERR", "", Option::State::hidden}};
 
-/// Of a run that nobody knows to have been shown, no more than about this much is.
+/// How much of a log to show, at most, if no record states what was shown before.
 constexpr std::uint64_t k_most_of_the_past = 64 << 10;
-/// Before a log whose files do not fit together yet (NFS) is looked at again.
+/// Pause before reading files of a log again that are not consistent yet (NFS).
 constexpr std::chrono::milliseconds k_pause{50};
 
 /// One use of `gpuq attach`.
@@ -103,7 +103,7 @@ private:
         return wait_for_start(m_doors, m_signals, *m_status.run, m_status.job->job, waiting);
     }
 
-    /// Where the last client left off.
+    /// The position at which the last client stopped.
     std::optional<Shown> last_shown() const
     {
         if (m_from) {
@@ -120,8 +120,8 @@ private:
         return shown && shown->link < m_status.link ? shown : std::nullopt;
     }
 
-    /// What was not shown of the links that have ended meanwhile; what gpuq exits with when a
-    /// signal has ended that.
+    /// Shows the rest of the links that have ended since. Returns gpuq's exit status if a signal
+    /// interrupts it.
     std::optional<int> show_links_since(Shown shown, std::array<std::uint64_t, 2>& printed)
     {
         LogOutput output;
@@ -151,7 +151,7 @@ private:
                     skip -= from;
                     if (output.write(bytes->stream, std::string_view(bytes->bytes).substr(from)) !=
                         0) {
-                        return std::nullopt; // who follows the run meets it again
+                        return std::nullopt; // following the run meets the same error
                     }
                     printed[static_cast<std::size_t>(bytes->stream)] += bytes->bytes.size() - from;
                 }
@@ -160,7 +160,8 @@ private:
         return std::nullopt;
     }
 
-    /// Where the last client left off; else the beginning, or where the end begins of a long log.
+    /// The position at which the last client stopped; else the beginning, or the last part of a
+    /// long log.
     Shown first_unshown() const
     {
         const RunKey& key = m_status.key;
@@ -202,14 +203,14 @@ private:
     Doors& m_doors;
     const Globals& m_globals;
     bool m_take;
-    std::optional<Shown> m_from; ///< asked for
+    std::optional<Shown> m_from; ///< given by --shown
     Store& m_store;
     RunStatus m_status;
     bool m_terminal;
     Signals m_signals;
 };
 
-/// `LINK,OUT,ERR`
+/// Parses `LINK,OUT,ERR`.
 Result<std::optional<Shown>> shown_asked(const Options& options)
 {
     const auto text = options.value("shown");
@@ -230,7 +231,7 @@ Result<std::optional<Shown>> shown_asked(const Options& options)
     return std::optional{Shown{numbers[1], numbers[2], LinkNumber{static_cast<int>(numbers[0])}}};
 }
 
-/// The only run that goes on, or the newest of them, or the newest of all.
+/// The run given as operand; by default the newest active run, else the newest of all.
 Result<RunKey> run_meant(Doors& doors, Store& store, const std::vector<std::string>& words)
 {
     if (words.size() > 1) {
@@ -242,7 +243,7 @@ Result<RunKey> run_meant(Doors& doors, Store& store, const std::vector<std::stri
                                            "it, gpuq logs -f {0} follows its output");
 }
 
-/// What is shown in a run is its output, which would be shown again, without end.
+/// Inside the run, attaching would print the run's output into its own output, without end.
 Result<void> check_that_we_are_not_in_it(Doors& doors, const RunStatus& status)
 {
     if (status.state == RunState::ended || doors.variable("GPUQ_RUN_ID") != status.key.text()) {

@@ -5,7 +5,8 @@
 
 namespace gpuq::cli {
 
-/// `gpuq attach`: back to a run, from the first byte not yet shown; its exit status ours.
+/// `gpuq attach`: reconnects to a run from the first byte not yet shown; exits with the run's
+/// status.
 extern const Verb k_attach_verb;
 
 } // namespace gpuq::cli

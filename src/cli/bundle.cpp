@@ -22,11 +22,11 @@ namespace {
 using report::Json;
 
 constexpr int k_last_lines = 200;
-/// Of a log, its end: lines may be long.
+/// Only the end of a log is included, and its lines may be long.
 constexpr std::uint64_t k_most_bytes = 512ULL << 10U;
 
-/// The last whole lines of at most `k_most_bytes`. A line whose beginning is not there is left out:
-/// half a secret is not recognised.
+/// The last complete lines, `k_most_bytes` at most. A line that is cut at its beginning is left
+/// out: the redactor would not recognise half a secret.
 std::string last_lines(Store& store, const std::string& path)
 {
     const auto size = store.size(path);
@@ -164,7 +164,7 @@ private:
         }
     }
 
-    /// The journal's last event tells the last lines of output.
+    /// Removes output from a journal, whose last event contains the last lines of output.
     std::string without_output(const std::string& path, Logs logs) const
     {
         const auto text = m_store.read(path);

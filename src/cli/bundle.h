@@ -11,9 +11,9 @@ namespace gpuq::cli {
 
 enum class Logs { last_lines, left_out };
 
-/// What a helper needs to know about a run: its records, the end of its output, what Slurm says of
-/// its job, gpuq doctor. Every file has gone through a Redactor (core/redact.h) that knows the
-/// run's environment and this process's.
+/// The files of a support archive for a run: its records, the end of its output, Slurm's
+/// description of its job, and the findings of gpuq doctor. Each file has passed through a Redactor
+/// (core/redact.h) that knows the environments of the run and of this process.
 std::vector<report::ArchiveFile> bundle_of(Doors& doors, Store& store, const RunStatus& status,
                                            Logs logs);
 

@@ -19,11 +19,12 @@ namespace {
 using namespace std::chrono_literals;
 using Level = Finding::Level;
 
-/// Slurm's own patience is ten seconds; a question may be asked twice.
+/// Slurm's own timeout is ten seconds, and a query may be repeated.
 constexpr auto k_patience = 25s;
 constexpr auto k_patience_with_nodes = 60s;
 
-/// How `work` is done apart, and which findings it stands for when it has none.
+/// A check, performed in a process of its own, and the names of its findings, which are reported as
+/// unknown if it returns none.
 struct Check {
     std::vector<std::string_view> names;
     std::function<std::vector<Finding>(Doors&)> work;
@@ -72,8 +73,8 @@ std::vector<Finding> check_accounting(Doors& doors)
     if (!controller || !accounting) {
         return {{"accounting", Level::unknown, "Slurm did not answer", ""}};
     }
-    // Any job will do: that there is none is an answer too.
-    const auto conf = doors.variable("SLURM_CONF"); // set when the cluster was found
+    // Any job will do: a response that it does not exist is also a response.
+    const auto conf = doors.variable("SLURM_CONF"); // set when the cluster was detected
     return {judge_accounting(controller->keeps_accounting, (*accounting)->past_job(JobId{1}),
                              conf ? embedded::accounting_failure(*conf) : std::nullopt)};
 }
@@ -119,7 +120,7 @@ std::vector<Finding> check_folder(Doors& doors)
         return judge_folder("", path.error(), ::geteuid());
     }
     auto findings = judge_folder(*path, doors.host().folder(*path), ::geteuid());
-    // What permissions promise a full disk or a server may not keep.
+    // Permissions do not show a full disk or a failing server: write a file.
     const bool promised = findings.front().level == Level::ok;
     const auto store = promised ? doors.store() : Result<Store*>(nullptr);
     if (!store) {
@@ -156,7 +157,7 @@ std::vector<Check> checks(AskNodes nodes)
     return all;
 }
 
-/// A check that hangs or dies is a problem of what it checks first, and leaves the rest unknown.
+/// If a check hangs or dies, its first finding is a problem, and the others are unknown.
 std::vector<Finding> findings_of(const Check& check, const Host::Answer& answer,
                                  std::chrono::seconds patience)
 {
@@ -174,7 +175,7 @@ std::vector<Finding> findings_of(const Check& check, const Host::Answer& answer,
     return findings;
 }
 
-/// What a node has said is better than what was guessed about it.
+/// Findings from a node replace assumptions made on this host.
 void prefer_later(std::vector<Finding>& findings, const std::vector<Finding>& later)
 {
     std::erase_if(findings, [&](const Finding& one) {

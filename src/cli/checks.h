@@ -10,9 +10,9 @@ namespace gpuq::cli {
 
 enum class AskNodes { no, yes };
 
-/// Looks at everything that gpuq needs here. Each check has its own process and a time limit:
-/// neither a Slurm that hangs nor a dead file server stops the others. With AskNodes::yes a job
-/// without a GPU, a minute long at most, looks at the state folder from a node.
+/// Checks everything that gpuq needs on this host. Each check runs in its own process with a time
+/// limit, so a Slurm that hangs or a dead file server does not block the others. With AskNodes::yes
+/// a job without a GPU, at most a minute long, checks the state directory from a node.
 std::vector<Finding> examine(Doors& doors, AskNodes nodes);
 
 } // namespace gpuq::cli

@@ -30,10 +30,10 @@ constexpr std::array k_options = {
     Option{'y', "yes", "", "do not ask"},
 };
 
-/// What the site or the user keeps when neither has said.
+/// The default, if neither the site nor the user has set another.
 constexpr Retention k_usual{std::chrono::days(30), 5ULL << 30U};
 
-/// A run that goes, and what is known about it.
+/// A run to be removed, and its status.
 struct Doomed {
     RunOnShelf run;
     const RunStatus* status = nullptr;
@@ -123,7 +123,7 @@ private:
         return settings.keep.value_or(k_usual);
     }
 
-    /// Of runs that ended when nobody could do it, whatever stays of them.
+    /// Removes remaining credentials of runs whose end no process could handle.
     void forget_tickets(const Looked& looked)
     {
         for (const RunStatus& status : looked.runs) {
@@ -161,7 +161,7 @@ private:
         return m_dry || doomed.empty() ? print_json(doomed) : Result<void>();
     }
 
-    /// `removed`: with --dry-run what would be.
+    /// `removed`: with --dry-run, the runs that would be removed.
     Result<void> print_json(const std::vector<Doomed>& removed) const
     {
         Json::Elements runs;
@@ -173,7 +173,7 @@ private:
                                                  {"dry_run", m_dry}}));
     }
 
-    /// Nobody is there to answer a question that a script puts.
+    /// Asks for confirmation. A script can't be asked: without a terminal --yes is required.
     Result<bool> agreed(const std::vector<Doomed>& doomed)
     {
         if (m_invocation.options.has("yes")) {

@@ -102,7 +102,7 @@ void tell(const Globals& globals, const std::string& sentence)
     }
 }
 
-/// What `up` could not make; said where something is in the way.
+/// Creates the courses, which `up` could not; prints each obstacle.
 Result<void> keep_courses(Invocation& invocation, const std::string& dir, const std::string& policy)
 {
     invocation.doors.choose_configuration(embedded::Places{dir, {}}.slurm_conf());
@@ -133,7 +133,7 @@ Result<int> up(Invocation& invocation, const std::string& dir)
     for (const std::string& note : report.notes) {
         tell(invocation.globals, note);
     }
-    // Also when it was up: an `up` before may have been cut off here.
+    // Also if the cluster was already up: an earlier `up` may have been interrupted here.
     if (has_courses) {
         TRY(keep_courses(invocation, dir, *asked.policy));
     }
@@ -281,7 +281,7 @@ Result<int> print_env(const Invocation& invocation, const std::string& dir)
     return 0;
 }
 
-/// An option that belongs to another action would be silently without effect.
+/// Rejects options of other actions, which would silently have no effect.
 Result<void> check_options(const Options& options, const std::string& action)
 {
     for (const Option& option : k_options) {

@@ -5,7 +5,7 @@
 
 namespace gpuq::cli {
 
-/// Completion scripts, made of the tables of verbs and options.
+/// Completion scripts, generated from the tables of verbs and options.
 std::string bash_completion();
 std::string zsh_completion();
 std::string fish_completion();

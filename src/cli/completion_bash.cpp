@@ -31,7 +31,7 @@ std::string spellings(const std::vector<Option>& options)
     return joined(words);
 }
 
-/// A pattern of `case`: the options whose value is the next word.
+/// A pattern for `case`: the options that take the next word as their value.
 std::string with_values(const std::vector<Option>& options)
 {
     Strings words;
@@ -86,7 +86,7 @@ std::string verb_case(const Verb& verb)
                        verb.name, values(options), spellings(options), operands(verb));
 }
 
-/// Finds the first word of the program of a verb that takes one.
+/// Finds the first word of the program, for a verb that takes one.
 std::string program_case(const Verb& verb)
 {
     return fmt::format(R"(        {}:--) operand=$((i + 1)); break ;;

@@ -20,7 +20,7 @@ std::vector<Option> built(const std::vector<Option>& options)
     return rows;
 }
 
-/// The word after the verb's name in its synopsis.
+/// The first operand in the verb's synopsis.
 std::string_view first_operand(const Verb& verb)
 {
     const std::size_t begin = verb.synopsis.find(verb.name) + verb.name.size() + 1;

@@ -7,22 +7,23 @@
 #include <string_view>
 #include <vector>
 
-/// What the completion scripts of all shells are made of.
+/// Data for the completion scripts of all shells.
 namespace gpuq::cli {
 
-/// A command that lists the runs that can be named, a word each.
+/// A command that lists the runs that can be named, one word each.
 constexpr std::string_view k_list_runs = "gpuq ls --no-header --columns id 2>/dev/null";
 
-/// Options of a verb, global ones included, without reserved ones.
+/// The verb's options, including the global ones but not those reserved or hidden.
 std::vector<Option> options_of(const Verb& verb);
-/// The global ones.
+/// The global options.
 std::vector<Option> options_of_all();
 
-/// What may follow the verb's name: `up`, `down` ... of `cluster up|down`; verbs for `help`.
+/// The possible first operands of a verb: `up`, `down` ... for `cluster up|down`; all verbs for
+/// `help`.
 std::vector<std::string> choices_of(const Verb& verb);
 bool takes_runs(const Verb& verb);
 bool takes_program(const Verb& verb);
-/// The values of an option that has only a few.
+/// The values of an option that accepts only a fixed set.
 std::vector<std::string> values_of(const Option& option);
 bool takes_file(const Option& option);
 

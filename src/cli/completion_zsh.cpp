@@ -8,7 +8,7 @@
 namespace gpuq::cli {
 namespace {
 
-/// A text inside `[...]` or between colons of _arguments, in single quotes.
+/// Escapes text for use inside `[...]` or between colons of _arguments, in single quotes.
 std::string quoted(std::string_view text)
 {
     std::string result;
@@ -32,7 +32,7 @@ std::string value_of(const Option& option)
     return fmt::format(":{}:{}", quoted(option.value), action);
 }
 
-/// Rows of _arguments: `'*--time=[how long]:TIME: '`.
+/// Rows for _arguments: `'*--time=[how long]:TIME: '`.
 std::string rows(const std::vector<Option>& options)
 {
     std::string text;

@@ -99,7 +99,7 @@ Result<std::optional<std::chrono::seconds>> time_in(const yaml::Node& root, cons
     return std::optional<std::chrono::seconds>{*time};
 }
 
-/// A variable that is set to something.
+/// The value of a variable; nothing if it is unset or empty.
 std::optional<std::string> variable(const SettingSources& sources, const std::string& name)
 {
     const auto value = sources.variable(name);
@@ -156,7 +156,8 @@ Result<Settings> settings_of_variables(const SettingSources& sources)
     return settings;
 }
 
-/// Like $XDG_CONFIG_HOME, whose specification has relative paths ignored.
+/// The user's configuration file. Relative paths in $XDG_CONFIG_HOME are ignored, as its
+/// specification requires.
 std::optional<std::string> own_config(const SettingSources& sources)
 {
     const auto folder = variable(sources, "XDG_CONFIG_HOME");
@@ -179,7 +180,7 @@ Result<Settings> settings_of_file(const SettingSources& sources, const std::stri
     return text.error();
 }
 
-/// `lower` where `upper` says nothing.
+/// `upper`, with unset values taken from `lower`.
 Settings over(Settings upper, const Settings& lower)
 {
     upper.state_dir = upper.state_dir ? upper.state_dir : lower.state_dir;

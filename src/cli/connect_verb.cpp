@@ -60,7 +60,7 @@ Result<std::string> config_of(Invocation& invocation, Store& store, const RunSta
                        store.root()});
 }
 
-/// The client builds the lines for ssh_config itself: it takes no text from here.
+/// The client generates the lines for ssh_config itself: it accepts no text from this host.
 Result<int> tell_target(const Doors& doors, const RunStatus& run)
 {
     JobId job{0};
@@ -100,7 +100,7 @@ Result<void> check_running(const RunStatus& run)
                                                   run_title(run)));
 }
 
-/// Lines of the node's sshd, or why there is none.
+/// Prints messages of the node's sshd, or why there is none.
 void say_lines(std::string_view text)
 {
     while (!text.empty()) {
@@ -119,7 +119,7 @@ void say_lines(std::string_view text)
     }
 }
 
-/// `words`: for what the supervisor does in the step, its name first.
+/// `words`: the supervisor's arguments in the step, its subcommand first.
 Result<int> tunnel_to(Doors& doors, Store& store, const RunStatus& run,
                       std::vector<std::string> words)
 {
@@ -140,7 +140,7 @@ Result<int> tunnel_to(Doors& doors, Store& store, const RunStatus& run,
     return 0;
 }
 
-/// To HOST:PORT..., as seen from the run's node.
+/// Connects to HOST:PORT..., as seen from the run's node.
 Result<int> forward_to(Invocation& invocation, Store& store, const RunStatus& run)
 {
     std::vector<std::string> words{"forward"};

@@ -5,7 +5,7 @@
 
 namespace gpuq::cli {
 
-/// `gpuq connect`: the way of ssh into a run.
+/// `gpuq connect`: carries an ssh connection into a run (ProxyCommand).
 extern const Verb k_connect_verb;
 
 } // namespace gpuq::cli

@@ -13,7 +13,7 @@ namespace gpuq::cli {
 namespace {
 
 constexpr std::size_t k_most_errors = 4096;
-/// More than this within one stretch is a flood: 13 MB/s, which no eye follows.
+/// More than this within one stretch is a flood: 13 MB/s, too fast to read.
 constexpr std::size_t k_flood = 128 << 10;
 constexpr auto k_stretch = std::chrono::milliseconds(10);
 constexpr auto k_gathering = std::chrono::milliseconds(1);
@@ -58,7 +58,7 @@ void Connection::write_some()
     if (count >= 0) {
         m_outgoing.erase(0, static_cast<std::size_t>(count));
     } else if (errno != EAGAIN && errno != EINTR) {
-        m_outgoing.clear(); // the end of the connection shows on its output
+        m_outgoing.clear(); // the end of the connection is detected on its output
         m_input.reset();
     }
 }
@@ -77,7 +77,8 @@ void Connection::flush(std::chrono::milliseconds limit)
     }
 }
 
-/// srun writes pieces of 1 KiB: in a flood, a wake-up for each of them costs more than the copying.
+/// srun writes in pieces of 1 KiB: in a flood, a wake-up for each piece costs more than the
+/// copying, so wait for more of them.
 void Connection::let_gather()
 {
     const auto now = std::chrono::steady_clock::now();
@@ -141,7 +142,8 @@ void Connection::limit_output()
     }
     fcntl(m_output.get(), F_SETPIPE_SZ, k_largest_pipe);
     const int size = fcntl(m_output.get(), F_GETPIPE_SZ);
-    // A page takes another write only where all of it fits, and srun's have 1 KiB at most.
+    // A page of the pipe accepts another write only if all of it fits, and srun's have at most 1
+    // KiB.
     m_room = static_cast<std::uint64_t>(std::max(size, PIPE_BUF)) / 4 * 3;
     send(wire::OutputTaken{0, m_room});
 }

@@ -12,49 +12,50 @@
 
 namespace gpuq::cli {
 
-/// One way to a supervisor: the streams of a step (the supervisor's own, a relay's, a guard's), or
-/// its socket, on the node itself. Owns the descriptors, not the process. Never blocks.
+/// One connection to a supervisor: the streams of a step (the supervisor's own, a relay's or a
+/// guard's) or, on the run's own node, its socket. Owns the descriptors, not the process. Blocks
+/// only in flush() and, during a flood of output, for 1 ms in read_some().
 class Connection {
 public:
     enum class Kind { first, relay, guard, direct };
     Connection(Kind kind, const StepProcess& process);
-    /// Directly: of Host::connect_to.
+    /// For a socket from Host::connect_to.
     explicit Connection(Descriptor socket);
 
     Kind kind() const { return m_kind; }
     const StepProcess& process() const { return m_process; }
     int output() const { return m_output.get(); }
     int error() const { return m_error.get(); }
-    /// The descriptor to wait on for room, or -1 when nothing waits to be sent.
+    /// The descriptor to poll for POLLOUT, or -1 when nothing is queued.
     int wants_to_write() const { return m_outgoing.empty() ? -1 : m_input.get(); }
 
     void send(const wire::Frame& frame);
     void write_some();
-    /// Sends what is left, for at most `limit`.
+    /// Sends the queued frames; waits for at most `limit`.
     void flush(std::chrono::milliseconds limit);
 
-    /// Reads what is there; in a flood of output, what a millisecond brings. False at the end of
-    /// the connection or when it speaks nonsense.
+    /// Reads the bytes available; during a flood of output, first waits 1 ms for more to arrive.
+    /// False at the end of the connection or after a protocol error.
     bool read_some();
-    /// Keeps the last words of the step's client (srun's errors) for a message.
+    /// Keeps the end of the step client's stderr (srun's errors) for a message.
     void read_errors();
     const std::string& errors() const { return m_errors; }
-    /// The next frame that has come in. Tells the other side what has been read.
+    /// The next complete frame, if any. Acknowledges output to the supervisor as it is returned.
     std::optional<wire::Frame> next();
 
-    /// Makes the pipe as large as may be, and tells the other side to send no more than fits in:
-    /// nothing piles up in Slurm's processes while this one does not read (wire/frame.h). Does
-    /// nothing where there are none between.
+    /// Enlarges the pipe to the maximum and limits the supervisor's unacknowledged output to its
+    /// capacity, so that nothing accumulates in Slurm's processes while this one does not read
+    /// (wire/frame.h). Does nothing for a direct connection.
     void limit_output();
 
-    bool greeted = false; ///< its Hello has come
+    bool greeted = false; ///< its Hello has been received
 
 private:
     void let_gather();
     void tell_taken();
 
     Kind m_kind;
-    StepProcess m_process; ///< whose descriptors the next three own
+    StepProcess m_process; ///< the next three members own its descriptors
     Descriptor m_input;
     Descriptor m_output;
     Descriptor m_error;
@@ -62,7 +63,7 @@ private:
     std::string m_outgoing;
     std::string m_errors;
     bool m_broken = false;
-    std::uint64_t m_room = 0; ///< 0: no limit was set
+    std::uint64_t m_room = 0; ///< most unacknowledged bytes; 0: no limit set
     std::uint64_t m_taken = 0;
     std::uint64_t m_told = 0;
     std::chrono::steady_clock::time_point m_stretch_begun{};

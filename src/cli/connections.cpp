@@ -10,6 +10,14 @@
 #include <unistd.h>
 #include <utility>
 
+// How the run becomes independent of this host: a run started by this process begins on the streams
+// of the supervisor's own srun (Kind::first), whose death would end the run. After the handover
+// time a second connection, m_next, is opened: the node's socket or a relay step. Once its Hello
+// arrives, it replaces m_current, the guard step is started, and the first srun is abandoned, that
+// is, killed without ending its step. When the guard step is up, m_guarded is set, and the run
+// needs no process on this host. From then on any connection may end and is reopened, with growing
+// pauses.
+
 namespace gpuq::cli {
 namespace {
 
@@ -110,7 +118,7 @@ void Connections::finish_handover()
     release_first();
 }
 
-/// Lets go of the supervisor's own srun.
+/// Detaches the supervisor's own srun.
 void Connections::release_first()
 {
     const auto cluster = m_doors.cluster();
@@ -167,7 +175,7 @@ void Connections::open_guard()
     }
 }
 
-/// On the run's own node nothing of Slurm's has to carry what is said.
+/// On the run's own node, no Slurm process is needed to carry the frames.
 std::optional<Connection> Connections::open_direct()
 {
     const auto settings = m_doors.settings();
@@ -279,7 +287,7 @@ void Connections::wait_for_guard()
     }
 }
 
-/// Waits until Slurm has heard of it.
+/// Whether the supervisor's step has ended. Polls for a while, since Slurm may not know it yet.
 bool Connections::step_has_died()
 {
     const auto until = Clock::now() + k_step_patience;

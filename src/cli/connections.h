@@ -12,57 +12,58 @@
 
 namespace gpuq::cli {
 
-/// The ways from this client to its run, one after the other: the srun of the supervisor's own step
-/// if we started it, then relays; on the run's own node its socket. Knows what has to happen so
-/// that the run no longer needs any process of this host (src/README.md, How a run lives, 4). Every
-/// way may break at any time.
+/// The connections from this client to its run, one after another: the srun of the supervisor's own
+/// step if this process started it, then relays; on the run's own node the supervisor's socket.
+/// Performs the handover after which the run needs no process on this host (src/README.md, How a
+/// run lives, 4). Any connection may break at any time.
 class Connections {
 public:
     using Clock = std::chrono::steady_clock;
 
-    /// `greeting`: what a new way has to say first, Attach in front.
+    /// `greeting`: the first frames to send on a new connection, beginning with Attach.
     Connections(Doors& doors, const Run& run, LinkNumber link, JobId job,
                 std::chrono::milliseconds handover,
                 std::function<std::vector<wire::Frame>()> greeting);
 
-    /// With `first`, the streams of the supervisor's own step; without, a way is opened.
+    /// With `first`, uses the streams of the supervisor's own step; otherwise opens a connection.
     void begin(std::optional<StepProcess> first);
 
-    /// What frames come from and go to; empty while there is no way.
+    /// The connection in use, which frames are read from and sent to; empty while there is none.
     std::optional<Connection>& current() { return m_current; }
     std::optional<Connection>& next() { return m_next; }
     std::optional<Connection>& guard() { return m_guard; }
 
-    /// The current one has greeted; it has said that the program runs.
+    /// To be called when the current connection has received Hello, and Started.
     void greeted();
     void started();
     bool was_connected() const { return m_was_connected; }
-    /// Why the supervisor has let nobody in, if it ever said so.
+    /// The supervisor's reason for refusing the connection, if it did.
     const std::optional<std::string>& refused() const { return m_refused; }
 
-    /// Why there is no connection, as the last attempt reported it: any bytes. May be empty.
+    /// Why there is no connection, as the last attempt reported it: arbitrary bytes. May be empty.
     const std::string& why() const { return m_why; }
 
-    /// The way that is being set up has something to say. True when it has become the current
-    /// one; what it sends after its greeting is still to be read.
+    /// Handles events of the connection that is being set up. True once it has become the current
+    /// one; frames after its Hello are then still to be read.
     bool on_next();
     void on_guard();
 
-    /// The current one has come to its end; its last words. Another is tried.
+    /// Drops the current connection, which has ended, and returns its last errors. Another attempt
+    /// follows.
     struct Broken {
-        bool never_began = false; ///< the supervisor's own step never said a word
+        bool never_began = false; ///< the supervisor's own step ended before its Hello
         std::string words;
     };
     Broken drop_current();
-    /// The run has ended: no more tries.
+    /// The run has ended: makes no more attempts.
     void give_up();
 
     void on_timers();
     std::optional<Clock::time_point> next_timer() const;
 
-    /// Before we go, the srun of a young run goes: alive, it would end the run when the login's
-    /// processes are told to end. It may have been told already, a moment before us: then false,
-    /// the run has died with it.
+    /// Detaches the srun of a young run before this process exits: otherwise the run would end with
+    /// srun when the login session's processes are killed. False if that has happened already, just
+    /// before this process was signalled, and the run has ended with srun.
     bool secure();
 
 private:
@@ -83,11 +84,11 @@ private:
     std::chrono::milliseconds m_handover;
     std::function<std::vector<wire::Frame>()> m_greeting;
 
-    std::optional<Connection> m_current; ///< what we listen to
-    std::optional<Connection> m_next;    ///< a way that is still being set up
-    std::optional<Connection> m_guard;   ///< the guard step, until it stands
-    std::optional<StepProcess> m_first; ///< the supervisor's own srun: whoever ends it ends the run
-    bool m_guarded = true;              ///< the run needs no process on this host any more
+    std::optional<Connection> m_current; ///< the connection in use
+    std::optional<Connection> m_next;    ///< a connection being set up
+    std::optional<Connection> m_guard;   ///< the guard step, until it is up
+    std::optional<StepProcess> m_first;  ///< the supervisor's own srun: killing it ends the run
+    bool m_guarded = true;               ///< the run no longer needs a process on this host
     bool m_was_connected = false;
     std::optional<std::string> m_refused;
     std::string m_why;

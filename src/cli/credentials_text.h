@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-/// A run's tickets as people and scripts are shown them. Pure; not sanitised.
+/// Text and JSON of a run's tickets. Pure; not sanitised.
 namespace gpuq::cli {
 
 struct RunCredentials {
@@ -19,32 +19,33 @@ struct RunCredentials {
     CredentialRecords records;
 };
 
-/// How long a run needs its ticket from now on; nothing: that is not known, or it has ended.
+/// How long a run needs its ticket from now on; nothing if that is unknown or the run has ended.
 std::optional<credentials::Need> need_of(const RunStatus& status, Time now);
-/// The same for a run that begins at `now`.
+/// The same for a run that starts at `now`.
 credentials::Need need_of(const Request& request, Time now);
-/// One line for people where the ticket does not last; else empty.
+/// A warning line if the ticket expires too early, else empty.
 std::string forecast_text(const credentials::Ticket& ticket, const credentials::Need& need,
                           Time now);
 
-/// `run 12 (train): the ticket is renewable until ...` of each run whose ticket does not last.
+/// `run 12 (train): the ticket is renewable until ...` for each run whose ticket expires too early.
 std::vector<std::string> shortages(const std::vector<RunCredentials>& runs, Time now);
 
-/// What happens next to a ticket: `renews at 16:40`, `log in before 17:00`, ...
+/// The next event of a ticket: `renews at 16:40`, `log in before 17:00`, ...
 std::string next_text(const CredentialRecords& records, const RunStatus& status, Time now);
-/// Why not, in a few words; empty: nothing is wrong.
+/// The current problem in a few words; empty: none.
 std::string trouble_text(const CredentialRecords& records);
 
-/// Name and text of the fields that `gpuq show` has of it.
+/// Name and text of the credential fields of `gpuq show`.
 std::vector<std::pair<std::string, std::string>>
 credential_fields(const CredentialRecords& records, const RunStatus& status, Time now);
 
-/// Columns id, name, principal, ends, until, next, trouble; on request also key, renewals, state.
-/// When its bearer token ends, or that it has none.
+/// When the bearer token expires, or that the run has none.
 std::string token_text(const CredentialRecords& records, const RunStatus& status, Time now);
+/// Columns id, name, principal, ends, until, next, token, trouble; on request also key, renewals,
+/// state.
 report::Table credentials_table(const std::vector<RunCredentials>& runs, Time now);
 
-/// Of one run, in every document that tells of it; null where it has none.
+/// The member of every JSON document about a run; null if the run has no credentials.
 report::Json credentials_json(const std::optional<CredentialRecords>& records,
                               const RunStatus& status, Time now);
 report::Json::Members keepalive_document(const std::vector<RunCredentials>& runs, Time now);

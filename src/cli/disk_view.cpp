@@ -56,7 +56,7 @@ RunStatus DiskView::status(Store& store, Ask ask) const
     return look_at(doors, m_run.key, ask);
 }
 
-/// True when that is all there will ever be.
+/// True if the log is complete and all of it has been passed on.
 bool DiskView::print(Store& store)
 {
     if (!m_log) {
@@ -66,7 +66,7 @@ bool DiskView::print(Store& store)
     while (!m_printer.full()) {
         const auto item = m_log->next(writer, Clock::now());
         if (!item) {
-            return true; // the log can't be read: the ending still counts
+            return true; // the log can't be read: report the end nevertheless
         }
         if (const auto* output = std::get_if<log::Output>(&*item)) {
             std::uint64_t& position = m_position[static_cast<std::size_t>(output->stream)];

@@ -14,25 +14,24 @@
 
 namespace gpuq::cli {
 
-/// What a client without a connection can know of its run: the log on disk, and from records and
-/// Slurm whether it has ended.
+/// A run as seen without a connection: the log on disk, and whether the run has ended, from its
+/// records and Slurm.
 class DiskView {
 public:
-    /// `what`: a screen that was joined late can't be made of a log.
+    /// `end` is for a client that shows a screen from now on, which can't be rebuilt from a log.
     enum class What { log_and_end, end };
     DiskView(Doors& doors, const Run& run, LinkNumber link, Printer& printer, What what);
 
-    /// Of one link: its log, and its end, which may not be that of the run.
-    /// Hands what the log has beyond what was shown to the printer, as far as that takes it. Gives
-    /// the end when it is known and all of the log has been read.
+    /// Passes new output in the log to the printer, as far as it accepts it. Returns the end of
+    /// this link (not necessarily of the run) once it is known and the whole log has been read.
     std::optional<wire::Ended> look(Store& store);
-    /// True when the records say that the run has ended; asks nobody.
+    /// True if the records show that the run or this link has ended. Never queries Slurm.
     bool has_ended(Store& store) const
     {
         const RunStatus now = status(store, Ask::never);
         return now.state == RunState::ended || now.link > m_link;
     }
-    /// True when the run has ended and only the reading is left.
+    /// True if the end is known and only the rest of the log is still to be read.
     bool knows_ending() const { return m_ending.has_value(); }
 
 private:

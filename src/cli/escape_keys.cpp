@@ -10,7 +10,7 @@
 namespace gpuq::cli {
 namespace {
 
-/// More key presses within one turn of the loop are pasted.
+/// More key presses than this in one read are a paste.
 constexpr std::size_t k_most_typed = 32;
 
 bool is_key(char c)
@@ -51,7 +51,8 @@ EscapeKeys::Found EscapeKeys::take(std::string_view typed, Encoding encoding)
     Found found;
     for (KeyEvent& event : events) {
         const std::size_t passed = std::exchange(m_passed, 0);
-        if (pasted || passed > 0) { // what the program has a part of is the program's
+        if (pasted || passed > 0) { // once the program has received part of a sequence, the rest is
+                                    // also for the program
             event.kind = is_press(event) ? KeyEvent::Kind::pasted : event.kind;
         }
         presses -= is_press(event) ? 1 : 0;
@@ -88,7 +89,7 @@ void EscapeKeys::on_key(const KeyEvent& event, std::string_view raw, bool last, 
     const State next = enters ? State::line_start : State::line;
     if (m_state == State::first_seen) {
         m_state = next;
-        // Nothing is typed behind a detach: with more behind it, it was pasted.
+        // A user types nothing after a detach: if more follows, it was pasted.
         if (event.is(m_key.second) && last) {
             m_held.clear();
             found.detach = true;

@@ -10,23 +10,23 @@
 
 namespace gpuq::cli {
 
-/// The two keys that detach, after Enter.
+/// The two keys that detach when typed after Enter.
 struct DetachKey {
     char first = '~';
     char second = 'd';
-    bool off = false; ///< no keys are for gpuq
+    bool off = false; ///< gpuq intercepts no keys
     bool operator==(const DetachKey&) const = default;
 };
 
-/// `~d`, any two printable ASCII characters, or `off`. `usage` says so.
+/// Parses `~d`, any two printable ASCII characters, or `off`; otherwise `usage`.
 Result<DetachKey> detach_key_from(std::string_view text);
-/// `Enter ~ d`, for people; empty when off.
+/// `Enter ~ d`, for messages; empty when off.
 std::string keys_text(const DetachKey& key);
 
-/// Finds gpuq's own keys among those typed, in every encoding that a program can ask a terminal for
-/// (core/keys.h): after Enter `~ d` detaches, `~ ?` helps, `~ ~` is one `~`. More keys at once than
-/// a user types are pasted, and so is what stands in brackets: nothing but the program's. Every
-/// other byte passes unchanged and in its order.
+/// Finds gpuq's own keys among those typed, in every encoding that a program can request from a
+/// terminal (core/keys.h): after Enter, `~ d` detaches, `~ ?` prints help, `~ ~` sends one `~`.
+/// Bracketed paste, and more key presses at once than a user types, belong to the program alone.
+/// All other bytes pass unchanged and in order.
 class EscapeKeys {
 public:
     explicit EscapeKeys(DetachKey key)
@@ -34,7 +34,8 @@ public:
     {
     }
 
-    /// How the terminal sends keys: as `plain` bytes, or in sequences, which may come in pieces.
+    /// How the terminal encodes keys: as `plain` bytes, or as sequences, which may arrive in
+    /// pieces.
     enum class Encoding { plain, sequences };
     struct Found {
         std::string bytes; ///< for the program
@@ -42,7 +43,7 @@ public:
         bool help = false;
     };
     Found take(std::string_view typed, Encoding encoding = Encoding::plain);
-    /// A key may have begun whose rest has not come: to be released() when it does not come soon.
+    /// The beginning of a key is held back; call released() if the rest does not arrive soon.
     bool is_waiting() const { return m_reader.pending().size() > m_passed; }
     std::string released();
 
@@ -52,8 +53,8 @@ private:
     enum class State { line, line_start, first_seen } m_state = State::line_start;
     DetachKey m_key;
     KeyReader m_reader;
-    std::size_t m_passed = 0; ///< of the reader's pending bytes, to the program
-    std::string m_held;       ///< the first key, and reports behind it
+    std::size_t m_passed = 0; ///< number of the reader's pending bytes passed to the program
+    std::string m_held;       ///< the first key, and terminal reports after it
 };
 
 } // namespace gpuq::cli

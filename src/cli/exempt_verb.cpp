@@ -40,7 +40,7 @@ Result<std::string> reason_in(const Options& options)
     return reason;
 }
 
-/// The first reason stays: it is what the operators have read.
+/// An existing reason is kept: it is the one that the operators have read.
 Result<Exemption> keep(Store& store, const RunKey& key, const Exemption& exemption)
 {
     const auto written = store.write_once(exempt_json(key), to_json(exemption));

@@ -52,7 +52,7 @@ public:
                         fmt::format("run {} belongs to cluster '{}', this is '{}'",
                                     run_title(status), status.job->cluster, here));
         }
-        // Slurm's own word: the limit may have been changed without us.
+        // Slurm's value: the limit may have been changed without gpuq.
         TRY_ASSIGN(const Job job, m_cluster.job(status.job->job));
         if (!job.walltime) {
             tell(fmt::format("run {} has no time limit", run_title(status)));
@@ -81,7 +81,7 @@ private:
         return {};
     }
 
-    /// A run of several links gets further ones: its record alone says how many.
+    /// Gives a run of several links more of them: only its record states the total time.
     Result<int> lengthen_chain(const RunStatus& status)
     {
         const minutes before = status.run->request.walltime;
@@ -136,7 +136,7 @@ private:
                                 slurm_time(wanted)));
     }
 
-    /// For those who read the disk and ask nobody. Slurm has it in any case.
+    /// Records the limit for commands that read only the disk. Slurm has it in any case.
     void keep(const RunStatus& status, minutes wanted)
     {
         const WalltimeChange change{wanted, fmt::format("{}@{}", user_name(), host_name()),

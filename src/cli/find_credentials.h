@@ -6,7 +6,7 @@
 
 namespace gpuq::cli {
 
-/// Those of the runs that have a ticket or a token, with what the disk says of it.
+/// The runs that have a ticket or a token, with its records from disk.
 std::vector<RunCredentials> find_credentials(Doors& doors, Store& store,
                                              const std::vector<RunStatus>& runs);
 

@@ -11,14 +11,14 @@
 namespace gpuq::cli {
 namespace {
 
-/// What changes a folder after the run began may be a file of an earlier link.
+/// The start of the first link: files changed since then may belong to an earlier link.
 std::optional<Time> begun(const RunStatus& status)
 {
     return status.links.empty() ? status.started_at : status.links.front().started_at;
 }
 
-/// Those below GPUQ_CHECKPOINT_DIR, which is not in the working directory, are told of by their
-/// whole paths.
+/// Files below GPUQ_CHECKPOINT_DIR, which is not in the working directory, are listed with absolute
+/// paths.
 std::vector<TrainingFile> training_files(Doors& doors, Store& store, const RunStatus& status,
                                          Time since, Apart apart)
 {
@@ -43,7 +43,7 @@ std::vector<TrainingFile> training_files(Doors& doors, Store& store, const RunSt
             files = training_files_in(answers.front().text);
         }
     }
-    if (status.ending) { // what is written later is another run's
+    if (status.ending) { // files written later belong to another run
         constexpr std::chrono::minutes k_late{1};
         std::erase_if(files, [&](const TrainingFile& file) {
             return file.modified > status.ending->at + k_late;
@@ -52,7 +52,7 @@ std::vector<TrainingFile> training_files(Doors& doors, Store& store, const RunSt
     return files;
 }
 
-/// When a stream of a link was last written to.
+/// When the output of a link was last written.
 std::optional<Time> written_at(Doors& doors, Store& store, const RunKey& key, LinkNumber link)
 {
     const auto logs = doors.program_files().changed_since(
@@ -61,8 +61,8 @@ std::optional<Time> written_at(Doors& doors, Store& store, const RunKey& key, Li
     return logs && !logs->empty() ? std::optional(logs->front().modified) : std::nullopt;
 }
 
-/// While the newest link has told nothing yet the training is where the one before it had come to;
-/// how fast it is is not known.
+/// The progress of the newest link. While that has reported nothing, the progress of the link
+/// before it, without a pace.
 LinkProgress newest_progress(Doors& doors, Store& store, const RunStatus& status)
 {
     const auto own = own_pattern(*status.run);
@@ -88,7 +88,7 @@ WholeTraining find_training(Doors& doors, Store& store, const RunStatus& status,
 {
     const auto since = begun(status);
     const bool is_shell = status.run && status.run->request.pty && status.run->request.pty->shell;
-    if (!status.run || !since || is_shell) { // what a person looks at in a shell is no progress
+    if (!status.run || !since || is_shell) { // output in a shell is not training progress
         return {};
     }
     const LinkProgress output = newest_progress(doors, store, status);

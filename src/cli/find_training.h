@@ -6,11 +6,11 @@
 
 namespace gpuq::cli {
 
-/// Whether the person's folder, which may be on a file system that hangs, is read in a process of
-/// its own: not from a process of several threads, which must not fork.
+/// Whether to read the user's directory, which may be on a file system that hangs, in a separate
+/// process. `no` for a multi-threaded process, which must not fork.
 enum class Apart { no, yes };
 
-/// How the training of a run goes, out of its files and its output.
+/// The training progress of a run, from its files and its output.
 WholeTraining find_training(Doors& doors, Store& store, const RunStatus& status, Apart apart);
 
 } // namespace gpuq::cli

@@ -8,13 +8,13 @@
 #include <cstddef>
 #include <vector>
 
-/// What `gpuq doctor` found, as people and scripts are shown it. Pure.
+/// Text and JSON of the findings of `gpuq doctor`. Pure.
 namespace gpuq::cli {
 
-/// A line for each finding: columns level, check, what (with the remedy after it).
+/// One row per finding: columns level, check, what (followed by the remedy).
 report::Table findings_table(const std::vector<Finding>& findings);
 
-/// The same for --json: `checks`, `problems`, `warnings`.
+/// For --json: `checks`, `problems`, `warnings`.
 report::Json::Members findings_list(const std::vector<Finding>& findings);
 
 std::size_t count_of(const std::vector<Finding>& findings, Finding::Level level);

@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 
 constexpr auto k_look_again = 2s;
 
-/// Between two links.
+/// The wait between two links.
 class Between {
 public:
     Between(Doors& doors, Signals& signals, const Run& run, const SessionOptions& options)
@@ -32,7 +32,7 @@ public:
     {
     }
 
-    /// The job of the next link, once it has one; or what gpuq exits with.
+    /// The job of the next link once it has one, or gpuq's exit status.
     struct Next {
         LinkNumber link;
         std::optional<JobId> job;
@@ -87,8 +87,8 @@ private:
     const SessionOptions& m_options;
 };
 
-/// Where somebody who has been shown so much of this command's output is in the link's; modulo
-/// 2^64, as links before this one may have been shown too.
+/// Reports to serve the position in the link's log at which this command's output began; modulo
+/// 2^64, since output of earlier links may have been shown too.
 void tell_serve(const Doors& doors, const Run& run, JobId job, const SessionOptions& options,
                 const std::array<std::uint64_t, 2>& printed)
 {

@@ -7,8 +7,8 @@
 
 namespace gpuq::cli {
 
-/// A run from the link in `options` to its end, over all the links of a chain: what a Session does
-/// for one link, and the waiting between two. Gives what gpuq exits with.
+/// Follows a run from the link in `options` to its end, across all links of a chain: a Session for
+/// each link, and a wait between two. Returns gpuq's exit status.
 Result<int> follow_run(Doors& doors, Signals& signals, const Run& run, JobId job,
                        SessionOptions options, std::optional<StepProcess> first);
 

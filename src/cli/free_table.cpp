@@ -169,7 +169,7 @@ std::string free_answer(const FreeGpus& found, Time now)
             offers.push_back(yes_text(pool, found.partitions));
         }
     }
-    // Those that wait, and that no limit holds back, may be given them first.
+    // Waiting jobs that no limit holds back may get them first.
     const bool others_wait = found.waiting && found.waiting->jobs > 0;
     return fmt::format("{}: {}{}", others_wait ? "perhaps" : "yes", fmt::join(offers, "; "),
                        waiting_text(found));

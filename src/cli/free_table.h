@@ -10,28 +10,28 @@
 #include <string>
 #include <vector>
 
-/// Free GPUs as people and scripts are shown them. Pure.
+/// Text and JSON of free GPUs. Pure.
 namespace gpuq::cli {
 
-/// A job of the user's own that waits, and when it starts.
+/// A waiting job of the user's own, and when it starts.
 struct OwnWait {
     JobId job;
     std::string name;
     std::optional<Time> planned; ///< by Slurm
-    StartEstimate estimate;      ///< where it has no plan
+    StartEstimate estimate;      ///< if Slurm has no plan for it
 };
 
-/// All that `gpuq free` found out.
+/// The result of `gpuq free`.
 struct FreeGpus {
     std::string cluster;
     std::vector<Partition> partitions;
     std::vector<GpuPool> pools;
     std::optional<std::vector<NextFree>> next; ///< with --next
-    std::optional<WaitingLine> waiting;        ///< with --next, when nobody's jobs are hidden
-    std::vector<OwnWait> own_waiting;          ///< with --next, those that are in line
+    std::optional<WaitingLine> waiting;        ///< with --next, if no jobs are hidden
+    std::vector<OwnWait> own_waiting;          ///< with --next, eligible jobs only
 };
 
-/// Is there one, now? `yes: 6 k80 in queue calibration (up to 2 h), at most 4 on one node`.
+/// Whether a GPU is free now: `yes: 6 k80 in queue calibration (up to 2 h), at most 4 on one node`.
 std::string free_answer(const FreeGpus& found, Time now);
 
 /// Columns model, queues, total, free, used, down, blocked.
@@ -40,8 +40,7 @@ report::Table free_table(const FreeGpus& found);
 /// Columns at, in, gpus, model, queues, node, job.
 report::Table next_table(const FreeGpus& found, Time now);
 
-/// A line for each job of the user's own that is in line: when it starts, and on what that is
-/// based.
+/// A line for each eligible waiting job of the user's own: when it starts, and the basis for that.
 std::vector<std::string> own_lines(const FreeGpus& found, Time now);
 
 /// For --json.

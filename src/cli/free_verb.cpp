@@ -58,7 +58,7 @@ Result<FreeGpus> find_free(Cluster& cluster, bool want_next, Time now)
     return found;
 }
 
-/// The answer is a line above the header, and left out with it.
+/// The answer is a line above the header, and omitted together with it.
 Result<int> print(const FreeGpus& found, Invocation& invocation, Time now)
 {
     const Globals& globals = invocation.globals;

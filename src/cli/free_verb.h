@@ -5,7 +5,7 @@
 
 namespace gpuq::cli {
 
-/// `gpuq free`: GPUs that are free now, and which come next.
+/// `gpuq free`: lists GPUs that are free now, and those that become free next.
 extern const Verb k_free_verb;
 
 } // namespace gpuq::cli

@@ -17,7 +17,7 @@ using report::Column;
 using report::Json;
 using Seconds = std::optional<std::chrono::seconds>;
 
-/// One row of table and CSV.
+/// A row of the table and of the CSV.
 struct Row {
     std::string account;
     std::string holder;
@@ -51,7 +51,7 @@ std::optional<double> hours(const Seconds& time)
     return time ? std::optional(static_cast<double>(time->count()) / 3600) : std::nullopt;
 }
 
-/// `unknown`: in the place of a number that nobody tells.
+/// `unknown`: the text for an unknown value.
 std::string hours_text(const Seconds& time, const char* unknown)
 {
     return time ? fmt::format("{:.2f}", *hours(time)) : unknown;

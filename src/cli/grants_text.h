@@ -8,20 +8,21 @@
 #include <string>
 #include <vector>
 
-/// What is left of granted GPU time, as people and scripts are shown it. Pure. Nothing unknown is
-/// shown as a number.
+/// Text, CSV and JSON of the remaining granted GPU time. Pure. Unknown values are never shown as
+/// numbers.
 namespace gpuq::cli {
 
-/// All that `gpuq usage --left` found out.
+/// The result of `gpuq usage --left`.
 struct GrantsLeft {
     std::string user;
     std::vector<AccountGrants> accounts;
 };
 
-/// A row for each limit; `no limit` for an account without, `not shown` for what Slurm hides.
+/// One row per limit; `no limit` for an account without one, `not shown` for limits that Slurm
+/// hides.
 report::Table grants_table(const GrantsLeft& grants);
 
-/// RFC 4180 with a header; in GPU-seconds, with an empty field where there is no number.
+/// RFC 4180 with a header line; GPU-seconds, with an empty field for an unknown number.
 std::string grants_csv(const GrantsLeft& grants);
 
 /// For --json.

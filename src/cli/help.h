@@ -7,10 +7,10 @@
 
 namespace gpuq::cli {
 
-/// What `gpuq help` prints: every verb in a line, the global options.
+/// The output of `gpuq help`: one line per verb, and the global options.
 std::string help_text();
 
-/// What `gpuq help VERB` and `gpuq VERB --help` print.
+/// The output of `gpuq help VERB` and `gpuq VERB --help`.
 std::string help_text(const Verb& verb);
 
 } // namespace gpuq::cli

@@ -21,7 +21,7 @@ bool is_one_of(std::string_view word, const std::array<std::string_view, count>&
     return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// Takes options (`--host`) and their values out of the words from `begin` to `end`.
+/// Removes options (`--host`) and their values from the arguments between `begin` and `end`.
 Words without(const Words& options, const Words& words, std::size_t begin, std::size_t end)
 {
     Words kept(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(begin));
@@ -41,7 +41,7 @@ Words without(const Words& options, const Words& words, std::size_t begin, std::
 
 const Words k_not_for_there = {"--host", "--forward"};
 
-/// How many of a verb's words are its own, before those of a program.
+/// How many of a verb's arguments precede those of a program.
 std::size_t own_words(const Words& words, const Parsed& parsed, Order order)
 {
     const auto dashes =

@@ -30,6 +30,10 @@
 #include <optional>
 #include <unistd.h>
 
+// Everything about `gpuq --host` that depends on the verb: its arguments and variables on the host,
+// the terminal, the ports to forward, and how to continue when the session on the host is lost
+// (in_its_place). remote::Client does the rest.
+
 namespace gpuq::cli {
 namespace {
 
@@ -38,15 +42,16 @@ namespace frames = wire::remote;
 
 constexpr std::chrono::seconds k_patience = 3h;
 constexpr auto k_say_again = 1min;
-/// A line about a lost connection is printed after so long: most come back sooner.
+/// Outages that last longer are reported: most are shorter.
 constexpr auto k_short_outage = 5s;
-/// Where nobody could be typing a password: to connect, to be let in, and a login shell's start.
+/// Time for the first response if no user can type a password: to connect, to authenticate, and to
+/// start a login shell.
 constexpr auto k_first_answer = 30s;
 
-/// The terminal, or the pipes, in front of which somebody may sit.
+/// The user's terminal, or the pipes in its place.
 class TerminalOrPipes : public remote::Person {
 public:
-    /// `behind_ssh`: gpuq is the ProxyCommand of another program, whose screen this is.
+    /// `behind_ssh`: gpuq is the ProxyCommand of another program, which owns the screen.
     TerminalOrPipes(bool quiet, bool raw, bool behind_ssh)
         : m_quiet(quiet)
         , m_lends(raw)
@@ -81,9 +86,9 @@ public:
         }
     }
 
-    /// On a screen, in the last row, until the connection is back. Else, of an outage that is not
-    /// short, a line, one more each minute, and one at its end; behind another program, only the
-    /// first.
+    /// In raw mode, shows the state in the last row until the connection is restored. Otherwise
+    /// prints a line when the outage is no longer short, one each minute, and one at its end; as a
+    /// ProxyCommand, only the first.
     void show_state(std::string_view words) override
     {
         const auto now = std::chrono::steady_clock::now();
@@ -131,7 +136,8 @@ public:
     void show_ssh(std::string_view line) override
     {
         if (::isatty(STDERR_FILENO) == 1) {
-            line.remove_suffix(line.ends_with('\r') ? 1 : 0); // ssh writes for raw terminals
+            line.remove_suffix(line.ends_with('\r') ? 1 : 0); // ssh ends lines as for a raw
+                                                              // terminal
             const std::string text = remote::peer_text(line) + "\n";
             (void)!::write(STDERR_FILENO, text.data(), text.size());
         }
@@ -146,8 +152,8 @@ private:
         return m_terminal.on_other_screen() ? Cursor::other_screen : Cursor::raw;
     }
 
-    /// The connection may have broken in the middle of anything: a picture that is held back until
-    /// it is whole, or a string.
+    /// The connection may have broken in the middle of anything: first ends a string, and an update
+    /// that the terminal holds back until it is complete.
     static void show_in_last_row(std::string_view words)
     {
         constexpr std::string_view k_ready = "\x1b\\\x1b[?2026l";
@@ -188,7 +194,7 @@ std::vector<std::string> variables_for_there(Doors& doors, const HostCall& call)
     return variables;
 }
 
-/// $GPUQ_SSH: other words than `ssh`.
+/// $GPUQ_SSH: the command to use in place of `ssh`.
 Result<std::vector<std::string>> ssh_of(Doors& doors)
 {
     const auto line = doors.variable("GPUQ_SSH");
@@ -212,7 +218,7 @@ std::string command_there(const HostCall& call, const std::string& rest)
     return fmt::format("{} {}", call.called, rest);
 }
 
-/// Both streams of a log in one place, as a terminal has them, and nothing else there.
+/// Whether both streams of a log are merged into one, as on a terminal, without messages of gpuq.
 bool is_one_stream(const std::vector<std::string>& words)
 {
     return has_word(words, "--after");
@@ -229,8 +235,7 @@ std::vector<std::string> log_after(const HostCall& call, const frames::Start& st
     return log_again(call, {"--shown", fmt::format("{},{}", out, from.err + lost.err)}, from.key);
 }
 
-/// What goes on where a session was that is gone, should it be possible without doing anything
-/// twice.
+/// The command that replaces a lost session, if that is possible without doing anything twice.
 Result<frames::Start> in_its_place(const HostCall& call, frames::Start start,
                                    const remote::ClientOptions::Lost& lost)
 {
@@ -254,7 +259,7 @@ Result<frames::Start> in_its_place(const HostCall& call, frames::Start start,
     }
     start.words = global_words(call);
     start.words.emplace_back("attach");
-    // In a terminal both are one, with gpuq's own words in between.
+    // On a terminal both streams are merged, and mixed with gpuq's own messages.
     const bool are_one = start.terminals[1] && start.terminals[2];
     if (!start.raw && !are_one) {
         start.words.insert(start.words.end(),
@@ -266,22 +271,23 @@ Result<frames::Start> in_its_place(const HostCall& call, frames::Start start,
     return start;
 }
 
-/// What somebody types for the rest of it.
+/// The command that fetches the rest.
 std::string copy_again(const HostCall& call)
 {
     return fmt::format("{} {} --to {}", call.called, shell_command(call.words),
                        shell_quoted(call.copy_to));
 }
 
-/// The rest of a log, into the file of --to.
+/// Arguments for the rest of a log, into the file of --to.
 Result<std::vector<std::string>> words_after(const LogCopy& copy, const HostCall& call)
 {
     TRY_ASSIGN(const LogMark mark, copy.mark());
     return with_options(call, {"--after", to_text(mark)});
 }
 
-/// A log has to go on at its byte when the session is lost: so no terminal there changes the bytes
-/// or mixes gpuq's own words into them. On a terminal here its two streams are one, in their order.
+/// If the session is lost, a log must continue at the right byte: so no terminal on the host may
+/// change the bytes or mix gpuq's own messages into them. On a terminal here the two streams are
+/// merged, in their order.
 void show_log(const HostCall& call, frames::Start& start)
 {
     if (start.terminals[1] && start.terminals[2]) {
@@ -291,7 +297,7 @@ void show_log(const HostCall& call, frames::Start& start)
     start.raw = false;
 }
 
-/// For a terminal that does nothing by itself.
+/// For a terminal in raw mode.
 std::string with_returns(std::string_view lines)
 {
     std::string text;
@@ -301,8 +307,8 @@ std::string with_returns(std::string_view lines)
     return text;
 }
 
-/// Verbs print lines and colours: on a terminal here nothing else of what a host sends is written.
-/// Output of programs and screens passes as it is.
+/// Verbs print lines and colours: nothing else that the host sends is written to a terminal here.
+/// Output of programs and full-screen views passes unchanged.
 void show_lines_only(const HostCall& call, remote::ClientOptions& options)
 {
     const bool lines = prints_lines(call.verb);
@@ -318,7 +324,7 @@ void show_lines_only(const HostCall& call, remote::ClientOptions& options)
     }
 }
 
-/// What a shell or ssh here would obey must not be made of bytes from there.
+/// Output that a shell or ssh on this machine would execute must not come from the host.
 Result<void> check_obeyed_output(const HostCall& call)
 {
     if (call.verb == "connect" && call.unknown_options) {
@@ -335,7 +341,7 @@ Result<void> check_obeyed_output(const HostCall& call)
     return {};
 }
 
-/// The lines for this machine's ssh, of local words and what `fault_in` lets through.
+/// The lines for ssh on this machine, made of local text and of data that `fault_in` has accepted.
 Result<std::string> ssh_config_here(const HostCall& call, const frames::SshTarget& target,
                                     Doors& doors)
 {
@@ -354,7 +360,7 @@ Result<std::string> ssh_config_here(const HostCall& call, const frames::SshTarge
     return ssh_config({key, names.front(), names, target.user, std::move(command), ""});
 }
 
-/// Before anything is begun there: a port that is taken is known here.
+/// Opens the ports before anything starts on the host: a port in use is detected here.
 Result<void> listen_for(const HostCall& call, remote::ClientOptions& options)
 {
     if (!call.forwards.empty() && !follows_run(call.verb)) {
@@ -376,7 +382,7 @@ Result<void> listen_for(const HostCall& call, remote::ClientOptions& options)
         options.forwards.push_back(std::move(listeners));
         options.start.forwards.push_back(std::move(forward.to));
     }
-    if (!call.cluster.empty()) { // `gpuq connect` there has no other word of it
+    if (!call.cluster.empty()) { // `gpuq connect` on the host has no other source for it
         std::erase_if(options.start.variables,
                       [](const auto& each) { return each.starts_with("GPUQ_CLUSTER="); });
         options.start.variables.push_back("GPUQ_CLUSTER=" + call.cluster);
@@ -416,7 +422,7 @@ Result<int> run_on_host(const HostCall& call, Doors& doors)
         options.start.words = with_options(call, {"--as-target"});
         options.on_ssh_target = [&target](const auto& each) { target = each; };
         nowhere.reset(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-        options.out = nowhere.get(); // nothing that it prints is a line for ssh
+        options.out = nowhere.get(); // the host's output is not for ssh
     }
     options.start.folder = place.folder;
     options.start.brief = is_brief(call.verb);
@@ -479,7 +485,7 @@ Result<int> run_on_host(const HostCall& call, Doors& doors)
                         fmt::format("{}: {}", sanitised(call.copy_to), std::strerror(error)));
         }
         TRY_ASSIGN(const LogMark held, copy->mark());
-        // A verb that has refused the file, or knows no such run, has said why.
+        // A verb that rejected the file, or knows no such run, has printed the reason.
         if (*status == 0 || held.bytes != held_before) {
             person.say(
                 fmt::format("{} holds {} bytes of the log", sanitised(call.copy_to), held.bytes));

@@ -5,7 +5,7 @@
 
 namespace gpuq::cli {
 
-/// gpuq keepalive [RUN]: what becomes of the Kerberos tickets of runs.
+/// `gpuq keepalive [RUN]`: shows the state of the Kerberos tickets of runs.
 extern const Verb k_keepalive_verb;
 
 } // namespace gpuq::cli

@@ -12,12 +12,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Runs that ended so long ago, at most, are listed without --all.
+/// Runs that ended within this time are listed without --all.
 constexpr auto k_recent = 24h;
-/// An older run is not asked for its end: no queue is that long.
+/// The end of an older run is not checked: no queue is that long.
 constexpr auto k_oldest_recent = std::chrono::days(30);
 
-/// The runs to list without --all, newest first: active ones and those that ended a short time ago.
+/// The runs to list without --all, newest first: active ones and those that ended recently.
 std::vector<RunKey> recent(Store& store, const std::vector<RunKey>& all,
                            const std::vector<RunKey>& active, Time now)
 {

@@ -8,11 +8,11 @@
 
 namespace gpuq::cli {
 
-/// The runs that are worth a row, newest first: active ones and those that ended within a day; or
-/// every run that is on disk.
+/// The runs to list, newest first: active ones and those that ended within a day; with `want_all`
+/// every run on disk.
 Result<std::vector<RunKey>> listed_runs(Store& store, bool want_all, Time now);
 
-/// What is left of a run that Slurm refused is not one.
+/// True for the remains of a run that Slurm refused, which are not listed.
 bool is_nothing(const RunStatus& status);
 
 } // namespace gpuq::cli

@@ -20,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Two logs that are the same for so long are the same.
+/// Two logs with this many equal bytes are taken to be the same.
 constexpr std::uint64_t k_checked = 64 << 10;
 constexpr auto k_sync_period = 1s;
 

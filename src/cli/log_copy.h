@@ -11,11 +11,11 @@
 
 namespace gpuq::cli {
 
-/// How much of a log somebody has: what is needed to go on after it, and to notice that it is the
-/// beginning of another log.
+/// How much of a log a copy holds: used to continue after it, and to detect that the copy is of
+/// another log.
 struct LogMark {
-    std::uint64_t bytes = 0;   ///< so many, from the first
-    std::uint64_t checked = 0; ///< so many of the last of them ...
+    std::uint64_t bytes = 0;   ///< size of the copy
+    std::uint64_t checked = 0; ///< number of its last bytes ...
     std::uint32_t crc = 0;     ///< ... have this CRC-32C
     bool operator==(const LogMark&) const = default;
 };
@@ -23,23 +23,24 @@ struct LogMark {
 std::string to_text(const LogMark& mark);
 std::optional<LogMark> parse_log_mark(std::string_view text);
 
-/// The file of `gpuq logs --to`: as long as what has arrived, so that its size says where to go on
-/// after any death of gpuq, on any machine. No other gpuq writes it meanwhile.
+/// The file of `gpuq logs --to`. Its size is the number of bytes received and so gives the position
+/// to continue at, after any termination of gpuq and on any machine. Locked against other gpuq
+/// processes.
 class LogCopy {
 public:
-    /// Errors of OutputFile.
+    /// Errors as in OutputFile.
     static Result<LogCopy> at(const std::string& path);
 
-    /// Of what the file holds now, whoever has written it. `io`.
+    /// The mark for the current content of the file, no matter which process wrote it. `io`.
     Result<LogMark> mark() const;
     std::uint64_t size() const { return m_size; }
-    /// 0 or an errno; what was written of `bytes` before it is in the file. On disk a second later,
-    /// if more comes, or after `sync`.
+    /// 0 or an errno; the part of `bytes` written before the error stays in the file. Synced to
+    /// disk a second later, if more follows, or by `sync`.
     int write(std::string_view bytes);
     int sync();
-    /// For a process that is to write by itself.
+    /// For another part of gpuq that writes to the file directly.
     int descriptor() const { return m_file.get(); }
-    /// Nothing was to come: an empty file that was not there before is not there again.
+    /// Removes the file if it is empty and was created by `at`.
     void forget() const;
 
 private:
@@ -48,7 +49,7 @@ private:
 
     OutputFile m_place;
     Descriptor m_file;
-    bool m_made; ///< by us
+    bool m_made; ///< created by `at`
     std::uint64_t m_size;
     Steady m_synced;
 };

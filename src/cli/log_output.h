@@ -7,8 +7,8 @@
 
 namespace gpuq::cli {
 
-/// Writes the program's bytes to this process's stdout and stderr, waiting while a reader is slow.
-/// While it lives a reader that leaves is an error of the write, not a signal.
+/// Writes the program's bytes to this process's stdout and stderr; blocks while the reader is slow.
+/// During its lifetime a closed pipe is an error of write(2), not a signal.
 class LogOutput {
 public:
     LogOutput();
@@ -16,9 +16,9 @@ public:
     LogOutput(const LogOutput&) = delete;
     LogOutput& operator=(const LogOutput&) = delete;
 
-    /// 0, or the errno with which the stream refused the bytes: EPIPE when its reader has left.
+    /// 0, or the errno of the failed write: EPIPE if the reader has closed the stream.
     int write(Stream stream, std::string_view bytes);
-    /// False after bytes that leave the cursor in the middle of a line.
+    /// False if the cursor is in the middle of a line.
     bool at_line_start() const { return m_last_byte == '\n'; }
 
 private:

@@ -30,6 +30,10 @@
 #include <poll.h>
 #include <unistd.h>
 
+// Reads only the log on disk, so following a run needs no connection to it. The status is checked
+// when the journal grows, and periodically; Slurm is queried only if the disk does not show the
+// state.
+
 namespace gpuq::cli {
 namespace {
 
@@ -41,29 +45,30 @@ constexpr std::array k_options = {
     Option{0, "to", "FILE", "into FILE, going on after what it holds of the log already"},
     Option{0, "after", "MARK", "only what follows a mark, on standard output (for --to by ssh)"},
     Option{0, "printable", "", "control characters as text, but for colours: for a pager"},
-    // For gpuq --host, whose session was lost: it knows what it has shown.
+    // For gpuq --host after a session was lost: it knows which output it has shown.
     Option{0, "shown", "OUT,ERR", "", Option::State::hidden}};
 
 constexpr auto k_shortest_pause = 100ms;
 constexpr auto k_longest_pause = 1000ms;
-/// The disk is asked whether the run has ended so often, and whenever the journal has grown.
+/// How often to check on disk whether the run has ended, besides whenever the journal has grown.
 constexpr auto k_look_period = 5s;
-/// Slurm, when the disk can't say: often at first and while a run waits, seldom later.
+/// How often to query Slurm if the disk does not show the state: often at first and while a run
+/// waits, less often later.
 constexpr auto k_ask_period = 10s;
 constexpr auto k_ask_seldom = 60s;
 constexpr auto k_impatient = 60s;
-/// When a run has ended and nobody knows how, for so long.
+/// How long to wait for the exit status of a run that has ended.
 constexpr auto k_ending_patience = 15s;
-/// NFS shows the size of a file with a delay of up to a minute (nfs(5), acregmax).
+/// NFS reports the size of a file with a delay of up to a minute (nfs(5), acregmax).
 constexpr auto k_file_patience = 90s;
-/// What the shell gives a filter whose reader has left.
+/// The status that a shell reports for a filter whose reader has closed the pipe.
 constexpr int k_closed_output = 128 + SIGPIPE;
 
-/// What --to and --after say: both streams go to one place, from a mark on.
+/// The arguments of --to and --after: both streams go to one place, from a mark on.
 struct Copying {
     LogMark mark;
     std::string path;
-    std::optional<LogCopy> file; ///< else standard output
+    std::optional<LogCopy> file; ///< unset: standard output
 };
 
 /// One use of `gpuq logs`.
@@ -153,7 +158,8 @@ private:
         }
     }
 
-    /// Where this shows the log from, should it have to go on elsewhere: link 0, the whole of it.
+    /// Reports to serve the position at which this output begins, in case another session must
+    /// continue it. Link 0: the position is in the log of the whole run.
     void tell_serve() const
     {
         const std::uint64_t out = m_copying ? m_copying->mark.bytes : m_shown[0];
@@ -161,7 +167,7 @@ private:
             {m_key.text(), m_status.job ? m_status.job->job.value : 0, 0, out, m_shown[1]}));
     }
 
-    /// What of these bytes follows the mark; the rest of them it checks.
+    /// The part of these bytes after the mark; checks the part before it.
     std::string_view behind_the_mark(std::string_view bytes)
     {
         const std::string_view known = bytes.substr(0, m_unchecked);
@@ -222,7 +228,7 @@ private:
             leave(m_follow ? m_status.ending->status : 0);
             return;
         }
-        // It has ended, and how may still become known.
+        // The run has ended; its exit status may still become known.
         m_end_seen = m_end_seen.value_or(m_clock.steady());
         if (m_clock.steady() - *m_end_seen >= k_ending_patience) {
             tell(fmt::format("run {} has ended; nobody knows how", run_title(m_status)));
@@ -258,7 +264,7 @@ private:
                    : fmt::format("{} has printed nothing", run);
     }
 
-    /// A supervisor makes both files with its journal: a missing one was removed.
+    /// A supervisor creates both files with its journal: a missing one was removed.
     bool is_there()
     {
         bool all = true;
@@ -297,7 +303,7 @@ private:
         if (m_asked) {
             plan_next_question(now);
         } else if (may_ask) {
-            m_first_asked.reset(); // the run shows life
+            m_first_asked.reset(); // the run shows signs of life
         }
         tell_of_waiting();
         tell_of_silence(looked.slurm_silent);
@@ -369,11 +375,12 @@ private:
     LogReader m_reader;
     std::optional<Copying> m_copying;
     std::optional<std::array<Printable, 2>> m_printable; ///< for standard output and error
-    std::array<std::uint64_t, 2> m_shown;                ///< somewhere else, and not to be printed
+    std::array<std::uint64_t, 2> m_shown;                ///< bytes shown by another session, not to
+                                                         ///< be printed
     std::uint64_t m_unchecked = 0; ///< bytes before the mark that are still to be checked
     std::uint32_t m_crc = 0;
-    std::optional<Steady> m_short_since; ///< the log does not reach the mark
-    bool m_is_another = false;           ///< log than that of the mark
+    std::optional<Steady> m_short_since; ///< when the log was first found to end before the mark
+    bool m_is_another = false;           ///< the log is not the mark's
     LogOutput m_output;
     RunStatus m_status;
     std::array<std::uint64_t, 2> m_lost{0, 0};
@@ -381,7 +388,8 @@ private:
     std::uint64_t m_journal_size = 0;
     Steady m_looked_at = {};
     Steady m_ask_at = {};
-    std::optional<Steady> m_first_asked; ///< of the questions since the run last showed life
+    std::optional<Steady> m_first_asked; ///< the first query since the run last showed signs of
+                                         ///< life
     std::optional<Steady> m_end_seen;
     bool m_asked = false;
     bool m_printed = false;
@@ -415,7 +423,7 @@ Result<std::optional<Copying>> copying(const Options& options)
     return std::optional(Copying{mark, *path, std::move(file)});
 }
 
-/// `OUT,ERR`
+/// Parses `OUT,ERR`.
 Result<std::array<std::uint64_t, 2>> shown_elsewhere(const Options& options)
 {
     std::array<std::uint64_t, 2> shown{};
@@ -431,7 +439,7 @@ Result<std::array<std::uint64_t, 2>> shown_elsewhere(const Options& options)
     return fail(Error::Kind::usage, "--shown: two numbers, OUT,ERR");
 }
 
-/// Ctrl-C ends the following, not the run. Nothing is buffered, so leaving at once loses nothing.
+/// Ctrl-C ends following, not the run. Nothing is buffered, so exiting at once loses nothing.
 void leave_on_interrupt()
 {
     struct sigaction action = {};

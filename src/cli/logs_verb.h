@@ -5,7 +5,7 @@
 
 namespace gpuq::cli {
 
-/// `gpuq logs`: what a run has printed, from disk.
+/// `gpuq logs`: prints the output of a run from disk.
 extern const Verb k_logs_verb;
 
 } // namespace gpuq::cli

@@ -6,7 +6,8 @@
 
 namespace gpuq::cli {
 
-/// The doors of a verb as a look needs them. `doors` outlives the result.
+/// A verb's interfaces, as a status query (runs/look.h) needs them. `doors` must outlive the
+/// result.
 inline LookDoors look_doors(Doors& doors, Store& store)
 {
     return {store, doors.clock(), [&doors] { return doors.cluster(); },

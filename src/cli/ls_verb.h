@@ -5,7 +5,7 @@
 
 namespace gpuq::cli {
 
-/// `gpuq ls`: the runs of this user.
+/// `gpuq ls`: lists the runs and plain jobs of this user.
 extern const Verb k_ls_verb;
 
 } // namespace gpuq::cli

@@ -22,8 +22,8 @@ constexpr auto k_step_patience = 25s;
 constexpr auto k_file_patience = 3s;
 constexpr auto k_file_look = 100ms;
 
-/// Runs on the node: $1 the file that gpuq has written, $2 what is in it, $3 the supervisor, $4
-/// the queue. Prints the lines of node_view_in.
+/// Runs on the node. $1: the file that gpuq has written, $2: its content, $3: the supervisor, $4:
+/// the queue. Prints the lines that node_view_in parses.
 constexpr const char* k_look = R"sh(
 echo "host $(uname -n)"
 echo "clock $(date +%s)"
@@ -35,7 +35,7 @@ elif timeout 10 sbatch --test-only -Q -p "$4" -t 1 -n 1 --wrap=true >/dev/null 2
 then echo "submit yes"; else echo "submit no"; fi
 )sh";
 
-/// Up to the end of the stream, or as far as it came in time.
+/// Everything up to the end of the stream or the time limit.
 std::string words_of(int fd)
 {
     const auto end = Steady::now() + k_step_patience;
@@ -55,7 +55,7 @@ std::string words_of(int fd)
     }
 }
 
-/// A network file system may show another host's file a moment late.
+/// A network file system may show a file of another host with a delay.
 bool comes_back(Store& store, const std::string& file, const std::string& content)
 {
     const auto end = Steady::now() + k_file_patience;
@@ -79,7 +79,7 @@ const Partition* default_queue(const std::vector<Partition>& queues)
     return chosen;
 }
 
-/// One look at a node; the files and the job of it go with this.
+/// One check of a node; the destructor removes its files and ends its job.
 class NodeCheck {
 public:
     NodeCheck(Doors& doors, Store& store, Cluster& cluster)

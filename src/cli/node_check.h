@@ -8,8 +8,8 @@
 
 namespace gpuq::cli {
 
-/// Starts a step without a GPU on some node and judges what it sees there. The job is ended before
-/// this returns, and by Slurm after a minute in any case.
+/// Runs a step without a GPU on a node and evaluates its output. The job is ended before this
+/// returns, or by Slurm after a minute.
 std::vector<Finding> ask_a_node(Doors& doors);
 
 } // namespace gpuq::cli

@@ -15,13 +15,13 @@
 namespace gpuq::cli {
 namespace {
 
-/// A GPU node has drivers and compilers there that a login host lacks; on a login host that is the
-/// NFS server of the nodes they are even on the same file system as /home.
+/// Each host has its own: a GPU node has drivers and compilers in them that a login host lacks. On
+/// a login host that is also the nodes' NFS server they are even on the same file system as /home.
 constexpr std::string_view k_of_each_host[] = {
     "/bin", "/boot", "/dev",  "/etc", "/gnu",  "/lib",  "/lib32", "/lib64", "/libx32",
     "/nix", "/opt",  "/proc", "/run", "/sbin", "/snap", "/sys",   "/usr"};
 
-/// Numbers of statfs(2), of file systems that several hosts mount.
+/// Types, as in statfs(2), of file systems that several hosts mount.
 constexpr unsigned long k_network[] = {
     0x6969,     // NFS
     0x0bd00bd0, // Lustre
@@ -49,7 +49,7 @@ std::optional<std::string> real_path(const std::string& path)
     return real ? std::optional<std::string>(real.get()) : std::nullopt;
 }
 
-/// The longest beginning of `path` that exists, links followed. Nothing when it can't be told.
+/// The longest existing prefix of `path`, with links resolved. Nothing if it can't be determined.
 std::optional<std::string> existing_part(std::string path)
 {
     struct stat status = {};

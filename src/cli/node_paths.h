@@ -6,11 +6,12 @@
 
 namespace gpuq::cli {
 
-/// Whether the nodes certainly see the same as this host at the absolute `path`, which need not
-/// exist: it lies, symbolic links followed, below one of `shared` (directories that the nodes have
-/// to share with this host anyway, such as the working directory; empty ones are ignored) or on a
-/// network file system. Never for directories that each host has of its own, such as /usr and /opt,
-/// for what a dangling link may lead to, and for what permissions hide. Touches the file system.
+/// Whether the nodes are certain to see the same as this host at the absolute `path`, which need
+/// not exist. True if, with symbolic links resolved, it is on a network file system or below one of
+/// `shared` (directories that the nodes must share with this host anyway, such as the current
+/// directory; empty ones are ignored). False for directories that each host has its own copy of,
+/// such as /usr and /opt, for the target of a dangling link, and for paths hidden by permissions.
+/// Accesses the file system.
 bool is_same_on_nodes(const std::string& path, const std::vector<std::string>& shared);
 
 } // namespace gpuq::cli

@@ -12,7 +12,7 @@
 namespace gpuq::cli {
 namespace {
 
-/// `-t,--time`, as CLI11 has it declared.
+/// `-t,--time`, the declaration for CLI11.
 std::string declaration(const Option& row)
 {
     return row.letter == 0 ? fmt::format("--{}", row.name)
@@ -33,8 +33,8 @@ Error no_such_option(std::span<const Option> table, const std::string& word)
                 fmt::format("no option {}{}", name, has_name ? did_you_mean(name, known) : ""));
 }
 
-/// The words that CLI11 left over, as operands: without the `--` that ends the options, and without
-/// anything before it that looks like one.
+/// The arguments that CLI11 left over, as operands: without the `--` that ends the options. An
+/// argument before it that looks like an option is an error.
 Result<std::vector<std::string>> operands(std::span<const Option> table, Order order,
                                           std::vector<std::string> rest)
 {
@@ -54,7 +54,7 @@ Result<std::vector<std::string>> operands(std::span<const Option> table, Order o
     return rest;
 }
 
-/// CLI11's reading of one command line.
+/// Parses one command line with CLI11.
 class Reader {
 public:
     Reader(std::span<const Option> table, Order order)
@@ -70,7 +70,7 @@ public:
 
     Result<Parsed> read(Order order, std::vector<std::string> words)
     {
-        std::reverse(words.begin(), words.end()); // as CLI11 takes them
+        std::reverse(words.begin(), words.end()); // CLI11 expects the reverse order
         try {
             m_app.parse(std::move(words));
         } catch (const CLI::ArgumentMismatch& error) {
@@ -105,7 +105,7 @@ private:
         m_given[row.name] = option;
     }
 
-    /// CLI11 begins such a message with the option's name.
+    /// Such a message from CLI11 begins with the option's name.
     Error wrong_count(std::string_view message) const
     {
         for (const Option& row : m_table) {

@@ -11,21 +11,21 @@
 
 namespace gpuq::cli {
 
-/// A row of a verb's table of options. Parsing, help, completion and the check of the man page
-/// read it.
+/// A row of a verb's table of options, used by parsing, help, completion and the check of the man
+/// page.
 struct Option {
-    char letter = 0;        ///< `t` of -t; 0: none
-    std::string_view name;  ///< `time` of --time
-    std::string_view value; ///< what stands for its value in help: `TIME`; empty: a switch
+    char letter = 0;        ///< `t` for -t; 0: none
+    std::string_view name;  ///< `time` for --time
+    std::string_view value; ///< placeholder of its value in help: `TIME`; empty: a switch
     std::string_view help;  ///< one line
     enum class State {
         built,
-        reserved, ///< in the contract, not in this version: refused, and in no help
-        hidden,   ///< for gpuq itself to say: taken, and in no help
+        reserved, ///< documented, not in this version: rejected and not in help
+        hidden,   ///< used by gpuq itself: accepted, but not in help
     } state = State::built;
 };
 
-/// Options and operands of one use of a verb.
+/// The options given on a command line.
 class Options {
 public:
     bool has(std::string_view name) const { return value(name).has_value(); }
@@ -44,10 +44,11 @@ private:
     std::vector<Given> m_given;
 };
 
-/// Where options may stand.
+/// Where options may appear.
 enum class Order {
     mixed,         ///< before, between and after the operands; `--` ends them
-    options_first, ///< they end at the first word that is none: the rest is somebody else's
+    options_first, ///< parsing stops at the first non-option argument; the rest is left for another
+                   ///< program
 };
 
 struct Parsed {
@@ -55,8 +56,9 @@ struct Parsed {
     std::vector<std::string> operands;
 };
 
-/// Reads `words` as people write them: `-t 2h`, `-t2h`, `--time 2h`, `--time=2h`, `-fQ`. `usage`
-/// for an option that is not in a table (with the nearest name), a value missing or too many.
+/// Parses arguments as users write them: `-t 2h`, `-t2h`, `--time 2h`, `--time=2h`, `-fQ`. `usage`
+/// for an option that is not in the table (with the nearest name), and for a missing or surplus
+/// value.
 Result<Parsed> parse_options(std::span<const Option> table, Order order,
                              const std::vector<std::string>& words);
 

@@ -25,8 +25,8 @@ namespace gpuq::cli {
 namespace {
 
 constexpr int k_folder_flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-constexpr mode_t k_mode = 0666;  ///< less what the umask takes
-constexpr int k_most_links = 40; ///< as the kernel follows
+constexpr mode_t k_mode = 0666;  ///< less the umask
+constexpr int k_most_links = 40; ///< the kernel's limit
 
 Error trouble(const std::string& path, int error)
 {
@@ -46,7 +46,7 @@ bool others_may_write(const Descriptor& folder)
            (facts.st_uid != 0 && facts.st_uid != ::geteuid());
 }
 
-/// The words of a path, before what is still to be walked.
+/// Puts the components of a path before those that are still to be walked.
 void put_before(std::deque<std::string>& words, std::string_view path)
 {
     auto at = words.begin();
@@ -59,7 +59,7 @@ void put_before(std::deque<std::string>& words, std::string_view path)
     }
 }
 
-/// A walk from folder to folder, link by link.
+/// Walks a path from directory to directory, link by link.
 class Walk {
 public:
     explicit Walk(const std::string& path)
@@ -67,7 +67,7 @@ public:
     {
     }
 
-    /// The folder and the name in it to which the path leads; the name need not exist.
+    /// The directory and the name in it that the path leads to; the name need not exist.
     Result<std::pair<Descriptor, std::string>> to_the_end()
     {
         TRY(begin(m_path));
@@ -104,7 +104,7 @@ private:
 
     Result<void> enter(const std::string& name)
     {
-        // O_NOFOLLOW: it may have become a link since it was looked at.
+        // O_NOFOLLOW: it may have become a link since the check.
         Descriptor next(::openat(m_folder.get(), name.c_str(), k_folder_flags));
         if (!next) {
             return trouble(m_path, errno);
@@ -145,7 +145,7 @@ private:
     int m_links = 0;
 };
 
-/// Of nobody else on this machine; one that is there already makes the open fail.
+/// A name that no other process on this machine uses; if it exists, the open fails.
 std::string name_beside(const std::string& name)
 {
     timespec now{};
@@ -173,7 +173,7 @@ Result<void> OutputFile::write(std::string_view content) const
     if (!file) {
         return trouble(m_path, errno);
     }
-    // A rename replaces a link that has come up since; it does not follow it.
+    // A rename replaces a link that has been created since; it does not follow it.
     if (!write_all(file.get(), content) || ::fsync(file.get()) != 0 ||
         ::renameat(m_folder.get(), beside.c_str(), m_folder.get(), m_name.c_str()) != 0) {
         const int error = errno;

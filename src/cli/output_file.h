@@ -9,29 +9,30 @@
 
 namespace gpuq::cli {
 
-/// A file that a verb is to write where somebody wants it, and its folder, which has been looked
-/// at: what takes long to make need not be made in vain.
+/// A file to be written at a path given by the user. `at` opens and checks its directory, so that
+/// errors are found before the content is computed.
 ///
-/// A symbolic link on the way is followed only in a folder that none but root and the caller may
-/// write: in /tmp it may be somebody else's, to have us write where they can not.
+/// A symbolic link in the path is followed only in a directory that only root and the caller may
+/// write to: in /tmp another user could make this process write to a file that they can't write to.
 class OutputFile {
 public:
-    /// `missing` without the folder; `denied` when the caller may not write there, or for a link
-    /// as above; `usage` for what is there and is no file; `io` for the rest.
+    /// `missing` if the directory does not exist; `denied` if the caller may not write to it, or
+    /// for a link as above; `usage` if the path is not that of a regular file; `io` for other
+    /// errors.
     static Result<OutputFile> at(const std::string& path);
 
-    /// Old or new content, whatever happens. A new file, with the permissions that the umask
-    /// leaves.
+    /// Replaces the file atomically: it has the old or the new content at any time. The new file
+    /// has the permissions that the umask leaves.
     Result<void> write(std::string_view content) const;
 
-    /// The file itself, to read and to append to; made when it is not there. Whoever holds it holds
-    /// it alone: `busy` while another process does.
+    /// The file opened for reading and appending; created if it does not exist. Locked exclusively:
+    /// `busy` while another process holds it.
     struct Appended {
         Descriptor file;
-        bool made = false; ///< it was not there before
+        bool made = false; ///< it did not exist before
     };
     Result<Appended> append() const;
-    /// It is not there any more, or never was.
+    /// Removes the file if it exists.
     void remove() const;
 
 private:
@@ -42,9 +43,9 @@ private:
     {
     }
 
-    std::string m_path; ///< as it was given
+    std::string m_path; ///< as given
     Descriptor m_folder;
-    std::string m_name; ///< in the folder
+    std::string m_name; ///< in m_folder
 };
 
 } // namespace gpuq::cli

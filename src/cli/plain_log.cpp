@@ -33,26 +33,26 @@ constexpr std::size_t k_piece = 64 << 10;
 constexpr std::uint64_t k_window = 256 << 10;
 constexpr auto k_shortest_pause = 100ms;
 constexpr auto k_longest_pause = 1000ms;
-/// Slurm is asked for one's own jobs, which all processes of a user share.
+/// How often to query Slurm for the user's own jobs; all processes of a user share the response.
 constexpr auto k_ask_period = 5s;
-/// NFS shows what was written on a node with a delay.
+/// NFS shows data written on a node with a delay.
 constexpr auto k_file_patience = 3s;
 constexpr int k_closed_output = 128 + SIGPIPE;
 
-/// Folder and name, as Files has them.
+/// Directory and name, as Files takes them.
 std::pair<std::string, std::string> split_path(const std::string& path)
 {
     const std::size_t slash = path.rfind('/');
     return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};
 }
 
-/// Empty where the two are one file.
+/// Empty if both streams go to one file.
 std::string error_file(const JobFiles& files)
 {
     return files.error == files.output ? "" : files.error;
 }
 
-/// Why there is nothing to read, of a job whose files are known to be none.
+/// Why there is nothing to read, for a job that is known to have no output files.
 std::optional<Error> no_files(const RunStatus& job)
 {
     const Job& plain = *job.plain;
@@ -114,7 +114,7 @@ public:
     Result<int> run()
     {
         while (true) {
-            // Before reading: what the job wrote before its end is then read to its end.
+            // Before reading, so that everything the job wrote before its end is read.
             const bool over = m_job.state == RunState::ended;
             TRY_ASSIGN(const bool news, read_all());
             if (m_left) {
@@ -226,7 +226,7 @@ private:
         return ask_accounting();
     }
 
-    /// Slurm has forgotten it.
+    /// To be called when Slurm has forgotten the job.
     Result<void> ask_accounting()
     {
         const auto found = plain_jobs_meant(m_doors, m_store, std::to_string(m_job.job->job.value));

@@ -119,7 +119,7 @@ Result<int> show_plain(Invocation& invocation, const RunStatus& job)
     Doors& doors = invocation.doors;
     const Time now = doors.clock().now();
     RunStatus whole = job;
-    if (!job.plain->partition.empty()) { // else it is from accounting
+    if (!job.plain->partition.empty()) { // otherwise it is from accounting
         TRY_ASSIGN(Cluster* const cluster, doors.cluster());
         auto asked = cluster->job(job.job->job);
         if (asked && asked->id == job.job->job) {

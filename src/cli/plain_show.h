@@ -10,11 +10,11 @@
 
 namespace gpuq::cli {
 
-/// `gpuq show` of a plain job: what Slurm has of it, in full. One RPC where the answer that is kept
-/// has less.
+/// `gpuq show` for a plain job: everything Slurm knows about it. One RPC, unless the job comes from
+/// accounting.
 Result<int> show_plain(Invocation& invocation, const RunStatus& job);
 
-/// Lines for a person, not sanitised. Pure.
+/// Lines for users, not sanitised. Pure.
 std::vector<std::string> plain_lines(const RunStatus& job, Time now);
 
 /// For --json.

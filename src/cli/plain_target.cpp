@@ -58,10 +58,10 @@ Error no_such_job(const std::string& word, const std::string& more = "")
 
 JobId id_in(const std::string& word)
 {
-    return JobId{static_cast<std::uint32_t>(std::stoul(word))}; // spells_a_job() has checked it
+    return JobId{static_cast<std::uint32_t>(std::stoul(word))}; // validated by spells_a_job()
 }
 
-/// One that slurmctld has forgotten: accounting has little of it.
+/// A job that slurmctld has forgotten: accounting has few details.
 Result<std::vector<RunStatus>> in_accounting(Doors& doors, Store& store, const std::string& word,
                                              const std::string& cluster)
 {
@@ -167,12 +167,12 @@ Result<Target> find_target(Doors& doors, Store& store, const std::string& word)
     }
     auto found = plain_jobs_meant(doors, store, word);
     if (!found) {
-        // Of a name that no job has, what is near stands in the first answer; so does all where
-        // there is no Slurm.
+        // If no job has this name, the error for runs is better, as it suggests similar names; it
+        // is also the only one without Slurm.
         const bool is_near = found.error().kind == Error::Kind::missing && !spells_a_job(word);
         return is_near || found.error().kind == Error::Kind::usage ? key.error() : found.error();
     }
-    if (found->size() > 1) { // of an array, the part that waits or runs
+    if (found->size() > 1) { // for an array, prefer the part that is waiting or running
         std::vector<RunStatus> alive;
         std::copy_if(found->begin(), found->end(), std::back_inserter(alive),
                      [](const RunStatus& job) { return job.state != RunState::ended; });

@@ -10,44 +10,45 @@
 #include <variant>
 #include <vector>
 
-/// Plain jobs, the user's own that gpuq did not start, in the verbs of gpuq.
+/// Plain jobs, the user's own that gpuq did not start, as arguments of gpuq's verbs.
 namespace gpuq::cli {
 
-/// Those that are listed.
+/// The plain jobs to list.
 struct PlainJobs {
-    std::vector<RunStatus> jobs; ///< the newest first
-    std::optional<Time> at;      ///< of which moment; unset: they are not known
-    std::string silent;          ///< why not, or not newer; empty: all is well
+    std::vector<RunStatus> jobs; ///< newest first
+    std::optional<Time> at;      ///< time of this data; unset: they are unknown
+    std::string silent;          ///< why they are unknown or out of date; empty: no problem
 };
 
-/// By at most one RPC, and none where `looked` has asked for the jobs already (own_jobs_now). Gives
-/// the waiting runs of `looked` the estimates of their start that are kept.
+/// At most one RPC, and none if `looked` has already queried the jobs (own_jobs_now). Gives the
+/// waiting runs of `looked` the cached estimates of their start.
 PlainJobs find_plain_jobs(Doors& doors, Store& store, Looked& looked, Time now);
 
-/// `plain jobs are not known: Slurm does not answer`, `plain jobs as Slurm had them 8 s ago`; empty
-/// where they are of this moment.
+/// `plain Slurm jobs are not known: Slurm does not answer`, `plain Slurm jobs as they were 8 s
+/// ago`; empty if they are current.
 std::string age_in_words(const PlainJobs& plain, Time now);
 
-/// Runs and plain jobs in one list, the newest first.
+/// Runs and plain jobs in one list, newest first.
 std::vector<RunStatus> merged(std::vector<RunStatus> runs, const std::vector<RunStatus>& plain);
 
-/// The plain jobs that a word fits: by id, also of a whole array, or by name. Of a name those that
-/// have not ended, else the newest. One RPC. `missing` when there is none, `unreachable` when
-/// Slurm, or for an old job accounting, does not answer.
+/// The plain jobs that an argument matches: by id, including a whole array, or by name. If a name
+/// matches several, those that have not ended, else the newest. One RPC, and one query to
+/// accounting for an old job. `missing` if there is none or accounting does not respond,
+/// `unreachable` if Slurm does not respond.
 Result<std::vector<RunStatus>> plain_jobs_meant(Doors& doors, Store& store,
                                                 const std::string& word);
 
-/// What a word means: a run on disk, whose name and id come first, else one plain job. `usage` when
-/// several jobs fit.
+/// The target of an argument: a run on disk, whose name and id take precedence, or one plain job.
+/// `usage` if several jobs match.
 using Target = std::variant<RunKey, RunStatus>;
 Result<Target> find_target(Doors& doors, Store& store, const std::string& word);
 
-/// The run that a word means, for a verb that works with its supervisor. `usage` for a plain job,
-/// with what to use instead: `instead` has `{}` in the place of its id.
+/// The run that is the target of an argument, for a verb that needs its supervisor. `usage` for a
+/// plain job, with an alternative: `instead`, in which `{0}` is replaced by the job's id.
 Result<RunKey> find_supervised(Doors& doors, Store& store, const std::string& word,
                                std::string_view verb, std::string_view instead);
 
-/// `which of 3 jobs? Name one: 20_1 (train), ...`.
+/// The error `which of 3 jobs? Name one: 20_1 (train), ...`.
 Error which_of(const std::vector<RunStatus>& found);
 
 } // namespace gpuq::cli

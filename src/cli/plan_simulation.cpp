@@ -20,7 +20,7 @@ namespace {
 using report::Json;
 using sim::TraceJob;
 
-constexpr std::size_t k_most_named = 10; ///< runs
+constexpr std::size_t k_most_named = 10; ///< runs listed by name
 
 Result<Simulated> simulated_before(Admin& admin, const policy::Rules& wanted,
                                    const Workload& workload)

@@ -16,21 +16,23 @@ struct RefusedRun {
     std::string why;
 };
 
-/// What a policy that is to be applied would make of jobs, beside the one in force.
+/// The effect of a new policy on a workload, compared with the policy in force.
 struct PlanSimulation {
-    std::string trace; ///< the workload's name
-    LeftOut left_out;  ///< of it
+    std::string trace; ///< name of the workload
+    LeftOut left_out;  ///< its jobs that are not simulated
     std::string file;  ///< the new policy's
-    /// The policy in force, or a plain queue when there is none that can be simulated; the new one.
+    /// The policy in force, or a plain queue if there is none that can be simulated; then the new
+    /// one.
     std::vector<Simulated> all;
-    std::vector<RefusedRun> newly_refused; ///< by the new one alone
+    std::vector<RefusedRun> newly_refused; ///< by the new policy only
 };
 
-/// Asks the controller's files for the policy in force. Errors as workload_in and simulated_under.
+/// Reads the policy in force through `admin`. Errors as in workload_in and simulated_under.
 Result<PlanSimulation> simulate_plan(Invocation& invocation, Admin& admin,
                                      const govern::Candidate& wanted);
 
-/// What the table does not say: runs that are newly refused, and promises that are broken. Pure.
+/// Results that are not in the table: jobs left out, newly refused runs and missed wait targets.
+/// Pure.
 std::string consequences_text(const PlanSimulation& simulation);
 report::Json plan_simulation_json(const PlanSimulation& simulation);
 

@@ -88,7 +88,7 @@ bool is_empty(const Plan& plan)
 
 int status_of(const Plan& plan)
 {
-    // What only waits for jobs to end is nothing that anybody has to do.
+    // Changes that only wait for jobs to end require no action.
     const bool done = plan.changes.empty() && plan.obstacles.empty() && !plan.interrupted;
     return done ? 0 : k_something_to_do;
 }
@@ -201,7 +201,7 @@ Json::Members plan_document(const Plan& plan, const PlanSimulation* simulation)
 Result<std::vector<std::string>> apply_courses(Invocation& invocation, const std::string& policy)
 {
     const std::string now = local_time(invocation.doors.clock().now());
-    // Under the name that `up` has made the script with.
+    // The name with which `up` has created the script.
     TRY_ASSIGN(const govern::Candidate wanted, govern::candidate_of(policy, "policy.yaml", now));
     TRY_ASSIGN(Admin* const admin, invocation.doors.admin());
     TRY_ASSIGN(const Plan plan, govern::plan(*admin, wanted, now));

@@ -11,20 +11,20 @@
 
 namespace gpuq::cli {
 
-/// Parts of `gpuq policy`. `plan` and `drift`: 0 when nothing is to be done, 10 when something is;
-/// `plan` with jobs: 11 when the policy would not keep what it promises of their waits.
+/// Subcommands of `gpuq policy`. `plan` and `drift` return 0 if there is nothing to do, else 10;
+/// `plan` with jobs returns 11 if the policy would miss its own wait targets.
 Result<int> policy_plan(Invocation& invocation);
 Result<int> policy_apply(Invocation& invocation);
 Result<int> policy_drift(Invocation& invocation);
 Result<int> policy_rollback(Invocation& invocation);
 
-/// Makes what `gpuq cluster up --policy` leaves to be made: courses need the nodes to be there. A
-/// sentence for each thing that keeps it from that.
+/// Completes `gpuq cluster up --policy`: creates the courses, for which the nodes must exist.
+/// Returns a sentence for each obstacle.
 Result<std::vector<std::string>> apply_courses(Invocation& invocation, const std::string& policy);
 
-/// What people and scripts are shown of a plan. Pure.
+/// Text and JSON of a plan. Pure.
 std::string plan_text(const govern::Plan& plan);
-/// `simulation` null: none was asked for.
+/// `simulation` null: none was requested.
 report::Json::Members plan_document(const govern::Plan& plan,
                                     const PlanSimulation* simulation = nullptr);
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* k_installed = "/etc/gpuq/policy.yaml";
 
-/// As sudo asks of sudoers(5): who could write it could give themselves every GPU.
+/// As sudo requires for sudoers(5): users who can write to it could give themselves every GPU.
 Result<void> check_owner(const std::string& path, const TextFile& file)
 {
     constexpr std::uint32_t k_group_and_others_write = 022;
@@ -47,7 +47,7 @@ Result<LoadedPolicy> load_policy(Doors& doors, const std::optional<std::string>&
     if (loaded.path == k_installed) {
         TRY(check_owner(loaded.path, *file));
     }
-    if (file->distrust && !path) { // obeyed without having been named
+    if (file->distrust && !path) { // it was not named by the caller
         return *std::move(file->distrust);
     }
     loaded.distrust = std::move(file->distrust);

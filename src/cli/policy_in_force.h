@@ -12,44 +12,44 @@
 
 namespace gpuq::cli {
 
-/// The copy that `gpuq policy apply` keeps of the policy in force; nothing when there is none, or
-/// an older gpuq has applied what is no sound policy any more.
+/// The copy that `gpuq policy apply` keeps of the policy in force; nothing if there is none, or if
+/// it was applied by an older gpuq and is no longer valid.
 Result<std::optional<policy::Policy>> applied_policy(Admin& admin);
 
-/// The policy that `gpuq policy apply` has put in force, as far as it can be read here: the copy
-/// beside slurm.conf, else the file that load_policy (policy_file.h) finds. Nothing when there is
-/// none, or none that is sound: what Slurm enforces does not depend on it.
+/// The policy that `gpuq policy apply` has put in force, if this process can read it: the copy
+/// beside slurm.conf, else the file that load_policy (policy_file.h) finds. Nothing if there is no
+/// valid one: Slurm's enforcement does not depend on it.
 std::optional<policy::Policy> policy_in_force(Doors& doors);
 
-/// What it says of the chains of each of its queues.
+/// The limits of chains in each queue.
 std::map<std::string, ChainLimits> chains_of(const policy::Policy& policy);
 
-/// Which of its queues take the runs of this user, charged to this account if they have said so.
+/// Which queues accept runs of this user, charged to this account if one was given.
 std::map<std::string, Surroundings::Entry> entry_of(const policy::Policy& policy,
                                                     const std::string& user,
                                                     const std::optional<std::string>& account);
 
-/// The GPUs of each of its queues. One with a pool that does not say what it has is left out.
+/// The GPUs of each queue. Queues with a pool whose models are not specified are left out.
 QueueGpus gpus_of(const policy::Policy& policy);
 
-/// What the policy in force says, for the plan of a run charged to `account`; nothing when it rules
-/// none of `partitions`. Gives what becomes of GPUs that it leaves idle.
+/// Adds the policy in force to the input of a plan, for a run charged to `account`. Does nothing if
+/// it manages none of `partitions`. Returns the policy's rules for idle GPUs.
 IdleRules take_policy(Surroundings& here, Doors& doors, const std::vector<Partition>& partitions,
                       const std::optional<std::string>& account);
 
-/// What the policy in force, where it can be read, says to a request: in words as `gpuq policy
-/// explain` has them, but for where the user stands now.
+/// The result of checking a request against the policy in force, if that can be read: the text of
+/// `gpuq policy explain`, except for the GPUs that the user holds now.
 struct PolicyAnswer {
-    bool refuses = false; ///< surely: not where it depends on an account that nobody has named
+    bool refuses = false; ///< certain: false if it depends on an account that was not given
     std::vector<std::string> lines;
 };
 std::optional<PolicyAnswer> policy_answer(Doors& doors, const Request& request,
                                           const std::string& user);
 
-/// What becomes of idle GPUs in the partitions of each of its queues that say so.
+/// The rules for idle GPUs, by partition, of the queues that have any.
 IdleRules idle_of(const policy::Policy& policy);
 
-/// A run's request as the policy sees it.
+/// A run's request as the input of a policy decision.
 policy::Submission submission_of(const Request& request, const std::string& user);
 
 } // namespace gpuq::cli

@@ -5,10 +5,11 @@
 
 namespace gpuq::cli {
 
-/// `gpuq policy probe [NODE]`: runs the probe that the policy in force has for this node, otherwise
-/// $SLURMD_NODENAME, else this machine. Prints `idle` when it says so by 0; `busy: why` when it
-/// does not, takes longer than 30 s or can't be run; nothing when nobody is to be asked. 0 in all
-/// three cases: gpuq-node-probe, which slurmd runs, acts on the word.
+/// `gpuq policy probe [NODE]`: runs the probe that the policy in force defines for this node
+/// (default: $SLURMD_NODENAME, else this machine). Prints `idle` if it exits with 0, `busy: REASON`
+/// if it exits with another status, runs for more than 30 s or can't be run, and a message if no
+/// policy is in force or the node has no probe. Returns 0 in all of these cases: gpuq-node-probe,
+/// which slurmd runs, evaluates the output.
 Result<int> policy_probe(Invocation& invocation);
 
 } // namespace gpuq::cli

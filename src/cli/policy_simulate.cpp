@@ -13,7 +13,7 @@
 namespace gpuq::cli {
 namespace {
 
-/// Where --html is to go: looked at before what takes long.
+/// The file for --html, checked before the simulation, which takes long.
 Result<std::optional<OutputFile>> page_in(const Options& options)
 {
     const auto path = options.value("html");

@@ -39,14 +39,14 @@ std::string_view word_of(Finding::Weight weight)
     return k_words.at(static_cast<std::size_t>(weight));
 }
 
-/// A line `name: value (policy.yaml:12)`.
+/// Adds a line `name: value (policy.yaml:12)`.
 void add(std::string& text, std::string_view name, const std::string& value,
          const std::string& place)
 {
     text += sanitised(fmt::format("{:14} {}{}", fmt::format("{}:", name), value, place)) + "\n";
 }
 
-/// One limit of a queue, in words.
+/// One limit of a queue as text.
 struct LimitText {
     std::string name;
     std::string value;
@@ -130,7 +130,7 @@ std::string_view kind_of(const Door& door)
     return "when idle";
 }
 
-/// The pools that a verdict leads to, in order, each once with its best door.
+/// The pools to which a verdict leads, in order, each once with its best partition.
 std::vector<const Door*> pools_of(const Rules::QueueRules& queue, const Verdict& verdict)
 {
     std::vector<const Door*> doors;

@@ -10,16 +10,17 @@
 #include <string>
 #include <vector>
 
-/// What `gpuq policy` says, as people and scripts are shown it. Pure.
+/// Text and JSON of `gpuq policy`. Pure.
 namespace gpuq::cli {
 
-/// A line for each finding, and a last one with the sum.
+/// One line per finding, and a last line with the totals.
 std::string check_text(const std::vector<policy::Finding>& findings, const std::string& file);
 report::Json::Members check_document(const std::vector<policy::Finding>& findings,
                                      const std::string& file);
 
-/// What a request meets: the verdict, the rules of its queue with their places, and what would
-/// help when it is refused. `held`: GPUs that the user has there now; unset: not known.
+/// The decision on a request: the verdict, the rules of its queue with their places in the file,
+/// and changes that would help if it is refused. `held`: GPUs that the user holds in the queue now;
+/// unset: unknown.
 struct Explanation {
     policy::Submission job;
     policy::Verdict verdict;
@@ -29,18 +30,18 @@ struct Explanation {
 std::string explain_text(const policy::Rules& rules, const Explanation& explanation);
 report::Json::Members explain_document(const policy::Rules& rules, const Explanation& explanation);
 
-/// What would have the policy take a job that it refuses, in words: less time, fewer GPUs, no
-/// model.
+/// Changes with which the policy would accept a job that it refuses: less time, no partition, fewer
+/// GPUs, no CPUs and memory, no model.
 std::vector<std::string> what_would_help(const policy::Rules& rules, const policy::Submission& job);
 
-/// `lua`: what the generated script made of the tests that it saw differently, by test.
+/// `lua`: the tests that the generated script decides differently, with its results.
 struct TestReport {
     policy::CaseReport cases;
     std::vector<std::string> lua;
 };
 std::string test_text(const policy::Rules& rules, const TestReport& report);
 report::Json::Members test_document(const TestReport& report);
-/// Every test passed, the lua agreed and no rule is without a test.
+/// True if every test passed, the generated script agreed and every rule has a test.
 bool is_complete(const TestReport& report);
 
 } // namespace gpuq::cli

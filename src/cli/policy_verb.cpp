@@ -69,7 +69,8 @@ Result<SlurmRelease> release_in(const std::string& text)
     return SlurmRelease{static_cast<int>(*year), static_cast<int>(*month)};
 }
 
-/// The release asked for, else the one that answers here; and a note when none does.
+/// The release given by --slurm, else that of this host's Slurm; if it does not respond, the oldest
+/// supported one, with a note.
 Result<SlurmRelease> release_of(const Invocation& invocation, std::vector<policy::Finding>& notes)
 {
     if (const auto text = invocation.options.value("slurm")) {
@@ -88,7 +89,7 @@ Result<SlurmRelease> release_of(const Invocation& invocation, std::vector<policy
     return k_oldest;
 }
 
-/// What the slurm.conf here lacks for the policy; nothing where no Slurm answers.
+/// Settings that the policy requires and slurm.conf lacks; none if no Slurm responds.
 void add_missing_settings(Doors& doors, const policy::Policy& policy,
                           std::vector<policy::Finding>& findings)
 {
@@ -123,7 +124,7 @@ Result<int> check(Invocation& invocation)
     return has_errors(findings) ? 1 : 0;
 }
 
-/// The queues that a person may be given a job in, or the one that is asked for.
+/// The queues that may accept a job of the user, or the one that is requested.
 std::vector<std::string> queues_for(const policy::Policy& policy, const Submission& job)
 {
     if (job.partition) {
@@ -140,7 +141,7 @@ std::vector<std::string> queues_for(const policy::Policy& policy, const Submissi
     return names;
 }
 
-/// The GPUs that -g says; for `16G+` those that `gpuq run` would choose.
+/// The GPUs given by -g; for `16G+` those that `gpuq run` would choose.
 Result<GpuRequest> gpus_in(const Options& options, const policy::Policy& policy,
                            const Submission& job)
 {
@@ -192,7 +193,8 @@ Result<Submission> submission_in(const Options& options, const policy::Policy& p
     return job;
 }
 
-/// GPUs of the caller's running jobs in a queue; unknown when Slurm does not say, or of others.
+/// GPUs of the caller's running jobs in a queue; unknown if Slurm does not respond, or for another
+/// user.
 std::optional<int> held_in(const Invocation& invocation, const Rules& rules,
                            const std::string& queue)
 {
@@ -214,7 +216,7 @@ std::optional<int> held_in(const Invocation& invocation, const Rules& rules,
     return held;
 }
 
-/// The one that is named; else the one in force.
+/// The policy that is named; else the one in force.
 Result<policy::Policy> policy_to_explain(const Invocation& invocation)
 {
     const auto named = invocation.options.value("policy");
@@ -227,7 +229,7 @@ Result<policy::Policy> policy_to_explain(const Invocation& invocation)
     return std::move(loaded.reading.policy);
 }
 
-/// Slurm would refuse a partition that there is not, and say no more.
+/// Slurm would refuse an unknown partition without listing those that exist.
 Result<void> check_queue(const Rules& rules, const Submission& job)
 {
     if (!job.partition || rules.of_partition(*job.partition) != nullptr) {
@@ -267,7 +269,7 @@ Result<int> explain(Invocation& invocation)
                : 0;
 }
 
-/// Where the generated script judges a test otherwise than `decide`.
+/// The tests that the generated script decides differently from `decide`.
 Result<std::vector<std::string>> differences(Doors& doors, const Rules& rules)
 {
     TRY_ASSIGN(const auto script, doors.submit_script(job_submit_lua(rules.policy())));
@@ -308,7 +310,7 @@ Result<int> test(Invocation& invocation)
 struct Part {
     std::string_view name;
     Result<int> (*run)(Invocation&);
-    std::string_view options; ///< of k_options, with blanks around each
+    std::string_view options; ///< those of k_options that it takes, with blanks around each
 };
 constexpr std::array k_parts = {
     Part{"check", check, " policy slurm "},
@@ -327,7 +329,7 @@ bool takes(const Part& part, std::string_view option)
     return part.options.find(fmt::format(" {} ", option)) != std::string_view::npos;
 }
 
-/// An option of another part would do nothing here: the answer would be to another question.
+/// Rejects options of other subcommands, which would have no effect on the result.
 Result<void> check_options(const Part& part, const Options& given)
 {
     for (const Option& option : k_options) {

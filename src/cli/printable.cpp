@@ -13,7 +13,7 @@ constexpr std::string_view k_begin = "\x1b[", k_usual = "\x1b[0m";
 constexpr std::size_t k_longest_line = 64 << 10;
 constexpr std::size_t k_longest_colour = 64;
 
-/// Of the colour that `text` begins with; 0: with none.
+/// The size of the colour sequence that `text` begins with; 0: none.
 std::size_t size_of_colour(std::string_view text)
 {
     if (!text.starts_with(k_begin)) {
@@ -31,7 +31,7 @@ std::string Printable::feed(std::string_view bytes)
     for (const char byte : bytes) {
         const bool is_line_end = byte == '\n' && std::exchange(m_after_cr, false);
         if (is_line_end) {
-            continue; // CR LF is one end
+            continue; // CR LF is one line end
         }
         m_after_cr = byte == '\r';
         if (byte == '\n' || byte == '\r') {

@@ -6,14 +6,14 @@
 
 namespace gpuq::cli {
 
-/// What a program wrote, as a pager may be given it that hands all on to the terminal: colours
-/// (SGR) and tabs are kept, a CR that draws over a line begins another line, and all else goes
-/// through the sanitiser. Bytes may come in any pieces; they come out a line at a time. Pure.
+/// Converts program output for a pager that passes everything to the terminal: keeps colours (SGR)
+/// and tabs, begins a new line at a CR that would overwrite one, and sanitises everything else.
+/// Input may be split anywhere; output consists of whole lines. Pure.
 class Printable {
 public:
     /// The lines that these bytes complete.
     std::string feed(std::string_view bytes);
-    /// What is left without an end, and the usual colours again.
+    /// The last incomplete line, and a reset of the colours if needed.
     std::string end();
 
 private:

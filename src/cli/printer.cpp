@@ -10,8 +10,8 @@
 namespace gpuq::cli {
 namespace {
 
-/// How much one write(2) may be given without a risk of blocking once poll(2) said POLLOUT: a pipe
-/// has room for PIPE_BUF bytes then (pipe(7)); a regular file takes all.
+/// How much one write(2) may be given without a risk of blocking after poll(2) has returned
+/// POLLOUT: a pipe then has space for PIPE_BUF bytes (pipe(7)); a regular file takes everything.
 std::size_t safe_size(int descriptor)
 {
     struct stat status = {};

@@ -14,37 +14,37 @@
 namespace gpuq::cli {
 
 /// Writes the program's bytes to this process's stdout and stderr: each once, in order, unchanged.
-/// Never blocks on a pipe or a terminal: a piece is written when poll(2) says that there is room.
+/// Never blocks on a pipe or a terminal: writes a piece only when poll(2) has reported space.
 class Printer {
 public:
-    /// `out` and `err` stay the caller's.
+    /// Does not take ownership of `out` and `err`.
     Printer(int out, int err)
         : m_descriptors{out, err}
     {
     }
 
-    /// Bytes of the program. What was shown before is skipped; returns how many bytes before
-    /// this piece will never come (a gap in the stream), usually 0.
+    /// Queues bytes of the program. Skips those already shown; returns how many bytes before this
+    /// piece will never arrive (a gap in the stream), usually 0.
     std::uint64_t take(Stream stream, std::uint64_t offset, std::string_view bytes);
 
-    /// Nothing before `offset` is wanted; with wire::k_from_now, nothing before what comes first.
+    /// Skips everything before `offset`; with wire::k_from_now, everything before the first piece.
     void begin_at(Stream stream, std::uint64_t offset) { m_wanted[index(stream)] = offset; }
-    /// Bytes for the program's stdout that are no part of it.
+    /// Queues bytes for stdout that are not part of the program's output.
     void show(std::string_view bytes);
-    /// Offset of the first byte that has not been written yet.
+    /// Offset of the first byte not yet written.
     std::uint64_t shown(Stream stream) const;
 
     /// Offset of the next byte wanted, for an Attach frame.
     std::uint64_t wanted(Stream stream) const { return m_wanted[index(stream)]; }
 
-    /// True while so much waits to be written that no more should be read.
+    /// True while so much is queued that no more should be read.
     bool full() const { return m_waiting > k_most_waiting; }
     bool empty() const { return m_pieces.empty(); }
-    /// The descriptor that the next piece goes to.
+    /// The descriptor that the next piece is for.
     int next_descriptor() const { return m_descriptors[index(m_pieces.front().stream)]; }
-    /// Writes what fits now. 0, or the errno with which that stream refused for good.
+    /// Writes as much as possible without blocking. 0, or the errno of a permanent error.
     int write_some();
-    /// False after bytes that leave the cursor in the middle of a line.
+    /// False if the cursor is in the middle of a line.
     bool at_line_start() const { return m_last_byte == '\n'; }
 
 private:

@@ -62,7 +62,7 @@ std::vector<Point> points_of(const Course& course, const Profile& profile)
     return points;
 }
 
-/// Ends of links and what comes after them; a run of one link has none.
+/// Marks the beginning of each link, if there are several, and the checkpoints.
 void mark_links(Chart& chart, const Profile& profile)
 {
     for (const auto& link : profile.links) {
@@ -101,7 +101,7 @@ std::string figure(const Chart& chart, const std::vector<std::string>& names,
         legend, report::html_chart(chart));
 }
 
-/// The time of the run that is missing from a curve, with the reason.
+/// The part of the run that is missing from a curve, with the reason.
 std::string gap_text(const WholeProfile& whole, Measure measure)
 {
     const double known = known_part(whole, measure);
@@ -109,7 +109,7 @@ std::string gap_text(const WholeProfile& whole, Measure measure)
     if (known >= 0.995 || known <= 0) {
         return "";
     }
-    // What was looked at in vain, against what nobody has looked at.
+    // Time in which measuring failed, compared with time in which it was not attempted.
     const double in_vain = values.known / values.known_share() - values.known;
     const double not_looked = values.known / known - values.known - in_vain;
     return fmt::format("Gaps: unknown {:.0f} % of the time ({}).", 100 * (1 - known),
@@ -136,7 +136,7 @@ std::string track_name(const Track& track, bool is_gpu, bool several_nodes)
                          : fmt::format("GPU {}", track.gpu);
 }
 
-/// The mean, the lowest and the highest of many that would hide one another.
+/// The mean, the lowest and the highest of many curves, which would hide one another.
 std::vector<Curve> summary_of(const std::vector<Track>& tracks, Measure measure,
                               const std::string& what)
 {
@@ -175,7 +175,7 @@ std::vector<Curve> curves_of(const Profile& profile, Measure measure)
     return curves;
 }
 
-/// Over all GPUs or nodes; nothing where one of them is not known.
+/// The sum over all GPUs or nodes; nothing at times for which one of them is unknown.
 Course sum_of(const Profile& profile, Measure measure)
 {
     const bool is_gpu = static_cast<std::size_t>(measure) < telemetry::k_gpu_measures;
@@ -213,7 +213,7 @@ std::string drawn(const WholeProfile& whole, Chart chart, const std::vector<Curv
     return figure(chart, names, caption);
 }
 
-/// One measure, a curve for each GPU or node.
+/// A chart of one measure, with a curve for each GPU or node.
 std::string measure_figure(const WholeProfile& whole, Measure measure, const std::string& title,
                            std::optional<report::Tick> level = {}, double at_least = 0)
 {
@@ -233,7 +233,7 @@ std::string measure_figure(const WholeProfile& whole, Measure measure, const std
                  in_figures(whole, measure) + ". " + gap_text(whole, measure));
 }
 
-/// Two directions of one thing, summed over all GPUs or nodes.
+/// A chart of a quantity in two directions, summed over all GPUs or nodes.
 std::string transfer_figure(const WholeProfile& whole, Measure first, Measure second,
                             const std::string& title, const std::string& what)
 {
@@ -261,7 +261,7 @@ std::optional<report::Tick> gpu_memory_level(const Profile& profile)
     std::optional<double> total;
     for (const Track& gpu : profile.gpus) {
         if (!gpu.memory_total || (total && std::abs(*total - *gpu.memory_total) > 0.1)) {
-            return std::nullopt; // of several sizes: no one line
+            return std::nullopt; // sizes differ: no common line
         }
         total = gpu.memory_total;
     }
@@ -292,7 +292,7 @@ std::optional<report::Tick> ram_level(const WholeProfile& whole)
     return report::Tick{gib, fmt::format("{:g} GiB asked for", gib)};
 }
 
-/// What the notches of the charts are.
+/// Explains the notches of the charts.
 std::string saves_text(const Profile& profile)
 {
     const bool saves = std::any_of(profile.links.begin(), profile.links.end(),
@@ -349,7 +349,7 @@ std::string phases_figure(const WholeProfile& whole)
 
 // The loss.
 
-/// Those with `loss` in their names, the main one first.
+/// Measures with `loss` in their names, the main one first.
 std::vector<std::pair<std::string, const Series*>> losses(const telemetry::Curves& curves)
 {
     constexpr std::size_t k_most = 4;
@@ -370,7 +370,7 @@ std::vector<std::pair<std::string, const Series*>> losses(const telemetry::Curve
     return found;
 }
 
-/// Points by time where all of them have one, else by step.
+/// Whether all points have a time, so that they can be shown by time, else by step.
 bool have_times(const std::vector<std::pair<std::string, const Series*>>& all)
 {
     return std::all_of(all.begin(), all.end(), [](const auto& one) {
@@ -402,7 +402,7 @@ std::vector<Point> points_of(const Series& series, bool by_time, Time from)
     return points;
 }
 
-/// No line leads over the time between two links.
+/// Inserts gaps so that no line crosses the time between two links.
 std::vector<Point> parted(const std::vector<Point>& points, const Chart& chart)
 {
     std::vector<Point> all;

@@ -7,8 +7,8 @@
 
 namespace gpuq::cli {
 
-/// The profile as a page of its own (report/html.h): figures, advice, phases, a chart of each
-/// measure over time with the links marked, the loss. What is not known is a gap. Pure.
+/// The profile as an HTML page (report/html.h): figures, advice, phases, a chart of each measure
+/// over time with the links marked, and the loss. Unknown values are gaps. Pure.
 std::string profile_page(const WholeProfile& whole, Time now);
 
 } // namespace gpuq::cli

@@ -31,7 +31,7 @@ using telemetry::Track;
 
 constexpr std::size_t k_width = 80;
 
-/// Parts of the idle time, in the order of being told.
+/// Parts of the idle time, in the order in which they are shown.
 constexpr std::array k_idle_parts = {Phase::start_up, Phase::waiting, Phase::saving,
                                      Phase::other_idle};
 
@@ -48,8 +48,8 @@ std::string percent_text(seconds part, seconds all)
                : "";
 }
 
-/// Lines of at most 80 cells, broken at blanks, and in words that are longer than a line; the first
-/// begins with `first`, the others with as many blanks.
+/// Adds lines of at most 80 cells, broken at blanks, or inside words that are longer than a line;
+/// the first begins with `first`, the others with as many blanks.
 void add_wrapped(std::vector<std::string>& lines, const std::string& first, const std::string& text)
 {
     const std::string indent(cells(sanitised(first)), ' ');
@@ -100,7 +100,7 @@ std::string state_words(const RunStatus& status)
     return std::string(word(status.state));
 }
 
-/// Each once, in their order.
+/// Each name once, in the order of appearance.
 std::vector<std::string> node_names(const Profile& profile)
 {
     std::vector<std::string> names;
@@ -129,7 +129,7 @@ bool is_known(const WholeProfile& whole, std::size_t measure)
     return whole.profile && whole.profile->all[measure].known > 0;
 }
 
-/// GPU measures of a run without GPUs are not unknown: there are none.
+/// GPU measures of a run without GPUs are not unknown: they do not apply.
 bool applies(const WholeProfile& whole, std::size_t measure)
 {
     return measure >= k_gpu_measures || gpus_of(whole) > 0;

@@ -49,7 +49,7 @@ Result<void> print_summary(const WholeProfile& whole, Invocation& invocation, Ti
     }
     if (const report::Table table = gpus_table(whole); !table.rows.empty()) {
         Globals globals = invocation.globals;
-        globals.columns.clear(); // they name those of the table above
+        globals.columns.clear(); // they apply to the table above
         TRY(print_text("\n"));
         TRY(print_table(table, globals, invocation.doors));
     }
@@ -75,7 +75,7 @@ Result<int> profile(Invocation& invocation)
     }
     std::optional<OutputFile> page;
     if (path && !to_stdout) {
-        TRY_ASSIGN(page, OutputFile::at(*path)); // before what takes long
+        TRY_ASSIGN(page, OutputFile::at(*path)); // before the part that takes long
     }
     TRY_ASSIGN(Store* const store, invocation.doors.store());
     TRY_ASSIGN(

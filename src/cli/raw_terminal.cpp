@@ -14,13 +14,14 @@
 namespace gpuq::cli {
 namespace {
 
-/// Of what exit() and a crash write. A signal handler may come at any time: one is filled while the
-/// other counts.
+/// Bytes that exit() and a crash write. A signal handler may run at any time: one is filled while
+/// the other is valid.
 struct Undo {
     std::array<char, 4096> bytes{};
     std::size_t size = 0;
 };
-/// What exit() and a crash give back, without any object: the terminal is one of a process.
+/// State for exit() and a crash, which have no access to an object: a process has only one
+/// terminal.
 struct Saved {
     volatile sig_atomic_t active = 0;
     int descriptor = -1;
@@ -29,7 +30,7 @@ struct Saved {
     std::array<Undo, 2> undo;
     volatile sig_atomic_t which = 0;
 };
-// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): a signal handler has no other
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): for a signal handler
 Saved g_saved;
 
 constexpr std::array k_crashes = {SIGSEGV, SIGBUS, SIGFPE,  SIGILL,
@@ -50,7 +51,7 @@ void give_back()
 void on_crash(int number)
 {
     give_back();
-    ::raise(number); // the handler was for once
+    ::raise(number); // SA_RESETHAND: now the default action
 }
 
 void keep_undo(int screen, const std::string& bytes)
@@ -62,7 +63,7 @@ void keep_undo(int screen, const std::string& bytes)
     g_saved.which = static_cast<sig_atomic_t>(other);
 }
 
-/// Once in a process.
+/// To be called before the first change; installs the handlers once.
 void prepare_for_the_worst()
 {
     static const bool k_prepared = [] {
@@ -80,7 +81,7 @@ void prepare_for_the_worst()
 void set_raw(int descriptor, termios modes)
 {
     ::cfmakeraw(&modes);
-    ::tcsetattr(descriptor, TCSANOW, &modes); // what was typed ahead is for the program
+    ::tcsetattr(descriptor, TCSANOW, &modes); // without discarding input: it is for the program
 }
 
 void write_soon(int descriptor, const std::string& bytes)

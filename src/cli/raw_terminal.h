@@ -11,13 +11,13 @@
 
 namespace gpuq::cli {
 
-/// The person's terminal, handed to a program that has a terminal elsewhere: every key and every
-/// byte passes unchanged. Given back as it was, with what the program had switched on switched off,
-/// by leave(), by the destructor, and when this process exits or dies of any signal that can be
-/// caught. One at a time.
+/// The user's terminal in raw mode, for a program whose own terminal is elsewhere: every key and
+/// every byte passes unchanged. Restored, with everything switched off that the program had
+/// switched on, by leave(), by the destructor, and when this process exits or dies of a signal that
+/// can be caught. One object at a time.
 class RawTerminal {
 public:
-    /// `keys` and `screen` stay the caller's.
+    /// Does not take ownership of `keys` and `screen`.
     RawTerminal(int keys, int screen)
         : m_keys(keys)
         , m_screen(screen)
@@ -27,27 +27,27 @@ public:
     RawTerminal(const RawTerminal&) = delete;
     RawTerminal& operator=(const RawTerminal&) = delete;
 
-    /// Does nothing where keys are no terminal, or one of which we are in the background; to be
+    /// Does nothing if `keys` is not a terminal, or if this process is in its background; to be
     /// called again when that has changed.
     void enter();
-    /// Also switches off what the program had switched on.
+    /// Also switches off everything that the program had switched on.
     void leave();
     bool is_raw() const { return m_raw; }
-    /// We were stopped and go on: a shell may have changed the modes meanwhile.
+    /// To be called after SIGCONT: a shell may have changed the modes meanwhile.
     void continued();
 
-    /// From now on gpuq itself reads keys: one by one, not echoed, as plain bytes. Also where the
-    /// terminal is not raw; Ctrl-C and Ctrl-Z are signals there.
+    /// From now on gpuq itself reads the keys: one by one, without echo, as plain bytes. Also works
+    /// if the terminal is not raw; Ctrl-C and Ctrl-Z are signals then.
     void begin_own_keys();
     void end_own_keys();
 
-    /// What passes to the screen.
+    /// To be called with all output to the screen, which may change its modes.
     void watch(std::string_view bytes);
-    /// Keys come as sequences (core/keys.h).
+    /// Whether keys arrive as sequences (core/keys.h).
     bool encodes_keys() const { return m_modes.encodes_keys(); }
-    /// A full-screen program has drawn it.
+    /// Whether a full-screen program has drawn the screen.
     bool on_other_screen() const { return m_modes.on_other_screen(); }
-    /// Of the terminal; nothing when there is none.
+    /// The terminal's size; nothing if there is none.
     std::optional<TerminalSize> size() const;
 
 private:

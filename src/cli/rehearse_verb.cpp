@@ -32,10 +32,10 @@ using namespace std::chrono_literals;
 using std::chrono::minutes;
 
 constexpr minutes k_usual{15};
-/// Of the time for all of it, a program that does not save by itself is watched so long.
+/// A program that does not save on its own is observed for this fraction of the total time.
 constexpr int k_warm_ups = 6;
 constexpr auto k_look_pause = 500ms;
-/// The disk says how it goes; only what the disk can not say is asked of Slurm.
+/// Progress is read from disk; Slurm is queried only for state that is not on disk.
 constexpr auto k_ask_pause = 10s;
 constexpr std::chrono::days k_history{90};
 
@@ -52,7 +52,7 @@ public:
     {
     }
 
-    /// An error of ours is no reason to leave a run behind.
+    /// If gpuq itself fails, the run is not left behind.
     Result<int> run()
     {
         auto status = rehearse();
@@ -107,7 +107,7 @@ private:
         m_links = std::move(links);
     }
 
-    /// The job of the link that is to begin, where nobody has waited for it yet.
+    /// The job of the next link, unless it has been waited for already.
     std::optional<JobId> waiting_job()
     {
         LinkNumber next = newest();
@@ -163,7 +163,7 @@ private:
         return m_store.write(layout::inbox(m_run.key) + "/" + name, text);
     }
 
-    /// Killed with its supervisor, cancelled while it waited: only Slurm knows.
+    /// Killed with its supervisor, or cancelled while it waited: only Slurm knows its end.
     bool has_ended_without_word()
     {
         const auto now = std::chrono::steady_clock::now();
@@ -185,7 +185,7 @@ private:
         return true;
     }
 
-    /// Nothing is left behind.
+    /// Stops the run: nothing is left behind.
     Result<int> stopped(int status)
     {
         (void)leave(layout::k_stop_request, to_json(request()));

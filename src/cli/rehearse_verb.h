@@ -5,8 +5,8 @@
 
 namespace gpuq::cli {
 
-/// `gpuq rehearse`: before days are spent, whether a program saves when it is told, and goes on
-/// after a kill.
+/// `gpuq rehearse`: tests in minutes whether a program saves when asked to, and resumes after a
+/// kill.
 extern const Verb k_rehearse_verb;
 
 } // namespace gpuq::cli

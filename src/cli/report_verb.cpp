@@ -30,7 +30,7 @@ constexpr std::array k_options = {
     Option{0, "no-logs", "", "leave the program's output out"},
 };
 
-/// A new file that only its owner may read; never over another one, never through a link.
+/// Creates a file that only its owner may read; never overwrites a file or follows a link.
 Result<void> write_new_file(const std::string& path, const std::string& content)
 {
     const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);

@@ -77,7 +77,7 @@ public:
         if (!job) {
             return not_resumed(job.error());
         }
-        // A look of somebody else's may have written the old end down once more.
+        // A concurrent status query may have recorded the old end again.
         (void)m_store.remove(layout::ended_json(run.key));
         (void)m_store.write(layout::active(run.key), "");
         return tell(*job, next.link);
@@ -106,7 +106,7 @@ private:
         return {};
     }
 
-    /// What it was started with may be gone by now.
+    /// Files needed for the start may have been removed since.
     Result<void> check_start() const
     {
         const Request& request = m_status.run->request;
@@ -133,7 +133,8 @@ private:
                                           checked.error().text));
     }
 
-    /// It was to fit one job. Its program was told where to save all the same.
+    /// Makes a chain of a run that was planned as one job. Its program was given a place to save
+    /// anyway.
     Result<void> make_chain(Cluster& cluster, Request& request)
     {
         TRY_ASSIGN(const auto partitions, cluster.partitions());
@@ -150,7 +151,8 @@ private:
         return {};
     }
 
-    /// What would end it again at once goes first: a crash in between leaves an ended run.
+    /// First removes requests that would end it again at once: a crash in between leaves an ended
+    /// run.
     Result<void> forget_end(bool is_changed, Time now)
     {
         const RunKey& key = m_status.key;
@@ -167,7 +169,7 @@ private:
         return m_store.remove(layout::ended_json(key));
     }
 
-    /// Refused: it has ended as before. Without an answer it may go on all the same.
+    /// If the submission was refused, restores the end; without a response the run may continue.
     Error not_resumed(Error error)
     {
         if (error.kind != Error::Kind::unreachable && m_status.ending) {

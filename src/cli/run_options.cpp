@@ -76,7 +76,7 @@ Error wrong(std::string_view option, std::string_view text)
     return fail(Error::Kind::usage, fmt::format("{}: {}", option, text));
 }
 
-/// The value of an option through its parser; the error names the option.
+/// Parses the value of an option with `parse`; the error names the option.
 template <typename T>
 Result<std::optional<T>> through(const Options& options, std::string_view name,
                                  std::string_view shown, Result<T> (*parse)(std::string_view))
@@ -118,7 +118,7 @@ Result<WhenShort> parse_when_short(std::string_view text)
     return *what;
 }
 
-/// A word for Slurm or a module system: never empty, no control bytes, not taken for an option.
+/// A name for Slurm or a module system: not empty, without control characters or a leading dash.
 Result<std::string> parse_word(std::string_view text)
 {
     if (text.empty() || has_control(text) || text[0] == '-' || text.size() > k_longest_name) {
@@ -152,14 +152,15 @@ Result<std::string> parse_name(std::string_view text)
 
 Result<std::string> parse_container(std::string_view text)
 {
-    // Apptainer takes docker://..., paths and names; a leading dash would be its option.
+    // Apptainer takes docker://..., paths and names; it would parse a leading dash as its own
+    // option.
     if (text.empty() || text[0] == '-') {
         return fail(Error::Kind::usage, fmt::format("'{}' is not an image", text));
     }
     return std::string(text);
 }
 
-/// What the supervisor tells the program (man gpuq-run, ENVIRONMENT OF THE PROGRAM).
+/// Variables that the supervisor sets (man gpuq-run, ENVIRONMENT OF THE PROGRAM).
 constexpr std::string_view k_told[] = {"GPUQ_RUN_ID",         "GPUQ_LINK",        "GPUQ_DEADLINE",
                                        "GPUQ_CHECKPOINT_DIR", "GPUQ_RESUME_FROM", "GPUQ_CAUSE",
                                        "GPUQ_STOP_FILE",      "GPUQ_SAVE_FILE"};
@@ -192,7 +193,7 @@ Result<void> take_env(const Options& options, AskedFor& asked)
     return {};
 }
 
-/// A variable, so that the environment of a site or a project may have one for all runs.
+/// A variable, so that the environment of a site or a project can set it for all runs.
 Result<void> take_progress(const Options& options, AskedFor& asked)
 {
     if (const auto text = options.value("progress")) {
@@ -217,7 +218,7 @@ Result<void> take_modules(const Options& options, AskedFor& asked)
     return {};
 }
 
-/// The name of a file or directory, of any bytes.
+/// The name of a file or directory: any bytes except NUL.
 Result<std::string> parse_path(std::string_view text)
 {
     if (text.empty() || text.find('\0') != std::string_view::npos) {
@@ -226,7 +227,7 @@ Result<std::string> parse_path(std::string_view text)
     return std::string(text);
 }
 
-/// PATH could not hold it.
+/// A directory that PATH can contain: it has no colon.
 Result<std::string> parse_venv(std::string_view text)
 {
     if (text.find(':') != std::string_view::npos) {
@@ -281,7 +282,7 @@ Result<void> take_names(const Options& options, AskedFor& asked)
     return {};
 }
 
-/// A shell has no links, and no tickets that it outlives.
+/// A shell has no links, and does not outlive its tickets.
 constexpr std::string_view k_of_chains[] = {
     "keytab", "credentials",          "link",      "checkpoint", "resume-args", "valid",
     "notice", "restart-from-scratch", "max-links", "gpu-hours",  "until"};
@@ -289,7 +290,7 @@ constexpr std::string_view k_of_chains[] = {
 /// A shell is one program.
 constexpr std::string_view k_of_ranks[] = {"tasks-per-node", "gpus-per-task"};
 
-/// A rehearsal has links and limits of its own, and is not left alone.
+/// A rehearsal has its own links and limits, and gpuq stays attached to it.
 constexpr std::string_view k_not_rehearsed[] = {"no-stdin",  "after", "detach", "max-wait",
                                                 "dry-run",   "pty",   "link",   "max-links",
                                                 "gpu-hours", "until", "array"};
@@ -340,7 +341,7 @@ Result<std::chrono::minutes> parse_hours(std::string_view text)
     return std::chrono::minutes(static_cast<std::int64_t>(std::ceil(hours * 60)));
 }
 
-/// A date, or a date and a time of day, local.
+/// A date, or a date and a time of day, in local time.
 Result<Time> parse_moment(std::string_view text)
 {
     const std::string word(text);

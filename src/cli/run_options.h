@@ -13,27 +13,27 @@
 
 namespace gpuq::cli {
 
-/// The rows of `gpuq run`: help, completion and man gpuq-run are made of them.
+/// The options of `gpuq run`, from which help, completion and man gpuq-run are made.
 std::span<const Option> run_option_table();
-/// Those of `gpuq shell`: the same, which is always on a terminal.
+/// The options of `gpuq shell`: those of `gpuq run` that apply to an interactive shell.
 std::span<const Option> shell_option_table();
-/// Those of `gpuq rehearse`: what makes the run what it is, and how long to try.
+/// The options of `gpuq rehearse`: those that describe the run, and the time to spend.
 std::span<const Option> rehearse_option_table();
 
-/// What `gpuq run` was told, typed, still without defaults.
+/// The options of `gpuq run` with their types, without defaults.
 struct RunOptions {
-    AskedFor asked;                    ///< `after` is not filled in
+    AskedFor asked;                    ///< `after` is not set
     std::optional<std::string> after;  ///< --after: a job id, a name or `last`
-    std::optional<std::string> keytab; ///< a path as typed
+    std::optional<std::string> keytab; ///< path as typed
     bool detach = false;
     bool no_stdin = false;
     bool dry_run = false;
     bool pty = false;
-    std::optional<std::chrono::seconds> max_wait; ///< of the client, not of the run
+    std::optional<std::chrono::seconds> max_wait; ///< for the client, not for the run
 };
 
-/// Gives the options and operands of `gpuq run` their types. `usage` names the option, what is
-/// wrong with its value and how to write it.
+/// Converts the options and operands of `gpuq run` to their types. `usage` names the option, the
+/// error in its value and the correct form.
 Result<RunOptions> run_options(const Options& options, const std::vector<std::string>& program);
 
 } // namespace gpuq::cli

@@ -42,7 +42,7 @@ std::string link_text(const RunStatus& status, Time now)
                : fmt::format("link {}, the last", status.link.value);
 }
 
-/// How long the run has had its GPUs; nothing before it has started or when that is not known.
+/// How long the run has had its GPUs; nothing before it has started or if that is unknown.
 std::optional<seconds> time_used(const RunStatus& status, Time now)
 {
     const bool over = status.state == RunState::ended;
@@ -157,7 +157,7 @@ std::string gpus_text(const Request& request)
                          : fmt::format("{} {}", gpus_of(request), model);
 }
 
-/// When it ended, or, running, will have to.
+/// When it ended or, while it runs, must end.
 std::optional<Time> end_of(const RunStatus& status)
 {
     return status.ending ? std::optional(status.ending->at) : status.ends_at;
@@ -343,7 +343,7 @@ std::optional<std::string> basis_of_start(const RunStatus& status)
 std::string start_in_words(const RunStatus& status, Time now)
 {
     const auto start = start_of(status);
-    if (!start || (!status.expected_start && *start < now)) { // an estimate of some time ago
+    if (!start || (!status.expected_start && *start < now)) { // an old estimate that was not met
         return "";
     }
     return status.expected_start

@@ -10,41 +10,41 @@
 #include <string_view>
 #include <vector>
 
-/// Runs as people and scripts are shown them. Pure.
+/// Text and JSON of runs. Pure.
 namespace gpuq::cli {
 
-/// What `ls` lists: columns id, name, state, queue, gpus, time, exit; where there is a plain job
-/// among them also kind; on request also cause, node, submitted, started, ends, cluster, key, kind.
+/// The table of `ls`: columns id, name, state, queue, gpus, time, exit; kind if it has a plain job;
+/// on request also cause, node, submitted, started, ends, cluster, key, kind.
 report::Table run_table(const std::vector<RunStatus>& runs, Time now);
 
-/// A run in every document that tells of one.
+/// The object for a run in every JSON document.
 report::Json run_json(const RunStatus& status, Time now);
 
-/// The same for --json: `runs` and `warnings`, which have the `shortages` of tickets too.
-/// `plain_unknown`: why the plain jobs are not known, or not new; empty: they are.
+/// For --json: `runs` and `warnings`, which also have the `shortages` of tickets. `plain_unknown`:
+/// why plain jobs are unknown or out of date; empty: they are current.
 report::Json::Members run_list(const Looked& looked, const std::vector<std::string>& shortages,
                                Time now, const std::string& plain_unknown = {});
 
 /// `12 (train)`: the job id, or the short key before there is one, and the name. Not sanitised.
 std::string run_title(const RunStatus& status);
 
-/// What a run is called before its name: its job id, else its short key; a plain job as Slurm's
-/// commands call it (`20_3`).
+/// How a run is identified apart from its name: its job id, else its short key; for a plain job the
+/// id as in Slurm's commands (`20_3`).
 std::string run_id(const RunStatus& status);
 
-/// `run`, or `job` for a plain one.
+/// `run`, or `job` for a plain job.
 std::string_view noun(const RunStatus& status);
 
-/// When a waiting run is expected to start: in Slurm's plan, else at the latest, as far as the
-/// limits of the jobs before it say.
+/// When a waiting run is expected to start: Slurm's plan, else the latest time according to the
+/// time limits of the jobs before it.
 std::optional<Time> start_of(const RunStatus& status);
 
-/// Where that comes from: `backfill` (Slurm's plan), `begin_time` (asked for), `limits` (of the
-/// jobs before it), or nothing when there is none.
+/// The source of that time: `backfill` (Slurm's plan), `begin_time` (requested), `limits` (of the
+/// jobs before it); nothing if there is no such time.
 std::optional<std::string> basis_of_start(const RunStatus& status);
 
 /// `expected start 14:30`, `starts by 14:30 at the latest, when job 12 reaches its time limit`;
-/// empty where that is not known.
+/// empty if unknown.
 std::string start_in_words(const RunStatus& status, Time now);
 
 } // namespace gpuq::cli

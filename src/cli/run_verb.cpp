@@ -44,8 +44,8 @@ Error never_after(const std::string& word, std::string_view noun, JobId job, con
                             word, noun, job.value, ending.status, job.value));
 }
 
-/// The newest job of the run, or the plain job, that a person means. `usage` when it has ended, and
-/// not well: what follows it would never start.
+/// The newest job of the run, or the plain job, that an argument refers to. `usage` if it has
+/// failed: a job that depends on it would never start.
 Result<JobId> job_to_follow(Doors& doors, Store& store, const std::string& word)
 {
     TRY_ASSIGN(const Target target, find_target(doors, store, word));
@@ -63,7 +63,7 @@ Result<JobId> job_to_follow(Doors& doors, Store& store, const std::string& word)
     return link.job;
 }
 
-/// One use of `gpuq run`, from the words to the exit status.
+/// One use of `gpuq run`, from the arguments to the exit status.
 class RunVerb {
 public:
     RunVerb(Invocation& invocation, RunOptions options, bool shell)
@@ -115,7 +115,8 @@ public:
     }
 
 private:
-    /// With a terminal of the program's own: as large as ours, which has to be there.
+    /// Gives the program's terminal the size of this one, which is required unless the run is
+    /// detached.
     Result<void> ask_for_terminal()
     {
         if (!m_options.pty) {
@@ -134,7 +135,7 @@ private:
         return {};
     }
 
-    /// What is wrong already here costs no place in the queue.
+    /// Finds errors that can be detected before the request takes a place in the queue.
     Result<std::string> check_before_asking()
     {
         if (m_options.after) {
@@ -151,7 +152,8 @@ private:
         return check_program(m_options.asked, m_here);
     }
 
-    /// Refused perhaps only because an operator has changed the queues since we asked for them.
+    /// Whether the request may have been refused only because the queues have changed since they
+    /// were read.
     static bool may_be_outdated(const Error& error)
     {
         return error.kind == Error::Kind::denied || error.kind == Error::Kind::missing;
@@ -167,11 +169,12 @@ private:
             return give_up(run, submitted.error());
         }
         m_submitted = true;
-        // A ticket waits with a queued run, and a token is asked for here, not on the node.
+        // A queued run's ticket is renewed while it waits, and a token is fetched on this host, not
+        // on the node.
         if (m_ticket.plan && (submitted->batch || m_ticket.plan->token)) {
             leave_keeper(m_doors);
         }
-        forget(m_ticket); // this process may stay for days
+        forget(m_ticket); // this process may run for days
         m_started = {0, run, submitted->job};
         keep_queues(*m_store, run.cluster, queues, m_doors.clock().now());
         tell(fmt::format("run {} ({}): {}", submitted->job.value, run.request.name, plan.summary));
@@ -213,7 +216,8 @@ private:
         return 0;
     }
 
-    /// What Slurm would say to it, as far as it depends on the request alone.
+    /// Checks the request against the policy, as Slurm would, as far as that depends only on the
+    /// request.
     Result<void> ask_policy(const Request& request)
     {
         const auto answer = policy_answer(m_doors, request, user_name());
@@ -267,8 +271,8 @@ private:
         return submit_run(*m_store, *m_cluster, m_doors.clock(), submission, patience());
     }
 
-    /// The login's ticket goes with the run: the login's own cache ends with it. A bearer token is
-    /// in no record of the environment.
+    /// Copies the login's ticket for the run: the login's own cache is removed at its end. A bearer
+    /// token is kept out of all records of the environment.
     Result<void> take_ticket(Run& run, WhenShort when_short)
     {
         m_ticket = login_ticket(m_doors, run.key, m_ticket.token);
@@ -305,7 +309,7 @@ private:
         };
     }
 
-    /// With a Slurm that does not answer. A signal ends it.
+    /// Limits of waiting for a Slurm that does not respond. A signal ends the wait.
     Patience patience()
     {
         Patience patience;
@@ -337,7 +341,8 @@ private:
         return m_interrupted ? 128 + *m_interrupted : gave_up;
     }
 
-    /// Slurm does not tell what of a request is too much.
+    /// Adds the size of the largest node: Slurm does not report which part of a request is too
+    /// large.
     Error with_what_there_is(const Run& run, Error error)
     {
         const auto nodes = m_cluster->nodes();

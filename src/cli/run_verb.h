@@ -9,15 +9,15 @@
 
 namespace gpuq::cli {
 
-/// `gpuq run`: a program on a GPU now, its output here, its exit status ours.
+/// `gpuq run`: runs a program on a GPU, with its output here, and exits with its status.
 extern const Verb k_run_verb;
 
-/// What `gpuq run` and `gpuq shell` do with their options, from the queues to the exit status.
+/// The common part of `gpuq run` and `gpuq shell`, from the choice of a queue to the exit status.
 Result<int> run_with(Invocation& invocation, RunOptions options, bool shell);
 
-/// A run that was started for what `gpuq` itself does with it.
+/// A run started for use by `gpuq` itself.
 struct StartedRun {
-    int status = 0; ///< not 0: gpuq exits with it, and has said why
+    int status = 0; ///< if not 0, gpuq exits with it and has printed the reason
     std::optional<Run> run;
     JobId job;
 };

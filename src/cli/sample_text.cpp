@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using report::Json;
 
-/// From here on a sample says what was, and not what is.
+/// Older samples do not show the present state.
 constexpr auto k_fresh = 10s;
 constexpr double k_kib_per_gib = 1024.0 * 1024.0;
 
@@ -28,7 +28,7 @@ double value_of(const GpuSample& gpu, GpuMetric metric)
     return value_of(gpu[metric], row(metric).scale);
 }
 
-/// The reason of all of it, when nothing is known.
+/// The reason that no value of the GPU is known, if none is.
 std::optional<Unknown> nothing_but(const GpuSample& gpu)
 {
     const bool known = std::any_of(gpu.readings.begin(), gpu.readings.end(),

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-/// What was measured of a run, as people and scripts are shown it. Pure.
+/// Text and JSON of the samples of a run. Pure.
 namespace gpuq::cli {
 
 /// `87 % busy, 10.2 of 11.4 GiB, 143 W, 61 C`; `unknown (no NVIDIA driver on the node)`.
@@ -17,12 +17,12 @@ std::string gpu_in_words(const GpuSample& gpu);
 /// `1.50 GPU-hours: 71.0 % busy, 22.0 % idle, 7.0 % unknown`.
 std::string gpu_time_in_words(const GpuTime& time);
 
-/// Names and texts of lines, for a person; not sanitised.
+/// Names and texts of lines for users; not sanitised.
 std::vector<std::pair<std::string, std::string>>
 sample_lines(const std::vector<NodeSample>& samples, Time now);
 
 report::Json samples_json(const std::vector<NodeSample>& samples);
-/// Whole seconds that add up.
+/// In whole seconds that add up.
 report::Json gpu_time_json(const GpuTime& time);
 
 } // namespace gpuq::cli

@@ -15,7 +15,7 @@
 namespace gpuq::cli {
 namespace {
 
-/// The program looks for the file; nobody else is asked.
+/// Creates the file that the program checks for; nothing else is notified.
 Result<int> save(Invocation& invocation)
 {
     if (invocation.words.size() != 1) {

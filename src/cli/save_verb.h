@@ -5,7 +5,7 @@
 
 namespace gpuq::cli {
 
-/// `gpuq save`: has a running program write a checkpoint and go on.
+/// `gpuq save`: makes a running program write a checkpoint and continue.
 extern const Verb k_save_verb;
 
 } // namespace gpuq::cli

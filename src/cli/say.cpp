@@ -29,12 +29,12 @@ bool is_letter(char c)
            c == '.';
 }
 
-/// The verb at the beginning of `text`, where there is one.
+/// Whether `text` begins with a verb.
 bool begins_with_verb(std::string_view text)
 {
     const auto end = std::find_if_not(text.begin(), text.end(), is_letter);
     auto word = text.substr(0, static_cast<std::size_t>(end - text.begin()));
-    word.remove_suffix(word.ends_with('.') ? 1 : 0); // of the sentence
+    word.remove_suffix(word.ends_with('.') ? 1 : 0); // the end of the sentence
     return find_verb(word) != nullptr;
 }
 
@@ -43,7 +43,8 @@ std::string in_the_last_row(const std::string& words)
     winsize size{};
     const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
     const std::size_t width = known ? size.ws_col : 80;
-    // Cursor, attributes and character sets saved, to the last row, reverse; and back.
+    // Saves cursor, attributes and character sets; moves to the last row, in reverse; restores
+    // them.
     return "\x1b"
            "7\x1b(B\x0f\x1b[999;1H\x1b[0;7m" +
            clipped(words, width) +
@@ -113,7 +114,7 @@ void write_own(std::string_view bytes)
 void say(std::string_view text, Cursor cursor)
 {
     const bool terminal = isatty(STDERR_FILENO) == 1;
-    // One write: lines of several processes do not mix.
+    // One write, so that lines of several processes are not mixed.
     write_own(
         line_of("gpuq: " + sanitised(as_typed(text)), terminal ? cursor : Cursor::line_start));
 }

@@ -8,9 +8,10 @@
 
 namespace gpuq::cli {
 
-/// Who reads stderr, while this lives: somebody at another machine's keyboard, who calls gpuq
-/// there `called` (`gpuq --host login1`; empty: gpuq); `wrote` hears how much of stderr is gpuq's
-/// own. Of the whole process, as stderr is; one at a time.
+/// Describes the reader of stderr during its lifetime: a user at another machine, whose command for
+/// gpuq on this host is `called` (`gpuq --host login1`; empty: gpuq). `wrote` receives the number
+/// of bytes that gpuq itself has written to stderr. Applies to the whole process, as stderr does;
+/// one at a time.
 class Audience {
 public:
     Audience(std::string called, std::function<void(std::size_t bytes)> wrote);
@@ -19,25 +20,26 @@ public:
     Audience& operator=(const Audience&) = delete;
 };
 
-/// What a person is told to type next, as it has to be typed where they sit: `gpuq attach 8`
-/// becomes `gpuq --host login1 attach 8`. To be asked of every line for people.
+/// A suggested command as the user must type it on their machine: `gpuq attach 8` becomes `gpuq
+/// --host login1 attach 8`. To be applied to every line for users.
 std::string as_typed(std::string_view text);
-/// The same, for somebody who calls gpuq `called`. Only what a verb of gpuq's follows is changed.
+/// The same for a user whose command for gpuq is `called`. Changes only a `gpuq` that is followed
+/// by a verb.
 std::string as_typed(std::string_view text, std::string_view called);
 
 enum class Cursor {
     line_start,
     middle,
-    raw,          ///< anywhere on a terminal that does nothing by itself (raw_terminal.h)
-    other_screen, ///< the same, and a full-screen program has drawn it: nothing may scroll
+    raw,          ///< anywhere, on a terminal in raw mode (raw_terminal.h)
+    other_screen, ///< the same, with a screen drawn by a program: nothing may scroll
 };
 
-/// gpuq's own words: one line on stderr, `gpuq: ` in front, sanitised. On a terminal whose cursor
-/// stands in the middle of the program's line, on a line of its own; over a full-screen program, in
-/// the last row until that is drawn anew.
+/// Prints one line of gpuq's own to stderr, sanitised, with the prefix `gpuq: `. If the terminal's
+/// cursor is in the middle of the program's line, begins a new line; over a full-screen program,
+/// uses the last row until the program redraws it.
 void say(std::string_view text, Cursor cursor = Cursor::line_start);
 
-/// gpuq's own on stderr, as it is: in one write, and nobody is to be told when it fails.
+/// Writes bytes of gpuq's own to stderr, unchanged and in one write; errors are ignored.
 void write_own(std::string_view bytes);
 
 } // namespace gpuq::cli

@@ -29,7 +29,7 @@ Result<int> serve(Invocation& invocation)
     }
     options.program = program;
     options.identity = {GPUQ_VERSION, host_name()};
-    // With it may have come a ticket, which sshd takes away at its end.
+    // The new connection may have brought a ticket, which sshd removes at its end.
     options.came_back = [&doors = invocation.doors] { refresh_tickets(doors); };
     return remote::serve(options);
 }

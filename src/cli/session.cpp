@@ -21,6 +21,15 @@
 #include <utility>
 #include <vector>
 
+// A single-threaded poll loop: handlers react to signals, stdin, the printer's descriptors and up
+// to three connections (connections.cpp), on_timers() to the time. It ends with m_left (the user
+// leaves; its value is the exit status), m_ended (the link has ended) and all output printed, or
+// m_turned_away (the supervisor refuses a visitor).
+//
+// Output is identified by its offset in the stream, and input by the offset that the supervisor has
+// acknowledged, so that a new connection neither loses nor repeats a byte. While there is none,
+// output and the end come from disk (DiskView).
+
 namespace gpuq::cli {
 namespace {
 
@@ -28,21 +37,21 @@ using namespace std::chrono_literals;
 
 constexpr auto k_second_interrupt = 2s;
 constexpr auto k_look_again = 1s;
-/// What a terminal sends for one key comes within it, also over a slow line; Escape waits so long.
+/// The bytes of one key arrive within this time, even over a slow line; it delays a single Escape.
 constexpr auto k_rest_of_key = 50ms;
 constexpr auto k_connecting_patience = 10s;
 constexpr auto k_read_again = 20ms;
-/// A supervisor that was asked to stop kills after 10 s; later it is Slurm's turn.
+/// A supervisor that is asked to stop kills after 10 s; after this time the job is cancelled.
 constexpr auto k_stop_patience = 15s;
 constexpr int k_closed_output = 128 + SIGPIPE;
-/// How often it is written down what was shown, for whoever comes after a client that was killed.
+/// How often to record what has been shown, for the next client, in case this one is killed.
 constexpr auto k_remember_again = 10s;
 constexpr std::size_t k_most_notes = 20;
 constexpr auto k_mark_again = 200ms;
 constexpr auto k_on_its_way = 600ms;
 constexpr auto k_look_for_mark = 10ms;
 
-/// True when reading from descriptor 0 is ours to do: not a terminal of which we are in the
+/// Whether this process may read descriptor 0: not if it is a terminal with this process in the
 /// background.
 bool may_read_stdin()
 {
@@ -67,7 +76,7 @@ void earliest(std::optional<Point>& result, const std::optional<Point>& other)
     }
 }
 
-/// Why it did not start the supervisor: what it said first, without its name before it.
+/// Why srun did not start the supervisor: the first line of its output, without its name.
 std::string words_of_srun(std::string_view words)
 {
     constexpr std::string_view k_name = "srun: ";
@@ -78,7 +87,7 @@ std::string words_of_srun(std::string_view words)
     return first.empty() ? "srun could not start the supervisor" : fmt::format("srun: {}", first);
 }
 
-/// Of what a step reported, without the name that it gives itself.
+/// The last line that a step reported, without the prefix.
 std::string last_line(std::string_view words)
 {
     constexpr std::string_view k_name = "gpuq: ";
@@ -127,7 +136,7 @@ std::vector<wire::Frame> Session::greeting() const
     std::vector<wire::Frame> frames{
         wire::Attach{wire::k_version, is_owner() ? wire::Role::owner : wire::Role::viewer, out,
                      m_printer.wanted(Stream::err)}};
-    // Words of ours may stand in the middle of what a full-screen program has drawn.
+    // Messages of gpuq may have overwritten parts of a full-screen program.
     const bool spoiled = m_said_lost && m_terminal.on_other_screen();
     if (const auto size = terminal(out == wire::k_from_now || spoiled)) {
         frames.emplace_back(*size);
@@ -146,7 +155,7 @@ std::optional<wire::Terminal> Session::terminal(bool redraw) const
     return wire::Terminal{m_client, m_terminal.size().value_or(m_run.request.pty->size), redraw};
 }
 
-/// What is typed or piped here goes to the program.
+/// Whether input on stdin goes to the program.
 bool Session::feeds() const
 {
     return has_terminal() ||
@@ -203,7 +212,7 @@ void Session::wait_for_something()
         }
     };
     const auto listen_to = [&](std::optional<Connection>& connection, void (Session::*handle)()) {
-        if (connection && !m_ended) { // after the end only the printing is left
+        if (connection && !m_ended) { // after the end only printing remains
             listen(m_printer.full() ? -1 : connection->output(), POLLIN, handle);
             listen(connection->error(), POLLIN, handle);
             listen(connection->wants_to_write(), POLLOUT, handle);
@@ -239,7 +248,8 @@ void Session::on_signals()
             return leave(
                 static_cast<int>(interrupt ? ExitStatus::interrupted : ExitStatus::detached));
         }
-        if (!m_options.terminal && is_over()) { // nobody is left to send it to: it is for us
+        if (!m_options.terminal && is_over()) { // no program is left to send it to: it applies to
+                                                // this process
             return leave(128 + *number);
         }
         if (!m_options.terminal && *number != SIGHUP) {
@@ -256,7 +266,7 @@ void Session::on_signals()
     }
 }
 
-/// Known here, or only on disk: while nobody takes our output, nothing is read from the connection.
+/// Known to this process, or on disk: while output is blocked, nothing is read from the connection.
 bool Session::is_over() const
 {
     if (m_ended) {
@@ -274,7 +284,7 @@ void Session::on_terminal_changed()
     }
 }
 
-/// The program's signals, as soon as there is a way to it.
+/// Sends the program's signals as soon as there is a connection.
 void Session::forward_signals()
 {
     if (current() && current()->greeted) {
@@ -286,7 +296,7 @@ void Session::forward_signals()
 
 void Session::on_interrupt()
 {
-    // Without a connection a shell's terminal is not raw yet: Ctrl-C is not for what runs in it.
+    // Without a connection a shell's terminal is not raw yet: Ctrl-C is not for a program in it.
     if (m_stopping || has_terminal()) {
         return leave(static_cast<int>(ExitStatus::interrupted));
     }
@@ -304,7 +314,7 @@ void Session::on_printer()
     if (error == EPIPE) {
         return leave(k_closed_output);
     }
-    if (error == EIO && m_options.terminal) { // the terminal has hung up; its HUP is on the way
+    if (error == EIO && m_options.terminal) { // the terminal has hung up; SIGHUP will follow
         return leave(static_cast<int>(ExitStatus::detached));
     }
     if (error != 0) {
@@ -313,7 +323,7 @@ void Session::on_printer()
     }
 }
 
-/// What has just come is shown without another turn of the loop.
+/// Prints new output without another iteration of the loop.
 void Session::print_what_fits()
 {
     while (!m_printer.empty() && !m_left) {
@@ -344,7 +354,7 @@ void Session::on_stdin()
     send_input();
 }
 
-/// The program must not take for a whole input what is a part of it: the run ends.
+/// The program must not take partial input for complete input: the run ends.
 void Session::on_unreadable_stdin(int error)
 {
     say(fmt::format("standard input can't be read: {}", std::strerror(error)));
@@ -353,7 +363,7 @@ void Session::on_unreadable_stdin(int error)
 
 void Session::on_typed(std::string_view bytes)
 {
-    if (!feeds()) { // taken all the same: else it would be our shell's, later
+    if (!feeds()) { // read nevertheless: otherwise our shell would read it later
         if (std::exchange(m_refused_input, true)) {
             return;
         }
@@ -393,7 +403,7 @@ void Session::send_input()
         current()->send(frame);
     }
     if (current()->wants_to_write() >= 0) {
-        current()->write_some(); // a key goes out without another turn of the loop
+        current()->write_some(); // sends a key without another iteration of the loop
     }
 }
 
@@ -457,7 +467,7 @@ void Session::on_frame(wire::Frame frame)
         on_taken(taken_by->by);
     } else if (auto* ended = std::get_if<wire::Ended>(&frame)) {
         m_ended = std::move(*ended);
-        current()->send(wire::Bye{}); // we have all of it: the allocation may go
+        current()->send(wire::Bye{}); // everything has been received: the allocation may end
         current()->flush(1s);
     }
 }
@@ -466,7 +476,7 @@ void Session::on_next()
 {
     if (m_connections.on_next()) {
         if (has_terminal()) {
-            m_terminal.enter(); // before anything of the program's is shown
+            m_terminal.enter(); // before any output of the program is shown
         }
         if (std::exchange(m_said_lost, false) && !m_terminal.on_other_screen()) {
             say("connected");
@@ -493,13 +503,13 @@ void Session::on_broken()
         const Ending ending{static_cast<int>(ExitStatus::internal), Cause::not_started,
                             words_of_srun(broken.words), m_doors.clock().now()};
         if (!end_job(ending)) {
-            say(ending.detail); // the end, when it is known, may tell another reason
+            say(ending.detail); // the recorded end, once known, may have another reason
         }
     }
     m_look_at = Clock::now();
 }
 
-/// Without a connection: what the log on disk has, and whether the run has ended.
+/// Without a connection: reads the log on disk and checks whether the run has ended.
 void Session::look_at_disk()
 {
     m_look_at = Clock::now() + k_look_again;
@@ -538,7 +548,7 @@ void Session::stop()
     m_cancel_at = Clock::now() + (current() ? k_stop_patience : 0s);
 }
 
-/// The person goes, the run stays.
+/// The user leaves and the run continues, unless its input from a pipe is incomplete: then it ends.
 void Session::leave(int status)
 {
     m_left = status;
@@ -551,7 +561,8 @@ void Session::leave(int status)
     }
     const bool breaks_off =
         is_owner() && m_run.request.input == Input::pipe && !m_input.all_taken();
-    // What is to break off must not be made safe: the supervisor would never hear of it.
+    // With incomplete input the supervisor must see the connection end, which secure() would
+    // prevent.
     if (!breaks_off && !m_connections.secure()) {
         return end_as_lost();
     }
@@ -567,8 +578,8 @@ void Session::leave(int status)
     }
 }
 
-/// The run has died with its step, and its GPUs are to be freed; should Slurm not answer, the next
-/// gpuq that looks at the run does it.
+/// The run has ended with its step: frees its GPUs. If Slurm does not respond, the next gpuq that
+/// queries the run does it.
 void Session::end_as_lost()
 {
     m_left = static_cast<int>(ExitStatus::lost);
@@ -582,8 +593,8 @@ void Session::end_as_lost()
     }
 }
 
-/// Frees the GPUs of a run without a supervisor. False when Slurm did not confirm it, or it could
-/// not be written down: the next look at the run finds it.
+/// Frees the GPUs of a run without a supervisor. False if Slurm did not confirm it, or if it could
+/// not be recorded: a later status query will find it.
 bool Session::end_job(const Ending& ending)
 {
     const auto cluster = m_doors.cluster();
@@ -611,7 +622,7 @@ void Session::on_timers()
         send_input();
     }
     if (has_terminal() && m_connections.was_connected() && !m_ended && !m_left) {
-        m_terminal.enter(); // we may have been in the background until now
+        m_terminal.enter(); // this process may have been in the background until now
     }
     if (m_mark_at <= now) {
         m_mark_at = now + k_mark_again;
@@ -629,7 +640,7 @@ void Session::on_timers()
     if (due(m_cancel_at) && !m_ended) {
         m_cancel_at = now + k_stop_patience;
         if (const auto cluster = m_doors.cluster()) {
-            (void)(*cluster)->cancel(m_job); // asked again until the run has ended
+            (void)(*cluster)->cancel(m_job); // repeated until the run has ended
         }
     }
 }
@@ -659,7 +670,8 @@ void Session::say(const std::string& text) const
     }
 }
 
-/// Nothing but what the person has to know at once comes between what a program draws.
+/// While the terminal is raw, delays messages that the user need not see at once, so that they do
+/// not disturb the program's screen.
 void Session::note(const std::string& text)
 {
     if (!m_terminal.is_raw()) {
@@ -682,8 +694,8 @@ Shown Session::printed() const
     return {m_printer.shown(Stream::out), m_printer.shown(Stream::err), m_options.link};
 }
 
-/// What is printed for somebody at another machine may be lost on its way: it counts when serve has
-/// heard from there.
+/// Output for a user at another machine may be lost on its way: it counts as shown only when serve
+/// has confirmed it.
 void Session::mark_shown()
 {
     if (!m_doors.is_served()) {
@@ -699,8 +711,8 @@ void Session::mark_shown()
     }
 }
 
-/// What has just been printed is on its way. Not for long: whoever attaches next is rather shown a
-/// little twice.
+/// Waits briefly until the last output is confirmed as shown. Otherwise the next client shows some
+/// of it again.
 void Session::wait_until_shown()
 {
     if (has_terminal() || !m_options.shown) {
@@ -713,8 +725,8 @@ void Session::wait_until_shown()
     }
 }
 
-/// For the next `gpuq attach`. Not of a screen: it is drawn anew. A run of seconds that was watched
-/// to its end is not worth the writing.
+/// Records the position for the next `gpuq attach`. Not for a screen, which is redrawn, and not for
+/// a run of seconds that was shown to its end.
 void Session::remember_shown()
 {
     const Shown shown = m_certain;
@@ -740,8 +752,8 @@ void Session::remember_shown()
     }
 }
 
-/// What was read from stdin for a program that did not read it. A file gets its position back, as
-/// if the program had read the file itself; from a pipe the bytes are gone.
+/// Handles input that was read from stdin, but not by the program. The offset of a file is set
+/// back, as if the program itself had read the file; bytes from a pipe are lost.
 void Session::return_unread_input() const
 {
     const std::uint64_t read = m_ended->stdin_read;
@@ -751,7 +763,8 @@ void Session::return_unread_input() const
     }
     if (m_stdin_begin) {
         const auto end = *m_stdin_begin + static_cast<off_t>(added);
-        if (::lseek(STDIN_FILENO, 0, SEEK_CUR) == end) { // else another process moves it as well
+        if (::lseek(STDIN_FILENO, 0, SEEK_CUR) == end) { // otherwise another process has moved it
+                                                         // too
             ::lseek(STDIN_FILENO, *m_stdin_begin + static_cast<off_t>(read), SEEK_SET);
         }
     } else if (read == 0) {

@@ -23,39 +23,40 @@
 namespace gpuq::cli {
 
 struct SessionOptions {
-    bool terminal = false; ///< a person sits there: Ctrl-C, HUP and TERM detach
+    bool terminal = false; ///< a user is present: Ctrl-C, HUP and TERM detach
     bool quiet = false;
-    /// Who started the run feeds its stdin and takes its signals; a visitor types only into a
-    /// terminal of the program's.
+    /// The owner started the run, feeds its stdin and sends its signals; a visitor only types into
+    /// the program's terminal, if it has one.
     enum class Part { owner, visitor } part = Part::owner;
-    bool take = false;                      ///< all others are to leave
-    bool over = false;                      ///< the run has ended: the disk alone
-    std::optional<Shown> shown = Shown{};   ///< where to go on; unset: from now on
-    std::array<std::uint64_t, 2> printed{}; ///< of links before this one, by this command
+    bool take = false;                      ///< detach all other clients
+    bool over = false;                      ///< the run has ended: read only the disk
+    std::optional<Shown> shown = Shown{};   ///< position to continue from; unset: from now on
+    std::array<std::uint64_t, 2> printed{}; ///< bytes of earlier links, by this command
     DetachKey detach_key;
-    LinkNumber link; ///< of the chain, whose supervisor is talked to
-    /// Age of the run at which the relay takes over and the first srun goes (src/README.md, 4).
+    LinkNumber link; ///< link of the chain to connect to
+    /// Age of the run at which the relay takes over and the first srun is detached (src/README.md,
+    /// 4).
     std::chrono::milliseconds handover{2000};
 };
 
-/// Ties this process's stdin, stdout, stderr and signals to a started run, until the run has ended
-/// or the person has left. Every connection may break at any time: output goes on at its byte,
-/// input at the last byte that the supervisor took.
+/// Connects this process's stdin, stdout, stderr and signals to a started run, until the run ends
+/// or the user leaves. Any connection may break at any time: output continues at the next byte,
+/// input after the last byte that the supervisor acknowledged.
 class Session {
 public:
-    /// `signals` has to exist before the run is started, so that none is missed.
+    /// `signals` must be created before the run is started, so that none is missed.
     Session(Doors& doors, Signals& signals, const Run& run, JobId job, SessionOptions options);
 
-    /// `first`: the streams of the supervisor's own step; without, a relay is opened.
-    /// Gives what gpuq exits with.
+    /// `first`: the streams of the supervisor's own step; without it a connection is opened.
+    /// Returns gpuq's exit status.
     Result<int> run(std::optional<StepProcess> first);
-    /// How many bytes of the run it has shown.
+    /// How many bytes of the run this session has shown.
     std::uint64_t printed(Stream stream) const
     {
         const Shown from = m_options.shown.value_or(Shown{});
         return m_printer.shown(stream) - (stream == Stream::out ? from.out : from.err);
     }
-    /// After run(): only the link has ended, and the next one goes on.
+    /// After run(): only the link has ended, and the run continues in the next one.
     bool continues() const { return !m_left && m_ended && m_ended->ending.continues; }
 
 private:
@@ -112,23 +113,23 @@ private:
     SessionOptions m_options;
     Printer m_printer;
     InputBuffer m_input;
-    std::optional<off_t> m_stdin_begin; ///< where stdin stood, when it is a file
+    std::optional<off_t> m_stdin_begin; ///< initial offset of stdin, if it is a file
     RawTerminal m_terminal;
     EscapeKeys m_keys;
-    std::uint64_t m_client;           ///< of this process, in Terminal frames
-    std::vector<std::string> m_notes; ///< for when the terminal is ours again
+    std::uint64_t m_client;           ///< identifies this process in Terminal frames
+    std::vector<std::string> m_notes; ///< to be printed when the terminal is restored
 
     Connections m_connections;
     DiskView m_disk;
-    std::optional<Clock::time_point> m_detach_at; ///< a first Ctrl-C ran out
-    std::optional<Clock::time_point> m_look_at;   ///< disconnected: when to ask disk and Slurm
-    std::optional<Clock::time_point> m_cancel_at; ///< a stop that nobody carried out
-    std::optional<Clock::time_point> m_keys_at;   ///< part of a key is no longer waited for
+    std::optional<Clock::time_point> m_detach_at; ///< detach then, unless Ctrl-C is repeated
+    std::optional<Clock::time_point> m_look_at;   ///< disconnected: when to check disk and Slurm
+    std::optional<Clock::time_point> m_cancel_at; ///< cancel the job then, unless the stop succeeds
+    std::optional<Clock::time_point> m_keys_at;   ///< stop waiting for the rest of a key then
     std::vector<int> m_signals_to_send;
     Clock::time_point m_begun = Clock::now();
     std::optional<Clock::time_point> m_remember_at;
     Shown m_remembered;
-    Shown m_certain; ///< what the person has been shown for certain (mark_shown)
+    Shown m_certain; ///< known to have been shown to the user (mark_shown)
     struct Mark {
         std::uint64_t number = 0;
         Shown shown;
@@ -136,10 +137,10 @@ private:
     std::optional<Mark> m_mark;
     Clock::time_point m_mark_at;
     bool m_refused_input = false;
-    bool m_stdin_gone = false; ///< its terminal has hung up: silence, not an end
+    bool m_stdin_gone = false; ///< its terminal has hung up: no input, but no end either
     bool m_stopping = false;
     bool m_said_lost = false;
-    bool m_turned_away = false; ///< a visitor whom the supervisor has not let in
+    bool m_turned_away = false; ///< the supervisor has refused this visitor
     std::optional<wire::Ended> m_ended;
     std::optional<int> m_left;
 };

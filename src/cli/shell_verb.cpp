@@ -9,7 +9,7 @@
 namespace gpuq::cli {
 namespace {
 
-/// $SHELL, else what the user has in the password database.
+/// $SHELL, else the shell in the password database, else /bin/sh.
 std::string shell_of_user(Doors& doors)
 {
     if (const auto shell = doors.variable("SHELL"); shell && shell->starts_with('/')) {

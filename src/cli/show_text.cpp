@@ -32,7 +32,7 @@ void field(Lines& lines, std::string_view name, const std::string& text)
     }
 }
 
-/// NAME of each NAME=VALUE.
+/// The sorted names of NAME=VALUE.
 std::vector<std::string> names_of(const std::vector<std::string>& environment)
 {
     std::vector<std::string> names;
@@ -214,7 +214,7 @@ std::string past_text(const LinkPast& link, const Request& request, Time now)
     return text + (link.saved() ? "; saved " + link.checkpoint : "");
 }
 
-/// A run of several links: how far it is, and what each of them came to.
+/// A run of several links: its progress, and the result of each link.
 void add_chain(Lines& lines, const RunStatus& status, Time now)
 {
     if (!status.run || !status.run->request.chain) {
@@ -415,7 +415,7 @@ std::string event_in_words(const Event& event, const RunStatus& status)
         }
         return "it " + ending_in_words(ending, status.run ? status.run->request : Request{});
     }
-    default: // of a later version
+    default: // from a later version
         return detail;
     }
 }

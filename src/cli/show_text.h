@@ -14,31 +14,31 @@
 #include <string>
 #include <vector>
 
-/// One run in full, as people and scripts are shown it. Pure.
+/// Text and JSON of one run in full. Pure.
 namespace gpuq::cli {
 
-/// All that `gpuq show` found out.
+/// The result of `gpuq show`.
 struct WholeRun {
     RunStatus status;
     std::vector<Event> journal;
-    std::string folder; ///< of the run, absolute
+    std::string folder; ///< the run's, absolute
     std::optional<std::uint64_t> out_bytes;
     std::optional<std::uint64_t> err_bytes;
-    std::vector<std::string> warnings; ///< what could not be asked, and why
+    std::vector<std::string> warnings; ///< data that could not be obtained, and why
     WholeTraining training;
-    std::vector<NodeSample> samples = {}; ///< of its newest link
+    std::vector<NodeSample> samples = {}; ///< the newest link's
     GpuTime gpu_time = {};                ///< so far, over all links
-    IdleRecords idle = {};                ///< of its newest link
+    IdleRecords idle = {};                ///< the newest link's
     std::optional<CredentialRecords> credentials = {};
 };
 
-/// What happened, for a person: `got SIGTERM`, `asked to stop by ada@login1`. Not sanitised.
+/// An event in words: `got SIGTERM`, `asked to stop by ada@login1`. Not sanitised.
 std::string event_in_words(const Event& event, const RunStatus& status);
 
-/// Lines for a person, not sanitised. Of an environment only the names: values may be secrets.
+/// Lines for users, not sanitised. Only the names of environment variables: values may be secrets.
 std::vector<std::string> show_lines(const WholeRun& whole, Time now);
 
-/// For --json; of an environment only the names.
+/// For --json; only the names of environment variables.
 report::Json::Members show_document(const WholeRun& whole, Time now);
 
 } // namespace gpuq::cli

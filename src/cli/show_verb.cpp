@@ -23,7 +23,7 @@ std::optional<std::uint64_t> size_of(Store& store, const std::string& path)
     return size ? std::optional(*size) : std::nullopt;
 }
 
-/// The status first: the look may write down an end that only Slurm knew.
+/// Queries the status first, which may record an end that only Slurm knew.
 WholeRun find_out(Doors& doors, Store& store, const RunKey& key)
 {
     const Looked looked = look(look_doors(doors, store), {key});

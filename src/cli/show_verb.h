@@ -5,7 +5,7 @@
 
 namespace gpuq::cli {
 
-/// `gpuq show RUN`: everything about one run.
+/// `gpuq show RUN`: prints everything about one run.
 extern const Verb k_show_verb;
 
 } // namespace gpuq::cli

@@ -27,7 +27,7 @@ Signals::Signals()
     sigaddset(&mask, SIGWINCH);
     sigaddset(&mask, SIGCONT);
     sigprocmask(SIG_BLOCK, &mask, &m_before);
-    // A background read from the terminal is an error to be seen, not a reason to stop.
+    // Reading from the terminal in the background must fail rather than stop the process.
     std::signal(SIGTTIN, SIG_IGN);
     m_descriptor = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
 }

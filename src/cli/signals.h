@@ -7,9 +7,8 @@
 
 namespace gpuq::cli {
 
-/// INT, TERM, HUP and QUIT of this process, and what happens to its terminal, as something to wait
-/// for. Blocks them while it lives;
-/// a HUP that was ignored at the start (nohup) stays ignored.
+/// INT, TERM, HUP and QUIT, and changes of the terminal, as a descriptor to poll. Blocks these
+/// signals during its lifetime; those that were ignored at the start (nohup) stay ignored.
 class Signals {
 public:
     Signals();
@@ -17,12 +16,12 @@ public:
     Signals(const Signals&) = delete;
     Signals& operator=(const Signals&) = delete;
 
-    /// Readable when a signal waits.
+    /// Readable when a signal is pending.
     int descriptor() const { return m_descriptor; }
-    /// The signal that came, if any.
+    /// The next pending signal, if any.
     std::optional<int> next();
-    /// True once after the terminal has changed its size, or we were stopped and go on; known when
-    /// next() has been asked.
+    /// True once after the terminal has changed its size or the process was continued (SIGCONT).
+    /// Updated by next().
     bool terminal_changed() { return std::exchange(m_terminal_changed, false); }
 
 private:

@@ -30,7 +30,7 @@ Result<sim::People> people_in(const Options& options)
                        static_cast<int>(*percent)};
 }
 
-/// As for `-t`, and weeks: `8w`.
+/// A duration as for `-t`, or in weeks: `8w`.
 Result<std::chrono::seconds> span_of(const std::string& words)
 {
     const bool in_weeks = words.ends_with('w');
@@ -42,7 +42,7 @@ Result<std::chrono::seconds> span_of(const std::string& words)
     return in_weeks ? span * 7 : span;
 }
 
-/// Jobs that were submitted in the last `words` until now.
+/// Jobs submitted within the duration `words` before now.
 Result<Workload> of_accounting(Doors& doors, const std::string& words)
 {
     const auto span = span_of(words);
@@ -73,7 +73,7 @@ Result<Workload> of_accounting(Doors& doors, const std::string& words)
     return workload;
 }
 
-/// Of no jobs all would start in time: that is no answer.
+/// Without jobs, all targets would be met: that is not a result.
 Error nothing_in(const Workload& workload)
 {
     return fail(Error::Kind::usage,

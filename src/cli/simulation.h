@@ -14,13 +14,13 @@
 
 namespace gpuq::cli {
 
-/// Jobs of a trace that can not be simulated.
+/// Jobs of a trace that can't be simulated.
 struct LeftOut {
     std::size_t without_gpus = 0;
     std::size_t never_started = 0;
 };
 
-/// The jobs that --trace or --from-accounting names; one at least.
+/// The jobs given by --trace or --from-accounting; at least one.
 struct Workload {
     std::string name; ///< the file, or `accounting of the last 14 days`
     sim::Trace trace;
@@ -30,28 +30,27 @@ struct Workload {
     LeftOut left_out() const { return {trace.without_gpus, trace.never_started}; }
 };
 
-/// Whether any are named.
+/// Whether one of these options is given.
 bool names_jobs(const Options& options);
 
-/// `usage` unless exactly one is named, for what it holds, and for a trace without any job to
-/// simulate; `missing` when accounting has no job
-/// that could be simulated, `unreachable` when it does not answer.
+/// `usage` unless exactly one is given, for invalid content, and for a trace without a job to
+/// simulate; `missing` if accounting has no job to simulate, `unreachable` if it does not respond.
 Result<Workload> workload_in(Invocation& invocation);
 
-/// What became of a workload, under one policy or another.
+/// The result of simulating a workload under one policy.
 struct Simulated {
     std::string name; ///< the policy's file, or `plain queue`
     sim::Measures measures;
-    std::map<std::size_t, std::string> refused; ///< index in the trace, and why
+    std::map<std::size_t, std::string> refused; ///< index in the trace, and the reason
     sim::Curves curves;
-    std::vector<sim::BrokenTarget> broken; ///< promises of the policy
+    std::vector<sim::BrokenTarget> broken; ///< missed wait targets of the policy
 };
 
-/// `usage` when the policy does not say enough to be simulated.
+/// `usage` if the policy lacks data that a simulation needs.
 Result<Simulated> simulated_under(const policy::Rules& rules, const std::string& name,
                                   const Workload& workload);
 
-/// The nodes of `rules` as one plain queue.
+/// Simulates the nodes of `rules` as one plain queue.
 Result<Simulated> simulated_plain(const policy::Rules& rules, const Workload& workload);
 
 } // namespace gpuq::cli

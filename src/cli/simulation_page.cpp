@@ -32,7 +32,7 @@ std::string wait_in_words(Seconds wait)
     return wait == Seconds{0} ? "no time" : in_words(wait);
 }
 
-/// One of the figures that matter most, as it becomes and as it was.
+/// One of the most important figures, new and old.
 std::string key_figure(const std::string& what, const std::string& now, const std::string& before,
                        const std::string& whose)
 {
@@ -71,7 +71,7 @@ std::string of_both(const std::vector<Simulated>& all, Text text)
 
 // The distribution of waits.
 
-constexpr double k_shortest = 10; ///< seconds; what is shorter stands at the left end
+constexpr double k_shortest = 10; ///< seconds; shorter waits are at the left end
 
 Axis wait_axis(double longest)
 {
@@ -109,7 +109,7 @@ std::vector<Point> distribution(const std::vector<Seconds>& waits, const Axis& a
     return points;
 }
 
-/// From a round number below the curves: where most runs start at once, the rest is what matters.
+/// Starts at a round number below the curves: where most runs start at once, only the rest matters.
 Axis share_axis(const std::vector<std::vector<Point>>& curves)
 {
     double least = 80;
@@ -155,9 +155,9 @@ Chart waits_chart(const std::vector<Simulated>& all)
     return chart;
 }
 
-// What changes over time.
+// Changes over time.
 
-/// Days, or hours of a trace that is short.
+/// In days, or in hours for a short trace.
 Axis time_axis(Seconds span)
 {
     using namespace std::chrono_literals;

@@ -8,8 +8,8 @@
 
 namespace gpuq::cli {
 
-/// A page that shows the figures of simulation_table and their curves: `all` are two, the second is
-/// compared with the first. Pure.
+/// An HTML page with the figures of simulation_table and their curves. `all` has two elements; the
+/// second is compared with the first. Pure.
 std::string simulation_page(const std::vector<Simulated>& all, const Workload& workload);
 
 } // namespace gpuq::cli

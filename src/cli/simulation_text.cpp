@@ -27,15 +27,15 @@ std::string percent(double part)
     return fmt::format("{:.1f} %", 100 * part);
 }
 
-/// A row of the table: what it says of one course, compared with the first.
+/// A row of the table: one figure of a simulation, compared with the first simulation.
 struct Row {
     std::string title;
     std::function<std::string(const Simulated& one, const Simulated& first)> text;
-    /// Shown only where something is to be told; without: always.
+    /// Shown only if it is true for a simulation; unset: always.
     std::function<bool(const Simulated& one)> matters = {};
 };
 
-/// A figure of runs of which none has started is none.
+/// `-` if no run has started.
 std::string text_of(const Waits& waits, const std::function<std::string()>& text)
 {
     return waits.within_target ? text() : std::string("-");
@@ -111,7 +111,7 @@ Json json_of(const Waits& waits)
                          {"within_target", waits.within_target}});
 }
 
-/// How many runs by which words.
+/// The number of refused runs by reason.
 std::map<std::string, std::size_t> refused_by(const Simulated& one)
 {
     std::map<std::string, std::size_t> runs;
@@ -160,7 +160,7 @@ report::Table simulation_table(const std::vector<Simulated>& all)
     report::Table table;
     table.columns.push_back({"what", ""});
     for (const Simulated& one : all) {
-        const std::string title = sanitised(one.name); // a file's name can be anything
+        const std::string title = sanitised(one.name); // a file name can contain anything
         table.columns.push_back({title, title, report::Column::Align::right});
     }
     for (const Row& row : rows()) {

@@ -11,7 +11,7 @@
 namespace gpuq::cli {
 namespace {
 
-/// An option of sbatch that a run can't have, and what to do instead.
+/// An option of sbatch that a run can't have, and the alternative.
 struct Refused {
     std::string_view name;
     char letter; ///< 0: none
@@ -19,7 +19,8 @@ struct Refused {
 };
 
 constexpr Refused k_refused[] = {
-    // gpuq has to know these: Slurm and it would disagree about the run's end, GPUs or queue.
+    // gpuq must know these: otherwise it and Slurm would disagree about the run's end, GPUs or
+    // queue.
     {"time", 't', "use gpuq's own option -t"},
     {"partition", 'p', "use gpuq's own option -p"},
     {"nodes", 'N', "use gpuq's own option -N"},
@@ -43,7 +44,7 @@ constexpr Refused k_refused[] = {
     {"export-file", 0, "gpuq passes the environment on; --env changes it"},
     {"get-user-env", 0, "gpuq passes the environment on; --env changes it"},
     {"propagate", 0, "gpuq chooses the resource limits: man gpuq-run, ENVIRONMENT OF THE PROGRAM"},
-    // These would take the run out of gpuq's hands.
+    // These would take control of the run from gpuq.
     {"clusters", 'M', "a run is on the cluster that gpuq is on; --cluster chooses another"},
     {"cluster-constraint", 0, "a run is on the cluster that gpuq is on; --cluster chooses another"},
     {"array", 'a', "a run is one job; start gpuq run several times"},
@@ -67,8 +68,8 @@ constexpr Refused k_refused[] = {
     {"version", 'V', "see man sbatch"},
 };
 
-/// Letters of sbatch without a value, behind which another may stand; `k` and `s` take one only
-/// when it is joined to them by `=`.
+/// Letters of sbatch without a value, after which another may follow; `k` and `s` take a value only
+/// if it is joined by `=`.
 constexpr std::string_view k_switches = "HIOQhksuvVW";
 
 bool has_control(std::string_view text)
@@ -77,7 +78,7 @@ bool has_control(std::string_view text)
                        [](unsigned char c) { return c < 0x20 || c == 0x7f; });
 }
 
-/// sbatch takes the beginning of a name for the whole, also where that is another option's name.
+/// sbatch accepts an abbreviated name, even one that is another option's full name.
 const Refused* refused_by_name(std::string_view name)
 {
     const auto found = std::find_if(std::begin(k_refused), std::end(k_refused), [&](auto& row) {
@@ -95,13 +96,13 @@ const Refused* refused_by_letter(std::string_view letters)
             return found;
         }
         if (k_switches.find(letter) == std::string_view::npos) {
-            return nullptr; // what follows is its value
+            return nullptr; // the rest is its value
         }
     }
     return nullptr;
 }
 
-/// --gres=gpu:2 and the beginnings of that name; other things than GPUs are only Slurm's.
+/// --gres=gpu:2 and abbreviations of that name; resources other than GPUs are left to Slurm.
 bool asks_for_gpus(std::string_view name, std::string_view value)
 {
     return name.size() > 1 && std::string_view("gres").starts_with(name) &&

@@ -8,9 +8,9 @@
 
 namespace gpuq::cli {
 
-/// The value of --slurm: options of sbatch, kept as typed. `usage` for one that would contradict
-/// what gpuq asks for or take the run, its output or its environment out of gpuq's hands, in any of
-/// the ways to write it that sbatch knows: long, shortened, by its letter, behind other letters.
+/// The value of --slurm: options of sbatch, kept as typed. `usage` for an option that would
+/// contradict gpuq's request, or take control of the run, its output or its environment from gpuq,
+/// in any form that sbatch accepts: long, abbreviated, as a letter, or after other letters.
 Result<std::string> parse_slurm_options(std::string_view text);
 
 } // namespace gpuq::cli

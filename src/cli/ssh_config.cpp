@@ -34,7 +34,7 @@ std::string names_of(const SshHost& host)
     return fmt::format("{}", fmt::join(names, " "));
 }
 
-/// ssh replaces `%h` and the like.
+/// Escapes tokens such as `%h`, which ssh would expand.
 std::string without_tokens(std::string_view text)
 {
     std::string result;

@@ -9,20 +9,21 @@
 
 namespace gpuq::cli {
 
-/// A run as a host of ssh.
+/// A run as a host for ssh.
 struct SshHost {
     RunKey key;
-    std::string title;               ///< for people
-    std::vector<std::string> called; ///< what people call the run; what is no host name is left out
+    std::string title;               ///< for the comment
+    std::vector<std::string> called; ///< names of the run; those invalid in host names are left out
     std::string user;
     std::vector<std::string> command; ///< ProxyCommand
     std::string state_dir;            ///< where its keys are; empty: not on the machine of this ssh
 };
 
-/// The block for ssh_config: what ssh, scp, rsync and editors need to get into the run as the host
-/// `gpuq-CALLED`. Where the run's keys are not, it is by one's own, and the host's is not checked:
-/// the connection to the login host, which leads there, was. `usage` for a state folder whose name
-/// ssh_config can not hold, or a word of the command.
+/// The block for ssh_config with which ssh, scp, rsync and editors connect to the run as the host
+/// `gpuq-CALLED`. If the run's keys are not on that machine, the user's own are used, and the host
+/// key is not checked: the connection to the login host, through which it runs, has been verified.
+/// `usage` if ssh_config can't represent the name of the state directory or an argument of the
+/// command.
 Result<std::string> ssh_config(const SshHost& host);
 
 } // namespace gpuq::cli

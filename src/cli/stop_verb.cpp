@@ -60,7 +60,8 @@ private:
         for (const std::string& word : m_invocation.words) {
             const auto done = stop_meant(word);
             if (!done) {
-                // Typed for several runs, it is not to stop at the first that is not there.
+                // With several runs, one that is not found does not prevent the others from being
+                // stopped.
                 if (m_invocation.words.size() == 1 && !m_invocation.globals.json) {
                     return done.error();
                 }
@@ -102,7 +103,8 @@ private:
         return runs.front().key;
     }
 
-    /// Runs come first; a job id may have come round again since the run that had it.
+    /// Runs that have not ended take precedence. The job id of an ended run may have been reused by
+    /// Slurm.
     Result<int> stop_meant(const std::string& word)
     {
         const auto matches = find_runs(m_store, word);
@@ -134,7 +136,7 @@ private:
         return jobs;
     }
 
-    /// Of a job id Slurm's own meaning: a whole array, a part of it, one job.
+    /// A job id has the meaning it has in Slurm: a whole array, a part of it, or one job.
     Result<int> stop_plain(const std::string& word, const std::vector<RunStatus>& jobs)
     {
         const bool is_id = spells_a_job(word);
@@ -182,7 +184,7 @@ private:
         return runs.empty() ? matches.unfinished.front() : runs.front().key;
     }
 
-    /// The request goes to disk before anybody waits for Slurm: a Ctrl-C in between loses nothing.
+    /// The request is written to disk before waiting for Slurm: a Ctrl-C in between loses nothing.
     Result<int> stop(const RunKey& key)
     {
         RunStatus run = look_at(m_doors, key, Ask::never);
@@ -204,7 +206,7 @@ private:
         return run.job ? cancel(run) : stop_without_job(run);
     }
 
-    /// The supervisor does the rest: it looks into its inbox each second.
+    /// The supervisor does the rest: it checks its inbox every second.
     Result<int> save_and_stop(const RunStatus& run)
     {
         const StopRequest request{fmt::format("{}@{}", user_name(), host_name()),
@@ -224,7 +226,8 @@ private:
     {
         const auto cluster = m_invocation.doors.cluster();
         if (cluster && run.next_job) {
-            (void)(*cluster)->cancel(*run.next_job); // else it would begin, judge, and leave
+            (void)(*cluster)->cancel(*run.next_job); // otherwise it would start, examine its
+                                                     // predecessor and leave
         }
         const auto done =
             cluster ? (*cluster)->cancel(run.job->job) : Result<void>(cluster.error());
@@ -245,7 +248,7 @@ private:
                    : "has ended already";
     }
 
-    /// First on disk: should Slurm not answer, the supervisor finds it and ends the run.
+    /// Written to disk first: if Slurm does not respond, the supervisor finds it and ends the run.
     void leave_request(const RunStatus& run)
     {
         const StopRequest request{fmt::format("{}@{}", user_name(), host_name()),
@@ -258,7 +261,7 @@ private:
         }
     }
 
-    /// Not submitted yet: whoever submits it or adopts it finds the request.
+    /// Not submitted yet: the process that submits or adopts it finds the request.
     Result<int> stop_without_job(const RunStatus& run)
     {
         if (!m_request_left) {
@@ -274,7 +277,7 @@ private:
         if (error.kind != Error::Kind::unreachable || !m_request_left) {
             return error;
         }
-        // Running without Slurm's word: its heart beats, and it looks into its inbox each second.
+        // Running according to its heartbeat, not to Slurm: it checks its inbox every second.
         if (run.state == RunState::running) {
             return told(run, "stopping",
                         fmt::format("stopping run {} ({}; the run itself has been told)",
@@ -290,7 +293,7 @@ private:
         return static_cast<int>(ExitStatus::unreachable);
     }
 
-    /// What became of it: a word for scripts, a text for people.
+    /// Reports the outcome: a keyword for scripts, a text for users.
     int told(const RunStatus& run, const char* outcome, const std::string& text)
     {
         note(run, outcome);

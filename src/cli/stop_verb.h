@@ -5,7 +5,7 @@
 
 namespace gpuq::cli {
 
-/// `gpuq stop`: ends runs, or takes them out of the queue.
+/// `gpuq stop`: ends runs, or withdraws them from the queue.
 extern const Verb k_stop_verb;
 
 } // namespace gpuq::cli

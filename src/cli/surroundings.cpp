@@ -19,7 +19,7 @@
 namespace gpuq::cli {
 namespace {
 
-/// Linux's number of /dev/null, wherever it is (null(4)).
+/// Linux's device number of /dev/null under any path (null(4)).
 constexpr unsigned k_memory_major = 1;
 constexpr unsigned k_null_minor = 3;
 
@@ -39,7 +39,7 @@ Surroundings::File file_at(const std::string& path)
                                              : Surroundings::File::unreadable;
 }
 
-/// Of a script: regular, not large, with no NUL in its beginning.
+/// The text of a script: a regular file, not large, without NUL at its beginning.
 std::string text_at(const std::string& path)
 {
     constexpr std::size_t k_most = 256 << 10;
@@ -54,7 +54,8 @@ std::string text_at(const std::string& path)
     return text.find('\0') == std::string::npos ? text : "";
 }
 
-/// PWD when it names the working directory (it keeps the links a person typed), else its path.
+/// PWD if it names the working directory (it keeps symbolic links as typed), else its resolved
+/// path.
 Result<std::string> path_of_working_directory(Doors& doors)
 {
     struct stat here = {};

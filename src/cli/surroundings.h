@@ -8,27 +8,27 @@
 #include <functional>
 #include <string>
 
-/// What this process stands in: its terminal, its user, its folder.
+/// The context of this process: its terminal, user and current directory.
 namespace gpuq::cli {
 
-/// A person is there: one of stdin, stdout and stderr is a terminal.
+/// Whether stdin, stdout or stderr is a terminal.
 bool on_a_terminal();
 
-/// What stdin is for the program: a closed one and /dev/null are none.
+/// The kind of stdin that the program gets: none if it is closed or /dev/null.
 Input kind_of_stdin();
 
-/// The name of the calling user, from the password database; the number when it has none.
+/// The calling user's name from the password database; the user id if it has none.
 std::string user_name();
 std::string host_name();
 
-/// Those of this process that go along with a run.
+/// The limits of this process that are passed on to a run.
 SoftLimits soft_limits();
 
-/// Surroundings::same_on_nodes of a run in `work_dir`: the nodes share it, the home and the state
-/// directory. `doors` must outlive it.
+/// Surroundings::same_on_nodes for a run in `work_dir`: the nodes share it, the home and the state
+/// directory. `doors` must outlive the result.
 std::function<bool(const std::string&)> same_on_nodes(Doors& doors, const std::string& work_dir);
 
-/// What a plan looks at, from this process and the configuration. Without nodes.
+/// The input of a plan, from this process and the configuration. Without nodes.
 Result<Surroundings> surroundings(Doors& doors);
 
 } // namespace gpuq::cli

@@ -8,17 +8,18 @@
 
 namespace gpuq::cli {
 
-/// Prints a table on stdout as --columns, --no-header, --color, the terminal's width, NO_COLOR and
-/// TERM ask for. `usage` for an unknown column, `io` when stdout takes no bytes.
+/// Prints a table to stdout according to --columns, --no-header, --color, the terminal's width,
+/// NO_COLOR and TERM. `usage` for an unknown column, `io` if stdout can't be written.
 Result<void> print_table(const report::Table& table, const Globals& globals, Doors& doors);
 
-/// Whether --color, NO_COLOR and TERM let what is printed on this terminal have colours.
+/// Whether --color, NO_COLOR and TERM allow colours in output to this terminal.
 bool wants_color(const Globals& globals, Doors& doors);
 
-/// A line for a person, sanitised and with hints as they are typed (say.h). Errors of print_text.
+/// Prints a line for users, sanitised, with suggested commands as they must be typed (say.h).
+/// Errors as in print_text.
 Result<void> print_line(std::string_view text);
 
-/// All of `text` to stdout; `io` with the reason. A reader that has left is no error.
+/// Writes all of `text` to stdout; `io` with the reason. A closed pipe is not an error.
 Result<void> print_text(std::string_view text);
 
 } // namespace gpuq::cli

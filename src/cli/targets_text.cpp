@@ -22,7 +22,7 @@ using sim::QueueWaits;
 using sim::Seconds;
 using sim::WaitFigures;
 
-/// The figures, as columns and members are named, and the quantile that each is.
+/// A figure: its name as a column and a member, and the quantile it represents.
 struct FigureRow {
     std::string_view name;
     std::string_view quantile;
@@ -102,7 +102,7 @@ Json queue_json(const QueueWaits& queue)
     return Json::object(std::move(members));
 }
 
-/// A label's value: backslashes, quotes and ends of lines are escaped.
+/// A label and its value, with backslashes, quotes and line ends escaped.
 std::string label(std::string_view name, const std::string& value)
 {
     std::string text = std::string(name) + "=\"";
@@ -115,7 +115,7 @@ std::string label(std::string_view name, const std::string& value)
     return text + "\"";
 }
 
-/// One metric: its head, and a line for each sample.
+/// One metric: its header, and a line for each sample.
 class Metric {
 public:
     Metric(std::string& text, std::string name, std::string_view help)

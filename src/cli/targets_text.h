@@ -9,33 +9,32 @@
 #include <string>
 #include <vector>
 
-/// Waits against the targets of a policy, as operators and their monitoring are shown them. Pure.
+/// Waits compared with the targets of a policy, as text, CSV, JSON and metrics. Pure.
 namespace gpuq::cli {
 
-/// All that `gpuq usage --targets` found out.
+/// The result of `gpuq usage --targets`.
 struct TargetsLook {
-    Time since; ///< jobs that were submitted from then on
+    Time since; ///< jobs submitted since then
     Time to;
-    std::string policy; ///< the file
+    std::string policy; ///< its file
     std::vector<sim::QueueWaits> queues;
     std::size_t withdrawn = 0;
 };
 
-/// How many targets are missed.
+/// The number of missed targets.
 std::size_t missed(const TargetsLook& look);
 
-/// A row for each queue, then one for each of its models when it has several; `>=` stands before a
-/// figure that may still grow, `?` for one of which there are too few jobs.
+/// One row per queue, followed by one per GPU model if it has several; `>=` precedes a figure that
+/// may still grow, `?` one that is based on too few jobs.
 report::Table targets_table(const TargetsLook& look);
 
-/// RFC 4180 with a header; seconds, empty for what is not known.
+/// RFC 4180 with a header line; seconds, empty if unknown.
 std::string targets_csv(const TargetsLook& look);
 
 /// For --json.
 report::Json::Members targets_document(const TargetsLook& look);
 
-/// Prometheus' text format, as node_exporter's textfile collector takes it. What is not known has
-/// no sample.
+/// Prometheus' text format for node_exporter's textfile collector. Unknown values have no sample.
 std::string targets_metrics(const TargetsLook& look);
 
 } // namespace gpuq::cli

@@ -20,14 +20,21 @@
 #include <cstring>
 #include <poll.h>
 
+// Two tasks: login_ticket() and add_keytab() collect the credentials for a new run; refresh_all()
+// updates those of active runs. It delivers the login's ticket, renews the tickets of waiting runs
+// in their stores, fetches new bearer tokens, and releases links that were held for a ticket. Every
+// verb that queries runs does this, so files in cache/ limit how often all of a user's processes
+// try. A token command may hang; only the process that holds refreshes_as() waits for it.
+
 namespace gpuq::cli {
 namespace {
 
-/// A keeper refreshes so often, and leaves so soon after the last run.
+/// How often the background process refreshes; it ends as soon after the last run.
 constexpr std::chrono::milliseconds k_round{5000};
 constexpr int k_asked = 120; ///< rounds: ten minutes
 
-/// `run`, `shell` and `rehearse` are not among them: a run's start waits for no other's ticket.
+/// Without `run`, `shell` and `rehearse`: the start of a run should not wait for another run's
+/// ticket.
 constexpr std::string_view k_refreshing[] = {"attach", "logs",  "ls",     "top",     "why",
                                              "show",   "stop",  "extend", "save",    "clean",
                                              "resume", "usage", "exempt", "profile", "keepalive"};
@@ -55,7 +62,7 @@ Result<std::string> folder_of(Doors& doors, const Settings& settings, const RunK
     return usual_credential_folder(store->root(), key);
 }
 
-/// The active runs that have credentials: most people have none.
+/// The active runs that have credentials: most users have none.
 std::vector<RunKey> with_credentials(Store& store)
 {
     auto keys = active_runs(store);
@@ -66,7 +73,7 @@ std::vector<RunKey> with_credentials(Store& store)
     return *std::move(keys);
 }
 
-/// A link is held for its ticket, and has one now: the run.
+/// The run, if a link is held for its ticket and the ticket now suffices.
 std::optional<Run> that_may_go_on(Doors& doors, Store& store, const RunKey& key)
 {
     const auto text = store.read(held_json(key));
@@ -81,8 +88,8 @@ std::optional<Run> that_may_go_on(Doors& doors, Store& store, const RunKey& key)
     return lacks ? std::nullopt : std::optional(*std::move(run));
 }
 
-/// The store of a run that waits, and whose ticket has lived half of its life: nobody else renews
-/// it. Nothing: there is nothing to do.
+/// The credentials of a waiting run whose ticket has reached half its lifetime: no other process
+/// renews it. Nothing if it need not be renewed.
 std::optional<CredentialPlan> due_while_it_waits(Doors& doors, Store& store, const RunKey& key,
                                                  Time now)
 {
@@ -99,9 +106,9 @@ std::optional<CredentialPlan> due_while_it_waits(Doors& doors, Store& store, con
     return is_due ? std::optional(*plan) : std::nullopt;
 }
 
-constexpr const char* k_copy = "renewing"; ///< in a run's store, while it is renewed
+constexpr const char* k_copy = "renewing"; ///< in a run's store, during a renewal
 
-/// Renews the ticket in a copy, which takes the place of the old one when it is better.
+/// Renews a copy of the ticket, which replaces the old one if it is better.
 void renew_in_store(Doors& doors, const std::string& kinit, const CredentialPlan& plan, Time now)
 {
     SecretFiles& files = doors.secret_files();
@@ -121,7 +128,7 @@ void renew_in_store(Doors& doors, const std::string& kinit, const CredentialPlan
     (void)files.remove(plan.folder, k_copy);
 }
 
-/// A KDC that does not answer holds a command up so long, once in a minute.
+/// How long a KDC that does not respond may delay a command, once a minute.
 constexpr std::chrono::milliseconds k_renewing{2000};
 constexpr std::chrono::seconds k_between_renewals{60};
 constexpr const char* k_last_renewals = "cache/tickets";
@@ -136,8 +143,8 @@ bool was_tried_lately(Store& store, const char* file, std::chrono::seconds latel
 constexpr std::chrono::seconds k_between_releases{15};
 constexpr const char* k_last_releases = "cache/releases";
 
-/// Lets held links go on, on the cluster that is theirs: by one command at a time, and not by every
-/// one where Slurm refuses.
+/// Releases held links of runs on this cluster: from one command at a time, and not from each one
+/// if Slurm refuses.
 void let_go_on(Doors& doors, Store& store, const std::vector<RunKey>& active)
 {
     std::vector<Run> runs;
@@ -155,7 +162,8 @@ void let_go_on(Doors& doors, Store& store, const std::vector<RunKey>& active)
     const auto name = cluster ? (*cluster)->name() : Result<std::string>(cluster.error());
     for (const Run& run : runs) {
         if (name && *name == run.cluster) {
-            (void)release_link(store, **cluster, doors.clock(), run.key); // or a later command
+            (void)release_link(store, **cluster, doors.clock(), run.key); // otherwise a later
+                                                                          // command does
         }
     }
 }
@@ -181,7 +189,8 @@ void renew_waiting(Doors& doors, Store& store, const std::vector<RunKey>& active
         const auto answers = doors.host().apart(work, k_renewing);
         for (std::size_t i = 0; i < answers.size(); ++i) {
             if (answers[i].kind != Host::Answer::Kind::done) {
-                (void)doors.secret_files().remove(folders[i], k_copy); // nobody lives to do it
+                (void)doors.secret_files().remove(folders[i], k_copy); // the process that would do
+                                                                       // so was killed
             }
         }
     }
@@ -224,14 +233,14 @@ LoginTicket ticket_of_login(Doors& doors, const RunKey& key)
     return found;
 }
 
-/// A command that asks a server for a token, and may hang.
+/// The command queries a server for a token, and may hang.
 constexpr std::chrono::milliseconds k_token_patience{10'000};
 constexpr std::chrono::seconds k_between_tokens{5};
 constexpr std::chrono::seconds k_after_token_failure{60};
 constexpr const char* k_last_tokens = "cache/tokens";
-constexpr char k_well = '+'; ///< the first byte of an answer from a process apart
+constexpr char k_well = '+'; ///< the first byte of a successful result from a separate process
 
-/// What the site's or the person's command prints; its words when it fails.
+/// The output of the site's or the user's command, or its error.
 Result<std::string> token_by_command(Doors& doors, const std::vector<std::string>& command)
 {
     const auto answers =
@@ -258,17 +267,17 @@ Result<std::string> token_by_command(Doors& doors, const std::vector<std::string
 
 struct LoginToken {
     std::string text;    ///< secret; empty: none
-    std::string problem; ///< empty: there was to be none
+    std::string problem; ///< empty: no token was expected
 };
 
-/// To begin with: what refreshes it is not waited for.
+/// Lifetime that suffices for the start of a run, which does not wait for the refresh.
 constexpr std::chrono::minutes k_enough_of_a_token{5};
 enum class Life {
-    young,  ///< the first half
-    enough, ///< of k_enough_of_a_token
+    young,  ///< in the first half of its lifetime
+    enough, ///< valid for k_enough_of_a_token
 };
 
-/// The login's token where it has enough of its life, else a fresh one by the command where there
+/// The login's token if its remaining lifetime suffices, else a new one from the command, if there
 /// is one.
 Result<std::string> good_token(Doors& doors, const Settings& settings, Life life)
 {
@@ -300,7 +309,7 @@ LoginToken login_token(Doors& doors, const Settings& settings, Life life)
     return {*std::move(text), ""};
 }
 
-/// False when there was to be a token, and is none.
+/// False if a token was expected and there is none.
 bool refresh_tokens(Doors& doors, Store& store, const std::vector<RunKey>& active,
                     TokenCommand where)
 {
@@ -336,7 +345,7 @@ bool refresh_tokens(Doors& doors, Store& store, const std::vector<RunKey>& activ
     return !token.text.empty();
 }
 
-/// What `refresh_tickets` does, and what `refresh_tokens` gives of it.
+/// Does the work of `refresh_tickets`; returns the result of `refresh_tokens`.
 bool refresh_all(Doors& doors, TokenCommand where)
 {
     const auto cache = doors.login_tickets().cache();
@@ -354,7 +363,7 @@ bool refresh_all(Doors& doors, TokenCommand where)
     return is_well;
 }
 
-/// An active run has credentials. The look takes runs that have ended off the list.
+/// Whether an active run has credentials. The status query takes ended runs off the list.
 bool has_any(Doors& doors, Store& store, Ask ask)
 {
     const Looked looked = look(look_doors(doors, store), with_credentials(store), ask);
@@ -424,7 +433,7 @@ Result<void> add_keytab(Doors& doors, const Run& run, const std::string& path, L
     }
     plan.keytab = whole;
     if (ticket.problem.starts_with(k_no_kerberos)) {
-        ticket.problem.clear(); // it gets one all the same
+        ticket.problem.clear(); // the keytab provides one
     }
     return {};
 }
@@ -467,7 +476,7 @@ void keep_refreshing(Doors& doors)
         return;
     }
     Time next_token{};
-    // Slurm is asked seldom: of runs that ended without a word, whose node has died.
+    // Slurm is queried seldom, for runs whose node died so that they ended without a record.
     for (int round = 1; has_any(doors, **store, round % k_asked == 0 ? Ask::if_needed : Ask::never);
          ++round) {
         const Time now = doors.clock().now();

@@ -10,49 +10,49 @@
 
 namespace gpuq::cli {
 
-/// The ticket that a run takes along: nothing of it where the login has none.
+/// The credentials that a run takes along; all empty if the login has none.
 struct LoginTicket {
     std::optional<CredentialPlan> plan;
     std::optional<credentials::Ticket> ticket;
     std::string cache;         ///< secret
     std::string token;         ///< bearer token, secret; empty: none
-    std::string problem;       ///< for people: there is one, and the run can't have it
-    std::string token_problem; ///< the same of the bearer token
+    std::string problem;       ///< for users: there is one, but the run can't have it
+    std::string token_problem; ///< the same for the bearer token
 };
-/// `known`: the bearer token, where it was found before; it is in the environment once.
+/// `known`: the bearer token, if already found: the first call removes it from the environment.
 LoginTicket login_ticket(Doors& doors, const RunKey& key, const std::string& known = {});
 
-/// Has the run's tickets come from a keytab when renewals end, and the first one where the login
-/// has none. The path alone goes along, from the run's working directory. `denied`, `missing`,
-/// `usage` say why the keytab is not to be used: it is not the person's alone, or is not its
-/// owner's.
+/// Makes the run's tickets come from a keytab when renewals end, and the first one too if the login
+/// has none. Stores only its path, resolved against the run's working directory. `denied`,
+/// `missing` or `usage` if the keytab can't be used: it does not belong to the user alone, or has
+/// no keys for the ticket's principal.
 Result<void> add_keytab(Doors& doors, const Run& run, const std::string& path, LoginTicket& ticket);
 
-/// Overwrites what is secret in it.
+/// Overwrites the secrets in it.
 void forget(LoginTicket& ticket);
 
-/// Puts them into the run's store, whose folder it makes.
+/// Writes the credentials to the run's store, whose directory it creates.
 Result<void> store_ticket(SecretFiles& files, const LoginTicket& ticket);
 
-/// A gpuq of this user that refreshes the credentials of runs on this machine while there are
-/// active ones: by its own process, until then (`gpuq keepalive --stay`).
+/// Starts a gpuq in the background that refreshes the credentials of this user's runs on this
+/// machine while there are active ones (`gpuq keepalive --stay`).
 void leave_keeper(Doors& doors);
-/// Its work. Comes back when there is nothing more to refresh. Where another one does it, it
-/// refreshes once: this process may know another token command.
+/// The work of that process. Returns when there is nothing more to refresh. If another process is
+/// doing it, refreshes once: this process may know another token command.
 void keep_refreshing(Doors& doors);
-/// The name that it holds meanwhile: it knows the runs of its own state folder only.
+/// The name of the lock that it holds: it only knows the runs in its own state directory.
 std::string refreshes_as(Store& store);
 
-/// Gives active runs the login's ticket where it is better than theirs, lets links go on that were
-/// held for one, and renews those of runs that wait: every verb that looks at runs does that first.
-/// Says nothing and fails nothing, and waits for no token command but where told so.
+/// Gives active runs the login's ticket if it is better than theirs, releases links that were held
+/// for one, and renews the tickets of waiting runs. Every verb that queries runs does this first.
+/// Prints nothing, never fails, and waits for the token command only with `here`.
 enum class TokenCommand {
-    elsewhere, ///< executed by a process that is left running: it may hang
-    here,      ///< and waited for
-    nowhere,   ///< not now
+    elsewhere, ///< executed by a background process: it may hang
+    here,      ///< executed and waited for
+    nowhere,   ///< not executed
 };
 void refresh_tickets(Doors& doors, TokenCommand where = TokenCommand::elsewhere);
-/// Whether a verb of this name does.
+/// Whether the verb of this name does this.
 bool refreshes_tickets(std::string_view verb);
 
 } // namespace gpuq::cli

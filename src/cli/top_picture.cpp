@@ -169,7 +169,7 @@ tui::RunRow row_of(const RunStatus& status, const TopFound& found, Time now)
         const Request& request = status.run->request;
         row.name = request.name;
         row.gpus = counted(static_cast<std::uint64_t>(request.gpus.count * request.nodes), "GPU");
-        row.saves = row.running && !row.plain; // whether it can, it says itself
+        row.saves = row.running && !row.plain; // if it can't save, stop --checkpoint reports it
         if (row.running && status.started_at) {
             const auto time = std::chrono::floor<seconds>(now - *status.started_at);
             row.since = fmt::format("running for {}", in_words(std::max(seconds(0), time)));
@@ -190,8 +190,8 @@ tui::RunRow row_of(const RunStatus& status, const TopFound& found, Time now)
     return row;
 }
 
-/// In its order, a gap where the program began again from a checkpoint or its values are none; with
-/// the NaN that it has come to.
+/// In order, with a gap where the program restarted from a checkpoint; ends with NaN if the values
+/// have become NaN.
 tui::Curve curve_of(const std::string& tag, const telemetry::Series& series)
 {
     tui::Curve curve{tag, "", {}};
@@ -207,7 +207,7 @@ tui::Curve curve_of(const std::string& tag, const telemetry::Series& series)
     return curve;
 }
 
-/// Of all GPUs of a sample together, in percent; nothing when it is not known of one of them.
+/// Mean over all GPUs of a sample, in percent; nothing if it is unknown for one of them.
 std::optional<double> busy(const Sample& sample)
 {
     double sum = 0;
@@ -237,7 +237,7 @@ std::optional<double> memory(const Sample& sample)
     return total > 0 ? std::optional(100 * used / total) : std::nullopt;
 }
 
-/// Empty when nothing is known at any time: then the words say why.
+/// Empty if nothing is known at any time: the facts then give the reason.
 template <typename Measure>
 tui::Curve curve_of(const std::vector<Sample>& samples, const char* title, const char* unit,
                     const Measure& measure)
@@ -251,8 +251,8 @@ tui::Curve curve_of(const std::vector<Sample>& samples, const char* title, const
     return known ? curve : tui::Curve{};
 }
 
-/// The first of the samples that the processors' use up to this one is reckoned from; the one
-/// itself where there is none. A node without cgroups looks at its processes every five seconds.
+/// The first of the samples from which the processor usage up to `last` is computed; `last` itself
+/// if there is none. A node without cgroups counts its processes only every five seconds.
 std::size_t counted_from(const std::vector<Sample>& samples, std::size_t last)
 {
     constexpr auto k_window = std::chrono::seconds(10);
@@ -268,7 +268,7 @@ std::size_t counted_from(const std::vector<Sample>& samples, std::size_t last)
     return first;
 }
 
-/// A counter as what it grows by in a second; unknown after a time in which nothing was measured.
+/// The rate of a counter per second; unknown after a time without measurements.
 tui::Curve cores_of(const std::vector<Sample>& samples)
 {
     tui::Curve curve{"processors", "", {}};
@@ -295,7 +295,7 @@ std::optional<double> main_memory(const Sample& sample)
                           : std::nullopt;
 }
 
-/// The first measure of the training whose name has one of these words in it.
+/// The first measure of the training whose name contains one of these words.
 const std::pair<const std::string, telemetry::Series>*
 named(const telemetry::Curves& curves, std::initializer_list<std::string_view> words)
 {

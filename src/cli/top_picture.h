@@ -13,31 +13,31 @@
 #include <string>
 #include <vector>
 
-/// What `gpuq top` shows, out of what was found. Pure.
+/// The content of `gpuq top`, from the data collected. Pure.
 namespace gpuq::cli {
 
 struct TopFound {
     Overview overview;
     std::vector<RunStatus> runs; ///< completed by the overview
-    std::string trouble;         ///< besides the overview's own
+    std::string trouble;         ///< in addition to the overview's own
 };
 
 tui::Picture top_picture(const TopFound& found, Time now);
 
-/// What takes longer to find out, of one run.
+/// Data of one run that takes longer to collect.
 struct TopCloser {
     RunStatus run;
     WholeTraining training;
     std::vector<NodeSample> newest;
-    std::vector<Sample> samples; ///< of the last minutes
+    std::vector<Sample> samples; ///< for the last minutes
     IdleRecords idle;
     std::optional<CredentialRecords> credentials;
-    std::optional<Time> saved_at = {}; ///< of a chain: its newest checkpoint
+    std::optional<Time> saved_at = {}; ///< a chain's newest checkpoint
 };
 
-/// What changes first: that its GPUs lie idle, its training in words, its GPUs, how far its chain
-/// is, what becomes of its ticket. Curves, the most important first: the loss, how busy its GPUs
-/// were, how much of their memory was used, processors, memory, other measures of the training.
+/// Facts, those that change first: idle GPUs, its training in words, its GPUs, the progress of its
+/// chain, the state of its ticket. Curves, the most important first: the loss, GPU utilisation, GPU
+/// memory, processors, memory, other measures of the training.
 tui::Detail top_detail(const TopCloser& closer, Time now);
 
 /// For --json.

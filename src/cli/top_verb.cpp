@@ -39,16 +39,17 @@ constexpr std::array k_options = {
     Option{0, "once", "", "print it once, as text, and leave"},
     Option{'a', "all", "", "every run that is on disk, not only active and recent ones"}};
 
-/// After one of the person's own runs has begun or ended, so long after the last question.
+/// Minimum time since the last query before the start or end of one of the user's own runs causes
+/// another.
 constexpr auto k_changed_again = 15s;
-/// Curves of GPUs: so much of the past.
+/// The period shown in the curves of GPUs.
 constexpr std::chrono::minutes k_shown{10};
-/// A run of which neither the disk nor the overview knows how it is.
+/// How often to look up runs whose state neither the disk nor the overview shows.
 constexpr auto k_lost_again = 60s;
-/// Of each line that a gpuq command says.
+/// The prefix of each message from a gpuq command.
 constexpr std::string_view k_prefix = "gpuq: ";
 
-/// For the title of a log.
+/// A note for the title of a log.
 const char* note_of(LogTail::News::Why why)
 {
     using Why = LogTail::News::Why;
@@ -58,8 +59,8 @@ const char* note_of(LogTail::News::Why why)
                                    : "";
 }
 
-/// What the threads of the view share. Each door is used by one of them alone, but for the stores,
-/// the clock and the host, which keep nothing between two calls that another could disturb.
+/// The state shared by the threads of the view. Each interface is used by only one of them, except
+/// for the stores, the clock and the host, which keep no state between calls that could conflict.
 class Top {
 public:
     Top(Doors& doors, Store& store, bool want_all)
@@ -97,7 +98,7 @@ public:
             complete(run, found.overview);
         }
         note(found.runs);
-        // Of one moment: what Slurm said last, brought up to what the disk says now.
+        // Combines the last response from Slurm with the current state on disk.
         found.overview = with_own_runs(std::move(found.overview), found.runs);
         const auto plain =
             plain_statuses(m_store, found.overview.jobs, found.overview.cluster, now);
@@ -110,7 +111,7 @@ public:
         return found;
     }
 
-    /// Of one run, what has to be read out of its files.
+    /// Data of one run that must be read from its files.
     tui::Detail detail(const std::string& text)
     {
         const auto key = RunKey::parse(text);
@@ -129,7 +130,7 @@ public:
         return top_detail(closer, m_clock.now());
     }
 
-    /// On the thread that may talk to Slurm.
+    /// On the thread that may query Slurm.
     void ask(bool anew)
     {
         const auto cluster = m_doors.cluster();
@@ -147,8 +148,8 @@ public:
         find_lost(anew);
     }
 
-    /// Before something is printed once: there is no second look, and whoever has no whole answer
-    /// yet can't leave it to another.
+    /// For output that is printed only once: no second query follows, so if the cache has no
+    /// complete response, this process can't leave the query to another.
     void ask_once()
     {
         const auto cluster = m_doors.cluster();
@@ -190,7 +191,7 @@ public:
         return command.on_terminal ? on_terminal(*words, command.to_pager) : captured(*words);
     }
 
-    /// Of a dry run not the script, which is on standard output.
+    /// Leaves out the script of a dry run, which is on standard output.
     tui::Done try_out(const tui::Try& attempt)
     {
         const auto words = command_line(attempt.words);
@@ -222,7 +223,7 @@ private:
         return m_plain_tail->next(log);
     }
 
-    /// Of a chain, out of the journal of the last link that has made one.
+    /// For a chain: from the journal of the last link that has a checkpoint.
     std::optional<Time> newest_checkpoint_at(const RunStatus& run) const
     {
         const auto saved = std::find_if(run.links.rbegin(), run.links.rend(),
@@ -238,10 +239,10 @@ private:
         return at;
     }
 
-    /// Those that have ended, and it is known how, are looked at once.
+    /// Runs that are known to have ended, and how, are queried only once.
     std::vector<RunStatus> looked_at(const std::vector<RunKey>& keys)
     {
-        const auto active = active_runs(m_store); // one that was resumed is among them
+        const auto active = active_runs(m_store); // includes resumed runs
         std::vector<RunKey> unsettled;
         for (const RunKey& key : keys) {
             if (!m_ended.contains(key.text()) || !active ||
@@ -266,8 +267,7 @@ private:
                 ended.emplace(key.text(), runs.back());
             }
         }
-        m_ended =
-            std::move(ended); // a run may be resumed: that is seen when it is listed as active
+        m_ended = std::move(ended); // a resumed run is detected when it is listed as active
         return runs;
     }
 
@@ -304,7 +304,7 @@ private:
         return status ? tui::Done{"", false} : tui::Done{status.error().text, true};
     }
 
-    /// For the thread that asks.
+    /// For the thread that queries Slurm.
     void note(const std::vector<RunStatus>& runs)
     {
         const std::lock_guard lock(m_mutex);
@@ -337,7 +337,7 @@ private:
             return;
         }
         m_found_at = now;
-        (void)look(look_doors(m_doors, m_store), lost); // writes down what it learns
+        (void)look(look_doors(m_doors, m_store), lost); // records the results
     }
 
     Doors& m_doors;
@@ -345,20 +345,20 @@ private:
     Clock& m_clock;
     Host& m_host;
     bool m_want_all;
-    std::map<std::string, RunStatus> m_ended; ///< of the thread that looks
-    RecentSamples m_recent;                   ///< of the one that looks closer
+    std::map<std::string, RunStatus> m_ended; ///< for the thread of found()
+    RecentSamples m_recent;                   ///< for the thread of detail()
     Time m_began;
-    std::optional<LogTail> m_tail;                                   ///< of the thread that reads
+    std::optional<LogTail> m_tail;                                   ///< for the thread of read()
     std::optional<PlainTail> m_plain_tail;                           ///< the same
-    std::optional<std::chrono::steady_clock::time_point> m_found_at; ///< of the one that asks
+    std::optional<std::chrono::steady_clock::time_point> m_found_at; ///< for the thread of ask()
     std::mutex m_mutex;
     std::string m_cluster_name, m_trouble;
     Time m_changed{};
     std::vector<RunKey> m_lost;
-    std::map<std::string, RunStatus> m_plain; ///< plain jobs, by what they are called
+    std::map<std::string, RunStatus> m_plain; ///< plain jobs, by the id shown
 };
 
-/// As for gpuq ls: nothing is cut for a reader that is no terminal.
+/// As in gpuq ls: nothing is cut if the output is not a terminal.
 std::optional<int> columns_of_terminal()
 {
     winsize size{};
@@ -392,7 +392,8 @@ Result<int> top(Invocation& invocation)
     if (invocation.options.has("once") || invocation.globals.json) {
         return print_once(*shown, invocation);
     }
-    (void)doors.cluster(); // sets SLURM_CONF: not while other threads read the environment
+    (void)doors.cluster(); // sets SLURM_CONF, which is not safe while other threads read the
+                           // environment
     tui::Sources sources;
     sources.now = [&doors] { return doors.clock().now(); };
     sources.look = [shown, now = sources.now] { return top_picture(shown->found(), now()); };

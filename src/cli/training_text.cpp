@@ -50,7 +50,7 @@ std::string age_text(std::optional<Time> at, Time now)
               : "";
 }
 
-/// When the newest point was measured, else its file written.
+/// When the newest point was measured, else when its file was written.
 std::optional<Time> told_at(const telemetry::Point& point, const Training& training)
 {
     return point.at ? point.at : training.written_at;
@@ -85,13 +85,13 @@ std::string limit_text(const Finish& finish, const RunStatus& status)
     return "";
 }
 
-/// Never less than nothing: `now` may be a moment later than the forecast.
+/// Never negative: `now` may be a moment later than the forecast.
 seconds time_to(const Finish& finish, Time now)
 {
     return std::max(seconds(0), std::chrono::floor<seconds>(finish.at - now));
 }
 
-/// That it comes too late stands first: a narrow screen cuts the rest.
+/// A finish after the limit is mentioned first: a narrow screen cuts the rest.
 std::string finish_text(const Finish& finish, const RunStatus& status, Time now)
 {
     const std::string late = limit_text(finish, status);

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-/// How a training goes, as people and scripts are shown it. Pure; not sanitised.
+/// Text and JSON of a run's training. Pure; not sanitised.
 namespace gpuq::cli {
 
 struct WholeTraining {
@@ -22,11 +22,11 @@ struct WholeTraining {
 
 double gpu_hours_of(const Request& request, std::chrono::seconds time);
 
-/// Fields of `gpuq show`: a name and a text each.
+/// Fields of `gpuq show`: names and texts.
 std::vector<std::pair<std::string_view, std::string>>
 training_fields(const WholeTraining& whole, const RunStatus& status, Time now);
 
-/// For --json: how far it is, and what it measures of itself. Null for nothing known.
+/// For --json: its progress, and the measures it reports. Null if nothing is known.
 report::Json progress_json(const WholeTraining& whole, const RunStatus& status, Time now);
 report::Json training_json(const WholeTraining& whole, Time now);
 

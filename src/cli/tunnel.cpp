@@ -17,10 +17,10 @@ namespace gpuq::cli {
 namespace {
 
 constexpr std::size_t k_piece = 64 << 10;
-constexpr std::size_t k_most_waiting = 64 << 20; ///< ssh itself has no more than a few MiB open
+constexpr std::size_t k_most_waiting = 64 << 20; ///< ssh itself keeps at most a few MiB in flight
 constexpr std::size_t k_most_errors = 4096;
 
-/// Bytes on their way to a descriptor.
+/// Bytes waiting to be written to a descriptor.
 class Queue {
 public:
     void add(std::string_view bytes) { m_bytes += bytes; }
@@ -87,7 +87,7 @@ private:
             {m_in.size() < k_piece ? m_input : -1, POLLIN, 0},
             {m_in.empty() ? -1 : m_step.input, POLLOUT, 0},
             {m_out.size() < k_most_waiting ? m_step.output : -1, POLLIN, 0},
-            // Also with nothing to say: a reader that has gone shows as an error.
+            // Also with nothing to write: a closed reader is reported as an error.
             {m_output, static_cast<short>(m_out.empty() ? 0 : POLLOUT), 0},
             {m_step.error, POLLIN, 0},
         };
@@ -138,7 +138,7 @@ private:
             m_in.drop(static_cast<std::size_t>(size));
             end_input_when_sent();
         } else if (errno != EAGAIN && errno != EINTR) {
-            close(m_step.input); // the end of the step shows on its output
+            close(m_step.input); // the end of the step is detected on its output
             m_in.drop(m_in.size());
         }
     }
@@ -170,8 +170,8 @@ private:
         }
     }
 
-    /// A pipe that has room has it for PIPE_BUF bytes: ours is shared with ssh, and must stay as
-    /// it is.
+    /// A pipe that has space has space for PIPE_BUF bytes. It is shared with ssh, so its flags must
+    /// not be changed.
     void write_output(bool has_room)
     {
         const auto bytes = m_out.first(PIPE_BUF);

@@ -7,16 +7,16 @@
 
 namespace gpuq::cli {
 
-/// What became of a tunnel.
+/// The outcome of a tunnel.
 struct TunnelEnd {
-    bool connected = false; ///< the far end has said something
-    std::string errors;     ///< the last words of the step and its srun
+    bool connected = false; ///< the other end has sent something
+    std::string errors;     ///< the last errors of the step and its srun
 };
 
-/// Carries bytes between this process's `input` and `output` and a step: to the step as they are,
-/// from it in frames (wire/frame.h), until either side has no more. Takes the descriptors of
-/// `step`. What the step says is always taken from Slurm, also while `output` is stuck: left there
-/// it would keep the job from ending.
+/// Carries bytes between this process's `input` and `output` and a step: unchanged to the step, in
+/// frames (wire/frame.h) from it, until either side ends. Takes the descriptors of `step`. Output
+/// of the step is read from Slurm even while `output` is blocked: unread, it would keep the job
+/// from ending.
 TunnelEnd carry(const StepProcess& step, int input, int output);
 
 } // namespace gpuq::cli

@@ -5,7 +5,7 @@
 
 namespace gpuq::cli {
 
-/// `gpuq usage --targets`: 0 when no target of the policy's queues is missed, 1 when one is.
+/// `gpuq usage --targets`: returns 0 if no target of the policy's queues is missed, else 1.
 Result<int> usage_targets(Invocation& invocation);
 
 } // namespace gpuq::cli

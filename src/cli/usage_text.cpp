@@ -142,7 +142,7 @@ report::Table usage_table(const GpuUse& use)
     table.columns.push_back({"unknown", "UNKNOWN", Column::Align::right});
     const auto add = [&](std::vector<report::Cell> cells, const UseRow& row) {
         cells.emplace_back(std::to_string(row.jobs));
-        // Each is the difference of two rounded sums, so that what is printed adds up.
+        // Each is the difference of two rounded sums, so that the printed values add up.
         const std::int64_t busy = hundredths(row.busy);
         const std::int64_t known = hundredths(row.busy + row.idle);
         const std::int64_t all = hundredths(row.gpu_seconds);

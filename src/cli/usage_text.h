@@ -11,31 +11,31 @@
 #include <string_view>
 #include <vector>
 
-/// GPU-hours as people and scripts are shown them. Pure, but for the local time zone.
+/// Text, CSV and JSON of GPU-hours. Pure, but for the local time zone.
 namespace gpuq::cli {
 
-/// All that `gpuq usage` found out.
+/// The result of `gpuq usage`.
 struct GpuUse {
     Time from;
     Time to;
     std::vector<UseBy> by;
     std::vector<UseRow> rows;
     UseRow total;
-    std::vector<UseAdvice> advice; ///< on one's own jobs
+    std::vector<UseAdvice> advice; ///< for the user's own jobs
 };
 
-/// A moment as people type it: `2026-11-01` (local midnight), `2026-11-01T16:40[:07]`, `today`,
-/// `now`, or how long ago: `7d`, `12h`. `usage` for anything else.
+/// Parses a time: `2026-11-01` (local midnight), `2026-11-01T16:40[:07]`, `today`, `now`, or an
+/// age: `7d`, `12h`. `usage` for anything else.
 Result<Time> parse_moment(std::string_view text, Time now);
 
 /// Local midnight of the first day of the month of `now`.
 Time begin_of_month(Time now);
 
-/// Columns as in `by`, then jobs and hours, and of these busy, idle and unknown ones, which add up
-/// to them as printed; the last row is the sum of all.
+/// Columns as in `by`, then jobs and hours, and the busy, idle and unknown part of the hours, which
+/// add up as printed; the last row is the total.
 report::Table usage_table(const GpuUse& use);
 
-/// RFC 4180 with a header; GPU-seconds, which add up without rounding.
+/// RFC 4180 with a header line; GPU-seconds, which add up without rounding.
 std::string usage_csv(const GpuUse& use);
 
 /// For --json.

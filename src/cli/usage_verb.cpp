@@ -59,7 +59,7 @@ Result<GpuUse> find_use(Invocation& invocation)
     const Options& options = invocation.options;
     TRY_ASSIGN(const UseQuestion question, question_of(options, invocation.doors.clock().now()));
     TRY_ASSIGN(auto by, parse_use_by(options.value("by").value_or("user")));
-    // Advice is for who can follow it; and everybody's steps are many.
+    // Advice is for users who can follow it, and all users together have many steps.
     const bool is_own = question.accounts.empty() && question.users == std::vector{user_name()};
     TRY_ASSIGN(UseRecords* const accounting, invocation.doors.use_records());
     TRY_ASSIGN(const std::vector<UseRecord> records,

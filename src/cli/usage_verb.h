@@ -5,7 +5,7 @@
 
 namespace gpuq::cli {
 
-/// `gpuq usage`: GPU-hours out of Slurm's accounting.
+/// `gpuq usage`: prints GPU-hours from Slurm's accounting.
 extern const Verb k_usage_verb;
 
 } // namespace gpuq::cli

@@ -63,7 +63,7 @@ constexpr std::array k_global_options = {
 
 constexpr std::array<std::string_view, 3> k_reserved_verbs = {"notebook", "reserve", "data"};
 
-/// For programs to call: in no help and no completion.
+/// Called by programs only: not in help or completion.
 constexpr std::array k_hidden_verbs = {&k_serve_verb};
 
 } // namespace

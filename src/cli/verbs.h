@@ -13,16 +13,16 @@ namespace gpuq::cli {
 /// Every verb of this version, in the order of help.
 std::span<const Verb* const> verbs();
 
-/// Options that every verb takes, before or after its name.
+/// Options that every verb accepts, before or after its name.
 std::span<const Option> global_options();
 
-/// Words that the contract keeps for later versions.
+/// Names that the contract reserves for later versions.
 std::span<const std::string_view> reserved_verbs();
 
 /// The row of a verb, or null.
 const Verb* find_verb(std::string_view name);
 
-/// `usage`: reserved, or unknown with the nearest name.
+/// The `usage` error for a name that is reserved, or unknown (with the nearest name).
 Error no_such_verb(std::string_view name);
 
 /// The verb's own options and the global ones, as one table for the parser and completion.

@@ -17,6 +17,10 @@
 #include <poll.h>
 #include <unistd.h>
 
+// Polls two sources: the journal on disk shows the start soonest and without load on Slurm; Slurm's
+// list of the user's jobs gives the reason for waiting, the expected start, and the end of a job
+// that has not started.
+
 namespace gpuq::cli {
 namespace {
 
@@ -27,11 +31,11 @@ constexpr auto k_disk_period = 500ms;
 constexpr auto k_slurm_period = 10s;
 constexpr auto k_heartbeat = 60s;
 constexpr auto k_bell_after = 10s;
-/// An estimate of the start takes the one large answer of Slurm.
+/// An estimate of the start requires Slurm's response with all jobs, which is large.
 constexpr auto k_estimate_after = 8s;
 constexpr auto k_estimate_period = 60s;
 constexpr auto k_estimate_is_good = 180s;
-constexpr int k_rest = 20; ///< times what the last one took
+constexpr int k_rest = 20; ///< times the duration of the last query
 
 class Wait {
 public:
@@ -85,17 +89,17 @@ private:
         return time;
     }
 
-    /// The supervisor has written its first line.
+    /// Whether the supervisor has written its first line.
     bool has_started() const
     {
         const auto size = m_store->size(layout::journal(m_run.key, m_options.link));
         return size && *size > 0;
     }
 
-    /// Somebody has withdrawn it.
+    /// Whether the run has been withdrawn.
     bool has_ended() const { return m_store->size(layout::ended_json(m_run.key)).has_value(); }
 
-    /// Nothing when there is no answer. A job that is no longer known is over.
+    /// Nothing if there is no response. A job that is no longer known is over.
     std::optional<JobState> ask_slurm()
     {
         const auto jobs = m_cluster->own_jobs();
@@ -114,8 +118,9 @@ private:
         return job->state;
     }
 
-    /// Out of the answer that all processes of a user share. It is asked for here where it does not
-    /// have the job, at most once a minute and not by those who wait for a moment only.
+    /// From the cached response that all processes of a user share. Refreshes it if it has no
+    /// recent estimate for this job, at most once a minute and not in the first seconds of the
+    /// wait.
     std::optional<StartEstimate> estimate()
     {
         const auto name = m_cluster->name();
@@ -193,7 +198,8 @@ private:
         }
     }
 
-    /// It has ended without a start, or so fast that nobody saw it: the session finds out.
+    /// The job has ended without a start, or so soon that the start was missed: the session finds
+    /// out.
     Waited over()
     {
         close_line();
@@ -242,7 +248,8 @@ private:
         close_line();
         const Time now = m_doors.clock().now();
         const std::string by = fmt::format("{}@{}", m_run.user, m_run.host);
-        // First the request on disk: should Slurm not answer, the supervisor finds it and leaves.
+        // The request is written to disk first: if Slurm does not respond, the supervisor finds it
+        // and exits.
         TRY(m_store->write(layout::inbox(m_run.key) + "/" + layout::k_stop_request,
                            to_json(StopRequest{by, now})));
         if (const auto done = m_cluster->cancel(m_job); !done) {

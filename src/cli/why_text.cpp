@@ -21,7 +21,7 @@ bool is_ours(const std::string& text, const std::string& word)
     return word.empty() || text.find(word) != std::string::npos;
 }
 
-/// `others are before you (Priority)`: Slurm's word is what one searches for.
+/// `others are before you (Priority)`: includes Slurm's keyword, which users may search for.
 std::string reason_text(const std::string& word, int gpus)
 {
     const std::string text = waiting_in_words(word, gpus);

@@ -9,20 +9,20 @@
 #include <string>
 #include <vector>
 
-/// A wait as people and scripts are shown it. Pure.
+/// Text and JSON of `gpuq why`. Pure.
 namespace gpuq::cli {
 
-/// All that `gpuq why` found out.
+/// The result of `gpuq why`.
 struct Why {
     RunStatus run;
-    std::optional<int> ahead; ///< of a waiting run: the jobs of its queue that go first
+    std::optional<int> ahead; ///< for a waiting run: jobs of its queue ahead of it
     std::vector<Advice> advice;
-    std::vector<std::string> policy;   ///< what the policy in force says to such a run, by lines
-    std::vector<std::string> warnings; ///< what could not be asked, and why
+    std::vector<std::string> policy;   ///< the policy's decision on such a run, line by line
+    std::vector<std::string> warnings; ///< data that could not be obtained, and why
 };
 
-/// Lines for a person, not sanitised. For a run that does not wait: what it does instead, and the
-/// command that fits.
+/// Lines for users, not sanitised. For a run that is not waiting: its state, and the command that
+/// applies.
 std::vector<std::string> why_lines(const Why& why, Time now);
 
 /// For --json.

@@ -17,7 +17,7 @@
 namespace gpuq::cli {
 namespace {
 
-/// The jobs, then queues and nodes: three questions, for a run that waits and nothing else.
+/// Queries the jobs, then queues and nodes: three queries, only for a waiting run.
 Result<void> ask_slurm(Doors& doors, Why& why)
 {
     TRY_ASSIGN(Cluster* const cluster, doors.cluster());

@@ -5,7 +5,7 @@
 
 namespace gpuq::cli {
 
-/// `gpuq why RUN`: why it waits, until when, and what would help.
+/// `gpuq why RUN`: prints why it waits, until when, and possible remedies.
 extern const Verb k_why_verb;
 
 } // namespace gpuq::cli

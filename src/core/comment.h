@@ -5,11 +5,11 @@
 
 namespace gpuq {
 
-/// How the comment of a job begins that gpuq has submitted.
+/// Prefix of the comment of every job that gpuq submits.
 inline constexpr std::string_view k_comment_prefix = "gpuq:";
 
-/// What a job was submitted with of its comment, up to the first blank: `gpuq:KEY:2`. What follows
-/// was noted at its end (telemetry/noted_use.h).
+/// The part of a job comment that was set at submission: everything up to the first blank, e.g.
+/// `gpuq:KEY:2`. Notes appended when the job ends follow the blank (telemetry/noted_use.h).
 constexpr std::string_view without_notes(std::string_view comment)
 {
     return comment.substr(0, comment.find(' '));

@@ -14,8 +14,8 @@
 namespace gpuq {
 namespace {
 
-// Enterprise Linux 8 has neither the number nor the flag in its headers; they are the same
-// everywhere.
+// The headers of Enterprise Linux 8 define neither the system call number nor the flag; both are
+// the same on all architectures.
 #ifdef SYS_close_range
 constexpr long k_close_range = SYS_close_range;
 #else
@@ -23,7 +23,8 @@ constexpr long k_close_range = 436;
 #endif
 constexpr unsigned k_close_on_exec = 1U << 2;
 
-/// A kernel before 5.9 does not know the call, one before 5.11 not the flag.
+/// Upper bound of the fallback loop: close_range(2) needs Linux 5.9, its CLOSE_RANGE_CLOEXEC flag
+/// Linux 5.11.
 constexpr int k_most = 65536;
 
 template <typename Act>
@@ -56,7 +57,7 @@ bool write_all(int fd, std::string_view bytes)
     while (!bytes.empty()) {
         const ssize_t written = ::write(fd, bytes.data(), bytes.size());
         if (written < 0 && errno == EAGAIN) {
-            // Somebody else made the shared description non-blocking.
+            // Another process has made the shared file description non-blocking.
             pollfd wait{fd, POLLOUT, 0};
             ::poll(&wait, 1, -1);
             continue;

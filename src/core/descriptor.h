@@ -9,11 +9,12 @@
 
 namespace gpuq {
 
-/// What an ordinary user may ask for with F_SETPIPE_SZ (pipe(7), pipe-max-size).
+/// The largest size that F_SETPIPE_SZ accepts from an unprivileged user by default (pipe(7),
+/// pipe-max-size).
 inline constexpr int k_largest_pipe = 1 << 20;
 
-/// Owns a file descriptor and closes it; -1 is none. What close() answers is nobody's to use:
-/// whose bytes must be on disk syncs first.
+/// Owns a file descriptor and closes it; -1 means none. The result of close() is ignored: a caller
+/// that needs its data on disk must sync first.
 class Descriptor {
 public:
     Descriptor() = default;
@@ -34,9 +35,9 @@ public:
 
     int get() const { return m_fd; }
     explicit operator bool() const { return m_fd >= 0; }
-    /// Gives the descriptor away.
+    /// Releases ownership without closing.
     int release() { return std::exchange(m_fd, -1); }
-    /// Closes it and takes another, or none.
+    /// Closes the descriptor and takes ownership of `fd`, if given.
     void reset(int fd = -1)
     {
         if (m_fd >= 0) {
@@ -53,17 +54,17 @@ struct Pipe {
     Descriptor read, write;
 };
 
-/// Both ends are closed on exec. `io` when there are no descriptors left.
+/// Both ends are close-on-exec. `io` when no descriptors are left.
 Result<Pipe> make_pipe();
 
-/// Writes all of it, however long that takes; false when that failed.
+/// Writes all bytes, blocking as long as necessary; false on error.
 bool write_all(int fd, std::string_view bytes);
 
-/// Closes all descriptors from `first` on, in a process that has just been forked: nothing but
-/// system calls. Of a kernel without close_range(2), those below 65536.
+/// Closes all descriptors from `first` up. Only makes system calls, so it is safe in a child right
+/// after fork(). Without close_range(2) in the kernel, only descriptors below 65536 are closed.
 void close_from(int first);
 
-/// As close_from, but at the next exec.
+/// Like close_from, but sets close-on-exec instead of closing.
 void close_on_exec_from(int first);
 
 } // namespace gpuq

@@ -6,7 +6,7 @@
 
 namespace gpuq {
 
-/// FNV-1a, 64 bits: the same on every machine, tells texts apart, keeps no secret.
+/// FNV-1a, 64 bits. Gives the same result on every machine; not a cryptographic hash.
 constexpr std::uint64_t fnv1a(std::string_view text)
 {
     std::uint64_t hash = 0xcbf29ce484222325U;

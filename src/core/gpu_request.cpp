@@ -11,7 +11,7 @@
 namespace gpuq {
 namespace {
 
-constexpr std::uint64_t k_most = 1024; // on one node
+constexpr std::uint64_t k_most = 1024; // per node
 constexpr std::size_t k_longest_model = 64;
 
 Error no_request(std::string_view text, std::string_view reason)
@@ -24,7 +24,7 @@ Error not_understood(std::string_view text)
     return no_request(text, "write 1, 2, k80:2 (a model), or 16G+ (any with that memory)");
 }
 
-/// Slurm's gres types: letters, digits and a few signs, not a number.
+/// True for a valid Slurm gres type: letters, digits, `_`, `-` and `.`, with at least one letter.
 bool is_model(std::string_view text)
 {
     const auto allowed = [](char c) {
@@ -39,7 +39,7 @@ bool is_model(std::string_view text)
 
 bool is_exponent_or_nan(std::string_view text)
 {
-    // A slip of a script, not a model: 1e9, nan, inf.
+    // `1e9`, `nan` or `inf` is a mistake in a script, not a model.
     return text == "nan" || text == "NaN" || text == "inf" ||
            (text.find_first_not_of("0123456789e") == std::string_view::npos);
 }

@@ -10,20 +10,21 @@
 
 namespace gpuq {
 
-/// `-g`: how many GPUs per node, perhaps of one model, perhaps with a memory of at least so much.
+/// Value of `-g`: the number of GPUs per node, optionally of one model or with a minimum memory
+/// size.
 struct GpuRequest {
     int count = 1;
     std::optional<std::string> model;            ///< Slurm's gres type
-    std::optional<std::uint64_t> min_memory_mib; ///< `16G+`: any model with that memory
+    std::optional<std::uint64_t> min_memory_mib; ///< `16G+`: any model with at least this memory
 
     bool operator==(const GpuRequest&) const = default;
 };
 
-/// `1`, `2`, `0`, `k80`, `k80:2`, `16G+`, `16G+:2`. `usage` with the reason for anything else;
-/// the reserved `shard:N` and `mig:NAME` are refused as not built yet.
+/// Parses `1`, `2`, `0`, `k80`, `k80:2`, `16G+` or `16G+:2`. `usage` with the reason for anything
+/// else; the reserved forms `shard:N` and `mig:NAME` are refused as not supported yet.
 Result<GpuRequest> parse_gpu_request(std::string_view text);
 
-/// The text that parses to `request`.
+/// The inverse: text that parses to `request`.
 std::string to_text(const GpuRequest& request);
 
 } // namespace gpuq

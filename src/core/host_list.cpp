@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t k_most_digits = 9;
 
-/// The parts of `text` between commas that stand outside brackets.
+/// Splits `text` at commas outside brackets.
 std::vector<std::string_view> parts_of(std::string_view text)
 {
     std::vector<std::string_view> parts;
@@ -43,7 +43,7 @@ Error refused(std::string_view part, std::string_view why)
     return fail(Error::Kind::usage, fmt::format("'{}' is no list of nodes: {}", part, why));
 }
 
-/// `01-04` or `7` between `head` and `tail`.
+/// Adds the hosts of one range (`01-04`) or number (`7`), each between `head` and `tail`.
 Result<void> add_range(std::vector<std::string>& hosts, std::string_view part,
                        std::string_view head, std::string_view range, std::string_view tail)
 {

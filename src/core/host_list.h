@@ -10,12 +10,12 @@
 
 namespace gpuq {
 
-/// More hosts than this in one list are refused.
+/// Maximum number of hosts in one list.
 constexpr std::size_t k_most_hosts = 65536;
 
-/// The hosts of a list as Slurm writes it (scontrol(1), "hostlist"): `gpu01`, `a,b`,
-/// `gpu[01-04,07]`, in the order written. One bracket a name, as most sites have; `usage` with the
-/// reason for anything else, and for a host that stands there twice.
+/// Expands a Slurm host list (scontrol(1), "hostlist"): `gpu01`, `a,b`, `gpu[01-04,07]`, in the
+/// order given. Only one bracket per name is supported. `usage` with the reason for anything else,
+/// including a duplicate host.
 Result<std::vector<std::string>> expand_hosts(std::string_view text);
 
 } // namespace gpuq

@@ -8,17 +8,18 @@
 
 namespace gpuq {
 
-/// Wall-clock time, to the microsecond where the source has it. UTC everywhere but on screens.
+/// Wall-clock time in UTC, with microseconds where the source provides them. Converted to local
+/// time only for display.
 using Time = std::chrono::sys_time<std::chrono::microseconds>;
 
-/// A Slurm job id. 0 never names a job.
+/// A Slurm job id; 0 is never valid.
 struct JobId {
     std::uint32_t value = 0;
     // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 sees a null pointer in a defaulted <=>
     auto operator<=>(const JobId&) const = default;
 };
 
-/// 1 for the first Slurm job of a run, 2 for the next of its chain, ...
+/// 1 for the first Slurm job of a run, 2 for the second in its chain, and so on.
 struct LinkNumber {
     int value = 1;
     // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 sees a null pointer in a defaulted <=>

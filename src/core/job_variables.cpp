@@ -33,7 +33,7 @@ constexpr std::array k_kept_back = {
                                         "_SLURM_SPANK_OPTION_*"},
 };
 
-/// They lead to the cluster.
+/// Needed to reach the cluster.
 constexpr std::string_view k_still_passed[] = {"SLURM_CONF", "SLURM_CONF_SERVER", "SLURM_JWT"};
 
 bool matches(std::string_view name, std::string_view pattern)

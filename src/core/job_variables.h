@@ -8,16 +8,16 @@
 
 namespace gpuq {
 
-/// Environment variables that do not go along with a run: they name something of the login host or
-/// of the job around the client. man gpuq-run, ENVIRONMENT OF THE PROGRAM, lists the same rows; a
-/// test compares the two.
+/// Environment variables that are not passed from the client to a run, because they refer to the
+/// login host or to the job the client runs in. man gpuq-run, ENVIRONMENT OF THE PROGRAM, lists the
+/// same rows; a test compares the two.
 struct KeptBack {
-    std::string_view what;  ///< what they belong to
-    std::string_view names; ///< separated by blanks; one that ends in `*` stands for all such names
+    std::string_view what;  ///< the feature they belong to
+    std::string_view names; ///< separated by blanks; a trailing `*` matches any suffix
 };
 std::span<const KeptBack> kept_back();
 
-/// The variables (NAME=VALUE) of a client's environment that its jobs get.
+/// The variables (NAME=VALUE) of a client's environment that are passed to its jobs.
 std::vector<std::string> variables_for_job(const std::vector<std::string>& environment);
 
 } // namespace gpuq

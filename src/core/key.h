@@ -10,16 +10,16 @@
 
 namespace gpuq {
 
-/// The identity of a run: made and on disk before anything is submitted, carried in the job's
-/// comment, the name of its folder. Text form `20261120T131158.042Z-0f3a9c1e5b7d2468`: sorts by
-/// time, then by 64 random bits.
+/// The identity of a run. It is generated and written to disk before anything is submitted, is part
+/// of the job's comment, and names the run's directory. The text form
+/// `20261120T131158.042Z-0f3a9c1e5b7d2468` sorts by time, then by 64 random bits.
 class RunKey {
 public:
-    /// Deterministic: the caller passes time and randomness.
+    /// Deterministic: the caller supplies time and randomness.
     static RunKey make(Time now, std::array<unsigned char, 8> random);
 
-    /// The key that `text` spells; `usage` when it spells none. Everything read from outside
-    /// (folder names, job comments) comes through here, so a key is always a safe file name.
+    /// Parses a key; `usage` if `text` is not one. All text from outside (directory names, job
+    /// comments) must pass through here, so a key is always a safe file name.
     static Result<RunKey> parse(std::string_view text);
 
     const std::string& text() const { return m_text; }
@@ -37,10 +37,10 @@ private:
     std::string m_text;
 };
 
-/// The job comment that carries `key`: `gpuq:KEY`, of a later link `gpuq:KEY:LINK`.
+/// The job comment that carries `key`: `gpuq:KEY`, or `gpuq:KEY:LINK` for links after the first.
 std::string job_comment(const RunKey& key, LinkNumber link = {});
 
-/// The key in a job's comment; `missing` when the job is not one of ours.
+/// Extracts the key from a job comment; `missing` when gpuq did not submit the job.
 Result<RunKey> key_in_comment(std::string_view comment);
 
 } // namespace gpuq

@@ -54,7 +54,8 @@ std::string utf8(char32_t c)
     return bytes;
 }
 
-/// With Shift on a US keyboard: the only guess where the terminal reports the key alone.
+/// The character that Shift produces on a US keyboard; used when the terminal reports only the
+/// unshifted key.
 char32_t shifted(char32_t c)
 {
     constexpr std::string_view k_plain = "`1234567890-=[]\\;',./";
@@ -67,7 +68,7 @@ char32_t shifted(char32_t c)
     return at == std::string_view::npos ? c : static_cast<char32_t>(k_shifted[at]);
 }
 
-/// `97:65;2;65`: parameters of subparameters; a missing one is 0.
+/// Splits `97:65;2;65` into parameters and their subparameters; a missing one is 0.
 std::vector<std::vector<std::uint32_t>> parameters(std::string_view text)
 {
     std::vector<std::vector<std::uint32_t>> all(1, std::vector<std::uint32_t>(1, 0));
@@ -110,7 +111,7 @@ KeyEvent press(char32_t character, unsigned modifiers)
     return event;
 }
 
-/// One byte, as a terminal without any protocol sends it.
+/// Decodes one byte of a terminal that uses no extended protocol.
 KeyEvent press_of_byte(char c)
 {
     if (c == '\r' || c == '\n') {
@@ -130,7 +131,7 @@ KeyEvent press_of_byte(char c)
     return event;
 }
 
-/// Of the kitty protocol, where it is not the character itself.
+/// Character of a keypad key in the kitty protocol; 0 if `code` is not one.
 char32_t keypad_character(std::uint32_t code)
 {
     constexpr std::uint32_t k_first = 57399;
@@ -163,7 +164,7 @@ KeyEvent kitty(const std::vector<std::vector<std::uint32_t>>& all)
     if (!modified && text != 0) {
         character = text;
     } else if (modified && character >= 0x80 && at(all, 0, 2) != 0) {
-        character = at(all, 0, 2); // Ctrl-C on a keyboard of other letters: the key of that place
+        character = at(all, 0, 2); // non-Latin layout: use the key's base-layout character
     } else if ((modifiers & k_shift) != 0 && character >= U' ') {
         character = at(all, 0, 1) != 0 ? at(all, 0, 1) : shifted(character);
     }
@@ -210,7 +211,7 @@ KeyEvent win32(const std::vector<std::vector<std::uint32_t>>& all)
     return character < 0x80 ? press_of_byte(static_cast<char>(character)) : press(character, 0);
 }
 
-/// ESC O and a letter: keys of the keypad and others, in application mode.
+/// ESC O and a letter: keypad and other keys in application mode.
 KeyEvent keypad(char c)
 {
     constexpr std::string_view k_letters = "MXjklmnopqrstuvwxy";
@@ -286,7 +287,7 @@ KeyEvent KeyReader::finish()
     return event;
 }
 
-/// What has begun as a sequence and is none: Escape, or bytes that nothing is known of.
+/// Ends an incomplete sequence: a lone Escape is a key press, anything else an unknown report.
 KeyEvent KeyReader::given_up()
 {
     KeyEvent event = m_raw.size() == 1 ? press_of_byte(k_escape) : KeyEvent{};
@@ -325,7 +326,7 @@ bool KeyReader::add(char c)
             m_state = State::mouse;
             return false;
         }
-        return c >= '@' && m_raw != "\x1b[["; // of the Linux console: one more letter
+        return c >= '@' && m_raw != "\x1b[["; // Linux console: one more letter follows
     case State::keypad:
         return c < '0' || c > '9';
     case State::mouse:

@@ -8,42 +8,44 @@
 
 namespace gpuq {
 
-/// One event that a terminal reports.
+/// One input event from a terminal.
 struct KeyEvent {
     enum class Kind {
-        press,  ///< a key was pressed, or repeats
-        pasted, ///< a piece of pasted text, where the program asked for brackets around it
-        report, ///< no key press: a release, a modifier alone, mouse, focus, an answer to a query
+        press,  ///< key pressed or auto-repeated
+        pasted, ///< a piece of pasted text, when bracketed paste is enabled
+        report, ///< not a key press: a release, a modifier alone, mouse, focus, the reply to a
+                ///< query
     } kind = Kind::report;
-    /// What the key types without Ctrl and Alt: `~`, `d`. Enter, Tab, Escape and Backspace are 13,
-    /// 9, 27 and 127; 0: the key types nothing (an arrow). A byte of 0x80 and above stands for
-    /// itself.
+    /// The character that the key produces without Ctrl and Alt: `~`, `d`. Enter, Tab, Escape and
+    /// Backspace are 13, 9, 27 and 127; 0 for keys that produce none (arrows). A byte of 0x80 or
+    /// above is its own value.
     char32_t character = 0;
     bool control = false;
     bool other_modifier = false; ///< Alt, Super, Hyper or Meta
-    std::string text;            ///< what a line editor inserts, as UTF-8; empty with a modifier
+    std::string text;            ///< text that a line editor inserts, in UTF-8; empty with a
+                                 ///< modifier
     std::string raw;             ///< the bytes of the event
 
-    /// Of an unmodified key; of Shift only where that makes the character.
+    /// True for `key` pressed without modifiers; Shift is accepted if it produces the character.
     bool is(char key) const;
     bool is_enter() const { return kind == Kind::press && character == U'\r'; }
     bool is_interrupt() const; ///< Ctrl-C
 };
 
-/// Decodes what a terminal sends: legacy bytes, xterm's modifyOtherKeys and formatOtherKeys, the
-/// kitty keyboard protocol with any flags, win32-input-mode. Bytes may come in any pieces. A
-/// control byte is a key even inside a sequence that was never ended, so that Ctrl-C always counts.
+/// Decodes terminal input: legacy bytes, xterm's modifyOtherKeys and formatOtherKeys, the kitty
+/// keyboard protocol with any flags, win32-input-mode. Input may be split at any byte. A control
+/// byte counts as a key even inside an unterminated sequence, so Ctrl-C always works.
 class KeyReader {
 public:
-    /// Takes the first complete event off `bytes`; nothing when the rest is incomplete, which is
-    /// then kept for the next call.
+    /// Removes the first complete event from `bytes` and returns it. Otherwise returns nullopt and
+    /// keeps the incomplete rest for the next call.
     std::optional<KeyEvent> take(std::string_view& bytes);
-    /// The bytes of an event that is not complete yet: Escape alone, too.
+    /// The bytes of an incomplete event, including a lone Escape.
     std::string_view pending() const { return m_raw; }
 
 private:
     enum class State { ground, escape, sequence, keypad, mouse, string, string_escape, paste };
-    /// True when `c` ends the event.
+    /// True when `c` completes the event.
     bool add(char c);
     KeyEvent finish();
     KeyEvent given_up();

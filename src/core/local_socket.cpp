@@ -19,7 +19,7 @@
 namespace gpuq {
 namespace {
 
-/// An address in the abstract namespace: its name follows a NUL, and ends with the address.
+/// An abstract address: the name follows a NUL byte, and the address length marks its end.
 struct Address {
     sockaddr_un address{};
     socklen_t size = 0;
@@ -67,7 +67,7 @@ std::optional<unsigned> peer_of(int socket)
                : std::nullopt;
 }
 
-/// A name that cannot be bound: who has it?
+/// Explains why a name cannot be bound: which user holds it.
 Error name_taken(const std::string& name)
 {
     const auto user = user_of_abstract_socket(name);
@@ -107,7 +107,7 @@ Result<Descriptor> connect_to(const std::string& name)
 {
     TRY_ASSIGN(const Address address, address_of(name));
     Descriptor socket = stream_socket();
-    // A listener that accepts nobody must not hold us up.
+    // Do not block on a listener that does not accept.
     const int flags = socket ? ::fcntl(socket.get(), F_GETFL) : -1;
     if (flags < 0 || ::fcntl(socket.get(), F_SETFL, flags | O_NONBLOCK) != 0 ||
         ::connect(socket.get(), address.get(), address.size) != 0) {

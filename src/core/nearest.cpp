@@ -8,7 +8,7 @@
 namespace gpuq {
 namespace {
 
-constexpr std::size_t k_longest = 64; // beyond it nothing is a slip of the finger
+constexpr std::size_t k_longest = 64; // longer input is not treated as a typo
 
 /// Edit distance with swaps of neighbours (optimal string alignment).
 std::size_t distance(std::string_view a, std::string_view b)

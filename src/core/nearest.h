@@ -8,13 +8,13 @@
 
 namespace gpuq {
 
-/// The candidate that `word` was probably meant to be: fewest letters inserted, dropped, changed
-/// or swapped with a neighbour, and at most a third of the word; else the one that begins with
-/// it. Nothing when none is near.
+/// The candidate that `word` is most likely a misspelling of: smallest edit distance (insertions,
+/// deletions, substitutions, swaps of neighbours), at most a third of the length of `word`;
+/// otherwise the candidate that begins with `word`. nullopt when none is close.
 std::optional<std::string> nearest(std::string_view word,
                                    const std::vector<std::string>& candidates);
 
-/// ` (did you mean 'NAME'?)`, or nothing.
+/// ` (did you mean 'NAME'?)`, or an empty string.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 
 } // namespace gpuq

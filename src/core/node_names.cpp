@@ -11,7 +11,8 @@
 namespace gpuq {
 namespace {
 
-/// A tag can only be taken by a process that has seen the secret, or the name in use.
+/// Several candidates per name, since a process that has seen one in use could occupy it.
+/// Predicting the next one requires the secret.
 constexpr int k_candidates = 3;
 
 int digit(char c)

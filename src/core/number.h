@@ -9,8 +9,8 @@
 
 namespace gpuq {
 
-/// The number that `text` spells in decimal digits alone: no sign, blank, point or exponent, no
-/// overflow. Nothing for any other text.
+/// Parses an unsigned decimal number: digits only, without sign, blank, point or exponent. nullopt
+/// for any other text and on overflow.
 inline std::optional<std::uint64_t> whole_number(std::string_view text)
 {
     std::uint64_t value = 0;
@@ -22,7 +22,7 @@ inline std::optional<std::uint64_t> whole_number(std::string_view text)
     return value;
 }
 
-/// `1 GPU`, `2 GPUs`: for words that have an s in the plural.
+/// `1 GPU`, `2 GPUs`: for nouns with a regular plural.
 inline std::string counted(std::uint64_t number, std::string_view thing)
 {
     return std::to_string(number) + " " + std::string(thing) + (number == 1 ? "" : "s");

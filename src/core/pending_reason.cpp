@@ -10,7 +10,8 @@ namespace {
 
 using Kind = PendingReason::Kind;
 
-// squeue(1), JOB REASON CODES, and src/common/slurm_protocol_defs.c of Slurm 22.05 to 26.05.
+// Sources: squeue(1), JOB REASON CODES, and src/common/slurm_protocol_defs.c of Slurm 22.05 to
+// 26.05.
 constexpr PendingReason k_reasons[] = {
     {"None", "just queued", Kind::soon},
     {"Resources", "no GPU is free", Kind::no_resources},
@@ -104,7 +105,7 @@ PendingReason::Kind kind_of_reason(std::string_view word)
     if (has(word, "PerUser") || has(word, "PU")) {
         return Kind::own_limit;
     }
-    // QOSMaxGRESPerJob, AssocMaxWallDurationPerJobLimit, QOSMinCpuNotSatisfied.
+    // E.g. QOSMaxGRESPerJob, AssocMaxWallDurationPerJobLimit, QOSMinCpuNotSatisfied.
     return has(word, "PerJob") || has(word, "PerNode") || has(word, "QOSMin") ? Kind::too_large
                                                                               : Kind::group_limit;
 }

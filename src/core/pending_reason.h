@@ -7,43 +7,44 @@
 
 namespace gpuq {
 
-/// Why a job waits: Slurm's word for it, a person's words, and what kind of thing it is, which
-/// decides what would help.
+/// Why a job is pending: Slurm's reason, an explanation for users, and its kind, which determines
+/// possible remedies.
 struct PendingReason {
     enum class Kind {
-        no_resources,   ///< nothing that fits is free
-        others_first,   ///< jobs of a higher priority wait too
-        own_limit,      ///< a limit on one person: it starts when another run of theirs ends
+        no_resources,   ///< no free resources that fit
+        others_first,   ///< jobs with higher priority are pending too
+        own_limit,      ///< per-user limit: the job starts when another run of the user ends
         group_limit,    ///< a limit on an account or a class of jobs
-        too_large,      ///< it asks for more than a job may have here: it never starts
-        after_another,  ///< waits for another job
-        never,          ///< can't start any more
+        too_large,      ///< exceeds a limit per job: never starts
+        after_another,  ///< depends on another job
+        never,          ///< can no longer start
         held_by_owner,  ///<
         held_by_others, ///<
-        later,          ///< a time that has not come
-        closed,         ///< queue, nodes or reservation are not open
-        not_allowed,    ///< account or QOS are wrong
-        soon,           ///< something that passes by itself
-        unknown         ///< a word that this version does not know
+        later,          ///< its begin time is in the future
+        closed,         ///< queue, nodes or reservation not open
+        not_allowed,    ///< invalid account or QOS
+        soon,           ///< resolves without user action
+        unknown         ///< not in this version's table
     };
     std::string_view word;
     std::string_view text;
     Kind kind = Kind::unknown;
 };
 
-/// Every reason known by name.
+/// All reasons known by name.
 std::span<const PendingReason> pending_reasons();
 
-/// What kind `word` is. Limits have about a hundred names; their kinds follow from their parts.
+/// The kind of reason `word`. Slurm has about a hundred limit names; their kinds are derived from
+/// parts of the name.
 PendingReason::Kind kind_of_reason(std::string_view word);
 
-/// True when only free GPUs and its turn are missing; false when something else has to happen first
-/// (held, after another job, a time to come) or it can't start at all.
+/// True when the job only waits for free resources and its turn; false when another condition must
+/// be met first (held, dependency, begin time) or the job cannot start at all.
 bool is_in_line(std::string_view word);
 
-/// In a person's words, e.g. `others are before you`; Slurm's own word when it is not known.
-/// `gpus`: how many the job asks for on a node; one that asks for none lacks something else, and of
-/// several some may be free.
+/// Explanation for users, e.g. `others are before you`; Slurm's own reason if unknown. `gpus`: GPUs
+/// requested per node. It selects the text for `Resources`: a job without GPUs lacks something
+/// else, and some of several GPUs may be free.
 std::string waiting_in_words(std::string_view word, int gpus = 1);
 
 } // namespace gpuq

@@ -19,7 +19,7 @@ int first_number(std::string_view text)
     return number;
 }
 
-/// One line as it stands after all that was written over it: a cell for each character.
+/// The current contents of one line, one cell per character.
 class Line {
 public:
     void put(std::string_view character)
@@ -83,21 +83,21 @@ private:
     std::size_t m_at = 0;
 };
 
-/// Begins a character that is seen: no control, nor the middle of something.
+/// True for the first byte of a printable character: not a control, not a UTF-8 continuation byte.
 bool is_text(char first)
 {
     const auto byte = static_cast<unsigned char>(first);
     return byte >= ' ' && byte != 0x7f && (byte < 0x80 || byte >= 0xc0);
 }
 
-/// How many bytes the character that begins with `first` has.
+/// Length in bytes of the character that begins with `first`.
 std::size_t size_of_character(char first)
 {
     const auto byte = static_cast<unsigned char>(first);
     return byte < 0xc0 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
 }
 
-/// The length of the escape sequence at the beginning of `bytes`, and what it does to the line.
+/// Applies the escape sequence at the beginning of `bytes` to the line; returns its length.
 std::size_t follow(std::string_view bytes, Line& line)
 {
     const char kind = bytes.size() > 1 ? bytes[1] : k_escape;
@@ -107,7 +107,7 @@ std::size_t follow(std::string_view bytes, Line& line)
         return std::min({bell == std::string_view::npos ? bytes.size() : bell + 1,
                          end == std::string_view::npos ? bytes.size() : end + 2, bytes.size()});
     }
-    if (kind != '[') { // ESC ( B has one byte more
+    if (kind != '[') { // two or three bytes, e.g. ESC ( B
         const bool longer = kind >= ' ' && kind <= '/';
         return std::min<std::size_t>(longer ? 3 : 2, bytes.size());
     }

@@ -7,8 +7,8 @@
 
 namespace gpuq {
 
-/// The end of what a program wrote as plain lines, at most `rows` of them: cursor movements within
-/// a line are followed, all else that is not text is left out.
+/// The last `rows` lines (or fewer) of a program's terminal output as plain text: cursor movements
+/// within a line are applied, all other control sequences dropped.
 std::string plain_lines(std::string_view bytes, std::size_t rows);
 
 } // namespace gpuq

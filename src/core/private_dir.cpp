@@ -22,7 +22,7 @@ constexpr std::string_view k_parent = "/tmp/";
 constexpr std::string_view k_gpuq = "gpuq-";
 constexpr int k_directory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 constexpr mode_t k_others = 077;
-/// A sweep holds the lock for as long as it removes the directory.
+/// Retries: a cleanup holds the lock while it removes the directory.
 constexpr int k_tries = 100;
 constexpr int k_pause_ms = 10;
 
@@ -59,7 +59,7 @@ Result<PrivateDir> make_private_dir_at(const std::string& path)
         }
         Descriptor directory(::open(path.c_str(), k_directory));
         if (!directory && errno == ENOENT) {
-            continue; // a sweep was faster
+            continue; // removed by a cleanup in between
         }
         struct stat facts {};
         if (!directory || ::fstat(directory.get(), &facts) != 0 || !is_own(facts) ||

@@ -6,8 +6,8 @@
 
 namespace gpuq {
 
-/// The text with `null` for the NaN, Infinity and -Infinity that Python's json module writes and
-/// JSON does not know.
+/// `text` with NaN, Infinity and -Infinity, which Python's json module writes but JSON does not
+/// allow, replaced by `null`.
 std::string json_of_python(std::string_view text);
 
 } // namespace gpuq

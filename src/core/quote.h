@@ -7,11 +7,12 @@
 
 namespace gpuq {
 
-/// `word` for a POSIX shell: the shell reads it as this one word, byte for byte. A word needs no
-/// quotes when it has only letters, digits and `_-./:=,+@%`. `word` has no NUL (no argument can).
+/// Quotes `word` for a POSIX shell so that the shell reads it as a single argument, byte for byte.
+/// An argument of letters, digits and `_-./:=,+@%` needs no quotes. `word` must not contain NUL (no
+/// argument can).
 std::string shell_quoted(std::string_view word);
 
-/// The words quoted and joined by blanks.
+/// The quoted arguments, joined by blanks.
 std::string shell_command(const std::vector<std::string>& words);
 
 } // namespace gpuq

@@ -12,24 +12,24 @@ namespace gpuq {
 namespace {
 
 constexpr std::size_t k_shortest_secret = 4;
-/// A line of a secret of several lines.
+/// Shortest single line of a multi-line secret.
 constexpr std::size_t k_shortest_line = 8;
 
-/// Anywhere in a name, in capitals.
+/// Substrings of an upper-cased name.
 constexpr std::array<std::string_view, 12> k_secret_parts = {
     "TOKEN",  "SECRET", "PASSW",   "PASSPHRASE", "CREDENTIAL", "AUTH",
     "COOKIE", "APIKEY", "PRIVATE", "SIGNATURE",  "WEBHOOK",    "CONNECTION_STRING"};
-/// A whole word of a name.
+/// Whole components of a name.
 constexpr std::array<std::string_view, 9> k_secret_words = {"KEY", "KEYS", "PASS",  "PAT", "JWT",
                                                             "PWD", "DSN",  "CREDS", "CRED"};
-/// Such a start, then letters and digits.
+/// Prefixes of tokens, which continue with letters and digits.
 constexpr std::array<std::string_view, 20> k_token_starts = {
     "hf_",    "ghp_", "gho_", "ghu_", "ghs_",  "ghr_",     "github_pat_",
     "glpat-", "sk-",  "AKIA", "ASIA", "xoxb-", "xoxp-",    "xoxa-",
     "xoxs-",  "eyJ",  "AIza", "npm_", "pypi-", "wandb_v1_"};
-constexpr std::size_t k_shortest_token = 12; ///< after its start
+constexpr std::size_t k_shortest_token = 12; ///< without its prefix
 
-/// Variables whose values a helper needs. A trailing `*` stands for any end.
+/// Variables whose values are useful for diagnosis. A trailing `*` matches any suffix.
 constexpr std::array<std::string_view, 52> k_shown = {"PATH",
                                                       "LD_LIBRARY_PATH",
                                                       "LIBRARY_PATH",
@@ -115,7 +115,7 @@ std::pair<std::string_view, std::string_view> split(std::string_view variable)
     return {variable.substr(0, equals), variable.substr(std::min(equals + 1, variable.size()))};
 }
 
-/// Neither a word nor a path nor a number: letters and digits, mixed.
+/// Neither a word nor a path nor a number: a mix of letters and digits.
 bool looks_random(std::string_view value)
 {
     const auto is_any = [&](auto kind) {
@@ -128,7 +128,7 @@ bool looks_random(std::string_view value)
            is_any([](int c) { return std::isalpha(c); });
 }
 
-/// As it stands inside the quotes of a JSON document.
+/// Escapes `text` for a JSON string.
 std::string in_json(std::string_view text)
 {
     std::string result;
@@ -160,7 +160,7 @@ std::string without(std::string text, const std::string& secret)
     return text;
 }
 
-/// Tokens of well-known services.
+/// Removes tokens of well-known services.
 std::string without_tokens(std::string_view text)
 {
     std::string result;
@@ -182,7 +182,7 @@ std::string without_tokens(std::string_view text)
     return result;
 }
 
-/// `https://user:password@host`
+/// Removes the password in `https://user:password@host`.
 std::string without_url_passwords(std::string_view text)
 {
     std::string result;
@@ -202,7 +202,8 @@ std::string without_url_passwords(std::string_view text)
 
 constexpr std::string_view k_key_line_end = "PRIVATE KEY-----";
 
-/// Where the line that begins at `at` says that it is about a private key; npos when it does not.
+/// End of the `BEGIN` or `END` marker of a private key at `at`; npos when it is another kind of
+/// marker.
 std::size_t end_of_key_line(std::string_view text, std::size_t at)
 {
     constexpr std::size_t k_longest_kind = 40; // `-----BEGIN ENCRYPTED `
@@ -212,8 +213,8 @@ std::size_t end_of_key_line(std::string_view text, std::size_t at)
                : found + k_key_line_end.size();
 }
 
-/// From `-----BEGIN ... PRIVATE KEY-----`, or from where the text begins in the middle of one, to
-/// its end, or to the end of the text.
+/// Removes private keys, from `-----BEGIN ... PRIVATE KEY-----` to the end marker or the end of the
+/// text. If the text begins inside a key, removes up to the end marker.
 std::string without_private_keys(std::string text)
 {
     for (std::size_t at = 0; (at = text.find("-----BEGIN ", at)) != std::string::npos; ++at) {
@@ -236,7 +237,7 @@ bool is_number(std::string_view text)
     return text.find_first_not_of("0123456789.,+-eE%") == std::string_view::npos;
 }
 
-/// Where the value after a name begins: behind `=`, `: `, `": "`; npos when none follows.
+/// Position of the value after a name: after `=`, `: ` or `": "`; npos when none follows.
 std::size_t value_after(std::string_view text, bool is_option)
 {
     std::size_t at = 0;
@@ -261,7 +262,7 @@ std::size_t value_after(std::string_view text, bool is_option)
     return at;
 }
 
-/// `password=...`, `"token": "..."`, `--api-key ...`
+/// Removes values in `password=...`, `"token": "..."`, `--api-key ...`.
 std::string without_assignments(std::string_view text)
 {
     std::string result;
@@ -301,7 +302,7 @@ bool is_secret_name(std::string_view name)
 {
     const std::string text = upper(name);
     if (text == "PWD" || text == "OLDPWD") {
-        return false; // a folder
+        return false; // directories
     }
     if (std::any_of(k_secret_parts.begin(), k_secret_parts.end(),
                     [&](std::string_view part) { return text.find(part) != std::string::npos; })) {

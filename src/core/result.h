@@ -10,23 +10,23 @@
 
 namespace gpuq {
 
-/// What went wrong, for people: what, where, and what to do next, in one or two sentences
-/// without a trailing full stop. `kind` decides the exit status (exit_status.h).
+/// A failure, described for users in one or two sentences without a trailing full stop: the
+/// problem, the object, and the next step. `kind` decides the exit status (exit_status.h).
 struct Error {
     enum class Kind {
-        usage,          ///< the command line, a file or a value is wrong
-        missing,        ///< the run, job or file named does not exist
-        busy,           ///< not possible at this moment; the caller may try again
+        usage,          ///< invalid command line, file or value
+        missing,        ///< the named run, job or file does not exist
+        busy,           ///< not possible at the moment; the caller may retry
         denied,         ///< refused by a rule or by permissions
-        unreachable,    ///< no answer: the outcome is unknown
+        unreachable,    ///< no response: the outcome is unknown
         lost,           ///< node failed or preempted, not continued
-        max_wait,       ///< --max-wait passed
-        stopped,        ///< stopped by a person
+        max_wait,       ///< --max-wait exceeded
+        stopped,        ///< stopped by a user
         time_limit,     ///< ended at its time limit
-        not_executable, ///< the program exists and can not be run
+        not_executable, ///< the program exists but cannot be executed
         not_found,      ///< the program does not exist
-        io,             ///< a file system said no
-        internal,       ///< a defect of gpuq
+        io,             ///< file system error
+        internal,       ///< a bug in gpuq
     };
     Kind kind = Kind::internal;
     std::string text;
@@ -34,10 +34,10 @@ struct Error {
     bool operator==(const Error&) const = default;
 };
 
-/// The exit status that the contract gives to an error.
+/// The exit status that the contract assigns to an error.
 ExitStatus exit_status_of(Error::Kind kind);
 
-/// A value or the reason why there is none: a small subset of C++23's std::expected.
+/// A value or an Error: a small subset of C++23's std::expected.
 template <typename T>
 class [[nodiscard]] Result {
 public:
@@ -97,7 +97,7 @@ inline Error fail(Error::Kind kind, std::string text)
 #define GPUQ_JOIN_(a, b) a##b
 #define GPUQ_JOIN(a, b) GPUQ_JOIN_(a, b)
 
-/// Leaves the function with the error when `expression` has one.
+/// Returns from the function if `expression` has an error.
 #define TRY(expression)                                                                            \
     do {                                                                                           \
         if (auto try_result = (expression); !try_result) {                                         \
@@ -105,7 +105,7 @@ inline Error fail(Error::Kind kind, std::string text)
         }                                                                                          \
     } while (false)
 
-/// `TRY_ASSIGN(const int rows, count());` declares `rows`, or leaves the function with the error.
+/// `TRY_ASSIGN(const int rows, count());` declares `rows`, or returns from the function on error.
 #define TRY_ASSIGN(declaration, expression)                                                        \
     auto GPUQ_JOIN(try_result_, __LINE__) = (expression);                                          \
     if (!GPUQ_JOIN(try_result_, __LINE__)) {                                                       \

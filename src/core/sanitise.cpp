@@ -46,7 +46,7 @@ std::size_t sequence_size(unsigned char first)
     return first >= 0xf0 && first <= 0xf4 ? 4 : 0;
 }
 
-/// The first character of `text`, or nothing when its bytes are not UTF-8.
+/// Decodes the first character of `text`; nullopt when its bytes are not UTF-8.
 std::optional<Decoded> decode(std::string_view text)
 {
     constexpr char32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -102,7 +102,7 @@ std::string sanitised(std::string_view text)
 {
     std::string shown;
     shown.reserve(text.size());
-    int marks = k_most_marks; // as if full: the first character of a text has no base
+    int marks = k_most_marks; // a mark at the start of a text has no base
     while (!text.empty()) {
         const auto character = decode(text);
         const std::size_t size = character ? character->size : 1;

@@ -33,7 +33,7 @@ struct State {
     }
 };
 
-/// Up to eight bytes, little-endian.
+/// Reads up to eight bytes, little-endian.
 template <typename Bytes>
 std::uint64_t word_of(const Bytes& bytes, std::size_t at, std::size_t end)
 {

@@ -12,9 +12,9 @@ namespace gpuq {
 namespace {
 
 constexpr std::uint64_t k_kib_per_mib = 1024;
-constexpr std::uint64_t k_most_mib = std::uint64_t{1} << 40; // an exbibyte
+constexpr std::uint64_t k_most_mib = std::uint64_t{1} << 40; // one exbibyte
 
-/// KiB in one of the unit, 0 when it is none.
+/// KiB per unit; 0 for an unknown unit.
 std::uint64_t kib_of(std::string_view unit)
 {
     if (unit.ends_with("iB")) {

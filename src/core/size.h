@@ -9,15 +9,15 @@
 
 namespace gpuq {
 
-/// An amount of memory as for Slurm's --mem, in MiB: `16G`, `500M`, `2T`, `4096K` (rounded up), a
-/// plain number for MiB; `GB` and `GiB` mean the same. 0 is the node's whole memory. `usage` with
-/// the reason for anything else.
+/// Parses an amount of memory as for Slurm's --mem, to MiB: `16G`, `500M`, `2T`, `4096K` (rounded
+/// up), or a plain number of MiB; `GB` and `GiB` are accepted too. 0 means all memory of the node.
+/// `usage` with the reason for anything else.
 Result<std::uint64_t> parse_memory_mib(std::string_view text);
 
-/// For people: `16 GiB`, `500 MiB`.
+/// For display: `16 GiB`, `500 MiB`.
 std::string memory_text(std::uint64_t mib);
 
-/// An amount of disk in bytes, for people: `512 bytes`, `1.5 GiB`.
+/// For display: `512 bytes`, `1.5 GiB`.
 std::string bytes_text(std::uint64_t bytes);
 
 } // namespace gpuq

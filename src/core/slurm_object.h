@@ -7,22 +7,23 @@
 
 namespace gpuq {
 
-/// One thing of Slurm's, as a policy wants it (policy/objects.h) or as it is (ports/admin.h). The
-/// names of the fields are Slurm's, their values in one spelling, so that the two can be compared
-/// as texts: times of partitions, QOS and reservations in minutes, GraceTime in seconds, memory in
-/// MiB, numbers in decimal digits, yes and no as YES and NO, lists sorted and comma-separated; what
-/// has Slurm's default has no field.
+/// A Slurm object, either as required by a policy (policy/objects.h) or as found in the cluster
+/// (ports/admin.h). Field names are Slurm's. Values are normalized so that the two can be compared
+/// as text: times of partitions, QOS and reservations in minutes, GraceTime in seconds, memory in
+/// MiB, numbers in decimal digits, booleans as YES and NO, lists sorted and comma-separated. A
+/// field with Slurm's default value is omitted.
 struct SlurmObject {
     enum class Kind {
-        setting,     ///< a line of slurm.conf that the policy decides; field `value`
-        requirement, ///< one that has to contain the words of field `contains`, be what `is` says,
-                     ///< be `set`, as to that, be `without` a word, or be `unset`: the site's own
-        hardware,    ///< of a pool's `Nodes`: at most so many `ThreadsPerCore`; `stated`: YES or NO
+        setting,     ///< a line of slurm.conf that the policy determines; field `value`
+        requirement, ///< a line of slurm.conf that the site sets, with a condition: it must contain
+                     ///< the items of `contains`, equal `is`, not have the item `without`, be
+                     ///< `unset`, or be set at all (`set` suggests a value)
+        hardware,    ///< of a pool's `Nodes`: maximum `ThreadsPerCore`; `stated`: YES or NO
         partition,   ///< slurm.conf(5), PARTITION CONFIGURATION
         qos,         ///< sacctmgr(1), SPECIFICATIONS FOR QOS
-        access,      ///< who has a QOS: `accounts`, `users`, comma-separated, sorted
-        share,       ///< of an account: field `fairshare`
-        limit,       ///< of GPUs, on an account or a user in one: `GrpTRES` and its like
+        access,      ///< who may use a QOS: `accounts`, `users`; comma-separated, sorted
+        share,       ///< an account's share: field `fairshare`
+        limit,       ///< GPU limits of an account or of a user in one: `GrpTRES` and the like
         reservation, ///< scontrol(1), RESERVATIONS
         script,      ///< job_submit.lua; field `version`
         file,        ///< a generated file; field `text`
@@ -30,7 +31,7 @@ struct SlurmObject {
     Kind kind = Kind::partition;
     std::string name;
     std::map<std::string, std::string> fields;
-    int line = 0; ///< of the policy
+    int line = 0; ///< line in the policy file
     bool operator==(const SlurmObject&) const = default;
 };
 

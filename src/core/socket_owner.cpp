@@ -31,10 +31,10 @@ namespace {
 constexpr std::size_t k_answer = 32 << 10;
 constexpr unsigned k_tcp_listen = 10;
 
-/// One end of a connection, in the byte order of the network.
+/// One end of a connection, in network byte order.
 struct Address {
     sa_family_t family = AF_UNSPEC;
-    std::array<std::uint32_t, 4> words{}; ///< of IPv4 the first
+    std::array<std::uint32_t, 4> words{}; ///< for IPv4, only the first
     std::uint16_t port = 0;
     std::size_t size() const { return family == AF_INET ? 1 : words.size(); }
     bool is_loopback() const
@@ -46,7 +46,7 @@ struct Address {
 
 struct Socket {
     unsigned uid = 0;
-    bool has_owner = false; ///< else not accepted yet, or closed by its process
+    bool has_owner = false; ///< false: not accepted yet, or closed by its process
 };
 
 using AskName = int (*)(int, sockaddr*, socklen_t*);
@@ -74,8 +74,8 @@ Address address_by(AskName ask, int socket)
     return address;
 }
 
-/// Sends a request of sock_diag and gives each answer to `take`, until it returns false. False
-/// when the kernel does not answer, or with an error.
+/// Sends a sock_diag request and passes each response to `take` until that returns false. Returns
+/// false when the kernel does not respond or reports an error.
 template <typename Request>
 bool ask_kernel(const Request& request, int flags,
                 const std::function<bool(const nlmsghdr&, const char* body)>& take)
@@ -116,7 +116,7 @@ bool ask_kernel(const Request& request, int flags,
     }
 }
 
-/// The socket with that own and that other end; without another end: who listens there.
+/// Finds the socket with these endpoints; with an empty `other`, the listener at `own`.
 std::optional<Socket> by_sock_diag(const Address& own, const Address& other)
 {
     inet_diag_req_v2 request{};
@@ -140,7 +140,7 @@ std::optional<Socket> by_sock_diag(const Address& own, const Address& other)
     return found;
 }
 
-/// As /proc/net/tcp spells it.
+/// In the notation of /proc/net/tcp.
 std::string spelled(const Address& address)
 {
     std::string text;
@@ -209,7 +209,8 @@ std::optional<unsigned> user_of_server(int socket)
     if (!accepted || accepted->has_owner) {
         return accepted ? std::optional(accepted->uid) : std::nullopt;
     }
-    // What is not accepted yet goes with its listener: if it is still so afterwards, that was it.
+    // A connection not accepted yet belongs to its listener. If it is still not accepted after the
+    // listener was looked up, that was the right one.
     const auto listener = find(server, Address{});
     const auto again = find(server, own);
     if (!again || again->has_owner) {
@@ -230,7 +231,7 @@ std::optional<unsigned> user_of_abstract_socket(const std::string& name)
     unix_diag_req request{};
     request.sdiag_family = AF_UNIX;
     request.udiag_states = ~0U;
-    constexpr std::uint32_t k_show_uid = 0x40; // in no header before Linux 5.3
+    constexpr std::uint32_t k_show_uid = 0x40; // not in kernel headers before Linux 5.3
     constexpr int k_uid = 7;
     request.udiag_show = UDIAG_SHOW_NAME | k_show_uid;
     std::optional<unsigned> user;
@@ -256,7 +257,7 @@ std::optional<unsigned> user_of_abstract_socket(const std::string& name)
             }
             at += RTA_ALIGN(attribute.rta_len);
         }
-        // Accepted connections have the name too, and the same owner.
+        // Accepted connections have the same name and the same owner.
         user = its_name == bound && its_user ? its_user : user;
         return !user;
     });

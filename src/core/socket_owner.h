@@ -6,25 +6,25 @@
 #include <optional>
 #include <string>
 
-/// Which user of this machine a socket belongs to, by the kernel's list of sockets (sock_diag(7),
-/// else /proc/net). Only sockets of this network namespace are known.
+/// Determines which local user owns a socket, using the kernel's socket list (sock_diag(7), else
+/// /proc/net). Only sockets of this network namespace are known.
 namespace gpuq {
 
-/// The user who has the other end of a TCP connection that a listener of ours has accepted.
-/// Nothing when the other end is closed or is no socket of this network namespace.
+/// The owner of the peer socket of an accepted TCP connection. nullopt when the peer is closed or
+/// not a socket in this network namespace.
 std::optional<unsigned> user_of_client(int socket);
 
-/// The user who serves a TCP connection that we have made: who has accepted it, else who listens
-/// there. Nothing as above. It must be asked while the connection is open, and before anything is
-/// sent.
+/// The owner of the server side of a TCP connection made by this process: the process that accepted
+/// it, or the listener if it is not accepted yet. nullopt as above. Call it while the connection is
+/// open, and before sending anything.
 std::optional<unsigned> user_of_server(int socket);
 
-/// Whether the two ends of a TCP connection have the same address, or the other end has a loopback
-/// one: then its server is on this machine.
+/// True when both ends of a TCP connection have the same address or the peer has a loopback
+/// address, so that the server is on this machine.
 bool is_within_machine(int socket);
 
-/// The user who has bound an abstract Unix socket. Nothing when nobody has, or the kernel does not
-/// tell (Linux before 5.3).
+/// The user who has bound an abstract Unix socket. nullopt when it is not bound, or the kernel does
+/// not report its owner (Linux before 5.3).
 std::optional<unsigned> user_of_abstract_socket(const std::string& name);
 
 } // namespace gpuq

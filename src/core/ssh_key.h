@@ -5,10 +5,10 @@
 
 namespace gpuq {
 
-/// A key pair of ssh as OpenSSH's files have it.
+/// An ssh key pair in OpenSSH's file format.
 struct SshKeyPair {
-    std::string secret;      ///< the whole private key file
-    std::string public_line; ///< `ssh-ed25519 AAAA...`, without a comment or a newline
+    std::string secret;      ///< contents of the private key file
+    std::string public_line; ///< `ssh-ed25519 AAAA...`, without comment or newline
 
     bool operator==(const SshKeyPair&) const = default;
 };

@@ -8,8 +8,8 @@
 #include <optional>
 #include <utility>
 
-/// Reads what a program writes. What is on when a terminal starts counts as usual (xterm's
-/// defaults). Only numbers, colours and names of character sets are kept, each checked.
+/// Parses program output. The default state is that of xterm at startup. Only numbers, colours and
+/// names of character sets are stored, each validated.
 namespace gpuq {
 namespace {
 
@@ -22,8 +22,8 @@ constexpr std::size_t k_most_titles = 16, k_most_kitty = 32;
 constexpr int k_wraps = 7, k_cursor_shown = 25, k_send_receive = 12;
 constexpr int k_origin = 6, k_column_margins = 69;
 
-/// DECSET modes that matter to the user of the terminal: keys, cursor, screen, margins, mouse,
-/// focus, pasting, reports.
+/// DECSET modes that affect the user of the terminal: keys, cursor, screen, margins, mouse, focus,
+/// pasting, reports.
 constexpr std::array k_known = {1,    5,    6,    7,    9,    12,   25,   45,   47,
                                 66,   67,   69,   1000, 1001, 1002, 1003, 1004, 1005,
                                 1006, 1007, 1015, 1016, 1034, 1035, 1036, 1039, 1047,
@@ -64,7 +64,7 @@ bool is_numbers(std::string_view text)
     return text.find_first_not_of("0123456789;:") == std::string_view::npos;
 }
 
-/// `#rrggbb`, `rgb:r/g/b`, a name.
+/// Accepts `#rrggbb`, `rgb:r/g/b` or a colour name.
 bool is_colour(std::string_view text)
 {
     constexpr std::size_t k_longest = 64;
@@ -75,7 +75,8 @@ bool is_colour(std::string_view text)
            });
 }
 
-/// Which attribute a parameter of SGR sets or ends; two that exclude each other are one.
+/// A range of SGR parameters that set or reset an attribute; mutually exclusive attributes share a
+/// group.
 struct Attribute {
     int first, last, group;
     bool ends;
@@ -93,9 +94,9 @@ constexpr std::array k_attributes = {
     Attribute{73, 74, 73, false},   Attribute{75, 75, 73, true},  Attribute{90, 97, 30, false},
     Attribute{100, 107, 40, false},
 };
-constexpr int k_normal_intensity = 22; ///< ends two of them
+constexpr int k_normal_intensity = 22; ///< resets two attributes
 
-/// How many parameters `38;5;n` and `38;2;r;g;b` have.
+/// Number of parameters in `38;5;n` and `38;2;r;g;b`.
 std::size_t parameters_of_colour(const std::vector<std::string_view>& all, std::size_t i)
 {
     const bool is_long = all[i] == "38" || all[i] == "48" || all[i] == "58";
@@ -165,11 +166,11 @@ void TerminalModes::feed(std::string_view bytes)
                 m_state = State::escape;
             } else if (cancels || m_sequence.size() >= k_longest_sequence) {
                 m_state = State::text;
-            } else if (c >= ' ') { // a control byte within is obeyed, and the sequence continues
+            } else if (c >= ' ') { // ignore control bytes inside the sequence
                 m_sequence += c;
             }
             break;
-        case State::string: // a title and the like: up to BEL or ESC \.
+        case State::string: // a title or the like: up to BEL or ESC \.
             if (c == k_bell) {
                 m_state = State::text;
                 end_string();
@@ -189,7 +190,7 @@ void TerminalModes::feed(std::string_view bytes)
             if (c == '\\') {
                 end_string();
             } else {
-                --at; // not the string's end: an escape of its own
+                --at; // not a string terminator: start of another sequence
                 m_state = State::escape;
             }
             break;
@@ -213,7 +214,7 @@ void TerminalModes::escape(char c)
     case '^':
     case '_':
         m_state = State::string;
-        m_sequence = c; // only those of ] are read
+        m_sequence = c; // only strings that begin with ] are parsed
         return;
     case '=':
     case '>':
@@ -241,7 +242,7 @@ void TerminalModes::escape(char c)
     ++m_version;
 }
 
-/// ESC, intermediates and a letter: character sets, encodings.
+/// Escape sequences with intermediates: character sets, encodings.
 void TerminalModes::end_escape(char final)
 {
     constexpr std::string_view k_sets = "()*+";
@@ -378,7 +379,7 @@ void TerminalModes::set_kitty(char how)
     }
 }
 
-/// ESC [ 22 ; what t keeps the title, ESC [ 23 ; what t brings it back.
+/// ESC [ 22 ; n t pushes the title, ESC [ 23 ; n t pops it.
 void TerminalModes::stack_title()
 {
     const auto numbers = numbers_in(m_sequence);
@@ -403,7 +404,7 @@ void TerminalModes::end_string()
     if (number == k_colour) {
         set_colour(rest);
     } else if (number >= k_first && number <= k_last) {
-        int which = number; // more than one: of the next ones
+        int which = number; // further values set the following colours
         for (const std::string_view colour : split(rest, ';')) {
             if (is_colour(colour) && which <= k_last) {
                 m_colours[which] = colour;
@@ -426,7 +427,7 @@ void TerminalModes::end_string()
     ++m_version;
 }
 
-/// Pairs of a number and a colour.
+/// Parses pairs of an index and a colour.
 void TerminalModes::set_colour(std::string_view text)
 {
     const auto parts = split(text, ';');
@@ -439,7 +440,7 @@ void TerminalModes::set_colour(std::string_view text)
     }
 }
 
-/// DECSTR
+/// DECSTR, soft reset.
 void TerminalModes::soft_reset()
 {
     for (const int mode : {1, k_origin, k_wraps, k_cursor_shown, k_column_margins}) {

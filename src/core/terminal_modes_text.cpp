@@ -5,13 +5,13 @@
 #include <array>
 #include <numeric>
 
-/// Writes the sequences that set and undo modes.
+/// Generates the sequences that set and undo modes.
 namespace gpuq {
 namespace {
 
-constexpr int k_synchronised = 2026; ///< nothing is drawn while it is on
+constexpr int k_synchronised = 2026; ///< suspends drawing while on
 constexpr int k_keyboard_locked = 2, k_new_line = 20;
-/// DECSET modes of keys, and of what is reported as if it were typed.
+/// DECSET modes that affect keys, and reports sent as input.
 constexpr std::array k_of_keys = {1,    9,    66,   67,   1000, 1001, 1002, 1003,
                                   1004, 1036, 1039, 2004, 2031, 2048, 9001};
 
@@ -35,7 +35,7 @@ std::string command(const std::string& body)
     return "\x1b]" + body + "\x07";
 }
 
-/// Margins move the cursor; here it stays.
+/// Setting margins moves the cursor: saves and restores its position.
 std::string around(const std::string& bytes)
 {
     return bytes.empty() ? ""
@@ -56,7 +56,7 @@ std::string set_kitty_flags(unsigned flags)
     return sequence("=" + std::to_string(flags), "u");
 }
 
-/// ` > 4 ; 2 m` out of an option `4m` and its value.
+/// Builds `> 4 ; 2 m` from an option `4m` and its value.
 std::string set_key_option(const std::string& option, const std::string& value)
 {
     return sequence(">" + option.substr(0, option.size() - 1) + (value.empty() ? "" : ";" + value),

@@ -31,7 +31,7 @@ int number(std::string_view text, std::size_t from, std::size_t count)
     return value;
 }
 
-/// Microseconds that `.042` spells; nothing for what is no fraction.
+/// Parses a fraction such as `.042` to microseconds; nullopt when invalid.
 std::optional<int> fraction(std::string_view text)
 {
     if (text.empty()) {

@@ -29,7 +29,8 @@ constexpr uid_t k_overflow = 65534;
 
 enum class Role { way, link, goal };
 
-/// The numbers of OpenAFS and of the kernel's own client: there, access is a matter of lists.
+/// File system numbers of OpenAFS and of the kernel's AFS client, where access is controlled by
+/// ACLs.
 bool is_on_afs(int fd)
 {
     struct statfs system {};
@@ -37,14 +38,15 @@ bool is_on_afs(int fd)
            (system.f_type == 0x5346414f || system.f_type == 0x6b414653);
 }
 
-/// In a user namespace without root, root's files belong to the overflow user.
+/// True in a user namespace that does not map root: root's files then appear as owned by the
+/// overflow user.
 bool root_has_no_number()
 {
     std::ifstream map("/proc/self/uid_map");
     unsigned long first = 0, outside = 0, count = 0;
     while (map >> first >> outside >> count) {
         if (first == 0) {
-            return outside != 0; // the number 0 is another user's
+            return outside != 0; // is 0 mapped to another user?
         }
     }
     return true;
@@ -72,7 +74,7 @@ public:
     {
     }
 
-    /// To the end of the path, which is opened with `flags`.
+    /// Follows the path to its end, which is opened with `flags`.
     Result<Descriptor> open(int flags)
     {
         put_before(m_names, m_path);
@@ -89,7 +91,7 @@ public:
             m_names.pop_front();
             TRY(step(name, m_names.empty() ? flags : O_PATH));
         }
-        if (!m_at_goal) { // the root itself, or a path that ends with ..
+        if (!m_at_goal) { // path is / or ends with ..
             m_here.reset(::openat(m_here.get(), ".", flags | O_CLOEXEC));
             TRY(look(m_goal));
         }
@@ -111,7 +113,7 @@ private:
                (owner == k_overflow && root_has_no_number());
     }
 
-    /// Of m_here, at m_where.
+    /// Checks the object at m_here, whose path is m_where.
     Result<void> check(const struct stat& facts, Role role) const
     {
         const bool own = is_trusted(facts.st_uid);
@@ -154,7 +156,7 @@ private:
     Result<void> step(const std::string& name, int flags)
     {
         m_at_goal = flags != O_PATH && name != "..";
-        if (name == "..") { // a directory that was checked on the way down
+        if (name == "..") { // already checked on the way down
             m_here.reset(::openat(m_here.get(), "..", O_PATH | O_DIRECTORY | O_CLOEXEC));
             m_where.resize(m_where.empty() ? 0 : m_where.rfind('/'));
             return m_here ? Result<void>() : problem();
@@ -175,7 +177,7 @@ private:
             TRY(check(facts, Role::link));
             return follow(std::move(from), parent);
         }
-        if (flags != O_PATH && !m_at_goal) { // it is no directory
+        if (flags != O_PATH && !m_at_goal) { // not a directory
             errno = ENOTDIR;
             return problem();
         }
@@ -203,9 +205,9 @@ private:
     const std::string& m_path;
     std::optional<unsigned> m_also;
     Role m_goal;
-    std::deque<std::string> m_names; ///< still to go
+    std::deque<std::string> m_names; ///< remaining components
     Descriptor m_here;
-    std::string m_where; ///< m_here, without symbolic links; empty: the root
+    std::string m_where; ///< path of m_here without symbolic links; empty for /
     bool m_at_goal = false;
     int m_links = 0;
 };
@@ -217,7 +219,7 @@ Result<Descriptor> open_trusted_file(const std::string& path, std::optional<unsi
     if (::access(path.c_str(), F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
         return fail(Error::Kind::missing, fmt::format("{}: {}", path, std::strerror(errno)));
     }
-    // A FIFO without a writer would hold us up.
+    // Do not block on a FIFO without a writer.
     TRY_ASSIGN(Descriptor file, Walk(path, also).open(O_RDONLY | O_NONBLOCK | O_NOCTTY));
     struct stat facts {};
     if (::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) {

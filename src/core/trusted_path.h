@@ -7,31 +7,32 @@
 #include <optional>
 #include <string>
 
-/// What gpuq obeys or keeps secrets in must not be another user's to change: configuration, policy,
-/// keys, the state directory. As sshd's StrictModes asks: the file, every directory on the way to
-/// it and every symbolic link belong to this user or to root, and neither group nor others may
-/// write to them. A directory on the way may be writable when it has the sticky bit, as /tmp has.
-/// A POSIX ACL that lets others write shows in the group's bits. Where owners and modes mean
-/// nothing they are not asked: on AFS, and for root in a user namespace without it.
+/// Opens files that gpuq obeys or that hold secrets (configuration, policy, keys, the state
+/// directory) only if no other user can change them. The rules are those of sshd's StrictModes: the
+/// file, every directory leading to it and every symbolic link must belong to this user or to root,
+/// and must not be writable for group or others. A directory on the path may be writable if it has
+/// the sticky bit, like /tmp. A POSIX ACL that grants write access shows up in the group bits. The
+/// checks are skipped where owners and modes have no meaning: on AFS, and for root's files in a
+/// user namespace without root.
 ///
-/// The path is opened directory by directory, by descriptors: what was checked is what is opened.
-/// Two system calls for each name in the path.
+/// The path is opened directory by directory through descriptors, so that the checked object is the
+/// one that is opened. This costs two system calls per path component.
 ///
-/// Errors: `denied` with the path that is at fault, its mode or owner, and the command that helps;
-/// `missing`; `usage` for what is not a regular file; `io`.
+/// Errors: `denied` with the offending path, its mode or owner, and a command that fixes it;
+/// `missing`; `usage` if it is not a regular file; `io`.
 namespace gpuq {
 
-/// Opens a regular file for reading. A relative path begins in the working directory. `missing`
-/// when it is not there, whoever could put one there.
-/// `also`: a user who is trusted besides.
+/// Opens a regular file for reading. A relative path starts in the current directory. A file that
+/// does not exist is always `missing`, even in a directory that other users can write to. `also`:
+/// an additional trusted user.
 Result<Descriptor> open_trusted_file(const std::string& path,
                                      std::optional<unsigned> also = std::nullopt);
 
 /// Opens a directory.
 Result<Descriptor> open_trusted_directory(const std::string& path);
 
-/// Opens the directory that `path`, which is absolute, is a name in. It may be one with the sticky
-/// bit, as /tmp: whose the name itself is the caller checks.
+/// Opens the parent directory of the absolute path `path`. It may have the sticky bit, like /tmp;
+/// the caller must check the owner of the entry itself.
 Result<Descriptor> open_trusted_parent(const std::string& path);
 
 } // namespace gpuq

@@ -5,8 +5,8 @@
 
 namespace gpuq {
 
-/// The name of a user of this machine and its number, as in `ben (1001)`; the number alone when it
-/// has no name. Asks the name service, which may take long: for error messages.
+/// Name and number of a local user, as in `ben (1001)`; only the number if it has no name. Queries
+/// the name service, which can be slow: use it for error messages.
 std::string user_name(unsigned uid);
 
 } // namespace gpuq

@@ -34,7 +34,7 @@ Error no_time(std::string_view text, std::string_view reason)
     return fail(Error::Kind::usage, fmt::format("'{}' is not a time: {}", text, reason));
 }
 
-/// `amount` times `unit`, or nothing beyond the longest time: no sum below can overflow.
+/// `amount` times `unit`; nullopt beyond the maximum, so that no sum below can overflow.
 std::optional<seconds> times(std::string_view amount, seconds unit)
 {
     const auto number = whole_number(amount);
@@ -54,7 +54,7 @@ Error too_long(std::string_view text)
     return no_time(text, "it is longer than ten years");
 }
 
-/// Sum of the numbers times their units. Every field must be digits alone.
+/// Sum of the fields times their units. Every field must consist of digits.
 Result<seconds> sum(std::string_view text, const std::vector<std::string_view>& fields,
                     const std::vector<seconds>& units)
 {
@@ -88,7 +88,7 @@ std::vector<std::string_view> split(std::string_view text, char at)
     }
 }
 
-/// `2:30`: Slurm reads minutes and seconds, most people hours and minutes.
+/// `2:30`: Slurm reads it as minutes and seconds, most users as hours and minutes.
 Error two_readings(std::string_view text, const std::vector<std::string_view>& fields)
 {
     if (!is_digits(fields[0]) || !is_digits(fields[1])) {
@@ -118,7 +118,7 @@ Result<seconds> clock(std::string_view text, std::string_view days_given, std::s
     return sum(text, fields, fields.size() == 1 ? std::vector<seconds>{minutes{1}} : units);
 }
 
-/// `1d12h`, `1h30m`, `90s`: units from large to small, each at most once.
+/// `1d12h`, `1h30m`, `90s`: units in descending order, each at most once.
 Result<seconds> with_units(std::string_view text)
 {
     std::vector<std::string_view> amounts;

@@ -13,7 +13,7 @@ bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\n';
 }
 
-/// Reads one line from left to right.
+/// Parses one line from left to right.
 class Splitter {
 public:
     explicit Splitter(std::string_view line)
@@ -105,7 +105,7 @@ private:
 
     std::string_view m_line;
     std::size_t m_at = 0;
-    std::optional<std::string> m_word; ///< empty between words; `''` is a word
+    std::optional<std::string> m_word; ///< nullopt between arguments; `''` is an empty argument
     std::vector<std::string> m_words;
 };
 

@@ -9,12 +9,12 @@
 
 namespace gpuq {
 
-/// The words of a line such as `--slurm='--exclude=n1 --comment="a b"'`: blanks part them, quotes
-/// and backslashes keep them together as in a shell, and nothing is ever expanded. `usage` for
-/// a quote that is never closed or a backslash at the end.
+/// Splits a line of arguments such as `--slurm='--exclude=n1 --comment="a b"'` at blanks. Quotes
+/// and backslashes work as in a shell; nothing is expanded. `usage` for an unterminated quote or a
+/// trailing backslash.
 Result<std::vector<std::string>> split_words(std::string_view line);
 
-/// The words as execve(2) takes them, a null pointer at the end: as valid as `words` is unchanged.
+/// The arguments as a null-terminated array for execve(2). Valid as long as `words` is unchanged.
 std::vector<char*> pointers(const std::vector<std::string>& words);
 
 } // namespace gpuq

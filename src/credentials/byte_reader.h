@@ -6,8 +6,8 @@
 
 namespace gpuq::credentials {
 
-/// The bytes, taken one field after the other. After the first field that is not there whole,
-/// everything is empty and `broken`.
+/// Reads bytes field by field. After the first incomplete field every further field is empty, and
+/// `broken()` is true.
 class ByteReader {
 public:
     explicit ByteReader(std::string_view bytes)
@@ -27,7 +27,7 @@ public:
         m_left.remove_prefix(size);
         return taken;
     }
-    /// Big-endian, as in all formats from 3 on.
+    /// Big endian, as in all ccache formats since 3.
     std::uint32_t number(std::size_t size)
     {
         std::uint32_t value = 0;
@@ -36,7 +36,7 @@ public:
         }
         return value;
     }
-    /// A field after its size in so many bytes.
+    /// Reads a field that is preceded by its length, a number of `size` bytes.
     std::string_view counted(std::size_t size = 4) { return take(number(size)); }
 
 private:

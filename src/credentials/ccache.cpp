@@ -35,7 +35,7 @@ Principal principal(ByteReader& reader)
         found.names.emplace_back(reader.counted());
     }
     if (count > k_most_components) {
-        reader.take(k_largest_cache + 1); // of no principal there is
+        reader.take(k_largest_cache + 1); // no real principal: marks the reader as broken
     }
     return found;
 }
@@ -73,13 +73,13 @@ Credential credential(ByteReader& reader, int version)
     Credential found;
     found.client = principal(reader);
     found.server = principal(reader);
-    reader.take(version == 3 ? 4 : 2); // the type of the key, in format 3 told twice
+    reader.take(version == 3 ? 4 : 2); // the key type, stored twice in format 3
     reader.counted();                  // the key
     const std::uint32_t authenticated = reader.number(4);
     const std::uint32_t start = reader.number(4);
     const std::uint32_t end = reader.number(4);
     const std::uint32_t renew_till = reader.number(4);
-    reader.take(1); // whether it is for a session key of another
+    reader.take(1); // is_skey: encrypted in another session key
     const std::uint32_t flags = reader.number(4);
     skip_pairs(reader); // addresses
     skip_pairs(reader); // authorization data

@@ -9,17 +9,17 @@
 #include <string>
 #include <string_view>
 
-/// What Kerberos' credentials are worth, and how long. Bytes and times come in, values go out.
+/// Validity and lifetime of Kerberos credentials. Pure: bytes and times are the input.
 namespace gpuq::credentials {
 
-/// A ticket-granting ticket as far as it may be told to anybody: nothing in here is secret.
+/// The public properties of a ticket-granting ticket: nothing in here is secret.
 struct Ticket {
     std::string principal; ///< `ada@EXAMPLE.ORG`, sanitised
-    Time start;            ///< of this ticket; a renewal begins a new one
+    Time start;            ///< start of this ticket; a renewal has a new one
     Time end;
-    std::optional<Time> renew_till; ///< renewable until then; nothing: not at all
+    std::optional<Time> renew_till; ///< end of the renewable life; nullopt: not renewable
     bool forwardable = false;
-    Time login; ///< when a password or a key was last given for it
+    Time login; ///< when a password or key was last used for it
 
     std::chrono::seconds life() const
     {
@@ -28,28 +28,29 @@ struct Ticket {
     bool operator==(const Ticket&) const = default;
 };
 
-/// A file larger than this is no credentials cache.
+/// A larger file is not a credential cache.
 constexpr std::size_t k_largest_cache = 1 << 20;
 
-/// The ticket-granting ticket of the cache's own realm, out of the bytes of a FILE cache (format 3
-/// or 4); of several the one that is good longest. The bytes may be anybody's: nothing is read
-/// beyond them. `usage`: they are no such cache; `missing`: it has no such ticket.
+/// Parses a FILE cache (format 3 or 4) and returns the ticket-granting ticket of the cache's own
+/// realm; if there are several, the one that lasts longest. The bytes are untrusted: nothing is
+/// read beyond them. `usage` if they are not such a cache; `missing` if it has no such ticket.
 Result<Ticket> ticket_in(std::string_view cache);
 
-/// The cache's principal, whether it has a ticket or not; as for a ticket's.
+/// The cache's principal, with or without a ticket. Fails with `usage` as above.
 Result<std::string> principal_in(std::string_view cache);
 
-/// Until when it can be kept alive without its owner.
+/// The time until which the ticket can be kept alive without another login.
 Time good_until(const Ticket& ticket);
 
-/// That `one` is worth more than `other`: good for longer with renewals, then without. A ticket
-/// that has expired is worth nothing. Of other principals none is better.
+/// True if `one` is worth more than `other`: it lasts longer with renewals or, if equal, without.
+/// An expired ticket is worth nothing. A ticket of another principal is never better.
 bool is_better(const Ticket& one, const Ticket& other, Time now);
 
-/// That a login's ticket, renewed just now, is to take the place of `current`. One that ssh
-/// delegates lives as long as the laptop's had left, at each renewal again (RFC 4120, 3.3.3): it is
-/// better in the end, and yet would leave the run minutes where it has hours. Taken where it ends
-/// no sooner, lives nearly as long, or `current` can't be renewed any more.
+/// True if `fresh`, a login's ticket that was just renewed, should replace `current`. A ticket
+/// delegated by ssh lives only as long as the laptop's had left, and so does each renewal of it
+/// (RFC 4120, 3.3.3): it may be renewable for longer, yet leave the run minutes where it now has
+/// hours. It is accepted if it does not end sooner, lives at least 3/4 as long, or `current` cannot
+/// be renewed any more.
 bool takes_over(const Ticket& fresh, const Ticket& current, Time now);
 
 } // namespace gpuq::credentials

@@ -20,7 +20,8 @@ std::optional<Forecast> forecast(const Ticket& ticket, const Need& need)
     if (found.good_until >= need.until) {
         return std::nullopt;
     }
-    // A link that runs goes on with what it has; the first that would begin without waits.
+    // A running link continues with the ticket it has; the first link that would start without
+    // waits.
     if (need.link_length.count() > 0) {
         const auto short_of = found.good_until - need.link_until;
         const auto whole = std::max<std::int64_t>(short_of / need.link_length, 0);

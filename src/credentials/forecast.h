@@ -10,28 +10,29 @@ namespace gpuq::credentials {
 
 /// How long a run needs its ticket.
 struct Need {
-    Time until;                          ///< its end, as far as it is known
-    Time link_until;                     ///< the end of the link that runs, or would run next
+    Time until;                          ///< end of the run, as far as known
+    Time link_until;                     ///< end of the link that runs, or would run next
     int link = 1;                        ///< that link's number
-    std::chrono::seconds link_length{0}; ///< of the links after it; 0: there are none
+    std::chrono::seconds link_length{0}; ///< length of the links after it; 0: none follow
 };
 
-/// Whether a link of this length may begin with the ticket: it lasts through it, or has as much as
-/// half of all that a login gives, so that a new one would help little.
+/// True if a link of this length may start with the ticket: the ticket lasts for the whole link, or
+/// still has at least half of the lifetime that a login gives, so that a new login would gain
+/// little.
 bool may_begin(const Ticket& ticket, std::chrono::seconds length, Time now);
 
-/// What will be missing, and when.
+/// A ticket that ends before the run does.
 struct Forecast {
     Time good_until; ///< with renewals alone
     bool renewable = false;
-    std::optional<int> waiting_link; ///< the first link that the ticket does not last through
+    std::optional<int> waiting_link; ///< the first link that the ticket does not cover
 };
 
-/// Nothing: the ticket lasts.
+/// Nullopt if the ticket lasts long enough.
 std::optional<Forecast> forecast(const Ticket& ticket, const Need& need);
 
 /// `the ticket is renewable until Fri 14:02, the run needs it until Sun 03:00: log in once before
-/// Fri 14:02, or link 3 waits`. Times by `clock`, as people read them.
+/// Fri 14:02, or link 3 waits`. `clock` formats the times.
 template <typename ClockText>
 std::string in_words(const Forecast& found, const Need& need, const ClockText& clock)
 {

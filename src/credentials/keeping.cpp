@@ -16,7 +16,7 @@ constexpr double k_earliest = 0.4;
 constexpr double k_latest = 0.5;
 constexpr microseconds k_shortest_retry = 1s;
 constexpr microseconds k_longest_retry = 60s;
-/// KDCs count in whole seconds: what ends within one of the limit has reached it.
+/// KDCs count in whole seconds: a ticket that ends within a second of the limit has reached it.
 constexpr microseconds k_at_limit = 1s;
 
 constexpr std::pair<Trouble, std::string_view> k_words[] = {
@@ -31,7 +31,7 @@ constexpr std::pair<Trouble, std::string_view> k_words[] = {
     {Trouble::no_key, "no_key"},
     {Trouble::key_refused, "key_refused"}};
 
-/// MIT's and Heimdal's. What is not here is tried again: the next answer may be another.
+/// Messages of MIT and Heimdal. Anything not listed is retried: the next answer may differ.
 constexpr std::pair<std::string_view, Trouble> k_meanings[] = {
     {"requested option", Trouble::not_renewable},
     {"non-renewable", Trouble::not_renewable},
@@ -45,11 +45,11 @@ constexpr std::pair<std::string_view, Trouble> k_meanings[] = {
     {"credentials cache", Trouble::gone},
     {"Matching credential not found", Trouble::gone}};
 
-/// Of a login with a keytab, before the others.
+/// For logins with a keytab, checked first.
 constexpr std::pair<std::string_view, Trouble> k_meanings_of_keytabs[] = {
     {"no suitable keys", Trouble::no_key},
     {"Key table entry not found", Trouble::no_key},
-    {"failed to find", Trouble::no_key}, // Heimdal's, of a principal in a keytab
+    {"failed to find", Trouble::no_key}, // Heimdal, for a principal in a keytab
     {"Preauthentication failed", Trouble::key_refused},
     {"Decrypt integrity check failed", Trouble::key_refused},
     {"assword incorrect", Trouble::key_refused},
@@ -65,7 +65,7 @@ microseconds retry_pause(microseconds left)
     return std::clamp<microseconds>(left / 8, k_shortest_retry, k_longest_retry);
 }
 
-/// That a renewal now would end no later.
+/// True if a renewal now would not end later.
 bool has_reached_its_limit(const Ticket& ticket)
 {
     return ticket.renew_till && ticket.end + k_at_limit > *ticket.renew_till;
@@ -77,7 +77,7 @@ void fail_with(Keeping& keeping, Trouble trouble, const std::string& words)
     keeping.words = words;
 }
 
-/// A plan for a ticket that was not seen before.
+/// The plan for a new ticket.
 Keeping planned_for(Keeping keeping, const Ticket& ticket, double jitter)
 {
     keeping.ticket = ticket;
@@ -96,7 +96,7 @@ Keeping planned_for(Keeping keeping, const Ticket& ticket, double jitter)
 void take_attempt(Keeping& keeping, const Attempt& attempt, Time now)
 {
     if (attempt.trouble == Trouble::none) {
-        // The cache is as it was: nothing was gained, which may be another the next time.
+        // The cache is unchanged: nothing was gained, but the next renewal may succeed.
         fail_with(keeping, Trouble::unreachable, "the renewed ticket is no better");
     } else {
         fail_with(keeping, attempt.trouble, attempt.words);
@@ -105,7 +105,7 @@ void take_attempt(Keeping& keeping, const Attempt& attempt, Time now)
     keeping.next = now + retry_pause(keeping.ticket->end - now);
 }
 
-/// Without a ticket there is nothing to count from.
+/// Without a ticket, the delay depends on the number of failures.
 microseconds login_pause(const Keeping& keeping, Time now)
 {
     const microseconds left = keeping.ticket ? keeping.ticket->end - now : microseconds(0);
@@ -115,7 +115,7 @@ microseconds login_pause(const Keeping& keeping, Time now)
                                         k_longest_retry);
 }
 
-/// A login with the keytab that has changed nothing.
+/// A login with the keytab that changed nothing.
 void take_login(Keeping& keeping, const Attempt& attempt, Time now)
 {
     const bool is_well = attempt.trouble == Trouble::none;
@@ -125,13 +125,13 @@ void take_login(Keeping& keeping, const Attempt& attempt, Time now)
     ++keeping.failures;
 }
 
-/// Repeated, it might lock the owner out.
+/// Repeating such a login might lock the account.
 bool is_final(Trouble keytab)
 {
     return is_permanent(keytab) && keytab != Trouble::no_keytab;
 }
 
-/// Where a renewal gives nothing more.
+/// A renewal gains nothing: use the keytab if there is one.
 Step login_step(Keeping keeping, const Seen& seen, Time now)
 {
     if (!seen.has_keytab || is_final(keeping.keytab)) {
@@ -249,7 +249,7 @@ Step step(Keeping keeping, const Seen& seen, Time now, double jitter)
         take_attempt(keeping, *seen.attempt, now);
     }
     if (!seen.ticket || seen.ticket->end <= now) {
-        // Only a clock that was set shows a ticket of the future as expired: then it is tried.
+        // An expired ticket cannot be renewed: only a login helps.
         keeping.trouble = seen.ticket ? Trouble::expired : Trouble::gone;
         return login_step(std::move(keeping), seen, now);
     }

@@ -14,86 +14,92 @@ namespace gpuq::credentials {
 /// Why a ticket is not renewed.
 enum class Trouble {
     none,
-    unreachable,   ///< no KDC has answered, or something else that passes: it is tried again
-    not_renewable, ///< the ticket, or its owner's entry at the KDC, does not allow it
-    at_limit,      ///< a renewal would give nothing more: its renewable life ends
-    refused,       ///< the KDC no longer knows its owner or takes no part in it
+    unreachable,   ///< no KDC answered, or another temporary failure: retried
+    not_renewable, ///< the ticket, or its principal's entry at the KDC, does not allow it
+    at_limit,      ///< a renewal would gain nothing: the renewable life ends
+    refused,       ///< the KDC no longer knows or accepts the principal
     expired,       ///< too late
-    gone,          ///< there is no cache, or none that can be read
-    no_keytab,     ///< the keytab is not there, or can't be read: the next try may find it
-    no_key,        ///< the keytab has no key of the ticket's owner
-    key_refused,   ///< the KDC takes the keytab's key no more, as after a new password
+    gone,          ///< the cache does not exist or cannot be read
+    no_keytab,     ///< the keytab does not exist or cannot be read; the next attempt may find it
+    no_key,        ///< the keytab has no key for the ticket's principal
+    key_refused,   ///< the KDC rejects the keytab's key, for example after a password change
 };
 
-/// Nothing but other credentials helps.
+/// True if only other credentials help.
 bool is_permanent(Trouble trouble);
-/// Of the keytab, which then gives no ticket.
+/// True if the keytab is the cause, so that no ticket can come from it.
 bool is_of_keytab(Trouble trouble);
-/// For people: `it is not renewable`; `said`, by kinit or of something else, where that is all.
+/// A message for users: `it is not renewable`. `said` is the message of kinit or of another source;
+/// it is all there is for a temporary failure.
 std::string in_words(Trouble trouble, const std::string& said);
-/// The word for it in JSON: `unreachable`, `not_renewable`, ...
+/// The name used in JSON: `unreachable`, `not_renewable`, ...
 std::string_view word(Trouble trouble);
 
-/// Where a new ticket comes from without its owner.
+/// How to get a new ticket without the user.
 enum class Source {
     renewal, ///< `kinit -R`
-    keytab,  ///< `kinit -k`: a login with the owner's own key
+    keytab,  ///< `kinit -k`: a login with the user's own key
 };
 
-/// What kinit meant by its words (LC_ALL=C); never `none`.
+/// Classifies an error message of kinit (LC_ALL=C); never `none`.
 Trouble trouble_in(std::string_view words, Source source = Source::renewal);
 
-/// A try that has come to its end: the cache, which is looked at, tells of a success.
+/// A finished attempt. Success shows in the cache, which is read again.
 struct Attempt {
     Trouble trouble = Trouble::none;
-    std::string words; ///< the KDC's or kinit's; for people
+    std::string words; ///< message of the KDC or of kinit, for users
     Source source = Source::renewal;
 };
 
-/// One ticket's keeping. Plain data; `step` makes the next of it.
+/// The renewal state of one ticket. Plain data; `step` computes the next state.
 struct Keeping {
-    std::optional<Ticket> ticket; ///< that the plan is made for
-    Time next;                    ///< when it is to be renewed, or tried again
+    std::optional<Ticket> ticket; ///< the ticket that the plan is for
+    Time next;                    ///< time of the next renewal or retry
     Trouble trouble = Trouble::none;
     std::string words;              ///< of the last failure, until a renewal succeeds
-    int renewals = 0;               ///< tickets out of the keytab among them
+    int renewals = 0;               ///< including tickets from the keytab
     int failures = 0;               ///< since the last success
-    Trouble keytab = Trouble::none; ///< why it gave no ticket when it was last asked
+    Trouble keytab = Trouble::none; ///< why the last attempt with the keytab gave no ticket
 
-    /// What is wrong for whoever has a keytab, or not: a ticket that can't be renewed is nothing
-    /// wrong where a keytab gives the next one.
+    /// The problem to report. A ticket that cannot be renewed is no problem as long as a keytab
+    /// provides the next one.
     Trouble told(bool has_keytab) const;
 };
 
 struct Seen {
-    std::optional<Ticket> ticket;   ///< in the cache now; nothing: none that could be read
-    std::optional<Attempt> attempt; ///< when one has ended since the last step
-    bool busy = false;              ///< one is being made
+    std::optional<Ticket> ticket;   ///< the ticket in the cache; nullopt: none readable
+    std::optional<Attempt> attempt; ///< an attempt that ended since the last step
+    bool busy = false;              ///< an attempt is in progress
     bool has_keytab = false;
 };
 
 struct Step {
     Keeping keeping;
-    std::optional<Source> attempt; ///< begin one now
+    std::optional<Source> attempt; ///< start this attempt now
 };
 
-/// The next step. Times are of the wall clock, whose steps are survived: everything is counted from
-/// the ticket's own times, and a retry is never further away than it would be from `now`.
-/// A ticket is renewed first between 40 and 50 % of its life, `jitter` (0 to 1) says where; after a
-/// failure that may pass again in an eighth of what is left, 1 s at least and 60 s at most.
-/// Where only a login helps, a keytab is asked: when a renewal would be due, at once for a ticket
-/// that is lost, refused or has expired. A key that the KDC has refused is not tried again, for it
-/// might lock its owner out: only another ticket in the cache begins anew.
+/// Computes the next step. Times are wall-clock times, and clock jumps are tolerated: everything is
+/// computed from the ticket's own times, and a retry is never scheduled later than it would be from
+/// `now`.
+///
+/// A ticket is first renewed between 40 and 50 % of its life; `jitter` (0 to 1) selects the point.
+/// After a temporary failure the next attempt follows after an eighth of the remaining life, but at
+/// least 1 s and at most 60 s.
+///
+/// If only a login helps, the keytab is used: when a renewal would be due, at once if the ticket is
+/// lost or has expired, and after the retry delay if the KDC refused a renewal. A login that the
+/// KDC rejected for good is not repeated, because that might lock the account; only another ticket
+/// in the cache resets this.
 Step step(Keeping keeping, const Seen& seen, Time now, double jitter);
 
-/// When a ticket is to be renewed for the first time.
+/// When a ticket should be renewed for the first time.
 Time renewed_first(const Ticket& ticket, double jitter);
 
-/// How long an attempt may take: a KDC that takes a request and never answers holds kinit up for
-/// half a minute.
+/// Time limit of an attempt. A KDC that accepts a request and never answers blocks kinit for half a
+/// minute.
 std::chrono::milliseconds attempt_limit(const Ticket& ticket, Time now);
 
-/// The same for all links of a run, and another for each run: 0 to 1.
+/// A number from 0 to 1, the same for all links of a run and different for each run.
 double jitter_of(std::string_view key);
 
 } // namespace gpuq::credentials

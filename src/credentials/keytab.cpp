@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint32_t k_magic = 0x0502;
 constexpr std::uint32_t k_most_components = 16;
 
-/// Empty where the entry breaks off.
+/// Empty if the entry is truncated.
 std::string principal_of(ByteReader entry)
 {
     const std::uint32_t count = entry.number(2);
@@ -36,7 +36,7 @@ Result<std::vector<std::string>> principals_in_keytab(std::string_view keytab)
     }
     std::vector<std::string> found;
     while (!reader.at_end() && !reader.broken()) {
-        // A negative size is that of a hole, where a key was.
+        // A negative size marks a hole left by a deleted key.
         const auto size = static_cast<std::int32_t>(reader.number(4));
         if (size == 0) {
             break;

@@ -9,9 +9,9 @@
 
 namespace gpuq::credentials {
 
-/// Whose keys are in a keytab (format 2, which MIT and Heimdal write): each principal once, in the
-/// order of the file, sanitised. The bytes may be anybody's: nothing is read beyond them. `usage`:
-/// they are no keytab, or no key is in it.
+/// Lists the principals in a keytab (format 2, as written by MIT and Heimdal): each once, in file
+/// order, sanitised. The bytes are untrusted: nothing is read beyond them. `usage` if they are not
+/// a keytab or contain no key.
 Result<std::vector<std::string>> principals_in_keytab(std::string_view keytab);
 
 } // namespace gpuq::credentials

@@ -15,11 +15,11 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr minutes k_untold{10};
-/// Beyond the year 9999 nobody means a time.
+/// The end of the year 9999; larger values are not taken for times.
 constexpr std::int64_t k_last_second = 253402300799;
 constexpr std::string_view k_blanks = " \t\n\v\f\r"; ///< C99's isspace
 
-/// RFC 6750's b64token, and the points of a JWT.
+/// The characters of RFC 6750's b64token, which include the dots of a JWT.
 bool is_of_a_token(char c)
 {
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||

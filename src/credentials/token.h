@@ -10,28 +10,29 @@
 
 namespace gpuq::credentials {
 
-/// What may be told of a bearer token (RFC 6750) to anybody: nothing in here is secret. Only of a
-/// JSON web token (RFC 7519) is more known than that it is there; its signature is not looked at.
+/// The public properties of a bearer token (RFC 6750): nothing in here is secret. Only a JSON Web
+/// Token (RFC 7519) has any; its signature is not verified.
 struct Token {
     std::optional<Time> issued;  ///< `nbf`, else `iat`
     std::optional<Time> expires; ///< `exp`
     bool operator==(const Token&) const = default;
 };
 
-/// A file larger than this is no token.
+/// A larger file is not a token.
 constexpr std::size_t k_largest_token = 64 << 10;
 
-/// The token in a file or a variable, without the blanks around it (WLCG Bearer Token Discovery,
-/// step 1 to 4). `missing`: nothing but blanks; `usage`: no token.
+/// Extracts the token from the content of a file or variable, without surrounding blanks (WLCG
+/// Bearer Token Discovery, steps 1 to 4). `missing` if there are only blanks; `usage` if it is not
+/// a token.
 Result<std::string> token_text(std::string_view text);
-/// Of what `token_text` has given.
+/// Takes a result of `token_text`.
 Token token_facts(std::string_view token);
 
-/// That `one` lasts longer than `other`. What does not say how long is as good as any.
+/// True if `one` expires later than `other`, or if either has no expiry time.
 bool is_better(const Token& one, const Token& other);
 
-/// When to ask for the next one: at half of its life; ten minutes after it was `got` where it does
-/// not tell.
+/// When to request the next token: at half of its lifetime, or ten minutes after `got` if it has no
+/// expiry time.
 Time refreshed_at(const Token& token, Time got);
 
 } // namespace gpuq::credentials

@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::seconds;
 
-/// Options that the server and its first filling have in common.
+/// Options common to the server and the creation of the database.
 std::vector<std::string> database_options(const Places& places, const ClusterSpec& spec,
                                           const std::string& folder)
 {
@@ -35,7 +35,7 @@ std::vector<std::string> database_options(const Places& places, const ClusterSpe
     return options;
 }
 
-/// The first filling, under another name until it is whole.
+/// Creates the database, under a temporary name until it is complete.
 Result<void> make_database(Start& start)
 {
     const Places& places = start.places;
@@ -52,7 +52,7 @@ Result<void> make_database(Start& start)
     std::vector<std::string> words = database_options(places, start.state.spec, unfinished);
     words.insert(words.begin(), std::move(tool));
     words.insert(words.end(),
-                 {"--force", // also where the host's own name does not resolve
+                 {"--force", // also if the host name does not resolve
                   "--auth-root-authentication-method=socket", "--skip-test-db",
                   "--extra-file=" + sql, "--auth-root-socket-user=" + start.state.spec.user});
     TRY_ASSIGN(const Finished finished,
@@ -73,16 +73,15 @@ Result<void> start_database(Start& start)
     const Places& places = start.places;
     std::vector<std::string> options =
         database_options(places, start.state.spec, places.database());
-    options.insert(
-        options.end(),
-        {"--skip-networking", "--socket=" + places.database_socket(),
-         "--pid-file=" + places.private_dir() + "/mariadbd.pid", "--skip-log-bin",
-         "--innodb-buffer-pool-size=64M", "--innodb-lock-wait-timeout=900",
-         // A crash of the machine may cost the last second, in exchange for one fsync
-         // a second instead of one per record.
-         "--innodb-flush-log-at-trx-commit=2",
-         // On by default from 11.6 on; slurmdbd ends at the first write conflict under it.
-         "--loose-innodb-snapshot-isolation=OFF"});
+    options.insert(options.end(),
+                   {"--skip-networking", "--socket=" + places.database_socket(),
+                    "--pid-file=" + places.private_dir() + "/mariadbd.pid", "--skip-log-bin",
+                    "--innodb-buffer-pool-size=64M", "--innodb-lock-wait-timeout=900",
+                    // A machine crash may lose the last second of records, in exchange for one
+                    // fsync per second instead of one per record.
+                    "--innodb-flush-log-at-trx-commit=2",
+                    // On by default since 11.6; slurmdbd exits at the first write conflict with it.
+                    "--loose-innodb-snapshot-isolation=OFF"});
     TRY(launch(start, "mariadbd", "mariadbd", std::move(options)));
     return wait_until(start, "mariadbd", [&] { return listens(places.database_socket()); });
 }
@@ -93,7 +92,7 @@ Result<void> start_slurmdbd(Start& start)
     return wait_until(start, "slurmdbd", [&] { return answers(start.state.ports.accounting); });
 }
 
-/// The failure of `daemon` as one line; died() quotes several of its log.
+/// Reduces the error of `daemon` to one line; died() quotes several lines of its log.
 Error in_one_line(const Start& start, const std::string& daemon, const Error& error)
 {
     const bool is_quote = error.text.find('\n') != std::string::npos;
@@ -113,7 +112,7 @@ Error in_one_line(const Start& start, const std::string& daemon, const Error& er
 }
 
 struct Step {
-    const char* daemon; ///< or program, whose log explains a failure
+    const char* daemon; ///< or program; its log explains a failure
     Result<void> (*run)(Start&);
 };
 
@@ -121,22 +120,22 @@ constexpr Step k_steps[] = {{"mariadb-install-db", make_database},
                             {"mariadbd", start_database},
                             {"slurmdbd", start_slurmdbd}};
 
-/// Whether sacctmgr failed only because all was there already, in the words of Slurm 22.05
-/// to 26.05.
+/// True if sacctmgr failed only because everything existed already; messages of Slurm 22.05 to
+/// 26.05.
 bool changed_nothing(const std::string& output)
 {
     constexpr std::array<std::string_view, 5> k_phrases = {
         "Nothing new added", "already exists",
-        "Already existing", // from 23.11 on, as is:
+        "Already existing", // since 23.11, like the next one:
         "Request didn't affect anything",
-        // of people of a policy who are not on this machine
+        // for users of a policy who do not exist on this machine
         "Nothing modified"};
     return std::any_of(k_phrases.begin(), k_phrases.end(), [&](std::string_view phrase) {
         return output.find(phrase) != std::string::npos;
     });
 }
 
-/// Login names of users of this machine: root's cluster is for them.
+/// Login names of the users of this machine, for root's cluster.
 std::vector<std::string> people(const ClusterSpec& spec)
 {
     constexpr uid_t k_first = 1000;
@@ -161,7 +160,7 @@ std::vector<std::string> people(const ClusterSpec& spec)
 Result<void> start_accounting(Start& start)
 {
     TRY(check_programs(Programs::of_accounting));
-    if (!is_running(start, "mariadbd")) { // libmariadb: a connection that failed once stays useless
+    if (!is_running(start, "mariadbd")) { // libmariadb does not recover from a failed connection
         end_daemon(start, "slurmdbd");
     }
     for (const Step& step : k_steps) {
@@ -207,7 +206,7 @@ Result<void> add_people(const Start& start)
 
 std::string cause_in(std::string_view log)
 {
-    // What comes before the error's own text is a time and a program's name.
+    // A time and a program name may precede these marks.
     constexpr std::array<std::string_view, 5> k_marks{"error: ", "fatal: ", "[ERROR] ",
                                                       "FATAL ERROR: ", "ERROR: "};
     constexpr std::array<std::string_view, 3> k_harmless{"not recommended values", "pidfile",

@@ -12,28 +12,28 @@
 namespace gpuq::embedded {
 
 /// Starts MariaDB and slurmdbd and waits until slurmdbd accepts connections. The error is one line:
-/// which program is missing or failed, its own message, and what helps. `stopped` by a held signal.
-/// An error leaves neither of them running.
+/// the program that is missing or failed, its message, and a remedy. `stopped` by a held signal. On
+/// failure, neither of them is left running.
 Result<void> start_accounting(Start& start);
 
-/// Ends both.
+/// Ends both daemons.
 void end_accounting(Start& start);
 
-/// Runs one sacctmgr command. Success also when there was nothing to change.
+/// Runs a sacctmgr command. Succeeds if there was nothing to change.
 Result<void> account(const Start& start, std::vector<std::string> words);
 
-/// Makes the cluster's record and its accounts known to slurmdbd.
+/// Registers the cluster and its accounts in slurmdbd.
 Result<void> add_accounts(const Start& start);
 
-/// Gives every user of this machine (root's cluster) or the caller an account. Slurm 22.05 books
-/// the jobs of users without one on root.
+/// Gives an account to the caller, or for root's cluster to all users of this machine. Slurm 22.05
+/// charges jobs of users without an account to root.
 Result<void> add_people(const Start& start);
 
-/// The line of a daemon's log that names the cause of its end: the first error, else the last line.
-/// Without times and program names; control characters replaced. Empty for an empty log. Pure.
+/// The line of a daemon's log that explains why it ended: the first error, else the last line,
+/// without time and program name; control characters are replaced. Empty for an empty log. Pure.
 std::string cause_in(std::string_view log);
 
-/// What to do about `cause`, if that is known. Pure.
+/// The remedy for `cause`, if known. Pure.
 std::string remedy_for(std::string_view cause);
 
 } // namespace gpuq::embedded

@@ -11,25 +11,24 @@
 #include <string>
 #include <vector>
 
-/// A real Slurm on this machine, private to one folder: munge, MariaDB, slurmdbd, slurmctld and a
-/// slurmd per node, on the loopback interface only. As an ordinary user a cluster of one's own,
-/// as root one for everybody on the machine.
+/// A real Slurm on this machine, contained in one directory: munge, MariaDB, slurmdbd, slurmctld
+/// and one slurmd per node, on the loopback interface only. For an ordinary user it is a private
+/// cluster, for root one for all users of the machine.
 ///
-/// Processes are known by SLURM_CONF=DIR/slurm.conf in their environment, never by a number that
-/// may have been given away since.
+/// Processes are identified by SLURM_CONF=DIR/slurm.conf in their environment, not by pids, which
+/// may have been reused.
 namespace gpuq::embedded {
 
 struct UpReport {
     State state;
-    bool was_up = false; ///< nothing was to be done
+    bool was_up = false; ///< nothing had to be done
     std::chrono::milliseconds took{0};
-    std::vector<std::string> notes; ///< sentences worth telling
+    std::vector<std::string> notes; ///< messages for the user
 };
 
-/// Brings the cluster of `dir` up, or finds it up. Goes on with the accounting and the job ids of
-/// an earlier start. An error says what to do, and then nothing has been left running. Without an
-/// accounting that can start the cluster comes up all the same (State::accounting_failure), unless
-/// it has a policy to enforce.
+/// Starts the cluster in `dir` unless it is up. Accounting data and job ids of earlier starts are
+/// kept. An error includes a remedy, and leaves no process running. If accounting cannot be
+/// started, the cluster is started without it (State::accounting_failure), except under a policy.
 Result<UpReport> up(const std::string& dir, const Wishes& wishes);
 
 struct DownReport {
@@ -39,37 +38,37 @@ struct DownReport {
 
 enum class Purge { no, yes };
 
-/// Ends every process of the cluster, of its jobs too, and removes its sockets; accounting and
-/// state stay unless purged. Success also when it is not up.
+/// Ends all processes of the cluster, including its jobs, and removes its sockets. Accounting data
+/// and state are kept unless purged. Succeeds if the cluster is not up.
 Result<DownReport> down(const std::string& dir, Purge purge);
 
 struct NodeStatus {
     std::string name;
-    std::string state; ///< Slurm's word: idle, mixed, allocated, down ...
+    std::string state; ///< as reported by Slurm: idle, mixed, allocated, down ...
     bool operator==(const NodeStatus&) const = default;
 };
 
-/// As the controller sees them now; empty when it does not answer.
+/// Current node states from the controller; empty when it does not respond.
 std::vector<NodeStatus> node_states(const Places& places);
 
 struct Status {
     State state;
     std::string slurm_conf;
-    bool up = false;               ///< every daemon runs and the controller answers
+    bool up = false;               ///< all daemons run and the controller responds
     bool accounting = false;       ///< slurmdbd and its database run
-    std::vector<std::string> dead; ///< daemons that should run and do not
-    std::vector<NodeStatus> nodes; ///< empty when the controller does not answer
+    std::vector<std::string> dead; ///< daemons that should run but do not
+    std::vector<NodeStatus> nodes; ///< empty when the controller does not respond
 };
 
-/// `missing` when `dir` holds no cluster.
+/// `missing` when there is no cluster in `dir`.
 Result<Status> status(const std::string& dir);
 
-/// Why the cluster of this slurm.conf runs without accounting, one line; nothing when it runs with
-/// it, or the file is not one of `gpuq cluster up`.
+/// Why the cluster with this slurm.conf runs without accounting, in one line; nullopt when it has
+/// accounting or the file was not created by `gpuq cluster up`.
 std::optional<std::string> accounting_failure(const std::string& slurm_conf);
 
-/// slurm.conf of a cluster that is up: the caller's own, then the machine's. `missing` when neither
-/// is. A folder of anybody else, or that others can write, is passed over.
+/// slurm.conf of a running cluster: the caller's own, else the machine's. `missing` when neither is
+/// up. Directories that other users own or can write to are skipped.
 Result<std::string> find_cluster_conf();
 
 } // namespace gpuq::embedded

@@ -93,7 +93,7 @@ Result<void> launch(Start& start, const std::string& name, const std::string& pr
     }
     TRY_ASSIGN(std::string path, program(program_name));
     options.insert(options.begin(), std::move(path));
-    unlink(start.places.words(name).c_str()); // the end of the last start explains nothing
+    unlink(start.places.words(name).c_str()); // messages of an earlier start would be misleading
     std::vector<std::string> environment = environment_of(start.places);
     if (program_name.starts_with("slurm")) {
         TRY_ASSIGN(const std::string library, loopback_library());

@@ -13,7 +13,7 @@
 namespace gpuq::embedded {
 namespace {
 
-/// slurm.conf names plugins: it must come from the caller or from root.
+/// slurm.conf names plugins, so it must belong to the caller or root.
 bool is_trusted(const std::string& dir)
 {
     return static_cast<bool>(open_trusted_directory(dir));
@@ -24,7 +24,7 @@ bool is_up(const Places& places)
     const auto state = read_state(places);
     return state && state->up && state->boot == boot_id() &&
            std::any_of(state->daemons.begin(), state->daemons.end(), [](const Daemon& daemon) {
-               return is_alive(daemon.process); // one alone may be on its way back
+               return is_alive(daemon.process); // a single daemon may have died and be restarted
            });
 }
 

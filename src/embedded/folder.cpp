@@ -35,7 +35,7 @@ Error io_error(const std::string& what)
     return fail(Error::Kind::io, fmt::format("{}: {}", what, std::strerror(errno)));
 }
 
-/// slurm.conf knows no quotes.
+/// slurm.conf has no quoting.
 bool fits_slurm_conf(const std::string& path)
 {
     return std::all_of(path.begin(), path.end(), [](char c) {
@@ -96,7 +96,7 @@ Result<std::string> open_dir(const std::string& dir)
     const fs::path above = fs::path(dir).parent_path();
     fs::create_directories(above.parent_path(), failed);
     if (above.filename() == "gpuq" && geteuid() != 0) {
-        mkdir(above.c_str(), 0700); // the state folder: nobody else's business
+        mkdir(above.c_str(), 0700); // the state directory is private
     }
     fs::create_directories(dir, failed);
     if (failed) {
@@ -175,7 +175,7 @@ Result<void> write_file(const std::string& path, std::string_view content, unsig
     if (fd < 0) {
         return io_error(fmt::format("can not write {}", path));
     }
-    fchmod(fd, mode); // whatever the umask
+    fchmod(fd, mode); // independent of the umask
     auto written = write_all(fd, content, path);
     close(fd);
     if (written && rename(temporary.c_str(), path.c_str()) != 0) {
@@ -244,9 +244,9 @@ Result<void> purge_dir(const Places& places)
                         fmt::format("can not remove {}: {}", path, failed.message()));
         }
     }
-    fs::remove(places.dir, failed); // stays when something else is in it
+    fs::remove(places.dir, failed); // fails if other files are in it
     const fs::path above = fs::path(places.dir).parent_path();
-    if (above.filename() == "gpuq") { // made for it (/var/lib/gpuq), if nothing else is there
+    if (above.filename() == "gpuq") { // created for it (/var/lib/gpuq); fails if not empty
         fs::remove(above, failed);
     }
     return {};
@@ -274,7 +274,7 @@ std::string last_words(const std::string& log_path)
             lines.push_back("    " + line.substr(0, 300));
         }
         if (lines.size() > k_words_of_a_log) {
-            // What follows a fatal error only comments on it.
+            // Lines after a fatal error only comment on it.
             if (lines.front().find("FATAL") != std::string::npos) {
                 lines.pop_back();
                 break;

@@ -8,19 +8,19 @@
 #include <string>
 #include <string_view>
 
-/// The two folders of a cluster on disk.
+/// Files in the two directories of a cluster.
 namespace gpuq::embedded {
 
-/// Makes `dir` (0755, its owner alone writes) or checks the one that is there; gives its real path.
-/// `denied` when it belongs to somebody else, `usage` when slurm.conf could not hold the path.
+/// Creates `dir` (0755) or checks an existing one; returns its canonical path. `denied` when it
+/// belongs to another user, `usage` when slurm.conf cannot contain the path.
 Result<std::string> open_dir(const std::string& dir);
 
-/// Holds off other `gpuq cluster up` and `down` in the same folder.
+/// Excludes concurrent `gpuq cluster up` and `down` in the same directory.
 class Lock {
 public:
     static Result<Lock> take(const Places& places);
     Lock(Lock&& other) noexcept;
-    Lock& operator=(Lock&&) = delete; ///< released by its end
+    Lock& operator=(Lock&&) = delete; ///< released by the destructor
     ~Lock();
 
 private:
@@ -31,13 +31,13 @@ private:
     int m_fd;
 };
 
-/// Makes the folder for sockets: a new one of unpredictable name, in the first of /tmp and
-/// /var/tmp that runs programs.
+/// Creates the directory for sockets, with an unpredictable name, in /tmp or /var/tmp, whichever
+/// first allows executing programs.
 Result<std::string> make_run_dir();
-/// Removes it; leaves alone what is not ours.
+/// Removes it if it belongs to this user.
 void remove_run_dir(const std::string& run);
 
-/// Old or new content, never a mixture.
+/// Replaces the file atomically.
 Result<void> write_file(const std::string& path, std::string_view content, unsigned mode);
 Result<void> make_dir(const std::string& path, unsigned mode);
 
@@ -45,13 +45,14 @@ Result<void> make_dir(const std::string& path, unsigned mode);
 Result<State> read_state(const Places& places);
 Result<void> write_state(const Places& places, const State& state);
 
-/// `io` with a sentence when the disk under `dir` has too little room for a database.
+/// `io` when the file system of `dir` has too little space for a database.
 Result<void> check_room(const std::string& dir);
 
-/// Removes what clusters put into `dir`, and `dir` when nothing else is in it.
+/// Removes all files of a cluster from `dir`, and `dir` itself if it is empty then.
 Result<void> purge_dir(const Places& places);
 
-/// The last lines of a log, without what Slurm says at each start; control characters replaced.
+/// The last lines of a log, without messages that Slurm prints at each start; control characters
+/// are replaced.
 std::string last_words(const std::string& log_path);
 
 } // namespace gpuq::embedded

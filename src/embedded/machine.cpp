@@ -39,7 +39,7 @@ bool is_character_device(const std::string& path)
     return stat(path.c_str(), &facts) == 0 && S_ISCHR(facts.st_mode);
 }
 
-/// The value of `Key:  value` in a text of such lines.
+/// The value in a line `Key:  value` of the text.
 std::string field(std::string_view text, std::string_view key)
 {
     std::istringstream lines{std::string(text)};
@@ -52,7 +52,7 @@ std::string field(std::string_view text, std::string_view key)
     return "";
 }
 
-/// Model by the number in /dev/nvidiaN.
+/// Models by device number N in /dev/nvidiaN.
 std::map<int, std::string> models_of_the_driver()
 {
     std::map<int, std::string> models;
@@ -64,7 +64,8 @@ std::map<int, std::string> models_of_the_driver()
     return models;
 }
 
-/// The same from `nvidia-smi -L`: `GPU 0: Tesla K80 (UUID: ...)`, for containers without /proc.
+/// The same from `nvidia-smi -L`: `GPU 0: Tesla K80 (UUID: ...)`, for containers without that
+/// /proc.
 std::map<int, std::string> models_of_nvidia_smi()
 {
     std::map<int, std::string> models;
@@ -115,7 +116,7 @@ sockaddr_in loopback(int port)
     return address;
 }
 
-/// Calls `action` (bind, connect) with a fresh socket; true when it succeeds.
+/// Calls `action` (bind, connect) with a new socket; true when it succeeds.
 template <typename Action>
 bool succeeds(Action action, int port)
 {
@@ -144,7 +145,8 @@ bool has_words(const std::string& text, const std::vector<std::string>& words)
     });
 }
 
-/// More than one line for a process: v1 hierarchies too, with which Slurm's cgroup/v2 ends.
+/// A process in more than one hierarchy means that v1 is mounted as well, with which Slurm's
+/// cgroup/v2 plugin exits.
 bool is_alone(const std::string& lines)
 {
     return std::count(lines.begin(), lines.end(), '\n') <= 1;
@@ -323,7 +325,7 @@ bool answers(int port)
 
 Result<std::vector<int>> free_ports(int count)
 {
-    // Linux gives 32768 and above to outgoing connections, which would race with ours.
+    // Linux uses 32768 and above for outgoing connections, which could take a port first.
     constexpr int k_first = 20000;
     constexpr int k_last = 32000;
     constexpr int k_attempts = 4000;

@@ -9,58 +9,59 @@
 #include <string_view>
 #include <vector>
 
-/// This machine, as far as a cluster on it has to know it.
+/// Properties of this machine that are relevant for a cluster.
 namespace gpuq::embedded {
 
-/// GPUs of the NVIDIA driver: /dev/nvidia0 ... with the model it gives in /proc/driver/nvidia, or
+/// GPUs of the NVIDIA driver: /dev/nvidia0 ... with the model from /proc/driver/nvidia or
 /// nvidia-smi. Empty when there are none.
 std::vector<GpuDevice> real_gpus();
 
-/// `count` devices that stand for GPUs: terminals of the console (0 to 63), which jobs have no
-/// use for; links to /dev/null in `folder` where the machine has fewer.
+/// `count` devices that stand in for GPUs: console terminals (0 to 63), which jobs do not use, or
+/// links to /dev/null in `folder` where the machine has fewer.
 Result<std::vector<GpuDevice>> stand_in_gpus(int count, const std::string& model,
                                              const std::string& folder);
 
-/// Slurm's type for a model's name: `Tesla K80` is `k80`, `NVIDIA GeForce RTX 3090` is
-/// `rtx_3090`. Pure.
+/// Slurm's gres type for a model: `k80` for `Tesla K80`, `rtx_3090` for `NVIDIA GeForce RTX 3090`.
+/// Pure.
 std::string gres_type(std::string_view model);
 
-/// `Tesla K80`, from a /proc/driver/nvidia/gpus/*/information; empty when not told. Pure.
+/// Extracts the model, e.g. `Tesla K80`, from a /proc/driver/nvidia/gpus/*/information file; empty
+/// if absent. Pure.
 std::string model_in(std::string_view information);
-/// The 0 of /dev/nvidia0, from the same text; -1 when not told. Pure.
+/// Extracts N of /dev/nvidiaN from the same text; -1 if absent. Pure.
 int minor_in(std::string_view information);
 
 int core_count();
 std::uint64_t memory_mib();
 
-/// How Slurm can confine jobs here.
+/// How Slurm can confine jobs on this machine.
 struct Cgroups {
-    std::string plugin;   ///< CgroupPlugin: `cgroup/v1` or `cgroup/v2`; empty when it can not
-    std::string obstacle; ///< why not; empty when it can
+    std::string plugin;   ///< CgroupPlugin: `cgroup/v1` or `cgroup/v2`; empty if unusable
+    std::string obstacle; ///< why cgroups are unusable; else empty
 };
 
-/// Looks at /sys/fs/cgroup: v1 needs freezer, memory and devices hierarchies that can be written
-/// (also beside an empty v2 one, "hybrid"); v2 needs to be alone, and a systemd, which Slurm asks
-/// for a delegated part of the tree. Both need root.
+/// Examines /sys/fs/cgroup: v1 requires writable freezer, memory and devices hierarchies (an empty
+/// v2 hierarchy may exist as well, "hybrid"); v2 must be the only version, and requires systemd,
+/// from which Slurm requests a delegated subtree. Both require root.
 Cgroups cgroups_here();
 
-/// True when systemd runs this machine.
+/// True when systemd is the init system.
 bool has_systemd();
 
-/// Distinguishes boots; empty when the kernel does not say.
+/// Identifies the current boot; empty if the kernel does not report it.
 std::string boot_id();
 
-/// True when this host's own name resolves to 127.0.0.1, to which Slurm's NoInAddrAny would bind.
+/// True when the host name resolves to 127.0.0.1, to which Slurm's NoInAddrAny would bind.
 bool own_name_is_loopback();
 
-/// Whether Slurm, which asks getaddrinfo(3) with AI_ADDRCONFIG, finds 127.0.0.1 here: it does not
-/// on a machine that has no address but those of the loopback interface. `io` says what helps.
+/// Checks that Slurm can resolve 127.0.0.1: it calls getaddrinfo(3) with AI_ADDRCONFIG, which fails
+/// on a machine that only has loopback addresses. `io` with a remedy.
 Result<void> check_addresses();
 
-/// Ports that nothing listens on, on 127.0.0.1, outside of the range of outgoing connections.
+/// Unused TCP ports of 127.0.0.1, outside the range for outgoing connections.
 Result<std::vector<int>> free_ports(int count);
 bool is_free(int port);
-/// True when something accepts connections there.
+/// True when a process accepts connections on the port.
 bool answers(int port);
 
 } // namespace gpuq::embedded

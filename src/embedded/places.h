@@ -6,9 +6,9 @@
 
 namespace gpuq::embedded {
 
-/// Where a cluster keeps what. Two folders: `dir` outlives reboots (configuration, accounting,
-/// job ids, logs), `run` does not (sockets, key, spool) and is short, because a socket's path has
-/// at most 107 bytes, and open to pass for everybody, because munged insists on it.
+/// Paths of a cluster's files. `dir` (configuration, accounting, job ids, logs) survives reboots.
+/// `run` (sockets, key, spool) does not; its path is short, because socket paths are limited to 107
+/// bytes, and searchable by all users, because munged requires that.
 struct Places {
     std::string dir;
     std::string run;
@@ -17,7 +17,7 @@ struct Places {
     std::string gres_conf() const { return dir + "/gres.conf"; }
     std::string cgroup_conf() const { return dir + "/cgroup.conf"; }
     std::string slurmdbd_conf() const { return dir + "/slurmdbd.conf"; }
-    /// What a policy makes lies where `gpuq policy apply` would put it.
+    /// Files made from a policy are where `gpuq policy apply` would put them.
     std::string policy_dir() const { return dir + "/gpuq"; }
     std::string policy_yaml() const { return policy_dir() + "/applied.yaml"; }
     std::string policy_conf() const { return policy_dir() + "/policy.conf"; }
@@ -27,7 +27,7 @@ struct Places {
     std::string lock_file() const { return dir + "/lock"; }
     std::string log_dir() const { return dir + "/log"; }
     std::string log(const std::string& daemon) const { return log_dir() + "/" + daemon + ".log"; }
-    /// What a daemon says on stderr; Slurm's repeat it, with times, in their own log.
+    /// stderr of a daemon; Slurm's daemons repeat it with times in their own log.
     std::string words(const std::string& daemon) const
     {
         return daemon.starts_with("slurm") ? log_dir() + "/" + daemon + ".start" : log(daemon);
@@ -43,11 +43,11 @@ struct Places {
     std::string spool() const { return run + "/spool"; }
 };
 
-/// The folder of the machine's own cluster, brought up by root for everybody.
+/// Directory of the machine's cluster, which root runs for all users.
 constexpr const char* k_machine_dir = "/var/lib/gpuq/cluster";
 
-/// The folder of the caller's cluster: root's is the machine's. From XDG_STATE_HOME or HOME,
-/// both as in the environment; nothing when neither is an absolute path.
+/// Directory of the caller's cluster; for root, the machine's cluster. Arguments are XDG_STATE_HOME
+/// and HOME from the environment; nullopt when neither is an absolute path.
 std::optional<std::string> default_dir(unsigned uid, const char* xdg_state_home, const char* home);
 
 } // namespace gpuq::embedded

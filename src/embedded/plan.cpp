@@ -14,9 +14,10 @@ namespace gpuq::embedded {
 namespace {
 
 constexpr int k_most_nodes = 64;
-/// A stand-in node gives every GPU at least this, whatever the machine has: nobody computes there.
+/// Minimum memory per GPU of a stand-in node, even beyond the machine's memory: no real work runs
+/// on it.
 constexpr std::uint64_t k_stand_in_memory_per_gpu = 1024;
-/// CPUs of a stand-in node that no GPU claims: for jobs without one.
+/// CPUs of a stand-in node not claimed by a GPU, for jobs without GPUs.
 constexpr int k_spare_cpus = 4;
 
 bool is_name(std::string_view text, std::string_view also)
@@ -34,7 +35,7 @@ Error refused(const std::string& text)
 
 Result<void> check(const Wishes& wishes, const MachineFacts& machine)
 {
-    // Slurm folds cluster names to lower case and uses them in table names.
+    // Slurm lower-cases cluster names and uses them in table names.
     if (!is_name(wishes.name.value_or("local"), "_-")) {
         return refused(fmt::format("--name '{}': letters, digits, - and _ make a cluster's name",
                                    *wishes.name));

@@ -25,7 +25,8 @@ namespace {
 
 constexpr auto k_poll_interval = std::chrono::milliseconds(5);
 
-/// The daemons serve many connections; beyond this closing them all at a fork takes its time.
+/// The daemons serve many connections. The limit is bounded, since closing all descriptors at a
+/// fork takes time.
 void raise_file_limit()
 {
     constexpr rlim_t k_files = 65536;
@@ -36,7 +37,7 @@ void raise_file_limit()
     }
 }
 
-/// In the child: becomes `command`. Only async-signal-safe calls.
+/// Executes `command` in the child. Only async-signal-safe calls.
 [[noreturn]] void become(char* const* words, char* const* environment, int output)
 {
     setsid();
@@ -73,7 +74,7 @@ Result<int> start(const Command& command, int output)
     return pid;
 }
 
-/// The fields of /proc/PID/stat behind the name, which may itself hold blanks and brackets.
+/// Fields of /proc/PID/stat; the name may contain blanks and parentheses.
 struct Stat {
     std::string command;
     char state = '?';
@@ -111,7 +112,7 @@ std::vector<std::string> environment_of(int pid)
     return variables;
 }
 
-/// Reads what comes until the end of file; false at the deadline.
+/// Reads to the end of file; false at the deadline.
 bool read_all(int fd, std::string& output, Deadline deadline)
 {
     for (;;) {
@@ -144,7 +145,7 @@ Result<ProcessId> start_daemon(const Command& command, const std::string& log)
     if (!pid) {
         return std::move(pid).error();
     }
-    // Our child, not yet waited for: it is there, if only as a zombie.
+    // The child has not been waited for, so it exists at least as a zombie.
     return identify(*pid).value_or(ProcessId{*pid, 0});
 }
 

@@ -19,13 +19,14 @@ inline Deadline in(std::chrono::milliseconds time)
     return std::chrono::steady_clock::now() + time;
 }
 
-/// A program and its whole environment; no shell is involved.
+/// A program and its complete environment; no shell is involved.
 struct Command {
     std::vector<std::string> words; ///< words[0] is a path
     std::vector<std::string> environment;
 };
 
-/// Starts a child in a session of its own, stdin /dev/null, stdout and stderr appended to `log`.
+/// Starts a child in its own session, with stdin from /dev/null, and stdout and stderr appended to
+/// `log`.
 Result<ProcessId> start_daemon(const Command& command, const std::string& log);
 
 struct Finished {
@@ -33,24 +34,24 @@ struct Finished {
     std::string output;
 };
 
-/// Runs a program to its end, stdout and stderr together. `unreachable` past the deadline, when
-/// it was killed.
+/// Runs a program and collects stdout and stderr. `unreachable` when the deadline passed and it was
+/// killed.
 Result<Finished> run_command(const Command& command, Deadline deadline);
 
-/// The first executable file `name` in the folders of `path` (as in PATH), then in the system's.
+/// The first executable file `name` in the directories of `path` (as in PATH), then in the
+/// system's.
 std::optional<std::string> find_program(const std::string& name, const char* path);
 
-/// The whole of a file; empty when it can not be read. For /proc, where a file ends with its
-/// process in the middle of reading, which streams of the standard library answer with an
-/// exception.
+/// Contents of a file; empty when it cannot be read. Suitable for /proc, where reading fails when
+/// the process ends; standard library streams throw in that case.
 std::string content_of(const std::string& path);
 
-/// The process `pid` as it is now; nothing when there is none.
+/// The current process with this pid, if any.
 std::optional<ProcessId> identify(int pid);
-/// False for an ended process, for a zombie, and for a later process with the same number.
+/// False for an ended process, a zombie, and a later process with the same pid.
 bool is_alive(const ProcessId& process);
 
-/// What /proc tells about a process. Variables only of one's own processes, unless root.
+/// Data about a process from /proc. Environments of other users' processes require root.
 struct ProcessFacts {
     ProcessId id;
     int parent = 0;
@@ -59,10 +60,10 @@ struct ProcessFacts {
 };
 std::vector<ProcessFacts> all_processes();
 
-/// Signals each, waits until all are gone; true when they are before the deadline.
+/// Signals all processes and waits until they have ended; false at the deadline.
 bool end_processes(const std::vector<ProcessId>& processes, int signal, Deadline deadline);
 
-/// Asks `condition` every few milliseconds; false at the deadline.
+/// Polls `condition` every few milliseconds; false at the deadline.
 bool wait_for(const std::function<bool()>& condition, Deadline deadline);
 
 } // namespace gpuq::embedded

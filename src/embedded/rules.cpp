@@ -15,7 +15,7 @@ namespace {
 using policy::Object;
 using Command = std::vector<std::string>;
 
-/// A limit as objects.h names it, and as sacctmgr wants it to be set.
+/// Name of a limit in objects.h and in `sacctmgr set`.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 13> k_limits{
     {{"MaxTRESPU", "MaxTRESPU"},
      {"MaxJobsPU", "MaxJobsPU"},

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-/// What accounting has to know before a controller starts under a policy. Pure.
+/// Accounting objects that must exist before a controller starts under a policy. Pure.
 namespace gpuq::embedded {
 
-/// The sacctmgr(1) commands, without `sacctmgr -i`, that make accounts, QOS, who has them, and
-/// shares as the policy of cluster `cluster` says; doing it again changes nothing.
+/// The sacctmgr(1) commands (without `sacctmgr -i`) that create the accounts, QOS, access and
+/// shares of the policy in cluster `cluster`. They are idempotent.
 std::vector<std::vector<std::string>> accounting_commands(const policy::Policy& policy,
                                                           const std::string& cluster);
 

@@ -8,14 +8,14 @@
 
 namespace gpuq::embedded {
 
-/// One GPU of every node: Slurm's type (may be empty) and the device that stands for it.
+/// One GPU of a node: Slurm's type (may be empty) and its device file.
 struct GpuDevice {
     std::string model;
     std::string file;
     bool operator==(const GpuDevice&) const = default;
 };
 
-/// A node with a name, GPUs and threads per core of its own, as a policy has them.
+/// A node of a policy, with its own name, GPUs and threads per core.
 struct NamedNode {
     std::string name;
     std::vector<GpuDevice> gpus;
@@ -23,31 +23,31 @@ struct NamedNode {
     bool operator==(const NamedNode&) const = default;
 };
 
-/// How jobs are kept to their share.
+/// How jobs are limited to their allocation.
 enum class Confinement {
-    parents, ///< by parent links only (proctrack/linuxproc): what works without root
-    cgroups, ///< proctrack/cgroup and task/cgroup: memory and devices as well
+    parents, ///< by process ancestry only (proctrack/linuxproc); works without root
+    cgroups, ///< proctrack/cgroup and task/cgroup: limits memory and devices as well
 };
 
-/// What a cluster on this machine looks like: everything its configuration is made of but
-/// places and ports. Every node is this machine under another name.
+/// Description of a cluster on this machine: everything its configuration contains except paths and
+/// ports. Each node is this machine under another name.
 struct ClusterSpec {
     std::string name = "local";    ///< ClusterName
     std::string node_prefix = "n"; ///< nodes are PREFIX0, PREFIX1, ...
     int nodes = 1;
-    std::vector<GpuDevice> gpus; ///< of each node
-    bool stand_ins = false;      ///< the devices are no GPUs
-    int cpus = 1;                ///< of each node
-    std::string topology;        ///< Boards=... of the hardware, empty for stand-ins
+    std::vector<GpuDevice> gpus; ///< per node
+    bool stand_ins = false;      ///< the devices are not GPUs
+    int cpus = 1;                ///< per node
+    std::string topology;        ///< Boards=... of the hardware; empty for stand-ins
     std::uint64_t memory_mib = 1024;
     Confinement confinement = Confinement::parents;
     std::string cgroup_plugin{};            ///< of this machine: cgroup/v1, cgroup/v2 or empty
-    std::string slurm_release{};            ///< of slurmd: `22.05`; empty when not known
+    std::string slurm_release{};            ///< of slurmd: `22.05`; empty if unknown
     std::string user = "root";              ///< SlurmUser
-    std::vector<std::string> extra_lines{}; ///< appended to slurm.conf as they are
-    std::vector<NamedNode> named{};         ///< the nodes, when they are not all alike
+    std::vector<std::string> extra_lines{}; ///< appended to slurm.conf unchanged
+    std::vector<NamedNode> named{};         ///< the nodes, if they differ
     bool policy = false;                    ///< partitions and limits are those of a policy
-    bool accounting = true;                 ///< slurm.conf names slurmdbd
+    bool accounting = true;                 ///< slurm.conf uses slurmdbd
 
     std::string node(int index) const
     {

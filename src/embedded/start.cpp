@@ -22,6 +22,8 @@
 #include <unistd.h>
 #include <utility>
 
+/// The order of a start: munged, then accounting (optional without a policy), slurmctld, the
+/// slurmds. State lists the running daemons, so that a repeated start only launches the others.
 namespace gpuq::embedded {
 namespace {
 
@@ -29,7 +31,7 @@ using std::chrono::seconds;
 
 constexpr int k_port_attempts = 3;
 
-/// Those that HeldSignals holds.
+/// The signals blocked by HeldSignals.
 sigset_t held_signals()
 {
     sigset_t set;
@@ -40,7 +42,7 @@ sigset_t held_signals()
     return set;
 }
 
-/// A new one for each start: nothing that it has sealed outlives the daemons.
+/// A new key for each start: old credentials are worthless once the daemons have ended.
 Result<void> make_munge_key(const Places& places)
 {
     std::string key(256, '\0');
@@ -58,29 +60,29 @@ Result<void> start_munge(Start& start)
                 "--socket=" + places.munge_socket(),
                 "--pid-file=" + places.private_dir() + "/munged.pid",
                 "--seed-file=" + places.private_dir() + "/munged.seed",
-                // More than the default of 2: each command of a user waits for one.
+                // More than the default of 2: each user command occupies one.
                 "--num-threads=4"}));
     return wait_until(start, "munged", [&] { return listens(places.munge_socket()); });
 }
 
 Result<void> start_controller(Start& start)
 {
-    // One that was killed before it first saved its state has a name and no files, which it refuses
-    // to start with.
+    // A controller killed before it first saved its state leaves a cluster name but no state files,
+    // and then refuses to start without -i.
     const bool never_saved =
         !std::filesystem::exists(start.places.controller_state() + "/assoc_usage");
     TRY(launch(start, "slurmctld", "slurmctld",
                never_saved ? std::vector<std::string>{"-D", "-i"}
                            : std::vector<std::string>{"-D"}));
     TRY(wait_until(start, "slurmctld", [&] { return answers(start.state.ports.controller); }));
-    // The port is open a while before the controller knows its nodes.
+    // The port is open before the controller knows its nodes.
     return wait_until(start, "slurmctld", [&] {
         const auto answer = ask(start.places, {"sinfo", "-h"}, seconds(5));
         return answer && answer->status == 0;
     });
 }
 
-/// Somebody may take a port between our look and the daemon's bind.
+/// Another process can take a port between the check and the daemon's bind.
 bool lost_a_port(const Error& error)
 {
     return error.text.find("already in use") != std::string::npos;
@@ -96,7 +98,7 @@ Result<policy::Policy> kept_policy(const Places& places)
     return std::move(reading.policy);
 }
 
-/// Has the controller and the nodes read their configuration again.
+/// Makes the controller and the nodes reread their configuration.
 Result<void> reconfigure(const Start& start)
 {
     TRY_ASSIGN(const Finished done, ask(start.places, {"scontrol", "reconfigure"}, seconds(20)));
@@ -104,8 +106,8 @@ Result<void> reconfigure(const Start& start)
                             : fail(Error::Kind::io, "scontrol reconfigure: " + done.output);
 }
 
-/// Accounting learns of GPUs from the first controller that has some; so the limits and then the
-/// partitions that name them come after it.
+/// Accounting learns about GPUs from the first controller that has some, so the limits, and then
+/// the partitions that use them, are created after it has started.
 Result<void> set_up_policy(const Start& start, const policy::Policy& policy)
 {
     for (auto& words : accounting_commands(policy, start.state.spec.name)) {
@@ -115,7 +117,7 @@ Result<void> set_up_policy(const Start& start, const policy::Policy& policy)
     return reconfigure(start);
 }
 
-/// The controller, and the first time under a policy what that makes.
+/// Starts the controller; at the first start under a policy, also generates the policy's objects.
 Result<void> start_controller_under_policy(Start& start)
 {
     const Places& places = start.places;
@@ -128,7 +130,7 @@ Result<void> start_controller_under_policy(Start& start)
     return set_up_policy(start, policy);
 }
 
-/// A `*` means that the node has not reported.
+/// A trailing `*` marks a node that does not respond.
 bool has_reported(const NodeStatus& node)
 {
     return !node.state.ends_with('*') && !node.state.starts_with("unknown") &&
@@ -149,7 +151,7 @@ Result<void> launch_nodes(Start& start)
     });
 }
 
-/// Forgets each slurmd that has ended; false if there is none.
+/// Removes each slurmd that has exited from the state; false if there is none.
 bool forget_ended_nodes(State& state)
 {
     return std::erase_if(state.daemons, [](const Daemon& daemon) {
@@ -157,8 +159,8 @@ bool forget_ended_nodes(State& state)
            }) > 0;
 }
 
-/// A slurmd of 24.11 or later that is asked to reconfigure (after a policy) while it starts may
-/// end: it is started again.
+/// Restarts a slurmd that exits while it starts: those of 24.11 and later may, when a policy's
+/// reconfiguration reaches them at that moment.
 Result<void> start_nodes(Start& start)
 {
     constexpr int k_attempts = 3;
@@ -172,7 +174,7 @@ Result<void> start_nodes(Start& start)
     return started;
 }
 
-/// slurmd gives a health check no SLURM_CONF.
+/// slurmd does not pass SLURM_CONF to a health check.
 Result<void> write_node_probe(const Places& places)
 {
     TRY_ASSIGN(const std::string program, node_probe());
@@ -197,8 +199,8 @@ Result<void> write_configuration(const Start& start)
     return write_file(places.slurmdbd_conf(), slurmdbd_conf(state.spec, state.ports, places), 0600);
 }
 
-/// Has slurm.conf name slurmdbd, which runs, and slurmdbd know the cluster. A controller that was
-/// started without it ends.
+/// Adds slurmdbd, which is running, to slurm.conf, and the cluster to slurmdbd. Ends a controller
+/// that was started without it.
 Result<void> take_up_accounting(Start& start)
 {
     State& state = start.state;
@@ -219,7 +221,7 @@ Result<void> take_up_accounting(Start& start)
     return added;
 }
 
-/// Accounting, or the reason why the cluster runs without it.
+/// Starts accounting, or records why the cluster runs without it.
 Result<void> start_accounting_or_do_without(Start& start)
 {
     State& state = start.state;
@@ -236,7 +238,7 @@ Result<void> start_accounting_or_do_without(Start& start)
     }
     end_accounting(start);
     state.accounting_failure = error.text;
-    if (has_controller) { // with slurmdbd in its configuration, it keeps the records until that is
+    if (has_controller) { // it is configured with slurmdbd and keeps the records until slurmdbd is
                           // back
         return {};
     }
@@ -260,7 +262,7 @@ Result<void> make_folders(Start& start)
     return make_dir(start.places.controller_state(), 0700);
 }
 
-/// Keeps the ports of the last start where nobody has taken them since.
+/// Keeps the ports of the last start if they are still free.
 Result<void> choose_ports(State& state)
 {
     Ports& ports = state.ports;
@@ -281,7 +283,7 @@ Result<void> start_all(Start& start)
 {
     TRY(choose_ports(start.state));
     TRY(make_folders(start));
-    TRY(write_state(start.places, start.state)); // who finds this after a crash can clean up
+    TRY(write_state(start.places, start.state)); // allows a cleanup after a crash
     TRY(write_configuration(start));
     TRY(make_munge_key(start.places));
     return start_daemons(start);

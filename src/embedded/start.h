@@ -8,8 +8,8 @@
 
 namespace gpuq::embedded {
 
-/// Holds INT, TERM and HUP back while a start is on its way: a start that is broken off is
-/// taken back, and the signal acts afterwards.
+/// Blocks INT, TERM and HUP during a start: an interrupted start is undone before the signal takes
+/// effect.
 class HeldSignals {
 public:
     HeldSignals();
@@ -21,19 +21,19 @@ private:
     sigset_t m_former{};
 };
 
-/// What stands for the partitions of a policy until they are made: no client takes an
-/// empty file, and no controller one without a partition.
+/// Placeholder for the partitions of a policy until they are generated: Slurm's commands reject an
+/// empty file, and the controller requires a partition.
 constexpr const char* k_no_policy_yet = "# not made yet\nPartitionName=none Nodes=ALL State=DOWN\n";
 
-/// Starts the daemons that do not run yet, each as soon as those it needs are ready, and waits for
-/// every node to report. `io` with the last words of a daemon that died; `stopped` by a held
-/// signal. Without an accounting that can start it goes on, unless there is a policy to enforce,
-/// and says why in State::accounting_failure; once that starts, the controller is started anew
-/// with it.
+/// Starts the daemons that are not running, each as soon as those it depends on are ready, and
+/// waits until all nodes have registered. `io` with the last log lines of a daemon that died;
+/// `stopped` by a held signal. If accounting cannot be started, continues without it except under a
+/// policy, and records the reason in State::accounting_failure. When it can be started later, the
+/// controller is restarted with it.
 Result<void> start_daemons(Start& start);
 
-/// Everything from a folder that holds no running daemon: ports, sockets' folder, configuration,
-/// daemons. An error leaves no process and no socket.
+/// A complete start when no daemon is running: ports, directory for sockets, configuration,
+/// daemons. On failure, no process and no socket is left.
 Result<void> start_or_take_back(Start& start);
 
 } // namespace gpuq::embedded

@@ -21,7 +21,7 @@ bool read_number(std::string_view text, T& number)
     return error == std::errc{} && end == text.data() + text.size();
 }
 
-/// Cuts the first word off `text`.
+/// Removes and returns the first word of `text`.
 std::string_view next_word(std::string_view& text)
 {
     const std::size_t blank = text.find(' ');
@@ -88,7 +88,7 @@ bool read_flag(std::string_view value, bool& flag)
     return flag || value == "no";
 }
 
-/// One row per key: how it is read. Texts take the whole rest of the line.
+/// How the value of each key is parsed. Text values take the rest of the line.
 struct Key {
     std::string_view name;
     bool (*read)(std::string_view value, State& state);

@@ -11,10 +11,10 @@
 
 namespace gpuq::embedded {
 
-/// A process that can not be mistaken for a later one with the same number.
+/// Identifies a process even if its pid is reused.
 struct ProcessId {
     int pid = -1;
-    std::uint64_t start_time = 0; ///< of /proc/PID/stat, in ticks since boot
+    std::uint64_t start_time = 0; ///< from /proc/PID/stat, in ticks since boot
     bool operator==(const ProcessId&) const = default;
 };
 
@@ -24,23 +24,23 @@ struct Daemon {
     bool operator==(const Daemon&) const = default;
 };
 
-/// What `up` leaves behind for `status`, `down` and the next `up`: the file DIR/cluster.state.
+/// State kept in DIR/cluster.state by `up`, for `status`, `down` and the next `up`.
 struct State {
     ClusterSpec spec;
     Ports ports;
     std::string run;                ///< Places::run of the last start
-    std::string boot;               ///< of the machine, when it was started
+    std::string boot;               ///< boot id at the last start
     std::int64_t started_at = 0;    ///< Unix time
-    bool up = false;                ///< false: `down` ended it, or a start is not complete
-    std::string accounting_failure; ///< why slurmdbd does not run, one line; empty when it does
+    bool up = false;                ///< false after `down` and during a start
+    std::string accounting_failure; ///< why slurmdbd does not run, one line; else empty
     std::vector<Daemon> daemons;
     bool operator==(const State&) const = default;
 };
 
-/// Lines `KEY VALUE`, the first one `gpuq-cluster 1`.
+/// Lines of `KEY VALUE`, the first one being `gpuq-cluster 1`.
 std::string to_text(const State& state);
 
-/// `usage` for a text that is none, or of a newer gpuq. Keys that are not known are an error.
+/// `usage` for an invalid text or one of a newer gpuq. Unknown keys are an error.
 Result<State> parse_state(std::string_view text);
 
 } // namespace gpuq::embedded

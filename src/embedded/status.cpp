@@ -20,7 +20,7 @@ std::vector<NodeStatus> node_states(const Places& places)
     std::istringstream lines(answer && answer->status == 0 ? answer->output : "");
     NodeStatus node;
     while (lines >> node.name >> node.state) {
-        if (nodes.empty() || nodes.back().name != node.name) { // a line per partition
+        if (nodes.empty() || nodes.back().name != node.name) { // there is one line per partition
             nodes.push_back(node);
         }
     }

@@ -21,7 +21,8 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// In the order in which they end: who still reports to whom. The rest of the names is a suffix.
+/// In the order in which they are ended: each can still report to later ones. Actual names may have
+/// a suffix.
 constexpr std::string_view k_daemons[] = {"slurmstepd", "slurmd",   "slurmctld", "slurmscriptd",
                                           "slurmdbd",   "mariadbd", "munged"};
 
@@ -42,7 +43,7 @@ bool has_marker(const ProcessFacts& process, const std::string& marker)
            process.environment.end();
 }
 
-/// True when an ancestor of `process` is one of `roots`.
+/// True when an ancestor of `process` is in `roots`.
 bool descends(const ProcessFacts& process, const std::set<int>& roots,
               const std::map<int, int>& parents)
 {
@@ -57,7 +58,7 @@ bool descends(const ProcessFacts& process, const std::set<int>& roots,
     return false;
 }
 
-/// Folders that Slurm made for the nodes: /sys/fs/cgroup/CONTROLLER/slurm_NODE (v1).
+/// Directories that Slurm made for the nodes: /sys/fs/cgroup/CONTROLLER/slurm_NODE (v1).
 std::vector<fs::path> cgroups_of(const ClusterSpec& spec)
 {
     std::vector<fs::path> folders;
@@ -86,7 +87,7 @@ std::vector<fs::path> folders_below(const fs::path& top)
             folders.push_back(entry->path());
         }
     }
-    // The deepest first: a cgroup with children can not be removed.
+    // Deepest first: a cgroup with children cannot be removed.
     std::sort(folders.rbegin(), folders.rend());
     return folders;
 }
@@ -114,7 +115,7 @@ void remove_cgroups(const ClusterSpec& spec)
     }
 }
 
-/// This process and its ancestors: somebody may run `down` from inside a job.
+/// This process and its ancestors, since `down` may run inside a job.
 std::vector<int> ourselves(const std::vector<ProcessFacts>& all)
 {
     std::vector<int> pids{getpid()};
@@ -155,7 +156,7 @@ std::vector<std::string> lines_of(const Result<Finished>& answer)
     return lines;
 }
 
-/// A request that is worth trying; what it leaves undone the processes' end does.
+/// Best effort: ending the processes does the rest.
 void tell(const Places& places, std::vector<std::string> words)
 {
     const auto ignored = ask(places, std::move(words), seconds(5));
@@ -166,8 +167,8 @@ std::vector<std::string> jobs(const Places& places, const char* states)
     return lines_of(ask(places, {"squeue", "-h", "-o", "%A", "-t", states}, seconds(5)));
 }
 
-/// Cancels what runs, so that accounting knows how it ended, and keeps what waits: it goes on
-/// at the next start. The jobs get a moment to leave by themselves.
+/// Cancels running jobs, so that accounting records how they ended, and keeps pending ones, which
+/// continue at the next start. The jobs get a short time to exit.
 int cancel_jobs(const Places& places, const State& state)
 {
     if (!answers(state.ports.controller)) {
@@ -217,7 +218,7 @@ ClusterProcesses pick(const std::vector<ProcessFacts>& all, const std::string& m
         const bool marked = has_marker(process, marker);
         const bool in_job = marked && has_variable(process, "SLURMD_NODENAME=");
         if (in_job || holds(confined, process.id.pid) || descends(process, stepds, parents)) {
-            // A slurmstepd may sit in the cgroup of its own step.
+            // A slurmstepd may be in the cgroup of its own step.
             auto& list =
                 !in_job && marked && is_daemon(process.command) ? picked.daemons : picked.jobs;
             list.push_back(process);
@@ -231,7 +232,7 @@ ClusterProcesses pick(const std::vector<ProcessFacts>& all, const std::string& m
 Result<int> end_everything(const Places& places, const State& state)
 {
     const int cancelled = cancel_jobs(places, state);
-    // Twice: what forked while the first look was taken is seen by the second.
+    // Twice, to catch processes that were forked during the first scan.
     for (int look = 0; look < 2; ++look) {
         end_processes(ids(find_processes(places, state.spec).jobs), SIGKILL, in(seconds(2)));
     }

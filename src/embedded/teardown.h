@@ -10,20 +10,21 @@
 
 namespace gpuq::embedded {
 
-/// Processes of a cluster, told apart by what has to happen to them.
+/// Processes of a cluster, grouped by how they must be ended.
 struct ClusterProcesses {
-    std::vector<ProcessFacts> daemons; ///< munged, mariadbd and Slurm's own
-    std::vector<ProcessFacts> jobs;    ///< what jobs run, and what they left behind
+    std::vector<ProcessFacts> daemons; ///< munged, mariadbd and Slurm's daemons
+    std::vector<ProcessFacts> jobs;    ///< processes of jobs, including leftovers
 };
 
-/// Picks them out of `all`: by SLURM_CONF in the environment, by descent from a slurmstepd, by
-/// `confined` (pids in cgroups of the cluster). Never a process in `spared`. Pure.
+/// Selects the cluster's processes from `all`: by SLURM_CONF in the environment, by descent from a
+/// slurmstepd, by `confined` (pids in cgroups of the cluster). Never selects a pid in `spared`.
+/// Pure.
 ClusterProcesses pick(const std::vector<ProcessFacts>& all, const std::string& marker,
                       const std::vector<int>& confined, const std::vector<int>& spared);
 
-/// Ends all of them: running jobs as cancelled, then the daemons in an order in which none loses
-/// what another still has to tell it. Removes sockets and cgroups. The number of jobs cancelled;
-/// `internal` when a process would not go.
+/// Ends all processes: cancels running jobs, then ends the daemons in an order in which each can
+/// still report to those it depends on. Removes sockets and cgroups. Returns the number of
+/// cancelled jobs; `internal` when a process does not end.
 Result<int> end_everything(const Places& places, const State& state);
 
 } // namespace gpuq::embedded

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view k_database = "slurm_acct";
 constexpr std::string_view k_can_disable_cgroups = "24.05";
 
-/// What one GPU brings along. Without GPUs a job gets one core and its part of the memory.
+/// Resources per GPU. Without GPUs, a job gets one core and its share of the memory.
 struct Share {
     int cpus_per_gpu = 1;
     std::uint64_t memory_per_gpu = 0;
@@ -38,7 +38,7 @@ std::string tracking(Confinement confinement)
                : "ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\n";
 }
 
-/// `CPUs=20`, and how they are on cores where a core has several: then a whole number of cores.
+/// `CPUs=20`, plus the topology if a core has several threads: then rounded up to whole cores.
 std::string cpu_words(const ClusterSpec& spec, int index)
 {
     const int threads = spec.threads_of(index);
@@ -65,7 +65,7 @@ std::string node_lines(const ClusterSpec& spec, const Ports& ports)
     return text;
 }
 
-/// What accounting counts: GPUs, and under a policy, which may weigh models, each of them too.
+/// TRES to account for: GPUs, and also each model under a policy, which may weight models.
 std::string accounted(const ClusterSpec& spec)
 {
     std::set<std::string> tres{"gres/gpu"};
@@ -80,7 +80,7 @@ std::string accounted(const ClusterSpec& spec)
     return fmt::format("{}", fmt::join(tres, ","));
 }
 
-/// AccountingStorageTRES too: with it and without slurmdbd the controller does not start.
+/// Includes AccountingStorageTRES: with it but without slurmdbd, the controller does not start.
 std::string accounting_lines(const ClusterSpec& spec, const Ports& ports, const Places& places)
 {
     return fmt::format("AccountingStorageType=accounting_storage/slurmdbd\n"
@@ -92,7 +92,7 @@ std::string accounting_lines(const ClusterSpec& spec, const Ports& ports, const 
                        ports.accounting, places.munge_socket(), accounted(spec));
 }
 
-/// What a policy requires of slurm.conf; the rest is in the file that is made of it.
+/// Settings that a policy requires in slurm.conf; the rest is in the file generated from it.
 std::string policy_lines(const ClusterSpec& spec, const Places& places)
 {
     return fmt::format("AccountingStorageEnforce=associations,limits,qos,safe\n"
@@ -201,13 +201,13 @@ std::string gres_conf(const ClusterSpec& spec)
 std::string cgroup_conf(const ClusterSpec& spec)
 {
     if (spec.confinement == Confinement::parents) {
-        // slurmd loads the plugin even if nothing uses it, and autodetect and cgroup/v2 end it
-        // where cgroups are absent, read-only, or v1 and v2 at once. Releases before 24.05 do not
-        // know `disabled`; their cgroup/v1 looks at nothing until it is used.
+        // slurmd loads the plugin even if it is unused. autodetect and cgroup/v2 make slurmd exit
+        // if cgroups are missing, read-only, or v1 and v2 are mixed. Releases before 24.05 do not
+        // support `disabled`, but their cgroup/v1 accesses nothing until it is used.
         return fmt::format("CgroupPlugin={}\n",
                            spec.slurm_release < k_can_disable_cgroups ? "cgroup/v1" : "disabled");
     }
-    // Stand-ins claim more cores than there are: nothing to bind to.
+    // Stand-in nodes have more cores than the machine, so cores cannot be bound.
     return fmt::format("CgroupPlugin={}\n"
                        "ConstrainDevices=yes\n"
                        "ConstrainRAMSpace=yes\n"

@@ -6,12 +6,12 @@
 
 #include <string>
 
-/// The configuration files of a cluster, as text. Pure.
+/// Generates the configuration files of a cluster. Pure.
 namespace gpuq::embedded {
 
-/// Where Slurm's commands listen for answers while they run; the daemons always on loopback.
+/// The address on which Slurm's commands listen for responses; daemons always listen on loopback.
 enum class ClientsListen {
-    on_loopback, ///< needs a host name that resolves to 127.0.0.1
+    on_loopback, ///< requires a host name that resolves to 127.0.0.1
     anywhere,    ///< Slurm's default
 };
 
@@ -20,9 +20,9 @@ std::string gres_conf(const ClusterSpec&);
 std::string cgroup_conf(const ClusterSpec&);
 std::string slurmdbd_conf(const ClusterSpec&, const Ports&, const Places&);
 
-/// What mariadb-install-db runs on a new database: slurmdbd's own tables are in a database of this
-/// name. slurmdbd would create it, but with Debian 13's libmariadb (11.8) it ends then: after its
-/// first, failed connection every query fails (error 5027).
+/// SQL that mariadb-install-db runs on a new database: creates the database for slurmdbd's tables.
+/// slurmdbd would create it, but with Debian 13's libmariadb (11.8) it then exits: after its first
+/// failed connection all queries fail (error 5027).
 std::string database_sql();
 
 /// `gpu:k80:4`, `gpu:a100:2,gpu:v100:1`, `gpu:2`; empty without GPUs.

@@ -22,7 +22,7 @@ constexpr Program k_programs[] = {
     {"munged", "munge"},
     {"mariadb-install-db", "mariadb-server-core", Programs::of_accounting},
     {"my_print_defaults", "mariadb-client-core",
-     Programs::of_accounting}, // mariadb-install-db needs it
+     Programs::of_accounting}, // used by mariadb-install-db
     {"mariadbd", "mariadb-server-core", Programs::of_accounting},
     {"slurmdbd", "slurmdbd", Programs::of_accounting},
     {"slurmctld", "slurmctld"},
@@ -82,7 +82,7 @@ Result<std::string> installed(const std::string& name)
     const fs::path folder = fs::read_symlink("/proc/self/exe", failed).parent_path();
     for (const fs::path& place : {folder, folder / "../libexec/gpuq"}) {
         const fs::path path = (place / name).lexically_normal();
-        // ld.so splits the variable at blanks and colons.
+        // ld.so splits LD_PRELOAD at blanks and colons.
         if (fs::exists(path, failed) && path.string().find_first_of(" :$'") == std::string::npos) {
             return path.string();
         }

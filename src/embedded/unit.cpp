@@ -99,7 +99,7 @@ std::string people_service_text(const std::string& gpuq, const std::string& dir)
                        "\n"
                        "[Service]\n"
                        "Type=oneshot\n"
-                       // What it starts again of a broken cluster is to stay.
+                       // Daemons restarted by the repair must keep running.
                        "KillMode=process\n"
                        "Delegate=yes\n"
                        "Environment={1}=1\n"
@@ -128,7 +128,7 @@ Result<void> start_unit(const Places& places)
     TRY(write_file(unit_path(k_people_unit_name), people_path_text(), 0644));
     TRY(must({"daemon-reload"}));
     TRY(must({"enable", k_unit_name, k_people_unit_name}));
-    // restart: it may be active, with its processes killed.
+    // restart, since it may be active although its processes were killed.
     TRY(must({"restart", k_unit_name}));
     return must({"restart", k_people_unit_name});
 }

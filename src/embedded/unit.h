@@ -6,29 +6,30 @@
 
 #include <string>
 
-/// The machine's own cluster as a service of systemd: it comes back at boot, does not depend on
-/// anybody's login session, and Slurm gets a delegated part of the cgroup tree.
+/// The machine's cluster as a systemd service: it is started at boot, does not depend on a login
+/// session, and Slurm gets a delegated cgroup subtree.
 namespace gpuq::embedded {
 
 constexpr const char* k_unit_name = "gpuq-cluster.service";
 constexpr const char* k_people_unit_name = "gpuq-cluster-people.path";
 
-/// Set in the environment of what the unit starts.
+/// Environment variable set for processes started by the unit.
 constexpr const char* k_in_unit = "GPUQ_CLUSTER_UNIT";
 
-/// The unit; `gpuq` and `dir` are absolute paths of plain characters. Pure.
+/// The service unit; `gpuq` and `dir` must be absolute paths without special characters. Pure.
 std::string unit_text(const std::string& gpuq, const std::string& dir);
-/// Units that give people who get a login later an account: a watch on /etc/passwd. Pure.
+/// Units that create accounts for users added later: a watch on /etc/passwd. Pure.
 std::string people_path_text();
 std::string people_service_text(const std::string& gpuq, const std::string& dir);
 
-/// True when systemd is to run the cluster of `places`: root's own, on a host that systemd
-/// runs, and we are not inside the unit already.
+/// True when systemd should run the cluster of `places`: it is root's, systemd is the init system,
+/// and this process is not started by the unit.
 bool belongs_to_systemd(const Places& places);
 
-/// Installs and starts the units; returns when the cluster is up. The caller holds no lock.
+/// Installs and starts the units; returns when the cluster is up. The caller must not hold the
+/// lock.
 Result<void> start_unit(const Places& places);
-/// Stops them and keeps them from coming back at boot. Success also when there are none.
+/// Stops, disables and removes the units. Succeeds if there are none.
 Result<void> stop_unit();
 
 } // namespace gpuq::embedded

@@ -18,6 +18,10 @@
 #include <sstream>
 #include <unistd.h>
 
+/// `up` and `down` of a cluster. A lock file allows one of them at a time per directory, and INT,
+/// TERM and HUP are blocked meanwhile. `up` repairs a cluster of which a daemon is still running,
+/// else leaves the start to systemd (the machine's cluster) or starts all daemons itself. The state
+/// file always lists enough to end a start that was interrupted by a crash.
 namespace gpuq::embedded {
 namespace {
 
@@ -31,7 +35,7 @@ std::string user_name()
     return entry ? entry->pw_name : "";
 }
 
-/// Sockets and cores as slurmd finds them, without what we say otherwise.
+/// Sockets and cores as detected by slurmd, without parameters that are configured explicitly.
 std::string topology(const Places& places)
 {
     const auto answer = ask(places, {"slurmd", "-C"}, seconds(5));
@@ -46,7 +50,7 @@ std::string topology(const Places& places)
     return text;
 }
 
-/// `22.05`, from the `slurm-wlm 22.05.8` of `slurmd -V`; empty when it does not say.
+/// `22.05`, from the `slurm-wlm 22.05.8` of `slurmd -V`; empty if unknown.
 std::string slurm_release(const Places& places)
 {
     const auto answer = ask(places, {"slurmd", "-V"}, seconds(5));
@@ -76,20 +80,20 @@ Result<MachineFacts> look_at_machine(const Places& places)
     return facts;
 }
 
-/// Keeps the policy, and marks what is to be made of it as not made yet. The mark has to be there:
-/// slurm.conf includes it, and no client of Slurm's goes without.
+/// Stores the policy and marks its generated files as missing. The marked file must exist, since
+/// slurm.conf includes it and Slurm's commands fail without it.
 Result<void> keep_policy(const Places& places, const Wishes& wishes)
 {
     if (!wishes.policy) {
         return {};
     }
     TRY(make_dir(places.policy_dir(), 0755));
-    // The mark first: a crash in between makes the old policy again, not the new one half.
+    // The mark first: after a crash in between, the old policy is generated again.
     TRY(write_file(places.policy_conf(), k_no_policy_yet, 0644));
     return write_file(places.policy_yaml(), *wishes.policy, 0644);
 }
 
-/// Of one node.
+/// The largest number of GPUs per node.
 int most_gpus(const NodesOfPolicy& nodes)
 {
     int most = 0;
@@ -104,7 +108,7 @@ Result<ClusterSpec> decide(const Places& places, const Wishes& wishes, const Sta
     TRY_ASSIGN(const MachineFacts machine, look_at_machine(places));
     Wishes all = former ? merge(wishes, former->spec) : wishes;
     if (!wishes.confinement && machine.cgroup_plugin.empty()) {
-        all.confinement = Confinement::parents; // the last start may have had them
+        all.confinement = Confinement::parents; // the last start may have used cgroups
     } else if (!all.confinement && places.dir == k_machine_dir) {
         all.confinement = Confinement::cgroups;
     }
@@ -145,7 +149,7 @@ std::ptrdiff_t count_living(const State& state)
                          [](const Daemon& daemon) { return is_alive(daemon.process); });
 }
 
-/// Nothing asked, or nothing else than what is there.
+/// True if no options are given, or only those of the running cluster.
 bool asks_for(const Wishes& wishes, const ClusterSpec& spec, const Places& places)
 {
     if (wishes.policy) {
@@ -170,7 +174,7 @@ std::string accounting_note(const State& state)
                        state.accounting_failure);
 }
 
-/// Takes the daemons that have ended off the list and gives their names.
+/// Removes ended daemons from the list and returns their names.
 std::vector<std::string> take_dead(std::vector<Daemon>& daemons)
 {
     std::vector<std::string> names;
@@ -184,8 +188,8 @@ std::vector<std::string> take_dead(std::vector<Daemon>& daemons)
     return names;
 }
 
-/// Starts again what has died of a cluster that is up, and accounting where that could not start;
-/// its jobs go on.
+/// Restarts daemons that have died in a running cluster, and accounting if it had failed to start.
+/// Jobs continue.
 Result<UpReport> repair(Start& start)
 {
     State& state = start.state;
@@ -219,7 +223,7 @@ Result<UpReport> repair(Start& start)
     return report;
 }
 
-/// Slurm may find cgroups unusable that looked fine to us.
+/// Slurm may reject cgroups that have passed our checks.
 bool blames_cgroups(const Error& error)
 {
     return error.kind == Error::Kind::io && error.text.find("cgroup") != std::string::npos;
@@ -240,7 +244,7 @@ std::vector<std::string> notes_on(const State& state)
     return notes;
 }
 
-/// Ends what an earlier life left behind, after SIGKILL, a crash or a reboot.
+/// Ends processes left over from before a SIGKILL, a crash or a reboot.
 Result<void> clean_up_after(const State& former, const Places& places)
 {
     Places old = places;
@@ -249,7 +253,7 @@ Result<void> clean_up_after(const State& former, const Places& places)
     return {};
 }
 
-/// Has the next `up` not repeat options with which nothing started.
+/// Keeps the next `up` from repeating options that failed to start.
 void forget(Start& start, const State* former)
 {
     const std::string name = start.state.spec.name;
@@ -291,8 +295,7 @@ Result<UpReport> start_anew(Start& start, const Wishes& wishes, const State* for
     return UpReport{start.state, false, {}, std::move(notes)};
 }
 
-/// Leaves the start to systemd, which runs `gpuq cluster up` again, inside the unit, with what
-/// is written down here.
+/// Leaves the start to systemd, which runs `gpuq cluster up` in the unit with the stored state.
 Result<UpReport> start_by_systemd(const Places& places, const Wishes& wishes, const State* former,
                                   std::optional<Lock>& lock)
 {
@@ -358,7 +361,7 @@ Result<DownReport> down(const std::string& dir, Purge purge)
     const auto before = read_state(places);
     report.was_up = before && before->up;
     if (belongs_to_systemd(places)) {
-        TRY(stop_unit()); // which runs `gpuq cluster down` inside the unit
+        TRY(stop_unit()); // runs `gpuq cluster down` in the unit
     }
     TRY_ASSIGN(const Lock lock, Lock::take(places));
     auto state = read_state(places);

@@ -26,8 +26,8 @@ bool is_last(Kind kind)
            kind == Kind::reservation;
 }
 
-/// What is at least as tight as what is there and as what is wanted: partitions and people that
-/// are new wait for the end, QOS that are new limit and let nobody in.
+/// Objects at least as tight as both the existing and the new ones. New partitions and new access
+/// are left out until the end; new QOS are included, but no account or user has them yet.
 Objects tightest_of(const Scene& scene, const Candidate& candidate)
 {
     Objects least;
@@ -43,7 +43,9 @@ Objects tightest_of(const Scene& scene, const Candidate& candidate)
     return least;
 }
 
-/// One policy on its way into force.
+/// The transition to one policy: the steps listed in apply.h and, if one of them fails, the way
+/// back. The journal records each step before it begins, and copies of the previous files allow
+/// revive() to restart the controller after a crash.
 class Passage {
 public:
     Passage(Admin& admin, const Scene& scene, const Candidate& candidate, const Tell& tell)
@@ -57,7 +59,7 @@ public:
     {
     }
 
-    /// Touches nothing.
+    /// Changes nothing.
     Result<void> rehearse()
     {
         m_tell("rehearsing the new files on a slurmctld of their own");
@@ -72,7 +74,7 @@ public:
     {
         if (m_scene.touched.contains(k_folder)) {
             m_tell("folder: " + m_admin.path(k_folder));
-            TRY(m_admin.take_folder()); // first, or the files could be changed on the way
+            TRY(m_admin.take_folder()); // first, or other users could still change the files
         }
         TRY(m_admin.write(k_include_before, m_scene.texts.include));
         TRY(m_admin.write(k_script_before, m_scene.texts.script));
@@ -85,7 +87,8 @@ public:
         TRY(begin("open"));
         TRY_ASSIGN(m_leaving, find_used());
         const std::string last = include_of(m_candidate.objects, m_scene.texts.include, m_leaving);
-        // Each reading asks every node of the site, and has ended a controller (22.05).
+        // Skipped if nothing changes: each reconfigure contacts every node of the site, and one has
+        // crashed a controller (22.05).
         TRY(last == m_least_include ? Result<void>() : put_include(last));
         TRY(begin("loosen"));
         return loosen();
@@ -96,8 +99,8 @@ public:
         m_tell("going back to what was there");
         TRY(put_text(k_script, m_scene.texts.script));
         TRY(put_text(k_include, m_scene.texts.include));
-        // Also when the text is the same: what the controller has read may be another. The answer
-        // of one that has ended says nothing.
+        // Even if the text is unchanged: the controller may have read a different one. The result
+        // is meaningless if the controller has terminated; ping() detects that.
         (void)m_admin.reconfigure();
         if (!m_admin.ping()) {
             TRY(m_admin.start_controller());
@@ -153,7 +156,7 @@ private:
     {
         m_tell("partitions and settings: " + m_admin.path(k_include));
         TRY(put_text(k_include, text));
-        // Also when the text was the same: something may have been changed by hand since.
+        // Even if the text is unchanged: something may have been changed by hand since.
         const auto asked = m_admin.reconfigure();
         if (const auto lives = m_admin.ping(); !lives) {
             return fail(
@@ -169,7 +172,7 @@ private:
         TRY(put_text(k_script, m_candidate.script));
         TRY_ASSIGN(auto loaded, m_admin.loaded_script());
         if (loaded != m_candidate.version) {
-            // The same text, and yet it is not loaded: changed and changed back by hand.
+            // The text is unchanged but not loaded: it was changed and changed back by hand.
             TRY(m_admin.write(k_script, m_candidate.script));
             TRY_ASSIGN(loaded, m_admin.loaded_script());
         }
@@ -183,7 +186,7 @@ private:
         return {};
     }
 
-    /// Until the new script is loaded, jobs may still come.
+    /// All unwanted partitions: until the new script is loaded, it may still send jobs to them.
     Leaving all_leaving() const
     {
         const Leaving known = leaving_of(m_scene.texts.include);
@@ -195,7 +198,8 @@ private:
         return all;
     }
 
-    /// Asked when the new script sends no more jobs there.
+    /// The unwanted partitions that may still have jobs. Only valid once the new script is loaded,
+    /// which sends no more jobs to them.
     Result<Leaving> find_used()
     {
         if (m_unwanted.empty()) {
@@ -205,7 +209,7 @@ private:
         return still_used(m_scene.texts.include, m_unwanted, jobs);
     }
 
-    /// What is left to do, by what there is now.
+    /// Makes the remaining changes, derived from the current state.
     Result<void> loosen()
     {
         TRY_ASSIGN(const SlurmState now, m_admin.state());
@@ -214,7 +218,7 @@ private:
         for (const Change& change : changes(m_candidate.objects, now, m_scene.owned)) {
             const SlurmObject* const wanted = find(m_candidate.objects, change.kind, change.name);
             if (change.action != Change::Action::remove) {
-                // A share that is wanted no longer is 1 again, a limit nothing.
+                // A share that is no longer wanted is reset to 1, a limit is cleared.
                 SlurmObject plain{change.kind, change.name, {}, 0};
                 if (change.kind == Kind::share) {
                     plain.fields["fairshare"] = "1";
@@ -230,10 +234,10 @@ private:
         return show_reservations(m_candidate.objects, m_candidate.script);
     }
 
-    /// What a script sees of reservations is looked up again only when one has changed in a later
-    /// second than any it knows (Slurm 22.05, _update_resvs_global in job_submit_lua.c): one that
-    /// was made in the second of another, with a job submitted between them, stays unseen. A script
-    /// that is loaded sees all that there are.
+    /// slurmctld refreshes a script's view of the reservations only if one of them has changed in a
+    /// later second than all those it knows (22.05, _update_resvs_global in job_submit_lua.c). A
+    /// reservation created in the same second as another, with a job submitted in between, would
+    /// stay invisible. A script that is loaded again sees all of them.
     Result<void> show_reservations(const Objects& objects, const std::string& script)
     {
         const bool has_any =
@@ -283,7 +287,7 @@ private:
     Leaving m_leaving;
 };
 
-/// What `rollback` will put in force: never a text that somebody else could have written.
+/// Keeps the policy that `rollback` will put in force, unless another user could have written it.
 Result<void> keep_previous(Admin& admin, const Scene& scene, bool another, const Tell& tell)
 {
     const char* const source = another ? k_applied : k_previous;
@@ -299,7 +303,7 @@ Result<void> keep_previous(Admin& admin, const Scene& scene, bool another, const
     return scene.previous ? admin.erase(k_previous) : Result<void>();
 }
 
-/// The order is such that after a crash between two of them applying again does no harm.
+/// Ordered so that applying again after a crash between any two of these steps does no harm.
 Result<void> commit(Admin& admin, const Scene& scene, const Candidate& candidate, const Tell& tell)
 {
     const bool another = scene.applied != kept(candidate);
@@ -312,7 +316,7 @@ Result<void> commit(Admin& admin, const Scene& scene, const Candidate& candidate
     return admin.erase(k_script_before);
 }
 
-/// After the policy is said to be in force: is it?
+/// Checks that the policy really is in force.
 Result<void> verify(Admin& admin, const Candidate& candidate, const std::string& now)
 {
     TRY_ASSIGN(Scene after, look(admin, now));
@@ -322,7 +326,8 @@ Result<void> verify(Admin& admin, const Candidate& candidate, const std::string&
     TRY_ASSIGN(const Plan left, plan_of(admin, after, candidate));
     std::vector<std::string> names;
     for (const Change& change : left.changes) {
-        // slurmctld takes some settings at its start only: that is told, and no reason to go back.
+        // slurmctld reads some settings only when it starts: `drift` reports them, but they are no
+        // reason to go back.
         if (change.kind != Kind::setting) {
             names.push_back(fmt::format("{} {}", word(change.kind), change.name));
             for (const FieldChange& field : change.fields) {
@@ -388,7 +393,8 @@ Result<Applied> put_in_force(Admin& admin, const Scene& scene, const Candidate& 
     return Applied{plan.changes, passage.leaving()};
 }
 
-/// A crash may have left the controller dead on half a change: the files before let it live.
+/// A crash may have left the controller dead in the middle of a change: it can run on the previous
+/// files.
 Result<void> revive(Admin& admin, const Tell& tell)
 {
     if (admin.ping()) {

@@ -12,56 +12,58 @@
 
 namespace gpuq::govern {
 
-// Files in the policy's folder (ports/admin.h).
-constexpr const char* k_folder = "gpuq"; ///< itself
+// Files, by the names that Admin accepts (ports/admin.h).
+constexpr const char* k_folder = "gpuq"; ///< the policy's directory
 constexpr const char* k_include = "policy.conf";
 constexpr const char* k_script = "job_submit.lua";
 constexpr const char* k_applied = "applied.yaml";   ///< the policy in force
-constexpr const char* k_previous = "previous.yaml"; ///< the one before
-constexpr const char* k_journal = "journal";        ///< there while a policy is being applied
+constexpr const char* k_previous = "previous.yaml"; ///< the policy before it
+constexpr const char* k_journal = "journal";        ///< exists while a policy is being applied
 constexpr const char* k_include_before = "policy.conf.before";
 constexpr const char* k_script_before = "job_submit.lua.before";
 
-/// What would be done, and what keeps it from being done.
+/// The changes that a policy requires, and the obstacles to making them.
 struct Plan {
     std::vector<Change> changes;
     std::vector<std::string> obstacles;
-    std::vector<std::string> notes;   ///< what people should know and need not change
-    std::vector<std::string> leaving; ///< partitions that are no longer wanted and still have jobs
-    std::optional<std::string> interrupted; ///< the step at which an `apply` was cut off
+    std::vector<std::string> notes;         ///< information for users that requires no change
+    std::vector<std::string> leaving;       ///< unwanted partitions that may still have jobs
+    std::optional<std::string> interrupted; ///< the step at which an `apply` was interrupted
 };
 
 Result<Plan> plan(Admin& admin, const Candidate& candidate, const std::string& now);
 
-/// The same for the policy in force: every field that somebody has changed by hand, `was` as it is
-/// now, `becomes` as the policy says; a generated file too. `missing` when none is in force.
+/// The same for the policy in force: every field that was changed by hand, with its current value
+/// as `was` and the policy's as `becomes`; also generated files. `missing` if no policy is in
+/// force.
 Result<Plan> drift(Admin& admin, const std::string& now);
 
 struct Applied {
     std::vector<Change> changes;
-    std::vector<std::string> leaving; ///< as above: to be applied again when they are empty
+    std::vector<std::string> leaving; ///< as above; apply again when they are empty
 };
 
-/// Told of each step before it is done.
+/// Called with a description of each step before it is performed.
 using Tell = std::function<void(const std::string&)>;
 
-/// Puts a policy in force. Whatever is in force at any moment is at least as tight as the policy
-/// before or as the new one:
+/// Puts a policy in force. At any moment, the rules in force are at least as tight as those of the
+/// previous policy or those of the new one:
 ///
-/// 1. the new files are rehearsed; nothing has been touched until then;
-/// 2. QOS and who has them become the tightest of both;
-/// 3. partitions become the tightest of both, those that are to go take no more jobs;
-/// 4. the script becomes the new one, and the controller proves it;
-/// 5. partitions become the new ones; 6. QOS and the rest; what nobody wants goes.
+/// 1. The new files are rehearsed; up to this point nothing is changed.
+/// 2. QOS and the access to them become the tightest of both.
+/// 3. Partitions become the tightest of both; those to be removed accept no more jobs.
+/// 4. The script is replaced, and the controller confirms that it has loaded it.
+/// 5. Partitions become the new ones.
+/// 6. QOS and all other objects become the new ones; unwanted objects are removed.
 ///
-/// What is done is found by comparing with what is there, so that applying again goes on after a
-/// crash at any point, and does nothing when nothing is left. When a step fails, what was there
-/// before is put back. `denied` with all obstacles when there are any.
+/// The changes are derived from the actual state, so that applying again continues after a crash at
+/// any point, and does nothing if nothing is left to do. If a step fails, the previous state is
+/// restored. `denied` with all obstacles if there are any.
 Result<Applied> apply(Admin& admin, const Candidate& candidate, const std::string& now,
                       const Tell& tell);
 
-/// Puts the policy before in force; after an `apply` that was cut off, the one that was in force
-/// then. `missing` when there was none.
+/// Puts the previous policy in force; after an interrupted `apply`, the one in force before it.
+/// `missing` if there is none; `denied` if another user could have written it.
 Result<Applied> rollback(Admin& admin, const std::string& now, const Tell& tell);
 
 } // namespace gpuq::govern

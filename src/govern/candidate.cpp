@@ -23,13 +23,13 @@ using policy::local_time_of;
 using policy::LocalMinutes;
 using Kind = SlurmObject::Kind;
 
-/// As Slurm shows it.
+/// As displayed by Slurm.
 std::string text_of(LocalMinutes time)
 {
     return as_written(time) + ":00";
 }
 
-/// As Slurm has it next, or now; false when it is over.
+/// Sets the start to that of the current or next occurrence; false if the course is over.
 bool place_in_time(SlurmObject& course, const std::string& now)
 {
     auto& fields = course.fields;
@@ -49,8 +49,9 @@ LocalMinutes end_of(const SlurmObject& course)
            std::chrono::minutes(as_number(course.fields.at("Duration")).value_or(0));
 }
 
-/// Of a course that is on: as the reservation that is there and ends with it; otherwise what is
-/// left of it, or the next time.
+/// For a course in progress: takes start and duration from an existing reservation that ends with
+/// it; otherwise starts the rest of the course now or, if it repeats, moves it to its next
+/// occurrence.
 void place_beside(const SlurmObject* there, SlurmObject& course, const std::string& now)
 {
     auto& fields = course.fields;

@@ -10,34 +10,35 @@
 
 namespace gpuq::govern {
 
-/// A policy and all that is made of it.
+/// A policy and everything generated from it.
 struct Candidate {
-    std::string text; ///< of the file
-    std::string file; ///< its name, which is in the script: it tells people where a rule stands
+    std::string text; ///< of the policy file
+    std::string file; ///< its name; the script contains it so that users can find a rule
     std::vector<SlurmObject> objects;
     std::string script;  ///< job_submit.lua
     std::string version; ///< of the script
-    std::string now;     ///< for which courses are placed
+    std::string now;     ///< the time for which courses are placed
 };
 
-/// `usage` with the first of its errors when the text is no sound policy; `file` serves messages.
-/// A course's next time is told from `now`, local time as in `2026-11-03T13:00`; one that is over
-/// is not wanted.
+/// `usage` with the first error if the text is not a valid policy; `file` is used in messages. The
+/// next occurrence of a course is computed from `now`, local time as in `2026-11-03T13:00`; courses
+/// that are over are left out.
 Result<Candidate> candidate_of(const std::string& text, const std::string& file,
                                const std::string& now);
 
-/// The candidate beside what there is. A course that is on, and has no reservation that ends with
-/// it, begins now for what is left of it or, when it is repeated, the next time: Slurm takes none
-/// that began in the past.
+/// Adapts the candidate to the existing reservations. A course in progress without a reservation
+/// that ends with it starts now with its remaining time or, if it repeats, at its next occurrence:
+/// Slurm accepts no start in the past.
 Candidate placed_beside(const SlurmState& there, Candidate candidate);
 
-/// The text with its name behind it, as it is kept; lines keep their numbers.
+/// The text followed by the file name, as stored on disk; line numbers do not change.
 std::string kept(const Candidate& candidate);
-/// Back from there; one without a name, which `gpuq cluster up --policy` keeps, is `policy.yaml`.
+/// The inverse of kept(). A text without a name, as stored by `gpuq cluster up --policy`, gets the
+/// name `policy.yaml`.
 Result<Candidate> candidate_of_kept(const std::string& kept, const std::string& now);
 
-/// When a course that began first at `start`, for so many minutes, is on next, or is on now;
-/// nothing when it is over. `flag`: DAILY, WEEKDAY, WEEKLY or empty.
+/// The start of the current or next occurrence of a course that first starts at `start` and lasts
+/// `duration` minutes; empty if it is over. `flag`: DAILY, WEEKDAY, WEEKLY or empty.
 std::string next_start(const std::string& start, const std::string& flag, int duration,
                        const std::string& now);
 

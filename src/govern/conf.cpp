@@ -29,7 +29,7 @@ std::string lower(std::string text)
     return text;
 }
 
-/// Where the comment begins: at a `#` that no `\` keeps.
+/// The position of the comment: the first `#` not escaped by a `\`.
 std::size_t comment_in(std::string_view text)
 {
     bool kept = false;
@@ -42,7 +42,7 @@ std::size_t comment_in(std::string_view text)
     return text.size();
 }
 
-/// Cuts off the `\` by which a line goes on; whether it does.
+/// Removes the `\` that continues a line; true if there was one.
 bool cut_continuation(std::string& text)
 {
     std::size_t end = text.size();
@@ -68,7 +68,7 @@ std::string without_escapes(std::string_view text)
     return plain;
 }
 
-/// Takes it off the front.
+/// Removes the leading characters that satisfy `is`, and returns them.
 std::string_view take_while(std::string_view& text, bool (*is)(char))
 {
     const auto end = std::find_if_not(text.begin(), text.end(), is);
@@ -78,7 +78,7 @@ std::string_view take_while(std::string_view& text, bool (*is)(char))
     return taken;
 }
 
-/// The first key and its value: `Key = "a value"`, `include FILE`.
+/// Reads the first key and its value: `Key = "a value"`, `include FILE`.
 void read_first(ConfLine& line)
 {
     std::string_view rest = line.text;

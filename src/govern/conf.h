@@ -5,25 +5,25 @@
 #include <string_view>
 #include <vector>
 
-/// The text of a slurm.conf, line by line, as Slurm reads it: comments gone, lines that go on put
-/// together, values without their quotes, names of keys in lower case.
+/// The text of a slurm.conf, line by line, as Slurm reads it: without comments, continued lines
+/// joined, values without quotes, keys in lower case.
 namespace gpuq::govern {
 
 struct ConfLine {
-    int number = 0;      ///< of its first line
-    std::string key;     ///< the first: `partitionname`, `include`
-    std::string value;   ///< of the first
+    int number = 0;      ///< of its first part, if it is continued
+    std::string key;     ///< the first key: `partitionname`, `include`
+    std::string value;   ///< of the first key
     std::string text;    ///< the whole line
-    std::string comment; ///< behind `#`
+    std::string comment; ///< the text after `#`
 };
 
 std::vector<ConfLine> lines_of(std::string_view conf);
 
-/// The partitions of a line `PartitionName=...`: of a list the list as it stands, too, as releases
-/// differ in whether they cut it.
+/// The partitions in a line `PartitionName=...`. For a list, the unsplit list is included, too,
+/// because releases differ in whether they split it.
 std::vector<std::string> partitions_in(const ConfLine& line);
 
-/// The file of a line `include ...` in the file `from`; `%c` is the cluster.
+/// The file named by a line `include ...` in the file `from`; `%c` is replaced by `cluster`.
 std::string included_file(const ConfLine& line, const std::string& from,
                           const std::string& cluster);
 

@@ -21,7 +21,7 @@ bool drains(const ConfLine& line)
     return line.text.find(k_drains) != std::string::npos;
 }
 
-/// No longer the default of those who ask for none: that is another one's now.
+/// The line with State=DRAIN and without Default=YES: another partition is the default now.
 std::string leaving_line(const ConfLine& line)
 {
     std::istringstream words(line.text);
@@ -32,7 +32,7 @@ std::string leaving_line(const ConfLine& line)
     return drains(line) ? text : text + std::string(k_drains);
 }
 
-/// The key of each partition: all of a queue have the same.
+/// The AllowQos value of each partition: all partitions of a queue have the same.
 std::map<std::string, std::string> queues_of(const std::string& include)
 {
     constexpr std::string_view k_key = "AllowQos=";

@@ -84,7 +84,7 @@ void require_include(const Texts& texts, Sentences& list)
     }
 }
 
-/// Whether the line says what the object does.
+/// Whether the line defines the same object.
 bool is_double(const ConfLine& line, const SlurmObject& object)
 {
     if (object.kind == Kind::partition) {
@@ -108,7 +108,7 @@ void refuse_doubles(const std::vector<SlurmObject>& wanted, const Texts& texts, 
     }
 }
 
-/// Nobody but root gets in, or nothing starts in it any more.
+/// True if only root can use the partition, or if it starts no jobs.
 bool is_shut(const SlurmObject& partition)
 {
     const auto has = [&](const std::string& field, std::initializer_list<std::string_view> values) {
@@ -138,7 +138,7 @@ std::vector<SitesPartition> sites_partitions(const Texts& texts)
     return list;
 }
 
-/// A partition of the site's own on the policy's nodes: whoever names it is under no rule.
+/// A partition of the site itself on the policy's nodes: jobs in it bypass the policy's rules.
 struct WayAround {
     SitesPartition partition;
     std::set<std::string> nodes;
@@ -201,7 +201,7 @@ std::string few_of(const std::vector<std::string>& names)
                                    : fmt::format("{} and {} more", named, names.size() - k_named);
 }
 
-/// Those that are left alone (plan.h, gpu_limits).
+/// Notes the limits that a policy leaves unchanged (plan.h, gpu_limits).
 void note_limits(const std::vector<SlurmObject>& wanted, const SlurmState& there, Sentences& list)
 {
     SlurmState gpus = there;
@@ -258,7 +258,7 @@ void require_nodes(const SlurmObject& object, const SlurmState& there, Sentences
     }
 }
 
-/// Nodes of the pool by how many threads each of their cores has.
+/// The nodes of the pool, by number of threads per core.
 std::map<int, std::set<std::string>> by_threads(const SlurmObject& pool, const SlurmState& there)
 {
     std::map<int, std::set<std::string>> nodes;
@@ -271,7 +271,7 @@ std::map<int, std::set<std::string>> by_threads(const SlurmObject& pool, const S
     return nodes;
 }
 
-/// With more threads than the policy counts with, a job would get more CPUs than its share.
+/// With more threads than the policy assumes, a job would get more CPUs than its share.
 void require_threads(const SlurmObject& pool, const SlurmState& there, Sentences& list)
 {
     const auto most = as_number(pool.fields.at("ThreadsPerCore")).value_or(1);
@@ -284,7 +284,7 @@ void require_threads(const SlurmObject& pool, const SlurmState& there, Sentences
     }
 }
 
-/// With fewer, a job that restricts its threads is refused more than it needs to be.
+/// With fewer, a job that restricts its threads is limited more than necessary.
 void note_threads(const SlurmObject& pool, const SlurmState& there, Sentences& list)
 {
     const auto nodes = by_threads(pool, there);

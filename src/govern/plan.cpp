@@ -18,7 +18,7 @@ using Names = std::vector<std::string>;
 
 constexpr std::string_view k_ours = "gpuq_"; // policy/doors.h, qos_of
 
-/// How the value of a field is to be read.
+/// How to interpret the value of a field.
 enum class Form { text, amounts, list, nodes, limit, time };
 
 Form form_of(Kind kind, const std::string& field)
@@ -43,7 +43,7 @@ Form form_of(Kind kind, const std::string& field)
     return limit ? Form::limit : Form::text;
 }
 
-/// What a limit allows of each thing; a number alone is of the thing without a name.
+/// The amounts in a limit, by name; the name of a plain number is empty.
 std::map<std::string, double> limits_of(const Value& value)
 {
     if (!value) {
@@ -62,7 +62,7 @@ std::string limit_text(const std::map<std::string, double>& limits)
                                   : std::to_string(static_cast<std::int64_t>(number->second));
 }
 
-/// Of lists that let in: what is in neither list tells nothing.
+/// For lists that grant access: a removed element tightens, an added one loosens.
 Effect effect_of_sets(const std::set<std::string>& was, const std::set<std::string>& becomes)
 {
     Effect effect = Effect::neither;
@@ -102,7 +102,7 @@ Effect effect_of_limits(const Value& was, const Value& becomes)
     return effect;
 }
 
-/// Who has a QOS through an account: everybody, with `root`.
+/// For the accounts or users that have a QOS; `root` means that all have it.
 Effect effect_of_access(const std::set<std::string>& was, const std::set<std::string>& becomes)
 {
     if (was.contains("root") != becomes.contains("root")) {
@@ -168,14 +168,14 @@ std::vector<FieldChange> field_changes(Kind kind, const std::map<std::string, st
     return list;
 }
 
-/// What has everybody needs nobody by name.
+/// If all have the QOS, individual names are irrelevant.
 std::map<std::string, std::string> plain_access(std::map<std::string, std::string> fields)
 {
     if (as_set(fields["accounts"]).contains("root")) {
         fields["accounts"] = "root";
         fields["users"] = "";
     } else {
-        fields.erase("without"); // nobody above has it
+        fields.erase("without"); // irrelevant: no parent account has it
     }
     return fields;
 }
@@ -207,7 +207,7 @@ Effect effect_of_all(const Change& change)
 
 bool same_name(Kind kind, const std::string& one, const std::string& other)
 {
-    // scontrol shows PriorityWeightFairShare, slurm.conf(5) says PriorityWeightFairshare.
+    // scontrol prints PriorityWeightFairShare, slurm.conf(5) documents PriorityWeightFairshare.
     return kind != Kind::setting
                ? one == other
                : std::equal(one.begin(), one.end(), other.begin(), other.end(), [](char a, char b) {
@@ -216,7 +216,7 @@ bool same_name(Kind kind, const std::string& one, const std::string& other)
                  });
 }
 
-/// What Slurm has without having been told.
+/// The object as it is in Slurm by default.
 SlurmObject by_default(const SlurmObject& object)
 {
     SlurmObject plain{object.kind, object.name, {}, object.line};
@@ -247,8 +247,8 @@ void add_change(const SlurmObject& object, const SlurmState& there, std::vector<
     }
 }
 
-/// Of a user in an account where everybody has `fairshare=parent`: among themselves they are alike,
-/// as the policy has them.
+/// True for a user in an account whose users all have `fairshare=parent`: they are equal among
+/// themselves, as the policy intends.
 bool shares_as_its_account(const SlurmObject& share, const SlurmState& there)
 {
     constexpr const char* k_parent = "parent";
@@ -263,11 +263,12 @@ bool shares_as_its_account(const SlurmObject& share, const SlurmState& there)
     });
 }
 
-/// What was wanted once, or carries our name, and is wanted no longer.
+/// Adds the removal of objects that were wanted before or have gpuq's prefix, and are no longer
+/// wanted.
 void add_removals(const std::vector<SlurmObject>& wanted, const SlurmState& there,
                   const std::vector<SlurmObject>& owned, std::vector<Change>& list)
 {
-    // Shares are parts of one whole: where a policy gives any, who is not named has one.
+    // Shares are relative to each other: if a policy defines any, all others must be 1.
     const bool shares_out = std::any_of(wanted.begin(), wanted.end(), [](const SlurmObject& one) {
         return one.kind == Kind::share;
     });
@@ -380,7 +381,7 @@ bool says_the_same(Kind kind, const std::string& field, const Value& one, const 
         return as_nodes(first, all_nodes) == as_nodes(second, all_nodes);
     case Form::limit: {
         const auto limits = limits_of(one);
-        // A time, or what a later release shows, is no amount: then the texts tell.
+        // A time, or a format of a later release, is not an amount: compare the texts.
         return limits == limits_of(other) && (!limits.empty() || first == second);
     }
     case Form::time:
@@ -460,7 +461,7 @@ SlurmObject tightest(const SlurmObject& there, const SlurmObject& wanted, const 
         const Value one = value_of(there.fields, name);
         const Value other = value_of(wanted.fields, name);
         if (says_the_same(wanted.kind, name, one, other, all_nodes)) {
-            continue; // in the spelling of what is wanted
+            continue; // keep the spelling of `wanted`
         }
         const Form form = form_of(wanted.kind, name);
         Value value = other;
@@ -478,7 +479,7 @@ SlurmObject tightest(const SlurmObject& there, const SlurmObject& wanted, const 
         if (value && !(value->empty() && (name == "Nodes" || name.starts_with("Allow")))) {
             least.fields[name] = *value;
         } else if (value) {
-            least.fields["State"] = "DOWN"; // nothing in common: nobody for a moment
+            least.fields["State"] = "DOWN"; // nothing in common: closed for a moment
         } else {
             least.fields.erase(name);
         }

@@ -8,11 +8,10 @@
 #include <string>
 #include <vector>
 
-/// What has to change in Slurm for a policy to be in force, as values: who would do it is in
-/// apply.h.
+/// The changes in Slurm that put a policy in force, as values; apply.h makes them.
 namespace gpuq::govern {
 
-/// What a change does to those who use the cluster: whether they may do less, or more.
+/// The effect of a change on users of the cluster: whether they may do less, or more.
 enum class Effect { neither = 0, tightens = 1, loosens = 2, both = 3 };
 constexpr Effect operator|(Effect one, Effect other)
 {
@@ -23,8 +22,8 @@ std::string_view word(Effect effect);
 
 struct FieldChange {
     std::string name;
-    std::optional<std::string> was;     ///< nothing: Slurm's default
-    std::optional<std::string> becomes; ///< the same
+    std::optional<std::string> was;     ///< nullopt: Slurm's default
+    std::optional<std::string> becomes; ///< likewise
     Effect effect = Effect::neither;
     bool operator==(const FieldChange&) const = default;
 };
@@ -34,38 +33,38 @@ struct Change {
     Action action = Action::modify;
     SlurmObject::Kind kind = SlurmObject::Kind::partition;
     std::string name;
-    std::vector<FieldChange> fields; ///< by name; of a removal none
-    int line = 0;                    ///< of the policy
+    std::vector<FieldChange> fields; ///< by name; empty for a removal
+    int line = 0;                    ///< in the policy file
     Effect effect = Effect::neither;
     bool operator==(const Change&) const = default;
 };
 
-/// The changes that lead from what there is to what is wanted, in the order of the kinds, by name
-/// within one. Objects that are neither wanted nor `owned` (what the policy before wanted) are left
-/// alone, but for QOS whose name begins with `gpuq_`, and for shares where any are wanted.
-/// `requirement`s are not changes: obstacles.h.
+/// The changes from the existing to the wanted objects, sorted by kind, then by name. Objects that
+/// are neither wanted nor `owned` (wanted by the previous policy) are left alone, except QOS whose
+/// name begins with `gpuq_`, shares if any are wanted, and gpu_limits(). Requirements and hardware
+/// yield no changes: see obstacles.h.
 std::vector<Change> changes(const std::vector<SlurmObject>& wanted, const SlurmState& there,
                             const std::vector<SlurmObject>& owned);
 
-/// Limits of GPUs that somebody has set on accounts and users, beside the QOS: no policy wants any.
-/// What was used up (GrpTRESMins) is no such limit, but a budget.
+/// GPU limits that are set on accounts and users, rather than on a QOS; no policy wants any.
+/// GrpTRESMins, which limits accumulated use, does not count: it is a budget.
 std::vector<SlurmObject> gpu_limits(const SlurmState& there);
 
-/// Whether every GPU there is is the policy's: then such limits are, too. Elsewhere they may be
+/// Whether the policy manages all GPUs: then it manages such limits, too. Otherwise they may be
 /// meant for other GPUs.
 bool rules_all_gpus(const std::vector<SlurmObject>& wanted, const SlurmState& there);
 
-/// The object of that kind and name, or null.
+/// The object of this kind and name, or null.
 const SlurmObject* find(const std::vector<SlurmObject>& objects, SlurmObject::Kind kind,
                         const std::string& name);
 
-/// A field of an object that has to become another, and whether the two say the same already.
+/// Whether two values of a field are equivalent.
 bool says_the_same(SlurmObject::Kind kind, const std::string& field,
                    const std::optional<std::string>& one, const std::optional<std::string>& other,
                    const std::vector<std::string>& all_nodes);
 
-/// What is at least as tight as both: of each limit the lower one, of each list the common part.
-/// What is no limit is as in `wanted`. For partitions, QOS and access.
+/// An object at least as tight as both: the lower value of each limit, the intersection of each
+/// list. Other fields are as in `wanted`. For partitions, QOS and access.
 SlurmObject tightest(const SlurmObject& there, const SlurmObject& wanted,
                      const std::vector<std::string>& all_nodes);
 

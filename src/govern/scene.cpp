@@ -20,7 +20,7 @@ constexpr std::string_view k_journal_head = "gpuq-policy-journal 1 ";
 void own(std::vector<SlurmObject>& owned, const std::optional<std::string>& policy,
          const std::string& now)
 {
-    // One that an older gpuq has applied may be no sound policy any more: then nothing is known.
+    // A policy applied by an older gpuq may no longer be valid: then its objects are unknown.
     if (const auto made = policy ? candidate_of_kept(*policy, now) : fail({}, "")) {
         owned.insert(owned.end(), made->objects.begin(), made->objects.end());
     }
@@ -32,7 +32,7 @@ std::set<std::string> nodes_of(const SlurmObject& partition, const std::vector<s
     return nodes == partition.fields.end() ? std::set<std::string>{} : as_nodes(nodes->second, all);
 }
 
-/// Partitions that somebody has made by hand on the policy's nodes: a way around it.
+/// Partitions created by hand on the policy's nodes: they bypass its rules.
 std::vector<std::string> strays(const Scene& scene)
 {
     std::set<std::string> nodes;
@@ -46,7 +46,7 @@ std::vector<std::string> strays(const Scene& scene)
     for (const auto& [path, text] : scene.texts.site) {
         for (const ConfLine& line : lines_of(text)) {
             for (const std::string& name : partitions_in(line)) {
-                known.insert(name); // the site's own will
+                known.insert(name); // defined by the site on purpose
             }
         }
     }
@@ -62,8 +62,7 @@ std::vector<std::string> strays(const Scene& scene)
     return names;
 }
 
-/// What was made once and is not wanted, and is in the file, and what stands in its way: those
-/// alone are partitions of ours.
+/// The partitions that gpuq owns are those in the generated file, and the strays.
 void own_partitions(Scene& scene)
 {
     const auto made_by_hand = strays(scene);
@@ -95,7 +94,7 @@ std::string cluster_in(const std::string& slurm_conf)
     return "";
 }
 
-/// The files that those of the site include, file after file; one that includes itself once.
+/// Reads the files included by the site's files, recursively, each of them once.
 Result<void> read_included(Admin& admin, const std::string& cluster, Texts& texts)
 {
     std::vector<std::string> unread{texts.slurm_conf_path};
@@ -140,7 +139,7 @@ std::string slurm_user(const SlurmState& there)
     return value.empty() ? "root" : value.substr(0, value.find('('));
 }
 
-/// Clients read the include file, and whoever can write one of these makes the rules.
+/// Clients read the include file, and any user who can write one of these files makes the rules.
 Result<void> look_at_rights(Admin& admin, Scene& scene)
 {
     const std::string user = slurm_user(scene.there);
@@ -165,7 +164,7 @@ Result<void> look_at_rights(Admin& admin, Scene& scene)
     return {};
 }
 
-/// A partition that leaves and still has jobs is no change any more once it takes no new ones.
+/// A partition to be removed that still has jobs is no longer a change once it accepts no new ones.
 void let_leave(const Scene& scene, const Leaving& used, Plan& plan)
 {
     const auto draining = leaving_of(scene.texts.include);
@@ -246,7 +245,7 @@ Result<Scene> look(Admin& admin, const std::string& now)
         own(scene.owned, journal->policy, now);
     }
     own_partitions(scene);
-    // One that nobody has applied yet is the site's.
+    // If no policy was ever applied, the files are the site's.
     TRY(scene.applied || scene.previous ? look_at_rights(admin, scene) : Result<void>());
     return scene;
 }
@@ -278,7 +277,7 @@ Result<Plan> plan_of(Admin& admin, const Scene& scene, const Candidate& asked)
         leaving = still_used(scene.texts.include, unwanted, jobs);
     }
     let_leave(scene, leaving, plan);
-    // QOS that a partition needs which is still there stay with it.
+    // QOS needed by a partition that must stay are kept with it.
     const auto named = qos_named_in(include_of({}, scene.texts.include, leaving));
     std::erase_if(plan.changes, [&](const Change& change) {
         return change.kind == Kind::qos && change.action == Change::Action::remove &&

@@ -12,19 +12,19 @@
 
 namespace gpuq::govern {
 
-/// Everything that was there when one looked.
+/// The existing state, as found by look().
 struct Scene {
-    SlurmState there; ///< with the loaded script
+    SlurmState there; ///< including the loaded script
     Texts texts;
-    std::vector<SlurmObject> owned; ///< what policies before, or one that was cut off, have made
+    std::vector<SlurmObject> owned; ///< of the policy in force, and of an interrupted one
     std::optional<std::string> applied;
     std::optional<std::string> previous;
-    std::optional<std::string> interrupted; ///< a step
-    /// Files of ours with another owner or other permissions than they were written with.
+    std::optional<std::string> interrupted; ///< the step
+    /// Files of gpuq whose owner or permissions differ from those they were written with.
     std::map<std::string, std::vector<FieldChange>> touched;
-    std::set<std::string> forgeable; ///< those of them that somebody else could write
+    std::set<std::string> forgeable; ///< those of them that another user could write
 
-    /// Is its text what gpuq wrote?
+    /// Whether the file's text is known to be written by gpuq.
     bool believes(const std::string& name) const
     {
         return !forgeable.contains(name) && !forgeable.contains(k_folder);
@@ -33,13 +33,13 @@ struct Scene {
 
 Result<Scene> look(Admin& admin, const std::string& now);
 
-/// What leads from there to the candidate. Asks for the jobs of partitions that are to go.
+/// The changes from the scene to the candidate. Queries the jobs of partitions to be removed.
 Result<Plan> plan_of(Admin& admin, const Scene& scene, const Candidate& candidate);
 
-/// Those of the file that is there which the candidate does not want.
+/// The partitions in the existing include file that the candidate does not have.
 std::set<std::string> unwanted_partitions(const Scene& scene, const Candidate& candidate);
 
-/// The step, and the policy that was being applied: it may have made reservations.
+/// The current step, and the policy being applied, which may already have made reservations.
 struct Journal {
     std::string step;
     std::string policy;

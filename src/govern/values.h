@@ -9,22 +9,22 @@
 #include <string_view>
 #include <vector>
 
-/// Values of fields as Slurm writes them.
+/// Values of fields in Slurm's notation.
 namespace gpuq::govern {
 
 std::set<std::string> as_set(std::string_view list);
 std::string joined(const std::set<std::string>& names);
 
-/// `gres/gpu=4,node=1`; what is no number is left out.
+/// `gres/gpu=4,node=1`; items without a valid number are left out.
 std::map<std::string, double> as_amounts(std::string_view tres);
 std::string joined(const std::map<std::string, double>& amounts);
 
-/// Of a node list, `ALL` too. A list that cannot be read is a node of that name.
+/// The nodes in a host list or `ALL`. A list that can't be parsed counts as the name of one node.
 std::set<std::string> as_nodes(const std::string& list, const std::vector<std::string>& all_nodes);
 
 std::optional<std::int64_t> as_number(std::string_view text);
 
-/// A time of slurm.conf without what may be left out: `0-02:00:00` is `02:00:00`.
+/// A time from slurm.conf without its optional zero days: `0-02:00:00` is `02:00:00`.
 std::string plain_time(std::string_view text);
 
 } // namespace gpuq::govern

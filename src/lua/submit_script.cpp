@@ -114,7 +114,7 @@ public:
         lua_getglobal(m_state.get(), "gpuq_submit");
         push(m_state.get(), job);
         lua_pushvalue(m_state.get(), -1);
-        lua_insert(m_state.get(), 1); // the job, to be read again afterwards
+        lua_insert(m_state.get(), 1); // a copy of the job, read back after the call
         push(m_state.get(), reservations);
         return answer(2);
     }
@@ -132,7 +132,8 @@ public:
     }
 
 private:
-    /// Calls what lies above the table of fields with which the stack begins.
+    /// Calls the function on the stack; the table of fields to read back is below it, at the
+    /// bottom.
     Result<ScriptAnswer> answer(int arguments)
     {
         lua_State* state = m_state.get();

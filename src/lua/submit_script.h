@@ -9,9 +9,9 @@
 
 namespace gpuq::lua {
 
-/// A real Lua with the text of a job_submit.lua loaded into it, and of Slurm what such a text may
+/// Loads a job_submit.lua into a real Lua interpreter that provides the parts of Slurm a script may
 /// use: the table `slurm`, and jobs whose unset fields are nil or NO_VAL and that refuse fields
-/// Slurm does not have. `usage` with Lua's words for a text that slurmctld would not load.
+/// unknown to Slurm. `usage` with Lua's message for a script that slurmctld would not load.
 Result<std::unique_ptr<SubmitScript>> load_submit_script(const std::string& text);
 
 } // namespace gpuq::lua

@@ -28,7 +28,7 @@ bool is_uuid(const std::string& name)
     return name.starts_with("GPU-") || name.starts_with("MIG-");
 }
 
-/// CUDA takes the beginning of a UUID, too, when only one begins so.
+/// Like CUDA, accepts the beginning of a UUID if it is unique.
 std::optional<std::string> named(const std::string& name, const std::vector<VisibleGpu>& visible)
 {
     std::optional<std::string> found;
@@ -50,7 +50,7 @@ std::optional<std::string> named(const std::string& name, const std::vector<Visi
     return found;
 }
 
-/// Each once; nothing when they are not all numbers.
+/// The distinct numbers; nullopt unless all of `ids` are numbers and none is repeated.
 std::optional<std::set<std::uint64_t>> numbers(const std::vector<std::string>& ids)
 {
     std::set<std::uint64_t> set;
@@ -123,7 +123,8 @@ Chosen choose(const JobGpus& held, std::vector<VisibleGpu> visible)
         return gpu.minor && !gpu.pci.empty() && !gpu.uuid.empty();
     });
     const auto ids = numbers(split(held.ids));
-    // CUDA numbers what it is shown from 0 on: all of it, whatever its order, is the program's.
+    // CUDA numbers the visible GPUs from 0: if all of them are selected, their order does not
+    // matter.
     const bool shows_all = visible.size() == held.count && all_told;
     const auto used = numbers(names);
     if (shows_all && (used ? *used == first(held.count) : !ids)) {

@@ -9,20 +9,22 @@
 
 namespace gpuq::nvml {
 
-/// A GPU that this process may ask about.
+/// A GPU that this process may query.
 struct VisibleGpu {
     std::string uuid;
-    std::string pci;               ///< sorts as the bus does
+    std::string pci;               ///< sorts in bus order
     std::optional<unsigned> minor; ///< N of /dev/nvidiaN
-    std::vector<std::string> migs; ///< their UUIDs, when it is divided
+    std::vector<std::string> migs; ///< UUIDs of its MIG devices, if it is divided
 };
 
-/// The UUIDs of the GPUs, or parts of GPUs, that the job has; nothing for one that can not be told.
-/// A GPU is taken when its UUID is named; when the node shows the job as many GPUs as it has, and
-/// CUDA is told to use all that are shown (a site that confines devices); or when Slurm's numbers
-/// mean the same GPUs both as /dev/nvidiaN and by their order on the bus, the two ways in which
-/// releases of Slurm number them. Else it is nobody's: no telemetry is better than that of another
-/// job.
+/// Returns the UUIDs of the job's GPUs or MIG devices; nullopt for each one that cannot be
+/// identified. A GPU counts as the job's in three cases:
+/// - its UUID is in CUDA_VISIBLE_DEVICES;
+/// - the node shows as many GPUs as the job has, as at a site that confines devices, and
+///   CUDA_VISIBLE_DEVICES selects all of them (or neither it nor Slurm lists numbers);
+/// - Slurm's numbers mean the same GPUs as N of /dev/nvidiaN and as positions on the bus, the two
+///   numberings that Slurm releases use.
+/// Otherwise the GPUs stay unidentified: no telemetry is better than that of another job.
 std::vector<std::optional<std::string>> choose(const JobGpus& held,
                                                std::vector<VisibleGpu> visible);
 

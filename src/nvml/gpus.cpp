@@ -21,7 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t k_kib = 1024;
-/// A GPU that was lost, or a driver that was not there, is looked for again after so many looks.
+/// Samples to skip before the next attempt to find a lost GPU or a missing driver.
 constexpr int k_look_again = 10;
 
 Unknown why(Return status)
@@ -29,7 +29,7 @@ Unknown why(Return status)
     switch (status) {
     case k_not_supported:
     case k_function_not_found:
-    case k_invalid_argument: // what MIG devices say to questions about whole GPUs
+    case k_invalid_argument: // the answer of MIG devices to queries about whole GPUs
         return Unknown::not_supported;
     case k_no_permission:
         return Unknown::no_permission;
@@ -54,7 +54,7 @@ Reading reading(Return status, std::uint64_t value)
     return status == k_success ? Reading::of(value) : Reading(why(status));
 }
 
-/// Of something that the driver says in percent.
+/// From a value that the driver reports in percent.
 Reading share(double percent)
 {
     return std::isfinite(percent) && percent >= 0 && percent <= 100
@@ -62,7 +62,7 @@ Reading share(double percent)
                : Reading(Unknown::implausible);
 }
 
-/// One number that `ask` fills in.
+/// Reads one number through `ask`.
 template <typename Ask>
 Reading number(std::uint64_t factor, Ask ask)
 {
@@ -71,7 +71,7 @@ Reading number(std::uint64_t factor, Ask ask)
     return reading(status, value * factor);
 }
 
-/// Rates since the last look out of two counters that only grow.
+/// The rate since the previous sample, computed from a counter that only grows.
 class Rate {
 public:
     Reading of(const Reading& counter, Clock::time_point now)
@@ -88,7 +88,7 @@ public:
         return *counter.value() >= *before
                    ? Reading::of(static_cast<std::uint64_t>(
                          static_cast<double>(*counter.value() - *before) / seconds))
-                   : Reading(Unknown::not_measured); // it has begun anew
+                   : Reading(Unknown::not_measured); // the counter was reset
     }
 
 private:
@@ -116,7 +116,7 @@ constexpr std::array<GpmRow, 12> k_gpm = {{
     {61, GpuMetric::nvlink_tx, true},
 }};
 
-/// One GPU, or one part of a divided one.
+/// One GPU or one MIG device.
 class Handle {
 public:
     Handle(const Library& library, Device device, GpuName name)
@@ -140,12 +140,12 @@ public:
         Utilization busy{};
         const Return status = m_library.utilization(m_device, &busy);
         sample[GpuMetric::busy] = status == k_success ? share(busy.gpu) : Reading(why(status));
-        // Of a part of a GPU, neither the driver nor anybody else tells these.
+        // The driver does not report these for MIG devices.
         if (!m_is_mig) {
             look_at_whole(sample);
         }
         look_at_transfers(sample);
-        // It counts what a part does where the older counter can not.
+        // Unlike the older counter, this one also counts MIG devices.
         if (m_is_mig && !sample[GpuMetric::busy].known()) {
             sample[GpuMetric::busy] = sample[GpuMetric::graphics_active];
         }
@@ -193,7 +193,7 @@ private:
         if (m_is_mig) {
             return;
         }
-        // Each waits for 20 ms, in which the driver counts.
+        // Each call blocks for the 20 ms in which the driver counts.
         sample[GpuMetric::pcie_tx] = number(
             1, [&](unsigned* value) { return m_library.pcie(m_device, k_pcie_sent, value); });
         sample[GpuMetric::pcie_rx] =
@@ -310,7 +310,7 @@ private:
     Device m_gpm_device = nullptr;
     unsigned m_instance = 0;
     GpmSample m_gpm[2] = {nullptr, nullptr};
-    bool m_has_gpm = false; ///< m_gpm[1] was filled by the last look
+    bool m_has_gpm = false; ///< m_gpm[1] was filled by the previous sample
     GpmMetrics m_metrics{};
     Rate m_nvlink_tx, m_nvlink_rx;
 };
@@ -346,14 +346,14 @@ private:
         int patience = 0;
     };
 
-    /// Nothing when all is well.
+    /// Nullopt on success.
     std::optional<Unknown> begin()
     {
         if (!m_open && !m_library.open()) {
             return Unknown::no_driver;
         }
         m_open = true;
-        // Never twice, and never ended: each would wake sleeping GPUs, and may hang.
+        // Initialised once and never shut down: each would wake sleeping GPUs and may hang.
         if (m_started != k_success) {
             m_started = m_library.start();
         }
@@ -392,7 +392,7 @@ private:
             Device device = nullptr;
             const Return status = m_library.by_index(i, &device);
             if (status == k_no_permission) {
-                continue; // of another job
+                continue; // it belongs to another job
             }
             VisibleGpu gpu;
             if (status == k_success) {
@@ -464,7 +464,8 @@ private:
         GpuSample sample = held.handle->look();
         const Reading& memory = sample[GpuMetric::memory_total];
         if (!memory.known() && memory.why() == Unknown::lost) {
-            // It may come back after a reset, or divided anew, under another handle.
+            // After a reset it may come back, possibly with other MIG devices, under another
+            // handle.
             held.handle.reset();
             held.patience = k_look_again;
             return GpuSample::unknown(Unknown::lost);

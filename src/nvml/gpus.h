@@ -5,7 +5,8 @@
 
 namespace gpuq::nvml {
 
-/// The GPUs of a job by NVIDIA's library. Nothing is loaded or asked before the first look.
+/// The GPUs of a job, queried through NVIDIA's library. Nothing is loaded or queried before the
+/// first call of `look()`.
 std::unique_ptr<Gpus> gpus(const JobGpus& held);
 
 } // namespace gpuq::nvml

@@ -7,7 +7,7 @@
 namespace gpuq::nvml {
 namespace {
 
-/// What ld.so.conf may not name.
+/// The library's name, then paths that ld.so.conf may not contain.
 constexpr const char* k_places[] = {"libnvidia-ml.so.1", "/usr/lib64/libnvidia-ml.so.1",
                                     "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1",
                                     "/usr/lib/aarch64-linux-gnu/libnvidia-ml.so.1"};
@@ -30,7 +30,7 @@ bool Library::open()
     if (!library) {
         return false;
     }
-    // The newest of the forms that mean the same to us.
+    // Uses the newest variant that has the meaning expected here.
     const auto take = [library](auto& function, std::initializer_list<const char*> names) {
         for (const char* each : names) {
             if (void* symbol = ::dlsym(library, each)) {
@@ -45,7 +45,7 @@ bool Library::open()
     take(by_uuid, {"nvmlDeviceGetHandleByUUID"});
     take(uuid, {"nvmlDeviceGetUUID"});
     take(name, {"nvmlDeviceGetName"});
-    // The older forms of this one fill in less than our struct has.
+    // Older variants fill in less than our struct contains.
     take(pci, {"nvmlDeviceGetPciInfo_v3"});
     take(minor, {"nvmlDeviceGetMinorNumber"});
     take(memory_v2, {"nvmlDeviceGetMemoryInfo_v2"});

@@ -5,7 +5,7 @@
 
 namespace gpuq::nvml {
 
-/// A function of the library, or of a library that does not have it: the call then says so.
+/// A function of the library. If the library lacks it, the call returns `k_function_not_found`.
 template <typename... Arguments>
 class Function {
 public:
@@ -20,8 +20,8 @@ private:
     Return (*m_function)(Arguments...) = nullptr;
 };
 
-/// libnvidia-ml.so.1, by dlopen. Every function may be missing: an old library has fewer. Never
-/// closed, for a call may still hang in it.
+/// libnvidia-ml.so.1, loaded by dlopen. Any function may be missing: an old library has fewer.
+/// Never closed, because a call may still hang in it.
 struct Library {
     Function<unsigned> init_with_flags;
     Function<> init;
@@ -51,9 +51,9 @@ struct Library {
     Function<Device, unsigned, GpmSample> gpm_mig_get;
     Function<GpmMetrics*> gpm_metrics;
 
-    /// False when there is no such library on this node.
+    /// False if this node has no such library.
     bool open();
-    /// Once in the life of a process.
+    /// Call only once per process.
     Return start() const;
 };
 

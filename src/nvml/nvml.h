@@ -3,8 +3,8 @@
 
 #include <cstddef>
 
-/// What we use of NVIDIA's NVML, as its ABI has it: no header of NVIDIA's is needed to build, and
-/// the library is looked for when the program runs. Names and numbers are NVML's.
+/// The part of NVIDIA's NVML that gpuq uses, declared according to its ABI: building needs no
+/// NVIDIA header, and the library is loaded at run time. Names and numbers are NVML's.
 namespace gpuq::nvml {
 
 using Return = int;
@@ -20,7 +20,7 @@ constexpr Return k_library_not_found = 12;
 constexpr Return k_function_not_found = 13;
 constexpr Return k_gpu_is_lost = 15;
 constexpr Return k_reset_required = 16;
-constexpr Return k_mismatch = 18; ///< library and kernel module are of different releases
+constexpr Return k_mismatch = 18; ///< library and kernel module are from different releases
 constexpr Return k_no_data = 21;
 constexpr Return k_gpu_not_found = 28;
 constexpr Return k_unknown = 999;
@@ -67,7 +67,7 @@ struct FieldValue {
     Value value;
 };
 static_assert(sizeof(FieldValue) == 40 && offsetof(FieldValue, value) == 32);
-constexpr unsigned k_nvlink_sent = 138, k_nvlink_received = 139; ///< KiB, counted for ever
+constexpr unsigned k_nvlink_sent = 138, k_nvlink_received = 139; ///< KiB, never reset
 constexpr unsigned k_all_links = ~0U;
 constexpr int k_type_uint = 1, k_type_ulong = 2, k_type_ulonglong = 3;
 
@@ -84,7 +84,7 @@ static_assert(sizeof(GpmMetric) == 40);
 struct GpmMetrics {
     unsigned version, count;
     GpmSample first, second;
-    GpmMetric metrics[333]; ///< the driver reads `count` of them
+    GpmMetric metrics[333]; ///< the driver reads the first `count`
 };
 static_assert(offsetof(GpmMetrics, metrics) == 24);
 constexpr unsigned k_gpm_metrics_version = 1;
@@ -95,7 +95,7 @@ struct GpmSupport {
 static_assert(sizeof(GpmSupport) == 8);
 constexpr unsigned k_gpm_support_version = 1;
 
-constexpr unsigned k_no_gpus = 1; ///< of InitWithFlags: a node without GPUs is no error
+constexpr unsigned k_no_gpus = 1; ///< flag of InitWithFlags: a node without GPUs is not an error
 constexpr int k_sensor_gpu = 0;
 constexpr int k_clock_sm = 1, k_clock_memory = 2;
 constexpr int k_pcie_sent = 0, k_pcie_received = 1;

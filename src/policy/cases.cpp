@@ -37,7 +37,7 @@ CaseResult judge(const Case& test, const Verdict& verdict)
     return {&test, false, "no job of this policy: it asks for no GPU and no queue of it"};
 }
 
-/// The rules of one queue, each with the sentence by which it turns a job away.
+/// The rules of one queue, each with the sentence by which it refuses a job.
 std::vector<std::pair<RuleCount, std::string>> rules_of(const Rules::QueueRules& rules)
 {
     const Queue& queue = *rules.queue;

@@ -9,27 +9,27 @@
 
 namespace gpuq::policy {
 
-/// What became of one of the file's own tests.
+/// The result of one of the policy's own tests.
 struct CaseResult {
-    const Case* test = nullptr; ///< of the policy
+    const Case* test = nullptr; ///< in the policy
     bool passed = false;
-    std::string got; ///< in words: `queue calibration`, `refused: ...`
+    std::string got; ///< as text: `queue calibration`, `refused: ...`
 };
 
-/// A rule, and how many tests come to it: those that it turns away from a queue, and for the queue
-/// itself those that it takes.
+/// A rule, with the number of tests that exercise it: those it keeps out of a queue or, for the
+/// queue itself, those it accepts.
 struct RuleCount {
-    std::string rule; ///< in words
+    std::string rule; ///< as text
     int line = 0;
     int tests = 0;
 };
 
 struct CaseReport {
     std::vector<CaseResult> results; ///< in the order of the file
-    std::vector<RuleCount> rules;    ///< every rule there is, in the order of the file
+    std::vector<RuleCount> rules;    ///< all rules, in the order of the file
 };
 
-/// Tries all tests of a policy against `decide`.
+/// Runs all tests of a policy through `decide`.
 CaseReport run_cases(const Rules& rules);
 
 } // namespace gpuq::policy

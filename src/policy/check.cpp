@@ -15,7 +15,8 @@
 namespace gpuq::policy {
 namespace {
 
-/// Of GPUs without work: what is shorter can't be told from a program between two of its steps.
+/// For idle GPUs: a shorter period can't be distinguished from a pause between two steps of a
+/// program.
 constexpr seconds k_shortest_idle{30};
 constexpr minutes k_hasty_idle{10};
 constexpr seconds k_least_warning{10};
@@ -23,7 +24,7 @@ constexpr seconds k_least_warning{10};
 using Names = std::vector<std::string>;
 using Weight = Finding::Weight;
 
-/// Where the file says something; of a whole part of it the line alone.
+/// A position in the file; for a whole section, only its line.
 struct Place {
     Place(int of_part)
         : line(of_part)
@@ -38,7 +39,7 @@ struct Place {
     int line = 0, column = 0;
 };
 
-/// Gathers findings about one policy.
+/// Collects the findings about one policy.
 class Checker {
 public:
     explicit Checker(const Policy& policy)
@@ -273,7 +274,8 @@ private:
         }
     }
 
-    /// The GPUs of all pools of a queue; nothing when one does not say.
+    /// The GPUs of all pools of a queue; nullopt if one of the pools does not specify its GPUs or
+    /// nodes.
     std::optional<int> gpus_of(const Queue& queue) const
     {
         int gpus = 0;
@@ -317,7 +319,7 @@ private:
         order(wait.p50, wait.max);
     }
 
-    /// sacctmgr makes small letters of the names of QOS; slurm.conf(5) keeps DEFAULT for itself.
+    /// sacctmgr converts names of QOS to lower case; slurm.conf(5) reserves DEFAULT.
     void check_name(const Queue& queue)
     {
         const auto is_small = [](const std::string& name) {
@@ -354,7 +356,7 @@ private:
         }
     }
 
-    /// Whether `first` takes every job that `queue` does.
+    /// Whether `first` accepts every job that `queue` accepts.
     bool covers(const Queue& first, const Queue& queue) const
     {
         const auto holds = [](const Names& all, const Names& some) {
@@ -378,7 +380,7 @@ private:
                covers_models(first, queue);
     }
 
-    /// Every job fits by its models and by its GPUs on one node.
+    /// Whether every job for `queue` fits `first` by its models and its GPUs on one node.
     bool covers_models(const Queue& first, const Queue& queue) const
     {
         const auto has = [&](const Queue& one, const std::string& model, int on_node) {
@@ -452,7 +454,7 @@ private:
         }
     }
 
-    /// Slurm refuses a reservation of nodes that another one has at the same time.
+    /// Slurm refuses a reservation of nodes that are in another one at the same time.
     void check_overlaps()
     {
         const auto& courses = m_policy.courses;

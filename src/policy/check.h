@@ -11,9 +11,8 @@
 
 namespace gpuq::policy {
 
-/// Everything that is wrong in what a policy says, and everything it says that has no effect: names
-/// that nobody defines, nodes in two pools, queues that no job reaches, limits above others that
-/// bind first.
+/// Everything that is wrong in a policy or has no effect: undefined names, nodes in two pools,
+/// queues that no job reaches, limits that never bind because others bind first.
 std::vector<Finding> check(const Policy& policy);
 
 /// A release of Slurm: 22.05 is {22, 5}.
@@ -27,22 +26,24 @@ struct SlurmRelease {
     }
 };
 
-/// What follows from a policy under one release of Slurm at a local time, as in
-/// `2026-11-03T13:00`: rules that it stores and ignores, rounds, or can not have; courses that are
-/// over; and the bound of the wait for every queue with a `wait.max`.
+/// The consequences of a policy under one release of Slurm at a local time, as in
+/// `2026-11-03T13:00`: rules that this release stores but ignores, rounds or does not support;
+/// courses that are over; the time until a lent pool is back with its owner; and the bound of the
+/// wait for every queue with a `wait.max`.
 std::vector<Finding> consequences(const Policy& policy, SlurmRelease slurm, const std::string& now);
 
-/// For how many people at once the longest wait of a queue is at most `wait.max`, if each uses as
-/// many GPUs as one person may and the next in turn goes first: T x ceil((K-1) x u / C).
+/// The number of concurrent users for which the longest wait in a queue is at most `wait.max`, if
+/// each of them uses as many GPUs as one user may, and the user next in turn starts first:
+/// T x ceil((K-1) x u / C).
 struct WaitBound {
-    int gpus = 0;      ///< of the queue's own pools
-    int with_lent = 0; ///< and of those that are lent to it
+    int gpus = 0;      ///< in the queue's own pools
+    int with_lent = 0; ///< including pools in which the queue is a guest
     int per_user = 0;  ///< u
     int people = 0;    ///< K
     int people_with_lent = 0;
     bool operator==(const WaitBound&) const = default;
 };
-/// Nothing without a `wait.max`, a limit of GPUs for a user, or known numbers of GPUs.
+/// nullopt without a `wait.max`, a GPU limit for users, or known numbers of GPUs.
 std::optional<WaitBound> wait_bound(const Policy& policy, const Queue& queue);
 
 } // namespace gpuq::policy

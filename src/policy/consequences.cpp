@@ -13,8 +13,8 @@ namespace {
 
 using Weight = Finding::Weight;
 
-constexpr SlurmRelease k_run_minutes{24, 5};       ///< MaxTRESRunMinsPU is enforced from here on
-constexpr SlurmRelease k_gpu_reservations{23, 11}; ///< of GPUs instead of whole nodes
+constexpr SlurmRelease k_run_minutes{24, 5}; ///< MaxTRESRunMinsPU is enforced from this release on
+constexpr SlurmRelease k_gpu_reservations{23, 11}; ///< reservations of GPUs instead of whole nodes
 
 int gpus_of(const Pool& pool)
 {
@@ -36,7 +36,7 @@ void say_bound(const Queue& queue, const WaitBound& bound, std::vector<Finding>&
                         std::move(text)});
 }
 
-/// A wait can't be promised where one job may hold the cores of other people's GPUs.
+/// No wait can be guaranteed if one job may hold the cores that belong to other jobs' GPUs.
 void say_unbounded(const Queue& queue, std::vector<Finding>& findings)
 {
     const WaitTarget& wait = queue.wait;
@@ -69,7 +69,7 @@ std::string text_of(seconds time)
                                            : fmt::format("{} s", time.count());
 }
 
-/// PreemptExemptTime is one for the whole cluster (slurm.conf(5)).
+/// PreemptExemptTime applies to the whole cluster (slurm.conf(5)).
 seconds longest_min_run(const Policy& policy)
 {
     seconds longest{0};
@@ -92,8 +92,8 @@ void say_rounded(const Policy& policy, std::vector<Finding>& findings)
     }
 }
 
-/// What the owner of a lent pool waits for at most: measured, as Slurm looks every 30 s whether a
-/// time of grace is over, and then waits KillWait (30 s unless slurm.conf says otherwise).
+/// The longest wait of the owner of a lent pool. As measured: Slurm checks every 30 s whether a
+/// grace period is over, and then waits for KillWait (30 s unless slurm.conf sets it).
 void say_return(const Pool& pool, seconds min_run, std::vector<Finding>& findings)
 {
     if (!pool.lend) {

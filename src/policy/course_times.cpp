@@ -13,11 +13,11 @@ namespace {
 using std::chrono::days;
 using Repeat = Course::Repeat;
 
-/// What repeats does so within a week, whichever day of the week it begins on.
+/// More than two weeks: all repetitions have a period of at most one week.
 constexpr days k_enough{15};
 
-/// The beginnings of a course that matter to what is on from `since` on, for as long as it takes
-/// for every combination of weekdays to come by.
+/// The start times of a course that are relevant from `since` on, for a period in which every
+/// combination of weekdays occurs.
 std::vector<LocalMinutes> beginnings(const Course& course, LocalMinutes since)
 {
     LocalMinutes time = local_time_of(course.start.value);

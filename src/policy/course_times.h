@@ -7,19 +7,19 @@
 #include <optional>
 #include <string>
 
-/// When courses are on, in the local time of the controller. Pure.
+/// Computes when courses take place, in the local time of the controller. Pure.
 namespace gpuq::policy {
 
 using LocalMinutes = std::chrono::local_time<minutes>;
 
-/// Of `2026-11-03T13:00`, which policy/read.h has looked at.
+/// Converts a time such as `2026-11-03T13:00`, which policy/read.cpp has validated.
 LocalMinutes local_time_of(const std::string& text);
 /// `2026-11-03T13:00`.
 std::string as_written(LocalMinutes time);
 
 bool is_workday(LocalMinutes time);
 
-/// The first moment at which both are on, however often they are; nothing: there is none.
+/// The first time at which both take place, with all repetitions; nullopt if there is none.
 std::optional<LocalMinutes> both_on(const Course& one, const Course& other);
 
 } // namespace gpuq::policy

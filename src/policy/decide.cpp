@@ -36,7 +36,7 @@ Words split(std::string_view text)
     }
 }
 
-/// Slurm takes names of accounts in either case, and keeps them in small letters.
+/// Slurm accepts names of accounts in any case, and stores them in lower case.
 std::string account_of(const Submission& job)
 {
     std::string name = job.account;
@@ -51,7 +51,7 @@ bool may_use(const Queue& queue, const Submission& job)
            contains(queue.access.accounts, account_of(job));
 }
 
-/// What a door is too small for, or has not.
+/// Whether the partition's pool has the models, or enough GPUs on one node.
 bool has_models(const Door& door, const GpusAsked& asked)
 {
     return std::all_of(asked.models.begin(), asked.models.end(),
@@ -67,10 +67,10 @@ bool has_room(const Door& door, const GpusAsked& asked)
 /// How a job gets more CPUs or memory than come with its GPUs.
 enum class Excess {
     none,
-    asked,  ///< it asks for them
-    cores,  ///< by whole cores of which it does not use every thread
-    spread, ///< by what it asks for on each node, on more nodes than it needs
-    uneven, ///< by nodes that get as many CPUs as the one with the most GPUs
+    asked,  ///< it requests them
+    cores,  ///< through whole cores whose threads it does not all use
+    spread, ///< through its requests per node, on more nodes than it needs
+    uneven, ///< through nodes that get as many CPUs as the one with the most GPUs
 };
 
 std::uint64_t gpus_of_a_node(const Door& door, const GpusAsked& asked)
@@ -84,7 +84,7 @@ std::uint64_t cpus_with_each(const Queue& queue)
     return static_cast<std::uint64_t>(queue.cpus_per_gpu ? queue.cpus_per_gpu->value : 0);
 }
 
-/// That one job can get: where the queue has a limit it is the partition's MaxNodes too.
+/// The most nodes that one job can get; the queue's limit is in its QOS, too (MaxTRES).
 std::uint64_t most_nodes(const Queue& queue)
 {
     const Maybe<int>& nodes = queue.limits.job.nodes;
@@ -99,7 +99,7 @@ Excess excess(const Queue& queue, const Door& door, const Submission& job, const
     const auto beyond = [&](NodeLayout layout) {
         const SizeAsked size = size_asked(job, asked, cpus_with_each(queue), layout);
         const auto threads = static_cast<std::uint64_t>(layout.threads_per_core);
-        // A share that is no whole number of cores is given as one.
+        // A share that is not a whole number of cores is rounded up.
         const std::uint64_t cores = (asked.total * cpus_with_each(queue) + threads - 1) / threads;
         const std::uint64_t cpus = threads == 1 ? size.cpus : size.allocated;
         return (queue.cpus_per_gpu && cpus > cores * threads) ||
@@ -118,8 +118,9 @@ Excess excess(const Queue& queue, const Door& door, const Submission& job, const
     return beyond({threads, 1, gpus_of_a_node(door, asked)}) ? Excess::uneven : Excess::none;
 }
 
-/// Others can use the GPUs of a node that the job does not ask for. Where a pool does not say how
-/// many there are, a whole node is accepted: Slurm gives a job all of its GPUs, and counts them.
+/// Whether other jobs can use the GPUs of the node that this job does not request. If a pool does
+/// not specify how many there are, a whole node is accepted: Slurm gives a job all of its GPUs, and
+/// counts them.
 bool leaves_the_rest(const Door& door, const GpusAsked& asked, const SizeAsked& size, bool beyond)
 {
     const bool known = !door.pool->gpus.value.empty();
@@ -130,7 +131,7 @@ bool leaves_the_rest(const Door& door, const GpusAsked& asked, const SizeAsked& 
     return !beyond && !size.no_other_user && (!size.whole_nodes || counted);
 }
 
-/// The first model that the queue does not give, or null.
+/// The first requested model that the queue does not offer, or null.
 const std::string* missing_model(const QueueRules& rules, const GpusAsked& asked)
 {
     const auto& named = rules.queue->models;
@@ -162,7 +163,7 @@ const std::string& why_whole(const Sentences& say, Excess beyond)
     return say.whole;
 }
 
-/// On as many nodes as it can get.
+/// The job's GPUs, on as many nodes as it can get.
 std::uint64_t most_gpus(const Queue& queue, const GpusAsked& asked)
 {
     return queue.limits.job.nodes
@@ -170,14 +171,14 @@ std::uint64_t most_gpus(const Queue& queue, const GpusAsked& asked)
                : asked.most;
 }
 
-/// One queue's answer: the doors, or why not.
+/// One queue's answer: the partitions for the job, or the reason for the refusal.
 struct Answer {
     std::vector<const Door*> doors;
     std::string why;
 };
 
-/// Whether its CPUs and memory are new to the policy, or those that the job has got already,
-/// perhaps by Slurm's defaults.
+/// Whether CPUs and memory are requested now, or are those that the job already has, perhaps by
+/// Slurm's defaults.
 enum class Size { asked, kept };
 
 Answer ask(const QueueRules& rules, const Submission& job, const GpusAsked& asked,
@@ -268,7 +269,7 @@ Verdict refused(Words words)
     return verdict;
 }
 
-/// In a course's nodes, when one is on and takes the job.
+/// The verdict for a job on a course's nodes, if a course is in progress and accepts the job.
 std::optional<Verdict> in_course(const Policy& policy, const Candidates& candidates,
                                  const Submission& job, const GpusAsked& asked,
                                  const Words& courses_on)
@@ -314,7 +315,7 @@ Verdict judge(const Policy& policy, const Candidates& candidates, const Submissi
     return refused(std::move(reasons));
 }
 
-/// The queues that a list of partitions speaks of; `mixed` when some are not the policy's.
+/// The policy's queues in a list of partitions; `mixed` if the list has other partitions, too.
 struct Asked {
     Candidates queues;
     bool mixed = false;
@@ -350,7 +351,7 @@ Candidates queues_for_anybody(const Rules& rules, const Submission& job)
     return queues;
 }
 
-/// Its CPUs and memory, for the same GPUs.
+/// Whether CPUs or memory increase for the same GPUs; also true if the GPUs change.
 bool grows(const Candidates& queues, const Submission& before, const Submission& after)
 {
     const GpusAsked gpus = gpus_asked(before);
@@ -380,7 +381,8 @@ bool same_cpus(const Submission& before, const Submission& after)
     return cpus(before) == cpus(after);
 }
 
-/// As if it used one thread of each core. Such a job has stated its CPUs, else it had been refused.
+/// The job as if it used one thread of each core. Such a job has specified its CPUs; otherwise it
+/// would have been refused.
 Submission with_one_thread(Submission job)
 {
     job.threads_per_core = 1;
@@ -388,7 +390,7 @@ Submission with_one_thread(Submission job)
     return job;
 }
 
-/// Of what else the rules speak. A job may always be made smaller.
+/// Whether anything else increases that the rules limit. Reductions are always allowed.
 bool raises(const Submission& before, const Submission& after)
 {
     return !before.time_limit || !after.time_limit || *after.time_limit > *before.time_limit ||
@@ -451,7 +453,7 @@ Verdict decide_change(const Rules& rules, const Submission& before, const Submis
     }
     Submission was_job = before;
     Submission job = after;
-    // slurmctld does not show a job's threads per core to the script that judges a change.
+    // slurmctld does not show a job's threads per core to the script that decides on a change.
     if (!after.threads_per_core && !same_cpus(before, after)) {
         was_job = with_one_thread(was_job);
         job = with_one_thread(job);
@@ -464,7 +466,7 @@ Verdict decide_change(const Rules& rules, const Submission& before, const Submis
         return verdict;
     }
     if (partition_changed && after.qos == before.qos) {
-        job.qos.reset(); // it came with the queue that the job leaves
+        job.qos.reset(); // it was set by the queue that the job leaves
     }
     Verdict verdict = judge(rules.policy(), is.queues, job, {}, kept ? Size::kept : Size::asked);
     if (!partition_changed) {

@@ -14,26 +14,27 @@
 
 namespace gpuq::policy {
 
-/// What the rules say to one job. Only what does not change from one moment to the next: how many
-/// GPUs others hold, and who comes first, is Slurm's to count (policy/objects.h).
+/// The result of applying the rules to one job. Only rules whose result does not depend on the
+/// current load: Slurm itself counts the GPUs that others hold and orders the jobs
+/// (policy/objects.h).
 struct Verdict {
     enum class Outcome {
         accept,
         refuse,
-        outside, ///< no job of this policy: it goes as it came
+        outside, ///< not a job of this policy: it is left unchanged
     };
     Outcome outcome = Outcome::outside;
-    std::string queue;                       ///< accepted: the queue's name
-    std::vector<std::string> partitions;     ///< what the job is given instead of its own
-    std::string qos;                         ///< the same
-    std::optional<std::uint32_t> time_limit; ///< minutes; only when it had none
-    std::string reservation;                 ///< a course's; empty: as it came
-    std::vector<std::string> words;    ///< to the user: why not, or what was decided in their place
-    std::vector<std::string> declined; ///< why the queues before this one did not take it
+    std::string queue;                       ///< accepted: the name of the queue
+    std::vector<std::string> partitions;     ///< they replace those of the job
+    std::string qos;                         ///< likewise
+    std::optional<std::uint32_t> time_limit; ///< in minutes; only if the job had none
+    std::string reservation;                 ///< of a course; empty: unchanged
+    std::vector<std::string> words;    ///< for the user: reasons for a refusal, or defaults applied
+    std::vector<std::string> declined; ///< reasons of the queues before this one
     bool operator==(const Verdict&) const = default;
 };
 
-/// A policy made ready to judge many jobs. Keeps the policy, and stays where it is: its parts point
+/// A policy prepared for judging many jobs. Owns the policy; not movable, because its parts point
 /// to each other.
 class Rules {
 public:
@@ -62,33 +63,33 @@ private:
 
 /// Applies the rules, in this order:
 ///
-/// 1. A job that asks for partitions of the policy is judged for their queues, in its order; so it
-///    is no use to ask for one of a queue's inner partitions. Other partitions: outside. Both in
-///    one list: refused.
-/// 2. A job without a partition is judged for all queues, in the order of the file, when it asks
-///    for GPUs; without GPUs for `default_queue`, if there is one, else it is outside.
-/// 3. A queue takes it when its people, models, time, GPUs and nodes do, and when it leaves others
-///    the CPUs and the memory of GPUs that it does not ask for (`per_gpu`, --exclusive). Without a
-///    time limit it gets the queue's default one, and is told.
-/// 4. Who is of a course that is on goes to its nodes when a queue takes the job there.
-///    `courses_on`: the names of the reservations that are active.
+/// 1. A job that requests partitions of the policy is judged for their queues, in the order of its
+///    list; so it makes no difference which of a queue's partitions it names. Other partitions:
+///    outside. Both in one list: refused.
+/// 2. A job without a partition is judged for all queues, in the order of the file, if it requests
+///    GPUs; without GPUs for `default_queue`, if there is one, else it is outside.
+/// 3. A queue accepts a job that meets its rules on users, models, time, GPUs and nodes, and leaves
+///    to others the CPUs and the memory of GPUs that it does not request (`per_gpu`, --exclusive).
+///    A job without a time limit gets the queue's default, and its user a message.
+/// 4. A job of a user for whom a course is in progress goes to the course's nodes if a queue
+///    accepts it on them. `courses_on`: the names of the active reservations.
 /// 5. In the queue, the job gets the partitions of all pools that have its model and enough GPUs on
 ///    a node.
 ///
-/// Pure, and total: every job has a verdict.
+/// Pure and total: every job has a verdict.
 Verdict decide(const Rules& rules, const Submission& job,
                const std::vector<std::string>& courses_on);
 
-/// The same for a change of a job that waits or runs (scontrol update): `after` is the whole job as
-/// it would be; a memory of 0 is one that was asked for, not one that Slurm's record shows. A job
-/// that was of the policy stays so; without `partition_changed` it stays in its queue, and is
-/// judged by what becomes more: CPUs and memory that it has already, perhaps by Slurm's defaults,
-/// it keeps, and a change that raises nothing is accepted. Accepted without `partition_changed`:
-/// nothing is rewritten.
+/// The same for a change of a pending or running job (scontrol update): `after` is the entire job
+/// as it would be; a memory of 0 means that it was requested, not that Slurm's record shows it. A
+/// job of the policy remains one. Without `partition_changed` it stays in its queue, and only
+/// increases are judged: it keeps the CPUs and memory that it already has, perhaps by Slurm's
+/// defaults, and a change that increases nothing is accepted. If a change without
+/// `partition_changed` is accepted, nothing is rewritten.
 Verdict decide_change(const Rules& rules, const Submission& before, const Submission& after,
                       bool partition_changed);
 
-/// The submission that a test of the file describes.
+/// The submission described by a test in the policy file.
 Submission submission_of(const Case& test);
 
 } // namespace gpuq::policy

@@ -12,7 +12,7 @@ constexpr int k_own_tier = 40;
 constexpr int k_more_tier = 20;
 constexpr int k_overflow_tier = 10;
 
-/// A queue's name, and the pool's unless it is the queue's first.
+/// The queue's name, followed by the pool's unless it is the first pool of the queue.
 std::string partition_name(const Queue& queue, const std::string& pool)
 {
     const bool first = !queue.pools.value.empty() && queue.pools.value.front() == pool;

@@ -7,18 +7,18 @@
 
 namespace gpuq::policy {
 
-/// Something about a policy file that its author has to know.
+/// Information about a policy file for its author.
 struct Finding {
     enum class Weight {
-        error,   ///< the file can not be used
-        warning, ///< it can, and does not do what it seems to say
-        note,    ///< what follows from it
+        error,   ///< the file can't be used
+        warning, ///< it can be used, but may not have the intended effect
+        note,    ///< a consequence of the policy
     };
     Weight weight = Weight::error;
-    int line = 0; ///< 0: of the whole file
+    int line = 0; ///< 0: the whole file
     int column = 0;
     std::string code; ///< stable, for scripts: `unknown-name`
-    std::string text; ///< for people
+    std::string text; ///< for users
     bool operator==(const Finding&) const = default;
 };
 
@@ -29,7 +29,7 @@ inline bool has_errors(const std::vector<Finding>& findings)
     });
 }
 
-/// `FILE:LINE:COLUMN: error: TEXT`, without what is 0.
+/// `FILE:LINE:COLUMN: error: TEXT`; line and column are left out if they are 0.
 std::string to_line(const Finding& finding, const std::string& file);
 
 } // namespace gpuq::policy

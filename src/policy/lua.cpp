@@ -105,7 +105,7 @@ std::string default_queue_text(const Policy& policy)
     return "nil";
 }
 
-/// Everything but the version, which is made of it.
+/// Everything but the version, which is computed from it.
 std::string body(const Policy& policy)
 {
     std::string text = "P.queues = {\n";

@@ -7,18 +7,18 @@
 
 namespace gpuq::policy {
 
-/// The job_submit.lua that says what `decide` says (Slurm: job_submit_plugins.shtml): a table made
-/// of the policy, then a text that is always the same (job_submit.lua.inc). Lua 5.1 to 5.4. It
-/// reads no file, keeps nothing between two jobs and does not raise.
+/// The job_submit.lua that implements `decide` (Slurm: job_submit_plugins.shtml): a table generated
+/// from the policy, followed by a constant text (job_submit.lua.inc). For Lua 5.1 to 5.4. It reads
+/// no file, keeps no state between jobs and raises no error.
 ///
-/// To a job named `gpuq-policy-probe` it says `gpuq-policy VERSION` and refuses it: that is how one
-/// sees which text slurmctld has loaded.
+/// It refuses a job named `gpuq-policy-probe` with the message `gpuq-policy VERSION`, which shows
+/// the text that slurmctld has loaded.
 std::string job_submit_lua(const Policy& policy);
 
-/// Of the text above: 16 hexadecimal digits that change with every change of it.
+/// The version of the script above: 16 hexadecimal digits that change whenever it changes.
 std::string lua_version(const Policy& policy);
 
-/// A text as a Lua literal, whatever is in it.
+/// A text of any content as a Lua literal.
 std::string lua_literal(const std::string& text);
 
 } // namespace gpuq::policy

@@ -58,7 +58,7 @@ void add_settings(const Policy& policy, std::vector<Object>& objects)
     set("PriorityWeightQOS", "0");
 }
 
-/// slurmctld ends itself over a weight of a TRES that it does not account for.
+/// slurmctld exits if a partition has a billing weight for a TRES that is not accounted for.
 std::string accounted(const Policy& policy)
 {
     std::vector<std::string> tres{"gres/gpu"};
@@ -89,10 +89,11 @@ void add_requirements(const Policy& policy, std::vector<Object>& objects)
                 {Kind::requirement, name, {{"set", value}}, probed->lend->probe->line});
         }
     }
-    // slurmctld loads it when it starts: a reconfiguration would show it, and go on without.
+    // slurmctld loads it only when it starts: after a reconfigure it would show the new value, but
+    // continue to use the old one.
     objects.push_back({Kind::requirement, "PriorityType", {{"is", "priority/multifactor"}}, 0});
     objects.push_back({Kind::requirement, "PriorityFlags", {{"without", "NO_FAIR_TREE"}}, 0});
-    // Its weights would count beside those that the policy sets, and "none" can't be said.
+    // Its weights would be added to those that the policy sets, and there is no value for "none".
     objects.push_back({Kind::requirement, "PriorityWeightTRES", {{"unset", ""}}, 0});
 }
 
@@ -109,7 +110,7 @@ void add_hardware(const Policy& policy, std::vector<Object>& objects)
     }
 }
 
-/// `GRES/gpu:k80=0.25,GRES/gpu:p100=0.6`; all alike: `GRES/gpu=1`.
+/// `GRES/gpu:k80=0.25,GRES/gpu:p100=0.6`; for a policy without models: `GRES/gpu=1`.
 std::string billing(const Policy& policy)
 {
     std::vector<std::string> weights;
@@ -126,7 +127,7 @@ Fields partition_fields(const Policy& policy, const Queue& queue, const Door& do
                   {"DefaultTime", std::to_string(queue.default_time.value.count())},
                   {"PriorityTier", std::to_string(door.tier)},
                   {"AllowQos", qos_of(queue)},
-                  {"OverTimeLimit", "0"}, // slurm.conf may give all jobs more than their limit
+                  {"OverTimeLimit", "0"}, // slurm.conf may allow jobs to exceed their limit
                   {"PreemptMode", door.guest ? "REQUEUE" : "OFF"},
                   {"TRESBillingWeights", billing(policy)}};
     if (queue.limits.has_soft() && door.kind == Door::Kind::own) {
@@ -161,8 +162,8 @@ Fields qos_fields(const Queue& queue)
     constexpr std::string_view k_gpus = "gres/gpu=";
     const Limits& limits = queue.limits;
     Fields fields;
-    // With a soft limit Slurm would refuse what is beyond that, though another partition takes it;
-    // the script refuses what no partition ever would.
+    // With a soft limit, Slurm would refuse jobs beyond it, although another partition accepts
+    // them. Jobs that no partition would ever accept are refused by the script.
     if (!limits.has_soft()) {
         fields["Flags"] = "DenyOnLimit";
     }
@@ -254,7 +255,7 @@ void add_rest(const Policy& policy, std::vector<Object>& objects)
     objects.push_back({Kind::script, "job_submit.lua", {{"version", lua_version(policy)}}, 0});
 }
 
-/// A field of a partition as slurm.conf(5) spells it.
+/// A partition's field in the notation of slurm.conf(5).
 std::string conf_field(const std::string& name, const std::string& value)
 {
     if (name == "MaxTime" || name == "DefaultTime") {

@@ -12,16 +12,19 @@ namespace gpuq::policy {
 using Object = SlurmObject;
 using gpuq::word;
 
-/// Everything that a policy wants of Slurm, by kind in the order above, by name within a kind.
+/// All objects in Slurm that a policy requires, sorted by kind in the order of Object::Kind, then
+/// by name.
 ///
-/// Spelled as core/slurm_object.h says; node lists as they stand in the policy.
+/// Values as described in core/slurm_object.h; node lists as written in the policy.
 ///
-/// - A queue is its partitions (doors.h), a QOS `gpuq_QUEUE` with the hard limits, which the
-///   generated lua gives to its jobs and which alone opens its partitions, and `gpuq_QUEUE_soft`
-///   with the soft ones, as the partition QOS of the preferred doors: where a partition's QOS has a
-///   limit, the job's own is not looked at (resource_limits.shtml, "Hierarchy").
-/// - Who may use a queue is who has its QOS: Slurm holds that, whatever becomes of the lua.
-/// - GPU-hours are what counts in fair share: TRESBillingWeights has nothing but GPUs.
+/// - A queue consists of its partitions (doors.h), a QOS `gpuq_QUEUE` with the hard limits, which
+///   the generated script assigns to its jobs and which its partitions require, and
+///   `gpuq_QUEUE_soft` with the soft limits, as the partition QOS of the preferred partitions: a
+///   limit of the partition QOS overrides that of the job's QOS (resource_limits.shtml,
+///   "Hierarchy").
+/// - The users of a queue are those who have its QOS: Slurm enforces this independently of the
+///   script.
+/// - Fair share counts GPU-hours: TRESBillingWeights contains only GPUs.
 std::vector<Object> objects_of(const Policy& policy);
 
 /// The text that slurm.conf includes: settings and partitions.

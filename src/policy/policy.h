@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-/// The rules of a short-GPU partition as its operators write them; man gpuq-policy(5) says the same
-/// to them. Values only: policy/read.h reads them, policy/decide.h applies them to one job,
-/// policy/objects.h says them in Slurm's words.
+/// The rules of a site's GPU queues, as written by its administrators and documented in man
+/// gpuq-policy(5). Values only: policy/read.h parses them, policy/decide.h applies them to one job,
+/// policy/objects.h converts them to Slurm's objects.
 namespace gpuq::policy {
 
-/// A value and where the file says it; line 0: nobody said it, it is the default.
+/// A value and its position in the file; line 0: a default, not in the file.
 template <typename T>
 struct Rule {
     T value{};
@@ -21,75 +21,75 @@ struct Rule {
     bool operator==(const Rule&) const = default;
 };
 
-/// A rule that need not be there.
+/// An optional rule.
 template <typename T>
 using Maybe = std::optional<Rule<T>>;
 
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-/// A model of GPU: Slurm's gres type.
+/// A GPU model: Slurm's gres type.
 struct GpuModel {
     std::string name;
     Maybe<std::uint64_t> memory_mib;
-    Rule<double> weight{1.0}; ///< what an hour of it counts in fair share
+    Rule<double> weight{1.0}; ///< of one hour in fair share
     int line = 0;
     bool operator==(const GpuModel&) const = default;
 };
 
 /// GPUs of one model on a node.
 struct GpuCount {
-    std::string model; ///< empty: whatever the node has
+    std::string model; ///< empty: any model that the node has
     int count = 0;
     bool operator==(const GpuCount&) const = default;
 };
 
-/// How the owner of a pool gets it back from its guests.
+/// How guests of a pool are preempted for its owner.
 struct Lend {
     Rule<seconds> grace{std::chrono::minutes{5}}; ///< between the notice and the end of a guest
-    Rule<seconds> min_run{};                      ///< a guest is left alone so long
-    Maybe<std::vector<std::string>> probe;        ///< exits 0 when the node is really idle
+    Rule<seconds> min_run{};                      ///< of a guest, before it may be preempted
+    Maybe<std::vector<std::string>> probe;        ///< exits with 0 if the node is really idle
     int line = 0;
     bool operator==(const Lend&) const = default;
 };
 
 struct Course;
 
-/// Threads per core where the policy states none: as most processors have them. A higher value
-/// only refuses more.
+/// Threads per core if the policy specifies none, as on most processors. A value that is too high
+/// only refuses more jobs.
 constexpr int k_assumed_threads = 2;
 
-/// Nodes with a name.
+/// A named set of nodes.
 struct Pool {
     std::string name;
-    Rule<std::vector<std::string>> nodes; ///< `ALL` alone: every node of the cluster
+    Rule<std::vector<std::string>> nodes; ///< `ALL` alone: all nodes of the cluster
     std::string node_list;                ///< as written
-    Rule<std::vector<GpuCount>> gpus;     ///< of each node; empty: not said
-    /// Hardware threads, Slurm's CPUs, of each core; unset: not stated, and then assumed to be
-    /// k_assumed_threads where a job restricts the threads it uses.
+    Rule<std::vector<GpuCount>> gpus;     ///< of each node; empty: not specified
+    /// Hardware threads (Slurm's CPUs) of each core; unset: not specified, and assumed to be
+    /// k_assumed_threads for a job that restricts its threads.
     Maybe<int> threads_per_core;
-    Maybe<std::string> owner; ///< a queue: all others are guests
-    std::optional<Lend> lend; ///< without: guests are never sent away
+    Maybe<std::string> owner; ///< a queue; all others are guests
+    std::optional<Lend> lend; ///< unset: guests are never preempted
     int line = 0;
     bool operator==(const Pool&) const = default;
 
     int gpus_per_node() const;
-    /// As stated, else k_assumed_threads.
+    /// As specified, else k_assumed_threads.
     int threads() const { return threads_per_core ? threads_per_core->value : k_assumed_threads; }
-    /// Perhaps, when the file does not say which models it has.
+    /// Also true if the file does not specify the pool's models.
     bool has_model(const std::string& model) const;
-    bool has_models() const; ///< it is said which
+    bool has_models() const; ///< whether all its models are specified
     bool has_node(const std::string& node) const;
     bool has_some_of(const Course& course) const;
 };
 
-/// What one user, one account or all together may have in a queue.
+/// Limits of one user, one account or all together in a queue.
 struct Share {
     Maybe<int> gpus;            ///< never more at a time
-    Maybe<int> soft_gpus;       ///< more only while nobody else waits for them
+    Maybe<int> soft_gpus;       ///< more only while no other job waits for them
     Maybe<int> jobs;            ///< running
-    Maybe<int> queued;          ///< running and waiting
-    Maybe<int> gpu_hours_ahead; ///< GPUs x what is left of the time limits, running jobs
+    Maybe<int> queued;          ///< running and pending
+    Maybe<int> gpu_hours_ahead; ///< GPUs times remaining time limits of the running jobs
     bool operator==(const Share&) const = default;
 };
 
@@ -102,26 +102,26 @@ struct JobLimits {
 struct Limits {
     Share user;
     Share account;
-    Share all; ///< everybody together
+    Share all; ///< all users together
     JobLimits job;
     bool operator==(const Limits&) const = default;
 
-    /// The tightest limit on the GPUs that one job can ever have; none: all there are.
+    /// The tightest limit on the GPUs that one job can ever have; nullopt: no limit.
     Maybe<int> most_gpus_of_a_job() const;
     bool has_soft() const;
 };
 
-/// Who may use a queue; both empty: everybody.
+/// The users and accounts that may use a queue; both empty: all.
 struct Access {
     std::vector<std::string> users;
     std::vector<std::string> accounts;
-    Maybe<std::string> ask; ///< whom to ask for it
+    Maybe<std::string> ask; ///< contact for requesting access
     int line = 0;
     bool operator==(const Access&) const = default;
     bool is_open() const { return users.empty() && accounts.empty(); }
 };
 
-/// How long people are to wait at most, by parts of the jobs.
+/// Wait targets, by percentile of the jobs.
 struct WaitTarget {
     Maybe<minutes> p50;
     Maybe<minutes> p95;
@@ -129,47 +129,47 @@ struct WaitTarget {
     bool operator==(const WaitTarget&) const = default;
 };
 
-/// That runs longer than the queue's limit go on as chains, and how far.
+/// Allows runs longer than the queue's time limit, as chains, up to these limits.
 struct ChainRule {
     Maybe<minutes> link;
     Maybe<int> links;
     Maybe<int> gpu_hours;
-    Maybe<std::string> credentials; ///< of a link without its ticket: `hold`, `run` or `fail`
+    Maybe<std::string> credentials; ///< for a link without its ticket: `hold`, `run` or `fail`
     int line = 0;
     bool operator==(const ChainRule&) const = default;
 };
 
-/// GPUs that a run of gpuq holds and does not use are taken back. Slurm knows nothing of it.
+/// GPUs that a run of gpuq holds but does not use are taken back. Slurm is not involved.
 struct IdleRule {
-    Rule<seconds> after;                           ///< all of them unused for so long
-    Rule<seconds> warn{};                          ///< so long before that the run is warned
-    Rule<seconds> start{std::chrono::minutes{10}}; ///< after the start of the program; is left out
-    Rule<int> max_per_hour{4};                     ///< of one user
+    Rule<seconds> after;                           ///< time for which all of them are unused
+    Rule<seconds> warn{};                          ///< warning time before that
+    Rule<seconds> start{std::chrono::minutes{10}}; ///< after the program's start; not counted
+    Rule<int> max_per_hour{4};                     ///< per user
     int line = 0;
     bool operator==(const IdleRule&) const = default;
 };
 
-/// A door to pools, with rules.
+/// Access to pools, with rules.
 struct Queue {
     std::string name;
     Rule<minutes> max_time;
-    Rule<minutes> default_time;              ///< of a job that states none
+    Rule<minutes> default_time;              ///< of a job that specifies none
     Rule<std::vector<std::string>> pools;    ///< the first is preferred
-    Rule<std::vector<std::string>> overflow; ///< used when idle, behind everybody there
-    Maybe<std::vector<std::string>> models;  ///< without: all
-    Maybe<int> cpus_per_gpu; ///< comes with each GPU, and is all that a job gets with it
+    Rule<std::vector<std::string>> overflow; ///< used when idle, after all other queues
+    Maybe<std::vector<std::string>> models;  ///< unset: all
+    Maybe<int> cpus_per_gpu; ///< comes with each GPU, and is the maximum that a job gets with it
     Maybe<std::uint64_t> memory_per_gpu_mib;
     Limits limits;
     Access access;
     WaitTarget wait;
     std::optional<ChainRule> chain;
-    std::optional<IdleRule> idle; ///< without: nobody's GPUs are taken back
+    std::optional<IdleRule> idle; ///< unset: idle GPUs are not taken back
     Maybe<std::string> through;   ///< `gpuq`: only runs of gpuq
     int line = 0;
     bool operator==(const Queue&) const = default;
 };
 
-/// Who uses how much, by GPU-hours of the past (Slurm's fair tree).
+/// Fair share by GPU-hours of the past (Slurm's fair tree).
 struct FairShare {
     struct Part {
         std::string account;
@@ -181,7 +181,7 @@ struct FairShare {
     bool operator==(const FairShare&) const = default;
 };
 
-/// Nodes kept for named people at named times; their jobs go there by themselves.
+/// Nodes reserved for certain users at certain times; their jobs go to these nodes automatically.
 struct Course {
     enum class Repeat { once, daily, weekdays, weekly };
     std::string name;
@@ -196,33 +196,33 @@ struct Course {
     bool operator==(const Course&) const = default;
 };
 
-/// One of the file's own tests: what happens to a job.
+/// One of the file's own tests: the expected result for a job.
 struct Case {
     std::string name;
     // The job:
     std::string user;
     std::string account;
     std::optional<minutes> time;
-    std::optional<std::string> queue;  ///< asked for
-    std::optional<std::string> course; ///< one that is on
-    bool plain = false;                ///< sent by sbatch itself, not through gpuq
+    std::optional<std::string> queue;  ///< requested
+    std::optional<std::string> course; ///< one in progress
+    bool plain = false;                ///< submitted by sbatch itself, not through gpuq
     std::string gpus;                  ///< as for sbatch --gpus: `2`, `k80:2`; empty: none
     int nodes = 1;
     std::optional<int> cpus;                 ///< per node
     std::optional<std::uint64_t> memory_mib; ///< per node
-    // What is expected of it:
-    std::optional<std::string> in; ///< a queue's name; none: the job is refused
+    // The expected result:
+    std::optional<std::string> in; ///< name of a queue; nullopt: the job is refused
     std::string because;           ///< part of the refusal
     int line = 0;
     bool operator==(const Case&) const = default;
 };
 
 struct Policy {
-    std::string file; ///< as messages name it
+    std::string file; ///< as named in messages
     std::vector<GpuModel> gpus;
     std::vector<Pool> pools;
-    std::vector<Queue> queues;        ///< a job without a queue goes to the first that takes it
-    Maybe<std::string> default_queue; ///< of jobs that ask for no GPU and no queue
+    std::vector<Queue> queues;        ///< a job without a queue goes to the first that accepts it
+    Maybe<std::string> default_queue; ///< for jobs that request neither GPUs nor a queue
     FairShare fair_share;
     std::vector<Course> courses;
     std::vector<Case> tests;

@@ -22,7 +22,7 @@ using yaml::Node;
 using Need = Reader::Need;
 
 constexpr int k_many = 1'000'000;
-constexpr int k_most_threads = 16; ///< of a core; POWER has 8
+constexpr int k_most_threads = 16; ///< per core; POWER has 8
 constexpr seconds k_idle_warning = std::chrono::minutes(5);
 
 GpuModel model_in(Reader& reader, const std::string& name, const Node& place, const Node& node)
@@ -70,7 +70,7 @@ Rule<std::vector<GpuCount>> gpus_in(Reader& reader, const Node& node)
     return {*std::move(counts), node.line, node.column};
 }
 
-/// slurmd runs it with next to no environment: no PATH finds it.
+/// slurmd runs the probe with an almost empty environment, so that PATH can't be used.
 Maybe<std::vector<std::string>> probe_in(Reader& reader, const Node& node)
 {
     auto words = reader.some_texts(node);
@@ -192,7 +192,7 @@ WaitTarget wait_in(Reader& reader, const Node& node)
     return wait;
 }
 
-/// One of `words`.
+/// A value that must be one of `words`.
 Rule<std::string> word_in(Reader& reader, const Node& node, const std::vector<std::string>& words)
 {
     if (node.kind != Node::Kind::text ||
@@ -307,7 +307,8 @@ FairShare fair_share_in(Reader& reader, const Node& node)
     return fair;
 }
 
-/// `2026-11-03T13:00`, as scontrol(1) takes it: it would make another day of one that there is not.
+/// `2026-11-03T13:00`, as accepted by scontrol(1), which would convert an invalid date to another
+/// one.
 bool is_local_time(std::string_view text)
 {
     if (text.size() != 16 || text[4] != '-' || text[7] != '-' || text[10] != 'T' ||
@@ -508,7 +509,7 @@ Result<Reading> read_policy(std::string_view text, const std::string& file)
     reading.policy.file = file;
     policy_in(reader, reading.policy, root);
     reading.findings = reader.take();
-    // Of half a policy, only what is wrong with its text can be told.
+    // If the text has errors, the policy is incomplete and not checked further.
     if (!has_errors(reading.findings)) {
         reading.findings = check(reading.policy);
     }

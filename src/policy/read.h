@@ -14,15 +14,15 @@ namespace gpuq::policy {
 
 constexpr std::size_t k_most_bytes = 256 * 1024;
 
-/// What a file says, as far as it can be understood, and everything that is wrong with it. The
-/// policy is for use only when there is no error among the findings.
+/// The contents of a file, as far as they are valid, and all findings. The policy may be used only
+/// if there is no error among them.
 struct Reading {
     Policy policy;
     std::vector<Finding> findings; ///< in the order of the file
 };
 
-/// `file` only serves messages. `usage`, with its place, when the text is no YAML of the strict
-/// kind that yaml/document.h reads, larger than 256 KiB, or of a version that is not known.
+/// `file` is only used in messages. `usage`, with the position, if the text is not in the strict
+/// subset of YAML that yaml/document.h accepts, or is larger than 256 KiB.
 Result<Reading> read_policy(std::string_view text, const std::string& file);
 
 } // namespace gpuq::policy

@@ -112,7 +112,7 @@ Rule<int> Reader::number(const Node& node, int least, int most)
 
 Rule<double> Reader::weight(const Node& node)
 {
-    // Digits, a point, digits: no locale and no exponent changes what it means.
+    // Digits, a point, digits: independent of the locale, and without an exponent.
     const std::string_view text = node.text;
     const std::size_t point = text.find('.');
     const auto whole = whole_number(text.substr(0, point));
@@ -133,7 +133,7 @@ Rule<double> Reader::weight(const Node& node)
 
 Rule<seconds> Reader::duration(const Node& node)
 {
-    // A number alone would be minutes here and seconds elsewhere.
+    // A plain number would mean minutes in some options, and seconds in others.
     const bool bare = whole_number(node.text) && node.text != "0";
     const auto value = node.kind == Node::Kind::text && !bare
                            ? parse_duration(node.text)

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-/// Gives the texts of a YAML document types. What is wrong is noted and a default taken in its
-/// place, so that one look at a file finds all that is wrong with it.
+/// Converts the texts of a YAML document to typed values. An error is recorded and the value
+/// replaced by a default, so that one pass finds all errors in a file.
 namespace gpuq::policy {
 
 class Reader {
@@ -25,11 +25,11 @@ public:
         Need need = Need::no;
     };
 
-    /// Hands every value of a map to its field; notes names that are not among them, and needed
-    /// ones that are missing. `what` names the map in messages.
+    /// Passes every value of a map to its field; records unknown names, and required ones that are
+    /// missing. `what` names the map in messages.
     void map(const yaml::Node& node, std::string_view what, std::initializer_list<Field> fields);
 
-    /// Hands every entry of a map of named things to `read`: (name, its place, value).
+    /// Passes every entry of a map of named items to `read`: (name, its position, value).
     void names(
         const yaml::Node& node, std::string_view what,
         const std::function<void(const std::string&, const yaml::Node&, const yaml::Node&)>& read);
@@ -40,13 +40,13 @@ public:
     Rule<minutes> walltime(const yaml::Node& node);
     Rule<std::uint64_t> memory(const yaml::Node& node);
     Rule<std::string> text(const yaml::Node& node);
-    /// A name as Slurm, a shell and lua can take it.
+    /// A name that is valid in Slurm, in a shell and in Lua.
     Rule<std::string> name(const yaml::Node& node);
-    /// One name, or a list of them; each once.
+    /// One name or a list of names, without duplicates.
     Rule<std::vector<std::string>> some_names(const yaml::Node& node);
-    /// The same for users and accounts, whose names may have points and begin with a digit.
+    /// The same for users and accounts, whose names may contain dots and begin with a digit.
     Rule<std::vector<std::string>> people(const yaml::Node& node);
-    /// A list of texts, or one.
+    /// One text or a list of texts.
     Rule<std::vector<std::string>> some_texts(const yaml::Node& node);
 
     void note(const yaml::Node& node, std::string code, std::string text,

@@ -7,41 +7,42 @@
 
 namespace gpuq::policy {
 
-/// What a person is told about a queue, each with the rule's place. `decide` and the generated lua
-/// say the same words: the lua is given these.
+/// Messages to users about a queue, each with the position of the rule. `decide` and the generated
+/// script use the same messages: they are embedded in the script.
 struct Sentences {
-    std::string access; ///< may not use it, and whom to ask
-    std::string model;  ///< after the name of a model that it has not
+    std::string access; ///< not allowed to use it, and whom to ask
+    std::string model;  ///< follows the name of a model that it does not have
     std::string time;
     std::string gpus;
     std::string nodes;
-    std::string gpuless;    ///< asks for no GPU
+    std::string gpuless;    ///< requests no GPU
     std::string share;      ///< more CPUs or memory than come with its GPUs
-    std::string cores;      ///< the same, by whole cores of which it does not use every thread
-    std::string spread;     ///< the same, by what it asks for on every node
-    std::string uneven;     ///< the same, by nodes with unequal numbers of GPUs
-    std::string whole;      ///< nodes for itself, without all of their GPUs
-    std::string fit;        ///< after a number of GPUs that no node of it has
-    std::string mix;        ///< after models that none of its pools has together
-    std::string qos;        ///< a QOS was asked for
-    std::string through;    ///< was not sent by gpuq
+    std::string cores;      ///< the same, through whole cores whose threads it does not all use
+    std::string spread;     ///< the same, through its requests on every node
+    std::string uneven;     ///< the same, through nodes with unequal numbers of GPUs
+    std::string whole;      ///< exclusive nodes, without all of their GPUs
+    std::string fit;        ///< follows a number of GPUs that none of its nodes has
+    std::string mix;        ///< follows models that none of its pools has together
+    std::string qos;        ///< requests a QOS
+    std::string through;    ///< not submitted by gpuq
     std::string undeclared; ///< accepted without a time limit
     bool operator==(const Sentences&) const = default;
 };
 Sentences sentences_of(const Policy& policy, const Queue& queue);
 
-/// `4 CPUs and 16 GiB`: what comes with each GPU; empty when the queue does not say.
+/// `4 CPUs and 16 GiB`: the share that comes with each GPU; empty if the queue specifies none.
 std::string share_text(const Queue& queue);
 
-/// A job that is for no queue at all, before the reasons.
+/// For a job that no queue accepts; precedes the reasons.
 std::string nowhere(const Policy& policy);
-/// A partition of the policy and one that is not, in one list.
+/// For a list with partitions of the policy and others.
 std::string mixed_partitions();
-/// Slurm judges each part of a heterogeneous job alone, so that no limit of a job would hold, and
-/// preempts none of them while one can't be (seen with 22.05): a guest would never leave.
+/// For a heterogeneous job. Slurm judges each part separately, so that no limit of a job would
+/// hold, and preempts no part while one of them can't be preempted (observed with 22.05): a guest
+/// would never leave.
 std::string no_parts();
 
-/// ` (policy.yaml:12)`: where a rule stands; without the folders, which help no user.
+/// ` (policy.yaml:12)`: the position of a rule; without the directory, which is of no use to users.
 std::string place_of(const Policy& policy, int line);
 
 } // namespace gpuq::policy

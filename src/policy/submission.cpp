@@ -32,7 +32,7 @@ bool begins_with_digit(std::string_view text)
     return !text.empty() && text.front() >= '0' && text.front() <= '9';
 }
 
-/// `2`, `2k`: Slurm's counts may have a factor (srun(1), --gres).
+/// `2`, `2k`: Slurm's counts may have a suffix (srun(1), --gres).
 int count_of(std::string_view text)
 {
     std::uint64_t factor = 1;
@@ -69,7 +69,7 @@ std::optional<GpuCount> gpus_in_item(std::string_view item)
     return GpuCount{std::string(parts[1]), parts.size() == 3 ? count_of(parts[2]) : 0};
 }
 
-/// Not asked for, and 0, are one.
+/// Unset and 0 are equivalent.
 std::uint64_t at_least_one(const std::optional<std::uint32_t>& number)
 {
     return std::max(1U, number.value_or(1));
@@ -89,7 +89,7 @@ std::uint64_t divided_up(std::uint64_t number, std::uint64_t by)
     return (number + by - 1) / by;
 }
 
-/// The fewest nodes that Slurm can give it, GPUs aside.
+/// The minimum number of nodes that Slurm can allocate, regardless of GPUs.
 std::uint64_t fewest_nodes(const Submission& job)
 {
     const bool tasks_per_node = job.ntasks_per_node.value_or(0) > 0;
@@ -105,7 +105,7 @@ std::uint64_t tasks_of(const Submission& job)
                : at_least_one(job.min_nodes) * at_least_one(job.ntasks_per_node);
 }
 
-/// The nodes on each of which memory and CPUs per node are allocated.
+/// The number of nodes for which memory and CPUs per node are allocated.
 std::uint64_t nodes_of(const Submission& job, const GpusAsked& gpus, std::uint64_t most_nodes)
 {
     const std::uint64_t fewest = fewest_nodes(job);
@@ -116,8 +116,8 @@ std::uint64_t nodes_of(const Submission& job, const GpusAsked& gpus, std::uint64
     return std::max(fewest, std::min({most, gpus.total, most_nodes}));
 }
 
-/// CPUs of a job that states only the total of its GPUs, in the most uneven layout on as few nodes
-/// as it can get. `each`: CPUs that come with a GPU.
+/// CPUs of a job that states only its total number of GPUs, in the most uneven layout on the fewest
+/// nodes possible. `each`: CPUs that come with a GPU.
 std::uint64_t cpus_when_uneven(const Submission& job, std::uint64_t gpus, std::uint64_t each,
                                std::uint64_t gpus_per_node)
 {
@@ -127,7 +127,7 @@ std::uint64_t cpus_when_uneven(const Submission& job, std::uint64_t gpus, std::u
     return std::min(k_most, nodes * fullest * std::min(each, k_most));
 }
 
-/// Whole cores for `cpus` that are spread evenly over `nodes`.
+/// The number of whole cores for `cpus` that are distributed evenly over `nodes`.
 std::uint64_t cores_of(const Submission& job, std::uint64_t cpus, std::uint64_t tasks,
                        std::uint64_t nodes, std::uint64_t threads)
 {
@@ -140,7 +140,7 @@ std::uint64_t cores_of(const Submission& job, std::uint64_t cpus, std::uint64_t 
     return std::max(spread, limited ? divided_up(tasks, *job.ntasks_per_core) : 0);
 }
 
-/// A name as the policy's other names are.
+/// The same syntax as for other names in the policy.
 bool is_model(std::string_view text)
 {
     return !text.empty() && std::isalpha(static_cast<unsigned char>(text.front())) != 0 &&
@@ -286,7 +286,7 @@ std::map<std::string, std::variant<std::string, std::uint32_t>> fields_of(const 
     maybe("shared", job.shared);
     maybe("het_job_offset", job.het_job_offset);
     if (job.het_job_offset) {
-        fields["het_job_id"] = std::uint32_t{1}; // which one, no rule asks
+        fields["het_job_id"] = std::uint32_t{1}; // no rule depends on the id
     }
     return fields;
 }

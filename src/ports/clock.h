@@ -11,7 +11,7 @@ class Clock {
 public:
     virtual ~Clock() = default;
     virtual Time now() = 0;
-    /// For durations: never jumps.
+    /// Monotonic, for durations.
     virtual std::chrono::steady_clock::time_point steady() = 0;
 };
 

@@ -13,13 +13,13 @@
 
 namespace gpuq {
 
-/// What a person's programs leave in folders that gpuq knows little of. Reads only: regular files
-/// of the calling user, no symbolic link followed below the folder that is named. Every call may
-/// hang as long as the file system does: ask from Host::apart.
+/// Read access to files of a user's programs in directories that gpuq does not manage: regular
+/// files of the calling user; symbolic links below the named directory are not followed. Every call
+/// can block as long as the file system does: use Host::apart.
 class Files {
 public:
     struct File {
-        std::string path; ///< from the folder on
+        std::string path; ///< relative to the directory
         std::uint64_t bytes = 0;
         Time modified;
         bool operator==(const File&) const = default;
@@ -27,17 +27,18 @@ public:
 
     virtual ~Files() = default;
 
-    /// Files whose names are wanted and that have changed since, the newest first. Of a large tree
-    /// only what is near its top is looked at: 6 folders deep, 20,000 names, 64 files. `missing`
-    /// and `io` of the folder itself; what can't be read below it is left out.
+    /// Files accepted by `wanted` and modified since `since`, newest first. The search is limited
+    /// to 6 directory levels, 20,000 names and 64 files. `missing` and `io` refer to the directory
+    /// itself; unreadable entries below it are skipped.
     virtual Result<std::vector<File>>
     changed_since(const std::string& folder, Time since,
                   const std::function<bool(std::string_view name)>& wanted) = 0;
 
-    /// Size in bytes of a file below the folder.
+    /// Size in bytes of a file below the directory.
     virtual Result<std::uint64_t> size(const std::string& folder, const std::string& path) = 0;
 
-    /// Up to `size` bytes of a file below the folder, from `offset` on; shorter at its end.
+    /// Up to `size` bytes of a file below the directory, from `offset`; fewer at the end of the
+    /// file.
     virtual Result<std::string> read_at(const std::string& folder, const std::string& path,
                                         std::uint64_t offset, std::size_t size) = 0;
 };

@@ -10,7 +10,7 @@
 
 namespace gpuq {
 
-/// What the environment of a job says of the GPUs that it has on this node.
+/// The GPUs of a job on this node, according to its environment.
 struct JobGpus {
     std::size_t count = 0;
     std::string visible; ///< CUDA_VISIBLE_DEVICES
@@ -27,9 +27,9 @@ class Gpus {
 public:
     virtual ~Gpus() = default;
 
-    /// One for each GPU that the job has, always in the same order; what can not be told says why.
-    /// May hang for as long as the driver does, and never return: to be called on a thread that
-    /// nobody waits for.
+    /// One entry per GPU of the job, always in the same order; a value that cannot be read has a
+    /// reason instead. Can block as long as the driver does, even forever: call it on a thread that
+    /// no other thread waits for.
     virtual std::vector<GpuLook> look() = 0;
 };
 

@@ -13,24 +13,24 @@
 
 namespace gpuq {
 
-/// What this machine says of a folder and the file system below it.
+/// Properties of a directory and its file system.
 struct FolderFacts {
-    bool exists = false; ///< else all but the path's owner and mode is told of the nearest parent
+    bool exists = false; ///< if false, all but the owner and mode of the path apply to the nearest
+                         ///< existing parent
     std::uint32_t owner = 0;
     std::uint32_t mode = 0;  ///< permission bits
-    bool writable = false;   ///< for the calling user, as far as permissions and mount tell
-    std::string file_system; ///< `nfs`, `lustre`, `ext4`; `0x1234` when the number has no name
+    bool writable = false;   ///< by the calling user, according to permissions and mount options
+    std::string file_system; ///< `nfs`, `lustre`, `ext4`; `0x1234` for an unknown file system
     enum class Reach {
-        network, ///< other machines can have it too
-        local,   ///< of this machine
-        memory,  ///< of this machine, until it restarts
+        network, ///< may be shared with other machines
+        local,   ///< local to this machine
+        memory,  ///< local, lost at reboot
         unknown
     } reach = Reach::unknown;
     std::uint64_t total_bytes = 0;
-    std::uint64_t free_bytes = 0; ///< for the calling user
+    std::uint64_t free_bytes = 0; ///< available to the calling user
     std::optional<std::uint64_t> free_files;
-    /// The calling user's quota, where the kernel knows it: that of a network file system it does
-    /// not.
+    /// The calling user's quota if the kernel knows it; it does not for network file systems.
     struct Quota {
         std::uint64_t used_bytes = 0;
         std::uint64_t limit_bytes = 0;
@@ -43,50 +43,50 @@ class Host {
 public:
     virtual ~Host() = default;
 
-    /// May hang as long as the file system does: ask from `apart`.
+    /// Can block as long as the file system does: call it through `apart`.
     virtual Result<FolderFacts> folder(const std::string& path) = 0;
 
-    /// True when this process holds `name` among the calling user's processes on this machine: it
-    /// asks for it here, and keeps it to its end. For work that one of them is to do for all; never
-    /// to protect anything.
+    /// True when this process holds the lock `name` among the calling user's processes on this
+    /// machine. Tries to take the lock if necessary, and keeps it until the process ends. Use it to
+    /// have one process do work for all, never for protection.
     virtual bool hold(const std::string& name) = 0;
 
-    /// Connects to a process of the calling user's on this machine, by the first of the names at
-    /// which one listens (core/local_socket.h): `missing`, `denied` with the name of another user
-    /// who listens there.
+    /// Connects to a process of the calling user on this machine, using the first of the names on
+    /// which one listens (core/local_socket.h). `missing`, or `denied` with the name of another
+    /// user who listens on one.
     virtual Result<Descriptor> connect_to(const std::vector<std::string>& names) = 0;
 
-    /// Where PATH has the program; nothing when it has none.
+    /// Path of a program found in PATH; nullopt when not found.
     virtual std::optional<std::string> program(const std::string& name) = 0;
 
     struct Ended {
         int status = 0;    ///< 128+N for signal N
-        std::string words; ///< what it printed: the end of it
+        std::string words; ///< the last part of its output
     };
-    enum class Heard { both, output }; ///< both streams, or standard output alone
-    /// Executes a program without input, and waits for its end. `io` when it can't be started.
+    enum class Heard { both, output }; ///< both streams, or standard output only
+    /// Executes a program without input and waits for it. `io` when it cannot be started.
     virtual Result<Ended> run(const std::vector<std::string>& words, Heard heard) = 0;
     Result<Ended> run(const std::vector<std::string>& words) { return run(words, Heard::both); }
-    /// The same on this process's own streams, or with `pager` (may be empty) reading what it
-    /// prints: gives the status of what was on the terminal.
+    /// The same with this process's own streams, or with the output piped into `pager` (may be
+    /// empty). Returns the exit status of the pager, if any, else that of the program.
     virtual Result<int> run_here(const std::vector<std::string>& words,
                                  const std::vector<std::string>& pager) = 0;
 
-    /// Starts a program that goes on by itself: without streams, in `/`, a session of its own.
+    /// Starts a program in the background: no streams, current directory `/`, its own session.
     virtual Result<void> leave_running(const std::vector<std::string>& words) = 0;
 
     struct Answer {
         enum class Kind {
-            done, ///< text: what the work returned
-            died, ///< text: what it had to say on stderr
+            done, ///< text: the result of the work
+            died, ///< text: its output on stderr
             late, ///< no text
         } kind = Kind::done;
         std::string text;
     };
-    /// Does each piece of work in a process of its own, all of them side by side, and returns
-    /// when all are done or `limit` has passed; then those still at work are killed, with all that
-    /// they have started in their sessions, and not waited for: a process that hangs in a file
-    /// system does not die. Their answers, in order.
+    /// Runs each piece of work in its own process, in parallel, and returns when all are done or
+    /// `limit` has passed. Processes still running then are killed with everything they have
+    /// started in their sessions, but not waited for, since a process blocked in a file system does
+    /// not die. Returns the answers in order.
     virtual std::vector<Answer> apart(const std::vector<std::function<std::string()>>& work,
                                       std::chrono::milliseconds limit) = 0;
 };

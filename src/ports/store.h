@@ -10,11 +10,11 @@
 
 namespace gpuq {
 
-/// The state folder. Paths are relative to it (core/layout.h). The folder may be on NFS: every
-/// read opens the file anew (close-to-open), nothing relies on inotify, locks or cached attributes.
-/// No symbolic link is ever followed below the root; the root and every folder made is 0700,
-/// every file 0600; a root that belongs to somebody else is refused.
-/// Errors: `missing` for what is not there, `io` for the rest, with path and reason.
+/// The state directory. Paths are relative to it (core/layout.h). It may be on NFS: every read
+/// opens the file anew (close-to-open consistency), and nothing relies on inotify, locks or cached
+/// attributes. Symbolic links below the root are never followed. The root and all directories
+/// created have mode 0700, all files 0600; a root that belongs to another user is refused. Errors:
+/// `missing` for a path that does not exist, else `io` with path and reason.
 class Store {
 public:
     struct NewFile {
@@ -24,42 +24,43 @@ public:
 
     virtual ~Store() = default;
 
-    /// Absolute path of the folder, for people and for the supervisor's command line.
+    /// Absolute path, for messages and the supervisor's command line.
     virtual const std::string& root() const = 0;
 
-    /// The whole of a small file; `io` beyond 4 MiB.
+    /// Reads a whole small file; `io` beyond 4 MiB.
     virtual Result<std::string> read(const std::string& path) = 0;
-    /// Up to `size` bytes from `offset`; shorter at the end of the file, empty beyond it. Takes
-    /// room for what is there, however large `size` is.
+    /// Up to `size` bytes from `offset`; fewer at the end of the file, empty beyond it. Allocates
+    /// only for the existing bytes, however large `size` is.
     virtual Result<std::string> read_at(const std::string& path, std::uint64_t offset,
                                         std::size_t size) = 0;
     /// Size in bytes.
     virtual Result<std::uint64_t> size(const std::string& path) = 0;
 
-    /// Old or new content after a crash at any instruction, never a mixture: written to a
-    /// temporary name, synced, renamed, folder synced. Makes missing folders.
+    /// Writes the file atomically: after a crash at any point it has either the old or the new
+    /// content (temporary name, fsync, rename, fsync of the directory). Creates missing
+    /// directories.
     virtual Result<void> write(const std::string& path, std::string_view content) = 0;
-    /// The same, but the first writer wins: `busy` when the file is there already.
+    /// The same, but the first writer wins: `busy` when the file exists.
     virtual Result<void> write_once(const std::string& path, std::string_view content) = 0;
-    /// Files that are all new, in this order, for little more than the time of one: the disk is
-    /// waited for once, at the end. `busy` when one is there already. A reader sees each whole;
-    /// only after a crash of the machine in the middle may one be there that is empty. After a
-    /// failure those before the file that it names may be there.
+    /// Creates several files in this order in little more than the time of one, with a single wait
+    /// for the disk at the end. `busy` when one exists. Readers see each file complete; only a
+    /// crash of the machine in the middle can leave empty files. On failure, the files before the
+    /// one named in the error may exist.
     virtual Result<void> write_together(const std::vector<NewFile>& files) = 0;
 
-    /// For what comes later: unlike the folders that a write makes, it may be gone after a crash of
-    /// the machine.
+    /// Creates a directory ahead of use. Unlike directories created by a write, it may be lost when
+    /// the machine crashes.
     virtual Result<void> make_dir(const std::string& path) = 0;
-    /// Names in a folder, unsorted, without `.` and `..`. `missing` when there is no such folder.
+    /// Names in a directory, unsorted, without `.` and `..`. `missing` when it does not exist.
     virtual Result<std::vector<std::string>> list(const std::string& path) = 0;
-    /// A file, or a folder that is empty. Success also when it was not there.
+    /// Removes a file or an empty directory. Succeeds if it does not exist.
     virtual Result<void> remove(const std::string& path) = 0;
 
-    /// The sum of the sizes of all files in a folder and below it. A symbolic link counts nothing.
+    /// Total size of all files in and below a directory. Symbolic links count as 0.
     virtual Result<std::uint64_t> tree_size(const std::string& path) = 0;
-    /// A folder with all that is in it; a symbolic link in it goes, what it points to stays. The
-    /// folder vanishes at once for readers; a crash leaves a temporary name, which the next
-    /// removal beside it takes along. Success also when it was not there.
+    /// Removes a directory tree; symbolic links in it are removed, not followed. For readers the
+    /// tree disappears at once. A crash leaves a temporary name, which the next removal in the same
+    /// directory cleans up. Succeeds if it does not exist.
     virtual Result<void> remove_tree(const std::string& path) = 0;
 };
 

@@ -11,29 +11,28 @@
 
 namespace gpuq {
 
-/// What a job asks for, by the names that job_submit.lua knows (job_submit_plugins.shtml). What is
-/// not there was not asked for.
+/// Fields of a job request, by the names that job_submit.lua uses (job_submit_plugins.shtml).
+/// Fields that were not requested are absent.
 using ScriptFields = std::map<std::string, std::variant<std::string, std::uint32_t>>;
 
-/// What a script made of a job.
+/// The result of running the script on a job.
 struct ScriptAnswer {
-    int status = 0;                 ///< 0: accepted; else one of Slurm's errors
-    ScriptFields fields;            ///< the job afterwards
-    std::vector<std::string> words; ///< to the user
+    int status = 0;                 ///< 0: accepted; else a Slurm error code
+    ScriptFields fields;            ///< the job as modified by the script
+    std::vector<std::string> words; ///< messages for the user
     bool operator==(const ScriptAnswer&) const = default;
 };
 
-/// A job_submit.lua, asked as slurmctld asks it. One caller at a time.
+/// A job_submit.lua, called the way slurmctld calls it. One caller at a time.
 class SubmitScript {
 public:
     virtual ~SubmitScript() = default;
-    /// slurm_job_submit. `reservations`: the names of those that are on.
-    /// `internal` when the script raises or returns no number, which slurmctld takes for an
-    /// acceptance.
+    /// Calls slurm_job_submit. `reservations`: names of the active reservations. `internal` when
+    /// the script raises an error or returns no number, which slurmctld treats as acceptance.
     virtual Result<ScriptAnswer> submit(const ScriptFields& job,
                                         const std::vector<std::string>& reservations) = 0;
-    /// slurm_job_modify, by the user `uid`: `change` has only what is to be different. The answer's
-    /// fields are the change's.
+    /// Calls slurm_job_modify on behalf of user `uid`; `change` holds only the fields to change.
+    /// The fields of the answer are those of the change.
     virtual Result<ScriptAnswer> modify(const ScriptFields& job, const ScriptFields& change,
                                         std::uint32_t uid) = 0;
 };

@@ -10,26 +10,26 @@
 
 namespace gpuq {
 
-/// What one job had, with what is on record of how well it used it.
+/// Resources of one job, with recorded data on how well it used them.
 struct UseRecord {
     JobUse use;
-    bool whole = false;  ///< all of the job lies between the two times of the question
-    std::string comment; ///< of a job of gpuq, else empty
+    bool whole = false;  ///< the job lies entirely within the time span of the question
+    std::string comment; ///< for jobs of gpuq; else empty
     std::optional<std::uint64_t> memory_mib; ///< allocated, on all nodes together
-    /// The most that one of its steps was seen to use, likewise. Slurm looks now and then
-    /// (JobAcctGatherFrequency), and perhaps not at all.
+    /// Peak use of any of its steps, likewise. Slurm samples it periodically
+    /// (JobAcctGatherFrequency), or not at all.
     std::optional<std::uint64_t> most_memory_mib;
     bool operator==(const UseRecord&) const = default;
 };
 
-/// Steps know of memory, and are several for each job.
+/// Whether to include steps, which record memory use; a job can have several.
 enum class Steps { leave_out, with };
 
-/// slurmdbd again, asked for more than Accounting::use tells.
+/// Access to slurmdbd for more data than Accounting::use returns.
 class UseRecords {
 public:
     virtual ~UseRecords() = default;
-    /// As Accounting::use, in the same one question. Without steps no memory use is known.
+    /// Like Accounting::use, in the same single query. Without steps, memory use is unknown.
     virtual Result<std::vector<UseRecord>> use_records(const UseQuestion& question,
                                                        Steps steps) = 0;
 };

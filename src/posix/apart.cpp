@@ -21,15 +21,16 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
-/// Stands between what a worker happened to print on stderr, which has none, and its answer.
+/// Separates output that the worker printed to stderr, which cannot contain this byte, from its
+/// answer.
 constexpr char k_answer_begins = '\x01';
-/// A killed process is gone in a moment, or hangs in a file system.
+/// A killed process ends within this time unless it is blocked in a file system.
 constexpr int k_looks_after_kill = 50;
 constexpr int k_look_milliseconds = 2;
 
 [[noreturn]] void work_and_answer(int fd, const std::function<std::string()>& work)
 {
-    ::setsid(); // what it starts can be killed with it, and asks no terminal for a password
+    ::setsid(); // kill it with its children; no terminal to ask for a password
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::dup2(fd, STDERR_FILENO);
     std::string text;
@@ -59,7 +60,7 @@ public:
         }
     }
 
-    /// -1 when nothing more is to come.
+    /// -1 after the end of the answer.
     int fd() const { return m_reader.get(); }
 
     void read_some()
@@ -89,7 +90,7 @@ public:
     }
 
 private:
-    /// True when it has left by itself, with 0.
+    /// True when the worker exited with status 0.
     bool end()
     {
         if (m_pid <= 0) {
@@ -97,8 +98,8 @@ private:
         }
         int status = 0;
         if (m_reader.get() >= 0) {
-            ::kill(-m_pid, SIGKILL); // with all that it has started
-            ::kill(m_pid, SIGKILL);  // it may not have come to its own session yet
+            ::kill(-m_pid, SIGKILL); // including its children
+            ::kill(m_pid, SIGKILL);  // in case it has not called setsid() yet
         }
         for (int look = 0; look < k_looks_after_kill; ++look) {
             const pid_t ended = ::waitpid(m_pid, &status, WNOHANG);
@@ -115,12 +116,12 @@ private:
     std::string m_text;
 };
 
-/// False when no worker is at work any more, or `end` has come.
+/// Waits for output; false when all workers have finished or `end` has passed.
 bool wait_for_words(std::vector<Worker>& workers, Steady::time_point end)
 {
     std::vector<pollfd> waits;
     for (const Worker& worker : workers) {
-        waits.push_back({worker.fd(), POLLIN, 0}); // poll(2) passes over -1
+        waits.push_back({worker.fd(), POLLIN, 0}); // poll(2) ignores -1
     }
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(end - Steady::now()).count();

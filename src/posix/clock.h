@@ -5,7 +5,7 @@
 
 namespace gpuq {
 
-/// The clocks of this machine.
+/// The system clocks.
 class SystemClock : public Clock {
 public:
     Time now() override;

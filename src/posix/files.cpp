@@ -35,7 +35,7 @@ Error failure(const std::string& path)
     return fail(kind, fmt::format("{}: {}", path, std::strerror(errno)));
 }
 
-/// The folder that is named may be a link; what is below it is not.
+/// The named directory itself may be a symbolic link; directories below it may not.
 Descriptor open_named(const std::string& folder)
 {
     return Descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -47,7 +47,7 @@ Descriptor open_below(int parent, const std::string& name)
         ::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
-/// Opens each folder of the path in the one above it.
+/// Opens each directory of the path relative to its parent.
 Descriptor open_path(Descriptor folder, const std::string& path, int flags)
 {
     std::size_t begin = 0;
@@ -67,14 +67,14 @@ Descriptor open_path(Descriptor folder, const std::string& path, int flags)
     return {};
 }
 
-/// Folders that never have a training's files, and much else.
+/// Directories that never contain training output but many other files.
 bool is_passed_by(std::string_view name)
 {
     return name.starts_with('.') || name == "__pycache__" || name == "node_modules" ||
            name == "site-packages";
 }
 
-/// The tree below a folder, its top first.
+/// Breadth-first search of a directory tree.
 class Search {
 public:
     Search(Time since, const std::function<bool(std::string_view)>& wanted)
@@ -112,7 +112,7 @@ private:
         if (!entries) {
             return;
         }
-        const int parent = here.release(); // closedir closes it
+        const int parent = here.release(); // closedir() closes it
         while (const dirent* entry = ::readdir(entries.get())) {
             if (++m_names > k_most_names) {
                 m_waiting.clear();
@@ -132,7 +132,7 @@ private:
             return;
         }
         const std::string path = folder.path.empty() ? name : folder.path + '/' + name;
-        if (type == DT_DIR) { // on NFS every look at one costs a question
+        if (type == DT_DIR) { // avoids stat(), which costs a round trip on NFS
             m_waiting.push_back({path, folder.depth + 1});
             return;
         }
@@ -163,10 +163,10 @@ private:
     std::size_t m_names = 0;
 };
 
-/// A regular file of the calling user, and what it is.
+/// Opens a regular file of the calling user and returns its attributes.
 Result<Descriptor> open_file(const std::string& folder, const std::string& path, struct stat& facts)
 {
-    // Without O_NONBLOCK a FIFO of that name would wait for its other end.
+    // O_NONBLOCK: do not wait for the other end of a FIFO.
     Descriptor file =
         open_path(open_named(folder), path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (!file && errno == ELOOP) {

@@ -5,7 +5,7 @@
 
 namespace gpuq {
 
-/// Those of this machine.
+/// Files of the local machine.
 class PosixFiles : public Files {
 public:
     Result<std::vector<File>>

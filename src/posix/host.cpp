@@ -33,7 +33,7 @@ struct FileSystem {
     Reach reach;
 };
 
-/// The numbers of statfs(2), linux/magic.h and the vendors' headers.
+/// From statfs(2), linux/magic.h and vendors' headers.
 constexpr std::array k_file_systems = {
     FileSystem{0x6969, "nfs", Reach::network},
     FileSystem{0x0bd00bd0, "lustre", Reach::network},
@@ -62,7 +62,7 @@ constexpr std::array k_file_systems = {
 
 void name_file_system(long magic, FolderFacts& facts)
 {
-    // Some architectures keep the number signed in 32 bits.
+    // On some architectures the number is a signed 32-bit value.
     const long number = static_cast<long>(static_cast<std::uint32_t>(magic));
     const auto row = std::find_if(k_file_systems.begin(), k_file_systems.end(),
                                   [&](const FileSystem& one) { return one.magic == number; });
@@ -74,7 +74,7 @@ void name_file_system(long magic, FolderFacts& facts)
     facts.reach = row->reach;
 }
 
-/// The folder itself or the nearest one above it that is there.
+/// The path itself or its nearest existing parent.
 std::string nearest_there(const std::string& path)
 {
     std::string there = path;
@@ -85,10 +85,10 @@ std::string nearest_there(const std::string& path)
     return there;
 }
 
-/// Of this user on a file system whose quota the kernel itself keeps.
+/// This user's quota on a file system whose quotas the kernel manages.
 std::optional<FolderFacts::Quota> quota_of(const std::string& path)
 {
-    constexpr long k_quotactl_fd = 443; // in Linux since 5.14, in no older header
+    constexpr long k_quotactl_fd = 443; // since Linux 5.14, not in older headers
     const Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     dqblk block = {};
     if (!folder || ::syscall(k_quotactl_fd, folder.get(), QCMD(Q_GETQUOTA, USRQUOTA), ::getuid(),
@@ -131,15 +131,16 @@ Result<FolderFacts> PosixHost::folder(const std::string& path)
     name_file_system(system.f_type, facts);
     facts.total_bytes = std::uint64_t{space.f_blocks} * space.f_frsize;
     facts.free_bytes = std::uint64_t{space.f_bavail} * space.f_frsize;
-    if (space.f_files > 0) { // file systems that make inodes as need be say 0
+    if (space.f_files > 0) { // file systems with dynamic inodes report 0
         facts.free_files = space.f_favail;
     }
     facts.quota = quota_of(there);
     return facts;
 }
 
-/// An abstract socket's name: of this machine, one process at a time, gone with it whatever
-/// happens. Somebody else may take it, too: then nobody holds it.
+/// Uses an abstract socket name: local to this machine, bound by one process at a time, and
+/// released however the process ends. Another user may bind it as well; then no process of this
+/// user holds it.
 bool PosixHost::hold(const std::string& name)
 {
     if (m_held.contains(name)) {

@@ -8,7 +8,7 @@
 
 namespace gpuq {
 
-/// This machine. `apart` forks: call it while the process has one thread.
+/// The local machine. `apart` forks: call it only while the process is single-threaded.
 class PosixHost : public Host {
 public:
     Result<FolderFacts> folder(const std::string& path) override;

@@ -16,11 +16,11 @@
 namespace gpuq {
 namespace {
 
-/// MIT's ABI, as far as it is needed: every type is a pointer to something that is never looked at.
+/// The part of MIT's ABI used here. All types are opaque pointers.
 using Code = std::int32_t;
 using Opaque = void*;
 
-/// KRB5_FCC_NOFILE and KRB5_CC_NOTFOUND of krb5.h: a cache without tickets.
+/// KRB5_FCC_NOFILE and KRB5_CC_NOTFOUND in krb5.h: a cache without tickets.
 constexpr Code k_no_file = -1765328189;
 constexpr Code k_not_found = -1765328243;
 
@@ -44,7 +44,7 @@ bool take(void* library, const char* name, Function& function)
     return function != nullptr;
 }
 
-/// Never closed: it may have started threads.
+/// The library is never closed: it may have started threads.
 bool load(Library& found)
 {
     void* library = ::dlopen("libkrb5.so.3", RTLD_NOW | RTLD_LOCAL);
@@ -60,7 +60,7 @@ bool load(Library& found)
            take(library, "krb5_free_error_message", found.free_message);
 }
 
-/// In the library's words; the context may be none.
+/// Error with the library's message; `context` may be null.
 Error failed(const Library& krb5, Opaque context, const std::string& name, Code code)
 {
     const char* const words = krb5.message(context, code);

@@ -7,8 +7,9 @@
 
 namespace gpuq {
 
-/// The bytes of a cache of any type as a FILE cache of it would have them, by libkrb5.so.3, which
-/// need not be there. It may block. `missing`: no library, or no such cache; `io` with its words.
+/// Reads a credential cache of any type and converts it to the FILE format, using libkrb5.so.3 if
+/// it is installed. Can block. `missing` when the cache has no tickets; else `io` with the
+/// library's message, or when the library is not installed.
 Result<std::string> cache_by_krb5(const std::string& name);
 
 } // namespace gpuq

@@ -23,7 +23,8 @@ void sweep_leftovers()
         }
     }
     for (const std::string& name : own) {
-        // Whoever makes a directory locks it before use, and makes it again if it is gone by then.
+        // A process that creates a directory locks it before use, and creates it again if it was
+        // removed in between.
         if (const Descriptor lock = lock_leftover(::dirfd(list.get()), name.c_str())) {
             (void)remove_tree_at(::dirfd(list.get()), name);
         }

@@ -3,10 +3,10 @@
 
 namespace gpuq {
 
-/// Removes what processes of this user that were killed have left on this machine: every private
-/// directory in /tmp (core/private_dir.h) that no process holds, whatever is in it. Follows no
-/// symbolic link. One reading of /tmp when there is nothing to remove. Never fails: what can't be
-/// removed stays for the next call.
+/// Removes data that killed processes of this user have left on this machine: all private
+/// directories in /tmp (core/private_dir.h) that no process has locked, with their contents. Does
+/// not follow symbolic links. If there is nothing to remove, it only reads /tmp once. Never fails:
+/// entries that cannot be removed are left for the next call.
 void sweep_leftovers();
 
 } // namespace gpuq

@@ -24,9 +24,9 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t k_largest = 1 << 20;
 constexpr const char* k_configuration = "/etc/krb5.conf";
-/// A daemon that keeps tickets answers at once or not at all.
+/// A credential daemon responds immediately or not at all.
 constexpr auto k_patience = 3000ms;
-constexpr char k_well = '+'; ///< the first byte of an answer from a process apart
+constexpr char k_well = '+'; ///< first byte of a successful answer from the separate process
 
 Error problem(const std::string& path)
 {
@@ -35,10 +35,12 @@ Error problem(const std::string& path)
                 fmt::format("{}: {}", path, std::strerror(error)));
 }
 
-/// Of the calling user: another's tickets are not ours to use, whatever a variable says.
+/// Reads a file of the calling user: tickets of other users are refused, even if named by a
+/// variable.
 Result<std::string> read_own(const std::string& path)
 {
-    // KRB5CCNAME is the user's word, and may be a link of the user's; a FIFO must not hold us up.
+    // open_trusted_file allows symbolic links, since the user chose the path, and does not block on
+    // a FIFO.
     TRY_ASSIGN(const Descriptor file, open_trusted_file(path));
     struct stat facts {};
     if (::fstat(file.get(), &facts) != 0) {
@@ -100,7 +102,7 @@ void replace_all(std::string& text, std::string_view what, const std::string& wi
     }
 }
 
-/// `DIR:/path`: the cache that its file `primary` names; `DIR::/path/tktX`: that one.
+/// `DIR:/path`: the cache named in its file `primary`; `DIR::/path/tktX`: that cache.
 Result<std::string> read_dir(const std::string& place)
 {
     if (place.starts_with(':')) {
@@ -135,7 +137,7 @@ default_cache_in(const std::string& text,
         }
         for (const std::string& path : included) {
             const auto more = file(path);
-            // One level: an included file that includes itself must not be followed for ever.
+            // Only one level, so that a file including itself does not loop.
             const std::string found =
                 more ? default_cache_in(
                            *more, [](const std::string&) { return std::nullopt; },

@@ -10,22 +10,23 @@
 
 namespace gpuq {
 
-/// The cache that KRB5CCNAME names, else the one that krb5.conf does (default_ccache_name), else
-/// /tmp/krb5cc_UID. FILE and DIR caches are read as the files they are; what a kernel or a daemon
-/// keeps (KEYRING, KCM, API, MEMORY is nobody's) by MIT's library where it is installed, in a
-/// process apart, for it may hang.
+/// Reads the cache named by KRB5CCNAME, else by krb5.conf (default_ccache_name), else
+/// /tmp/krb5cc_UID. FILE and DIR caches are read directly. Caches held by the kernel or a daemon
+/// (KEYRING, KCM, API) are read with MIT's library where it is installed, in a separate process
+/// because it can hang. MEMORY caches are not accessible from another process and count as
+/// `missing`.
 class PosixLoginTickets : public LoginTickets {
 public:
     using Variable = std::function<std::optional<std::string>(const std::string&)>;
-    /// `host` outlives the object.
+    /// `host` must outlive the object.
     PosixLoginTickets(Variable variable, Host& host)
         : m_variable(std::move(variable))
         , m_host(host)
     {
     }
     Result<std::string> cache() override;
-    /// BEARER_TOKEN, the file that BEARER_TOKEN_FILE names, bt_uUID in XDG_RUNTIME_DIR, then in
-    /// /tmp; what is empty is passed over.
+    /// Tries BEARER_TOKEN, the file named by BEARER_TOKEN_FILE, bt_uUID in XDG_RUNTIME_DIR, then in
+    /// /tmp; empty ones are skipped.
     Result<std::string> token() override;
 
 private:
@@ -36,8 +37,8 @@ private:
     Host& m_host;
 };
 
-/// `default_ccache_name` out of a krb5.conf; `file` gives the text of another that it includes, or
-/// nothing, `list` the files of a folder. Empty: it has none.
+/// `default_ccache_name` in the text of a krb5.conf; empty if not set. `file` returns the text of
+/// an included file or nullopt, `list` the files in an included directory.
 std::string
 default_cache_in(const std::string& text,
                  const std::function<std::optional<std::string>(const std::string&)>& file,

@@ -5,7 +5,7 @@
 
 namespace gpuq {
 
-/// Eight bytes of the kernel's randomness, for RunKey::make and temporary names.
+/// Eight random bytes from the kernel, for RunKey::make and temporary names.
 std::array<unsigned char, 8> random_bytes();
 
 } // namespace gpuq

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t k_most_words = 64 << 10;
 
-/// A child as if from a shell: no signal blocked or ignored that the caller blocks for itself.
+/// Starts a child with default signal dispositions and an empty signal mask, as a shell would.
 class Spawn {
 public:
     Spawn()

@@ -30,7 +30,7 @@ Error problem(const std::string& path)
     return fail(kind, fmt::format("{}: {}", path, std::strerror(error)));
 }
 
-/// Whose it is and who may read it: the caller's alone.
+/// The file must belong to the caller and be accessible to no other user.
 Result<void> check(int fd, const std::string& path, mode_t type)
 {
     struct stat facts {};
@@ -111,7 +111,7 @@ Result<void> PosixSecretFiles::make_folder(const std::string& folder)
 {
     for (std::size_t end = folder.find('/', 1); end != std::string::npos;
          end = folder.find('/', end + 1)) {
-        (void)::mkdir(folder.substr(0, end).c_str(), 0700); // the last one tells
+        (void)::mkdir(folder.substr(0, end).c_str(), 0700); // an error shows up in the last mkdir
     }
     if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
         return problem(folder);
@@ -140,7 +140,7 @@ Result<void> PosixSecretFiles::write(const std::string& folder, const std::strin
     static std::atomic<unsigned> count{0};
     TRY_ASSIGN(const Descriptor place, open_folder(folder));
     const std::string part = fmt::format(".{}-{}-{}", name, ::getpid(), count++);
-    ::unlinkat(place.get(), part.c_str(), 0); // of a process of this number that was killed
+    ::unlinkat(place.get(), part.c_str(), 0); // left by a killed process with the same pid
     const Descriptor file(::openat(place.get(), part.c_str(),
                                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!file) {

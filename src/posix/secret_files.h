@@ -5,7 +5,7 @@
 
 namespace gpuq {
 
-/// The doors to credentials on this machine. May be used by several threads.
+/// Credential files on this machine. Thread-safe.
 class PosixSecretFiles : public SecretFiles {
 public:
     Result<void> make_folder(const std::string& folder) override;

@@ -20,7 +20,7 @@
 namespace gpuq {
 namespace {
 
-/// A directory of ours alone for the two files that ssh-keygen writes.
+/// Private directory for the two files that ssh-keygen writes.
 class KeyDirectory {
 public:
     explicit KeyDirectory(PrivateDir directory)
@@ -49,7 +49,7 @@ std::string text_of(const std::string& path)
     return text.str();
 }
 
-/// Type and key of a public key file: the comment would tell user and host.
+/// Type and key of a public key file, without the comment, which would reveal user and host.
 std::string without_comment(const std::string& line)
 {
     std::istringstream words(line);
@@ -59,7 +59,8 @@ std::string without_comment(const std::string& line)
     return fmt::format("{} {}", type, key);
 }
 
-/// Runs it in silence; its exit status, 127 when there is none.
+/// Runs a program with all streams on /dev/null; returns its exit status, 127 if it cannot be
+/// started.
 int run_quietly(const std::vector<std::string>& words)
 {
     const std::vector<char*> arguments = pointers(words);

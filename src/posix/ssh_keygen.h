@@ -6,8 +6,9 @@
 
 namespace gpuq {
 
-/// A new key pair without a passphrase, by OpenSSH's ssh-keygen: Ed25519, or ECDSA where that is
-/// not allowed (FIPS). `not_found` when there is no ssh-keygen. Nothing stays on disk.
+/// Generates a key pair without a passphrase, using OpenSSH's ssh-keygen: Ed25519, or ECDSA where
+/// Ed25519 is not allowed (FIPS). `not_found` when ssh-keygen is not installed. Leaves nothing on
+/// disk.
 Result<SshKeyPair> make_ssh_key();
 
 } // namespace gpuq

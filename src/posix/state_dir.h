@@ -8,19 +8,19 @@
 
 namespace gpuq {
 
-/// Everything that may say where the state folder is.
+/// All sources for the location of the state directory.
 struct StateDirWords {
     std::optional<std::string> flag;       ///< --state-dir
     std::optional<std::string> variable;   ///< GPUQ_STATE_DIR
-    std::optional<std::string> config;     ///< state_dir of the configuration
+    std::optional<std::string> config;     ///< state_dir in the configuration
     std::optional<std::string> state_home; ///< XDG_STATE_HOME
     std::string home;                      ///< from HOME, else the password database
-    std::string user;                      ///< what %u stands for in `config`
+    std::string user;                      ///< replaces %u in `config`
 };
 
-/// The state folder: the first of flag, variable, configuration, $XDG_STATE_HOME/gpuq,
-/// ~/.local/state/gpuq. A relative XDG_STATE_HOME does not count, as its specification says;
-/// any other relative path is `usage`. Empty values do not count.
+/// The state directory: the first one set of flag, variable, configuration, $XDG_STATE_HOME/gpuq,
+/// ~/.local/state/gpuq. Empty values are ignored, and so is a relative XDG_STATE_HOME, as its
+/// specification requires; any other relative path is `usage`.
 Result<std::string> choose_state_dir(const StateDirWords& words);
 
 } // namespace gpuq

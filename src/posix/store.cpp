@@ -26,10 +26,11 @@ namespace {
 
 constexpr std::size_t k_largest_small_file = 4 << 20;
 constexpr std::string_view k_temporary = ".tmp-";
-/// What a folder is called while it is being removed.
+/// Prefix of a directory that is being removed.
 constexpr std::string_view k_removed = ".tmp-removed-";
 constexpr int k_folder_flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
-/// A file that another host replaced between lookup and open: NFS says ESTALE, a new lookup helps.
+/// NFS reports ESTALE if another host replaced the file between lookup and open; a new lookup
+/// helps.
 constexpr int k_stale_tries = 3;
 
 Error trouble(std::string_view verb, std::string_view root, std::string_view path, int error)
@@ -45,7 +46,7 @@ Error unreadable(std::string_view root, std::string_view path, int error)
     return reason;
 }
 
-/// Splits off the first word of a path.
+/// Removes and returns the first component of a path.
 std::string next_word(std::string_view& path)
 {
     const std::size_t end = std::min(path.find('/'), path.size());
@@ -63,7 +64,7 @@ std::pair<std::string_view, std::string_view> split_last(std::string_view path)
     return {path.substr(0, slash), path.substr(slash + 1)};
 }
 
-/// Paths are made in core/layout.cpp; any other shape is a way out of the folder.
+/// Paths are built in core/layout.cpp; any other form could leave the state directory.
 bool is_safe(std::string_view path)
 {
     while (!path.empty()) {
@@ -77,8 +78,8 @@ bool is_safe(std::string_view path)
 
 enum class Missing { is_error, is_made };
 
-/// Opens the folder `path` word by word, never through a symbolic link. On failure errno says why.
-/// Folders in which it made one are appended to `changed`, if given.
+/// Opens the directory `path` component by component, without following symbolic links. Sets errno
+/// on failure. Parents in which a directory was created are appended to `changed`, if given.
 Descriptor open_folder(const std::string& root, std::string_view path, Missing missing,
                        std::vector<Descriptor>* changed = nullptr)
 {
@@ -100,7 +101,7 @@ Descriptor open_folder(const std::string& root, std::string_view path, Missing m
     return folder;
 }
 
-/// A regular file opened for reading. O_NONBLOCK: a fifo that somebody left here can't hang us.
+/// Opens a regular file for reading. O_NONBLOCK: do not hang on a FIFO.
 Descriptor open_file(const std::string& root, std::string_view path, struct stat& status)
 {
     const auto [parent, name] = split_last(path);
@@ -120,7 +121,8 @@ Descriptor open_file(const std::string& root, std::string_view path, struct stat
     return file;
 }
 
-/// Reads from `offset` until `size` bytes or the end of the file; nothing when errno says why.
+/// Reads from `offset` up to `size` bytes or the end of the file; nullopt with errno set on
+/// failure.
 std::optional<std::string> read_range(int file, std::uint64_t offset, std::size_t size)
 {
     std::string bytes(size, '\0');
@@ -143,8 +145,8 @@ std::optional<std::string> read_range(int file, std::uint64_t offset, std::size_
     return bytes;
 }
 
-/// The whole file, also when it has grown since its size was taken, but never more than one byte
-/// beyond what a small file may have.
+/// Reads the whole file, even if it has grown since its size was taken, but at most one byte more
+/// than the maximum of a small file.
 std::optional<std::string> read_whole(int file, std::size_t expected)
 {
     const std::size_t size = std::min(expected, k_largest_small_file) + 1;
@@ -162,7 +164,7 @@ std::string temporary_name()
     return name;
 }
 
-/// A file under a temporary name in `folder`; the name goes when this does.
+/// A file with a temporary name in `folder`, which the destructor unlinks.
 class Temporary {
 public:
     Temporary(int folder, std::string_view content)
@@ -186,13 +188,13 @@ public:
         }
     }
 
-    /// 0, or why the file could not be written.
+    /// 0, or the errno value of a failed write.
     int error() const { return m_error; }
 
     bool sync() { return ::fsync(m_file.get()) == 0; }
 
-    /// On NFS, whose close(2) flushes, its bytes are with the server then; elsewhere it does
-    /// nothing.
+    /// On NFS, closing a descriptor sends the data to the server; on other file systems this has no
+    /// effect.
     bool flush()
     {
         const int same = ::fcntl(m_file.get(), F_DUPFD_CLOEXEC, 0);
@@ -208,7 +210,7 @@ public:
         return true;
     }
 
-    /// Gives the file its name unless the name is taken: errno EEXIST.
+    /// Links the file under its final name; fails with EEXIST if that exists.
     bool claim(const std::string& name)
     {
         if (::linkat(m_folder, m_name.c_str(), m_folder, name.c_str(), 0) == 0) {
@@ -216,10 +218,10 @@ public:
         }
         const int error = errno;
         if (error == EEXIST && has_two_names()) {
-            return true; // An NFS server that answers a repeated request: the first one won.
+            return true; // NFS server repeated the request: the first one succeeded.
         }
         if (error == EPERM || error == EOPNOTSUPP || error == ENOSYS) {
-            return claim_by_rename(name); // A file system without hard links.
+            return claim_by_rename(name); // The file system has no hard links.
         }
         errno = error;
         return false;
@@ -247,7 +249,7 @@ private:
     int m_error = 0;
 };
 
-/// Takes along what earlier removals in this folder have left. That may fail: it is for the next.
+/// Removes leftovers of earlier removals in this directory. Failures are left for the next call.
 void sweep(int folder)
 {
     DIR* const entries = ::fdopendir(::openat(folder, ".", k_folder_flags));
@@ -265,13 +267,13 @@ void sweep(int folder)
     }
 }
 
-/// Makes `root` with its parents: 0700, as the XDG specification asks.
+/// Creates `root` and its parents with mode 0700, as the XDG specification requires.
 bool make_root(const std::string& root)
 {
     for (std::size_t slash = root.find('/', 1);; slash = root.find('/', slash + 1)) {
         const std::string part = root.substr(0, slash);
         if (::mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) {
-            // What matters is whether the whole path is there: a parent may be unreadable to us.
+            // Only the whole path must exist: a parent may be unreadable for this user.
             struct stat status = {};
             if (const int error = errno; ::stat(part.c_str(), &status) != 0) {
                 errno = error;
@@ -309,7 +311,7 @@ Error unsafe(std::string_view path)
     return fail(Error::Kind::internal, fmt::format("not a path in the state folder: '{}'", path));
 }
 
-/// Runs `attempt` again while it fails because another host replaced something (ESTALE).
+/// Repeats `attempt` while it fails because another host replaced a file (ESTALE).
 template <typename Attempt>
 auto fresh(Attempt attempt)
 {
@@ -323,10 +325,10 @@ auto fresh(Attempt attempt)
 
 enum class Naming { replaces, claims };
 
-/// A file that has its bytes and not yet its name, and the folders that were made for it.
+/// A file that has its contents but not its final name, and the directories created for it.
 class Unnamed {
 public:
-    /// `path` is safe.
+    /// `path` must be safe.
     Unnamed(const std::string& root, const std::string& path, std::string_view content)
         : m_root(root)
         , m_path(path)
@@ -339,13 +341,13 @@ public:
         }
         m_file.emplace(folder.get(), content);
         m_error = m_file->error();
-        m_changed.push_back(std::move(folder)); // closed after the temporary name has gone
+        m_changed.push_back(std::move(folder)); // must outlive the temporary name
     }
 
-    /// Whether it could be written.
+    /// Whether the contents were written.
     Result<void> written() const { return m_error == 0 ? Result<void>() : fault(m_error); }
 
-    /// An empty one has no bytes that could be missing.
+    /// An empty file has no data to sync.
     Result<void> sync() { return m_empty || m_file->sync() ? Result<void>() : fault(errno); }
     Result<void> flush() { return m_file->flush() ? Result<void>() : fault(errno); }
 
@@ -382,7 +384,7 @@ private:
     int m_error = 0;
 };
 
-/// A name must not be there before its bytes, whatever crashes.
+/// The data must be on disk before the name exists, in case of a crash.
 Result<void> put(const std::string& root, const std::string& path, std::string_view content,
                  Naming naming)
 {
@@ -500,7 +502,7 @@ Result<void> PosixStore::write_together(const std::vector<NewFile>& files)
     for (const auto& file : unnamed) {
         TRY(file->name(Naming::claims));
     }
-    // With the names there already, the first sync takes all to the disk where it has a journal.
+    // With all names in place, the first fsync commits everything on file systems with a journal.
     for (const auto& file : unnamed) {
         TRY(file->sync());
     }
@@ -531,7 +533,7 @@ Result<std::vector<std::string>> PosixStore::list(const std::string& path)
     if (entries == nullptr) {
         return unreadable(m_root, path, errno);
     }
-    folder.release(); // closedir closes it
+    folder.release(); // closedir() closes it
     std::vector<std::string> names;
     errno = 0;
     while (const dirent* entry = ::readdir(entries)) {
@@ -601,7 +603,7 @@ Result<void> PosixStore::remove_tree(const std::string& path)
         errno != ENOENT) {
         return trouble("remove", m_root, path, errno);
     }
-    ::fsync(folder.get()); // a crash must not bring back half of it
+    ::fsync(folder.get()); // otherwise a crash could bring back a half-removed tree
     if (!remove_tree_at(folder.get(), doomed)) {
         return trouble("remove", m_root, path, errno);
     }

@@ -8,17 +8,17 @@
 
 namespace gpuq {
 
-/// The state folder as files of this machine, local or on NFS.
+/// The state directory in the file system of this machine, local or on NFS.
 ///
-/// Each call opens the root and every folder on the way anew: on NFS this, and only this, makes
-/// the kernel ask the server whether a folder has changed, so that a file made by another host a
-/// moment ago is seen. A name is temporary when it begins with `.tmp-`; `list` leaves such out.
-/// May be used by several threads.
+/// Each call opens the root and every directory on the path anew: on NFS, only this makes the
+/// kernel ask the server whether a directory has changed, so that a file just created by another
+/// host is visible. Names that begin with `.tmp-` are temporary and not included by `list`.
+/// Thread-safe.
 class PosixStore : public Store {
 public:
-    /// Opens `root`, an absolute path, and makes it with its parents when it is not there.
-    /// `denied` when it belongs to another user or others may write to it; `io` when it can't
-    /// be made or opened. Symbolic links on the way to the root are followed, those below are not.
+    /// Opens `root`, an absolute path, creating it and its parents if necessary. `denied` when it
+    /// belongs to another user or others may write to it; `io` when it cannot be created or opened.
+    /// Symbolic links on the path to the root are followed, those below it are not.
     static Result<std::unique_ptr<PosixStore>> open(const std::string& root);
 
     const std::string& root() const override { return m_root; }

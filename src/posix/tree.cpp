@@ -15,7 +15,7 @@
 namespace gpuq {
 namespace {
 
-/// Deeper than this is no folder of ours; each level holds a descriptor.
+/// Maximum depth; each level holds a descriptor.
 constexpr int k_deepest = 200;
 
 Descriptor open_at(int parent, const std::string& name)
@@ -24,7 +24,7 @@ Descriptor open_at(int parent, const std::string& name)
         ::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
-/// All names, read before anything changes; nothing when errno says why.
+/// All names, read before any change; nullopt with errno set on failure.
 std::optional<std::vector<std::string>> names_in(int folder)
 {
     Descriptor again(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -32,7 +32,7 @@ std::optional<std::vector<std::string>> names_in(int folder)
     if (entries == nullptr) {
         return std::nullopt;
     }
-    again.release(); // closedir closes it
+    again.release(); // closedir() closes it
     std::vector<std::string> names;
     errno = 0;
     while (const dirent* entry = ::readdir(entries)) {
@@ -47,7 +47,7 @@ std::optional<std::vector<std::string>> names_in(int folder)
     return error == 0 ? std::optional(std::move(names)) : std::nullopt;
 }
 
-/// Its user may have closed it for everybody; without this, only root could empty it.
+/// Adds missing owner permissions, without which only root could empty the directory.
 void make_writable(int parent, const std::string& name)
 {
     struct stat status = {};
@@ -58,7 +58,7 @@ void make_writable(int parent, const std::string& name)
     }
 }
 
-/// Something else is mounted there, which is not ours to empty.
+/// True if another file system is mounted on `folder`, whose contents must be kept.
 bool is_mounted_over(int parent, int folder)
 {
     struct statx above = {}, here = {};
@@ -97,7 +97,7 @@ std::optional<std::uint64_t> size_of(int parent, const std::string& name, int de
 
 bool remove_at(int parent, const std::string& name, int depth);
 
-/// A name that is no folder, or a folder.
+/// Removes a file or a directory tree.
 bool remove_entry(int parent, const std::string& name, int depth)
 {
     if (::unlinkat(parent, name.c_str(), 0) == 0 || errno == ENOENT) {

@@ -5,16 +5,16 @@
 #include <optional>
 #include <string>
 
-/// Whole folders, from an open one. No symbolic link is followed: each folder is opened by its
-/// name in the one above.
+/// Operations on directory trees, given an open parent directory. Symbolic links are not followed:
+/// each directory is opened by its name in its parent.
 namespace gpuq {
 
-/// The sum of the sizes of all regular files in the folder `name` of `parent`. Nothing when errno
-/// says why; what vanishes meanwhile counts nothing.
+/// Total size of all regular files in the directory `name` of `parent`. nullopt with errno set on
+/// failure; entries that disappear meanwhile count as 0.
 std::optional<std::uint64_t> size_of_tree(int parent, const std::string& name);
 
-/// Removes the folder `name` of `parent` with all that is in it, but nothing of another file system
-/// or mount. False when errno says why; goes on after what can't be removed.
+/// Removes the directory `name` of `parent` with its contents, except for other file systems
+/// mounted in it. False with errno set on failure; continues after entries that cannot be removed.
 bool remove_tree_at(int parent, const std::string& name);
 
 } // namespace gpuq

@@ -14,8 +14,8 @@
 #include <unistd.h>
 #include <utility>
 
-/// On the socket: the hint of ssh ($SSH_ASKPASS_PROMPT), a zero, the question, end; back: `A`, the
-/// answer, end; without the `A` the user has refused.
+/// Protocol on the socket: ssh's hint ($SSH_ASKPASS_PROMPT), NUL, the question, end of file.
+/// Response: `A`, the answer, end of file; without the `A` the user has refused.
 namespace gpuq::remote {
 namespace {
 
@@ -23,7 +23,7 @@ constexpr std::string_view k_name = "gpuq-askpass";
 constexpr const char* k_socket = "/socket";
 constexpr char k_answered = 'A';
 constexpr std::size_t k_longest_on_socket = 2 * k_longest_question;
-constexpr std::string_view k_nothing_asked = "none"; ///< a hint
+constexpr std::string_view k_nothing_asked = "none"; ///< a value of the hint
 
 std::optional<sockaddr_un> address_of(const std::string& path)
 {
@@ -36,7 +36,7 @@ std::optional<sockaddr_un> address_of(const std::string& path)
     return address;
 }
 
-/// A directory of our own, in the user's runtime directory where there is one.
+/// Creates a private directory, in the user's runtime directory if there is one.
 std::string make_folder()
 {
     const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
@@ -65,7 +65,7 @@ Descriptor unix_socket(int flags)
     return Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
 }
 
-/// Until the other side ends, or there is more than `most`.
+/// Reads to the end of file, or until there are more than `most` bytes.
 std::string read_all(int socket, std::size_t most)
 {
     std::string text;
@@ -128,7 +128,7 @@ std::string AskPass::program() const
 
 std::optional<Question> AskPass::next()
 {
-    if (m_read) { // it has been killed
+    if (m_read) { // the asking process was killed
         m_asker.reset();
         m_read = false;
         return std::nullopt;

@@ -11,41 +11,40 @@
 
 namespace gpuq::remote {
 
-/// What ssh asks the user: a password, a one-time code, a passphrase. `text` is the host's, or
-/// ssh's, as it came: at most `k_longest_question` bytes of it.
+/// A question from ssh to the user: a password, a one-time code, a passphrase. `text` comes
+/// unmodified from the host or from ssh, truncated to `k_longest_question` bytes.
 struct Question {
     std::string text;
-    bool wants_answer = true; ///< false: something to know while it waits, such as to touch a key
+    bool wants_answer = true; ///< false: only a notice while ssh waits, such as to touch a key
 };
 inline constexpr std::size_t k_longest_question = 4096;
 
-/// Brings ssh's questions to this process and the answers back. ssh starts program(), which is gpuq
-/// under another name, for each question ($SSH_ASKPASS); it talks to this object through a socket
-/// in a directory of mode 0700 that only lives as long as this object. No terminal is needed for
-/// that.
+/// Receives ssh's questions in this process and returns the answers. For each question ssh starts
+/// program() ($SSH_ASKPASS), a link to gpuq, which connects to this object through a socket in a
+/// directory of mode 0700 that exists as long as the object. Works without a terminal.
 class AskPass {
 public:
-    /// `gpuq`: the path of the program. `io` when there is no place for the directory.
+    /// `gpuq`: path of this program. `io` when the directory cannot be created.
     static Result<AskPass> open(const std::string& gpuq);
     AskPass(AskPass&& other) noexcept;
     AskPass& operator=(AskPass&&) = delete;
     ~AskPass();
 
-    /// For $SSH_ASKPASS.
+    /// Value for $SSH_ASKPASS.
     std::string program() const;
-    /// To poll for these events: a question comes, or what has asked is gone.
+    /// Descriptor and events to poll: for a new question, or the end of the process that asked.
     int descriptor() const { return m_asker ? m_asker.get() : m_listener.get(); }
     short events() const { return m_read ? 0 : POLLIN; }
-    /// To be called when descriptor() is ready. One question at a time; the next one waits.
+    /// Call when descriptor() is ready. Handles one question at a time; the next one waits.
     std::optional<Question> next();
-    /// A question has come and still waits.
+    /// A question has arrived and its process is still waiting.
     bool is_asked() const { return m_asker && m_read; }
-    /// To the present question, once.
+    /// Answers the current question; only once.
     void answer(std::string_view text);
 
-    /// The other end: `gpuq` as ssh starts it. Its exit status.
+    /// The other end: gpuq as started by ssh. Returns the exit status.
     static int run(const std::string& program, const std::string& question);
-    /// True when `program` (argv[0]) is what program() gives.
+    /// True when `program` (argv[0]) is a result of program().
     static bool is_name(std::string_view program);
 
 private:
@@ -54,7 +53,7 @@ private:
     std::string m_folder;
     Descriptor m_listener;
     Descriptor m_asker;
-    bool m_read = false; ///< the question of m_asker
+    bool m_read = false; ///< the question of m_asker has been read
     std::string m_text;
 };
 

@@ -12,9 +12,9 @@
 
 namespace gpuq::remote {
 
-/// Bytes of a stream that the other side has not confirmed: from the confirmed offset to the end.
-/// Where the sending stands in between may be put back. They lie in blocks and are never moved:
-/// what has been given stays valid until it is confirmed.
+/// Bytes of a stream that the peer has not confirmed yet: from the confirmed offset to the end. The
+/// send position in between can be moved back. The bytes are stored in blocks and never moved, so
+/// returned views are valid until confirmed.
 class Backlog {
 public:
     void add(std::string_view bytes)
@@ -26,11 +26,11 @@ public:
             bytes.remove_prefix(count);
         }
     }
-    /// Room behind the last byte, never none, to be read into; then how much was.
+    /// Free space after the last byte, at least one byte. Read into it, then call grew().
     std::span<char> room()
     {
         if (size() == 0) {
-            m_first = m_end; // from the beginning of the same block
+            m_first = m_end; // reuse the block from its beginning
         }
         if (m_end - m_first == m_blocks.size() * k_block) {
             m_blocks.push_back(m_spare ? std::move(m_spare) : new_block());
@@ -46,14 +46,14 @@ public:
     std::uint64_t sent() const { return m_sent; }
     bool all_sent() const { return m_sent == m_end; }
 
-    /// The next bytes to send, at most so many, and perhaps fewer; they count as sent.
+    /// Returns the next bytes to send, up to `most`, and advances the send position.
     std::string_view send(std::size_t most)
     {
         const std::string_view bytes = at(m_sent, most);
         m_sent += bytes.size();
         return bytes;
     }
-    /// To send from there on. False for an offset that is not in here.
+    /// Moves the send position. False for an offset that is not in the backlog.
     bool send_from(std::uint64_t offset)
     {
         if (offset < m_begin || offset > m_end) {
@@ -62,7 +62,7 @@ public:
         m_sent = offset;
         return true;
     }
-    /// Everything before has arrived. False for what was never sent.
+    /// Discards bytes before `offset`. False for bytes that were never sent.
     bool confirm(std::uint64_t offset)
     {
         if (offset > m_sent) {
@@ -80,7 +80,7 @@ public:
 private:
     static constexpr std::size_t k_block = 4 * wire::k_piece;
     using Block = std::unique_ptr<char[]>; // NOLINT(modernize-avoid-c-arrays)
-    /// Not filled: pages that are never used are never had.
+    /// Left uninitialized, so that unused pages are never allocated.
     static Block new_block() { return Block(new char[k_block]); }
 
     std::string_view at(std::uint64_t offset, std::size_t most) const
@@ -94,7 +94,7 @@ private:
                 std::min({most, in_block, static_cast<std::size_t>(m_end - offset)})};
     }
 
-    std::deque<Block> m_blocks; ///< all full but the last
+    std::deque<Block> m_blocks; ///< all full except the last
     Block m_spare;
     std::uint64_t m_first = 0; ///< offset of the first block
     std::uint64_t m_begin = 0;

@@ -35,7 +35,7 @@ void Channel::send_bytes(std::string_view header, std::string_view bytes)
     add(header);
     if (at_once) {
         m_borrowed = bytes;
-        (void)write_some(); // who sends next meets the error again
+        (void)write_some(); // an error is reported by the next write
     } else {
         add(bytes);
     }
@@ -43,18 +43,18 @@ void Channel::send_bytes(std::string_view header, std::string_view bytes)
 
 void Channel::add(std::string_view bytes)
 {
-    if (m_written >= m_outgoing.size() - m_written) { // no more is moved than has been sent
+    if (m_written >= m_outgoing.size() - m_written) { // never moves more than was sent
         m_outgoing.erase(0, m_written);
         m_written = 0;
     }
-    m_outgoing += std::exchange(m_borrowed, {}); // what comes next is to come after it
+    m_outgoing += std::exchange(m_borrowed, {}); // later data must follow it
     m_outgoing += bytes;
 }
 
 bool Channel::write_some()
 {
     while (waiting() > 0) {
-        // writev only reads.
+        // writev() does not modify the data.
         const std::array<iovec, 2> parts{
             {{m_outgoing.data() + m_written, m_outgoing.size() - m_written},
              {const_cast<char*>(m_borrowed.data()), m_borrowed.size()}}};

@@ -14,30 +14,30 @@ namespace gpuq::remote {
 
 namespace frames = wire::remote;
 
-/// Frames over two descriptors, which are made non-blocking. Never blocks, but in flush().
+/// Exchanges frames over two descriptors, which it makes non-blocking. Only flush() blocks.
 class Channel {
 public:
     Channel(Descriptor in, Descriptor out);
 
     int input() const { return m_in.get(); }
     int output() const { return m_out.get(); }
-    /// Bytes that wait to be sent.
+    /// Number of bytes waiting to be sent.
     std::size_t waiting() const { return m_outgoing.size() - m_written + m_borrowed.size(); }
-    /// Of send_bytes: still where the caller has them.
+    /// The part of waiting() that is still in the caller's memory, see send_bytes().
     std::size_t borrowed() const { return m_borrowed.size(); }
-    /// More would only wait here.
+    /// True when additional data would only be queued.
     bool is_full() const { return waiting() >= k_full; }
 
     void send(const frames::Frame& frame) { add(frames::encode(frame)); }
-    /// What belongs together; sent at once where that is possible, and then not copied: `bytes`
-    /// have to stay where they are while they are borrowed.
+    /// Sends `header` and `bytes` contiguously, without copying if they can be sent at once:
+    /// `bytes` must stay valid as long as they are borrowed().
     void send_bytes(std::string_view header, std::string_view bytes);
-    /// False when nothing can be sent any more.
+    /// False when the connection is broken.
     bool write_some();
-    /// Sends what waits, for at most so long.
+    /// Sends the queued bytes, for at most this long.
     void flush(int milliseconds);
 
-    /// What there is to read, until the next call; nothing at the end.
+    /// The available bytes, valid until the next call; nullopt at the end.
     std::optional<std::string_view> read_some();
 
 private:
@@ -47,7 +47,7 @@ private:
     Descriptor m_in, m_out;
     std::string m_outgoing;
     std::size_t m_written = 0;
-    std::string_view m_borrowed; ///< behind m_outgoing
+    std::string_view m_borrowed; ///< follows m_outgoing
     std::array<char, wire::k_piece> m_incoming;
 };
 

@@ -24,6 +24,19 @@
 #include <utility>
 #include <vector>
 
+/// The client side of `gpuq --host`: one process with one thread and one poll loop (wait()).
+///
+/// A session runs one verb over any number of successive connections. Lifeline decides when to
+/// connect, send a heartbeat or drop a connection; this file carries that out. Each connection
+/// passes through the stages: connecting (m_channel), marker found (m_marked), Hello received
+/// (m_hello). Until the first Hello (m_was_live) an error ends the client; after it, lost
+/// connections are replaced.
+///
+/// Output counts as shown only when it is written, and only then the host may discard it. Input is
+/// kept until the host has confirmed it. So a new connection continues at the same offsets both
+/// ways. If the session itself is gone, in_its_place() decides whether a new one can replace it
+/// without repeating side effects. The client ends by m_exit (the verb has ended), m_left (the user
+/// has left or closed the output) or m_error.
 namespace gpuq::remote {
 namespace {
 
@@ -44,7 +57,7 @@ std::chrono::nanoseconds time_of(clockid_t clock)
     return std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec};
 }
 
-/// How long this machine has slept since it was started.
+/// Total time this machine has been suspended since boot.
 std::chrono::nanoseconds asleep()
 {
     return time_of(CLOCK_BOOTTIME) - time_of(CLOCK_MONOTONIC);
@@ -70,8 +83,8 @@ bool may_read(int descriptor)
     return front < 0 || front == ::getpgrp();
 }
 
-/// The same pipe or terminal, opened for ourselves: not to block on it is nobody else's affair.
-/// None where that can not be had.
+/// Opens the same pipe or terminal again, so that making it non-blocking does not affect other
+/// processes. Empty if that is not possible.
 Descriptor opened_again(int descriptor)
 {
     struct stat facts {};
@@ -111,7 +124,7 @@ void Client::new_session()
         fmt::format("{:016x}{:016x}", number_of(m_options.random()), number_of(m_options.random()));
     m_started = false;
     for (Shown& shown : m_shown) {
-        // What is not written yet comes again: whoever goes on there was told what is.
+        // The replacement is started from the written offsets and sends the rest again.
         shown.waiting = {};
         shown.received = 0;
         shown.settled = shown.settled ? std::optional<std::uint64_t>(0) : std::nullopt;
@@ -119,7 +132,7 @@ void Client::new_session()
     m_told = {};
     m_input = {};
     m_input_end_sent = false;
-    // What nobody has confirmed is meant for whoever goes on there.
+    // Unconfirmed signals are for the replacement.
     m_signals.erase(m_signals.begin(),
                     m_signals.begin() + static_cast<std::ptrdiff_t>(m_signals_taken));
     m_signals_sent = m_signals_taken = 0;
@@ -184,7 +197,7 @@ void Client::on_timers()
                 disconnect();
                 return stop(no_answer());
             }
-            // A connection that others share may be what is dead: past it, and back.
+            // The shared connection may be the dead part: bypass it in every other attempt.
             m_shared_hung = m_shared_hung || !m_alone;
             m_alone = !m_alone;
             disconnect();
@@ -219,7 +232,7 @@ void Client::connect()
     (void)m_channel->write_some();
 }
 
-/// Open, and Start where a verb may be begun before its session is known to be a new one.
+/// Open, and also Start for a brief verb as long as no session is known.
 std::string Client::first_bytes()
 {
     std::string bytes = frames::encode(
@@ -234,13 +247,13 @@ std::string Client::first_bytes()
     return bytes;
 }
 
-/// Nothing has come from the other side in this attempt.
+/// True while the current attempt has received no data.
 bool Client::is_silent() const
 {
     return m_channel && !m_marked && m_greeting.text().empty();
 }
 
-/// The same attempt, by a connection of its own.
+/// Repeats the attempt without the shared connection.
 void Client::go_past_shared()
 {
     disconnect();
@@ -259,7 +272,7 @@ void Client::disconnect()
     m_errors.reset();
 }
 
-/// Of its own accord: what has ssh said?
+/// Handles the end of a connection that was not closed by this side: evaluates ssh's messages.
 void Client::end_of_connection()
 {
     const bool had_answered = m_hello;
@@ -269,14 +282,14 @@ void Client::end_of_connection()
     const int status = m_transport.end(k_end_of_ssh_ms);
     on_ssh_words();
     m_errors.reset();
-    if (m_exit) { // all has come; there is nothing to come back for
+    if (m_exit) { // everything was received; no need to reconnect
         return;
     }
     Verdict verdict = m_transport.judge({status, m_ssh_words, m_greeting.text()});
     if (had_answered) {
         verdict.what = Verdict::What::broken;
     } else if (verdict.what == Verdict::What::stop && m_was_live && std::exchange(m_alone, false)) {
-        verdict.what = Verdict::What::broken; // as the user's own configuration has it, then
+        verdict.what = Verdict::What::broken; // retry with the user's own configuration
     }
     if (verdict.what == Verdict::What::stop || !m_was_live) {
         return stop(std::move(verdict.error));
@@ -290,7 +303,7 @@ void Client::end_of_connection()
     state_changed();
 }
 
-/// To a first attempt, where nobody could be typing a password.
+/// Error for a first attempt that timed out; such attempts cannot ask for a password.
 Error Client::no_answer() const
 {
     const auto limit =
@@ -313,7 +326,7 @@ void Client::stop(Error error)
     m_error = std::move(error);
 }
 
-/// Of a session that shows a run, or its log.
+/// How to return to a session that shows a run or its log.
 std::string Client::way_back() const
 {
     if (!m_options.once_more.empty()) {
@@ -409,10 +422,10 @@ void Client::on_visitor(std::uint32_t forward, int listener)
 {
     Descriptor socket(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) {
-        return; // it has left again
+        return; // the peer has already closed it
     }
     const auto user = user_of_client(socket.get());
-    if (user != ::geteuid()) { // any user of this machine may connect to the port
+    if (user != ::geteuid()) { // any local user can connect to the port
         return say_of_streams(
             fmt::format("refused a connection of {}",
                         user ? "user " + user_name(*user) : "a process of unknown user"));
@@ -424,7 +437,7 @@ void Client::on_visitor(std::uint32_t forward, int listener)
     (void)m_channel->write_some();
 }
 
-/// Why, once: a browser comes again and again. And once for each connection that was made here.
+/// Prints each reason only once, since browsers retry, and only for connections accepted here.
 void Client::on_stream_gone(const frames::StreamGone& gone)
 {
     const bool was_here = m_streams.has(gone.stream);
@@ -444,7 +457,7 @@ void Client::say_of_streams(const std::string& why)
 
 int Client::milliseconds_to_wait() const
 {
-    constexpr int k_to_ask_again = 200; ///< whether it is stuck
+    constexpr int k_to_ask_again = 200; ///< interval for checking is_stuck()
     if (is_silent()) {
         return k_to_ask_again;
     }
@@ -457,7 +470,7 @@ int Client::milliseconds_to_wait() const
         next = m_tell_at;
     }
     if (!next) {
-        // An attempt without an end; or one that is due now.
+        // An attempt without a time limit, or one that is due now.
         return m_channel ? 1000 : 0;
     }
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - now()).count();
@@ -558,7 +571,7 @@ void Client::nonsense(std::string_view what)
               fmt::format("{}: gpuq there speaks nonsense: {}", m_options.host, what)));
 }
 
-/// Of the connections of --forward, those that were begun here.
+/// True for a stream frame whose number was never assigned by this client.
 bool Client::is_unknown_stream(const frames::Frame& frame) const
 {
     return std::visit(
@@ -666,7 +679,8 @@ void Client::on_hello(const frames::Hello& hello)
                 Error::Kind::internal,
                 fmt::format("{}: input has been taken there that was not sent", m_options.host)));
         }
-        if (hello.version < frames::k_version_of_signals) { // whether they came is not known there
+        if (hello.version < frames::k_version_of_signals) { // this version cannot report which ones
+                                                            // it has received
             m_signals_taken = m_signals.size();
         } else if (hello.signals <= m_signals_sent) {
             m_signals_taken = static_cast<std::size_t>(hello.signals);
@@ -676,7 +690,7 @@ void Client::on_hello(const frames::Hello& hello)
         m_signals_sent = m_signals_taken;
         m_started = true;
     } else {
-        if (m_options.start.brief) { // it was sent, and is now confirmed
+        if (m_options.start.brief) { // already sent with Open; the next frame confirms it
             m_channel->send(frames::Beat{++m_beats});
         } else {
             m_options.start.size = m_person.size().value_or(m_options.start.size);
@@ -716,7 +730,7 @@ void Client::on_input()
         return;
     }
     if (count <= 0) {
-        // A terminal that has hung up sends its signal too.
+        // A terminal that hangs up also causes a signal.
         m_input_over = true;
         return send_input();
     }
@@ -732,7 +746,7 @@ void Client::on_input()
     send_input();
 }
 
-/// Of all that is typed: a key may have begun in what was sent before.
+/// Scans everything that is typed, since a key sequence may have begun in bytes already sent.
 bool Client::has_interrupt(std::string_view typed)
 {
     bool found = false;
@@ -742,7 +756,7 @@ bool Client::has_interrupt(std::string_view typed)
     return found;
 }
 
-/// The person gives up; what runs there does not.
+/// The user leaves; the verb's run continues.
 void Client::on_interrupt()
 {
     if (m_login && m_lifeline.asks()) {
@@ -797,7 +811,7 @@ void Client::on_signals()
         if (is_open()) {
             send_signals();
         }
-        m_lifeline.nudge(now()); // who interrupts does not want to wait to hear that nobody listens
+        m_lifeline.nudge(now()); // check the connection soon, so that the user learns if it is dead
     }
     if (m_person.resized()) {
         if (m_login) {
@@ -810,7 +824,8 @@ void Client::on_signals()
     }
 }
 
-/// What may have been lost with a connection, again: it is numbered, and taken once.
+/// Also resends signals that may have been lost with a connection. They are numbered, so that each
+/// is received once.
 void Client::send_signals()
 {
     while (m_signals_sent < m_signals.size()) {

@@ -20,93 +20,97 @@
 
 namespace gpuq::remote {
 
-/// Who sits in front of a session: a terminal, or pipes.
+/// The user interface of a session: a terminal, or pipes.
 class Person {
 public:
     virtual ~Person() = default;
-    /// To wait on for signals; -1: none come.
+    /// Descriptor to poll for signals; -1 if none can arrive.
     virtual int signals() const = 0;
     virtual std::optional<int> next_signal() = 0;
-    /// The terminal's size has changed since it was asked last.
+    /// True if the terminal's size has changed since the last call.
     virtual bool resized() = 0;
     virtual std::optional<TerminalSize> size() const = 0;
-    /// The terminal is the verb's from now on, and ours again. May be said twice.
+    /// Switches the terminal to the verb's use and back. Repeated calls have no effect.
     virtual void lend_terminal() = 0;
     virtual void take_terminal_back() = 0;
-    /// What the verb has written passes to the terminal.
+    /// Observes output of the verb on its way to the terminal.
     virtual void watch(std::string_view bytes) = 0;
-    /// A line of gpuq's own.
+    /// Prints a message of gpuq.
     virtual void say(std::string_view words) = 0;
-    /// How the connection is, in the place of what was said before; empty: as it should be.
+    /// Shows the state of the connection, replacing the previous one; empty: connected.
     virtual void show_state(std::string_view words) = 0;
-    /// What the user is to do now, in the same place: at once, and even where nothing else is said.
+    /// Shows a request to the user in the same place, immediately and even if messages are
+    /// suppressed.
     virtual void show_request(std::string_view words) = 0;
-    /// From now on the keys are gpuq's: one by one, and not echoed.
+    /// Reads the keys for gpuq itself, one by one and without echo.
     virtual void begin_own_keys() = 0;
     virtual void end_own_keys() = 0;
-    /// Words of ssh's while it connects for the first time, for a person.
+    /// Shows a line that ssh prints while it connects for the first time.
     virtual void show_ssh(std::string_view line) = 0;
 };
 
 struct ClientOptions {
-    std::string host;            ///< for people
-    std::string called = "gpuq"; ///< what they type for a verb there: `gpuq --host login1`
-    std::string once_more;       ///< what they type for the rest of this; empty: what shows the run
-    std::uint64_t shown_before = 0; ///< bytes, by earlier sessions: of the file of `logs --to`
+    std::string host;            ///< for messages
+    std::string called = "gpuq"; ///< how the user calls gpuq for that host: `gpuq --host login1`
+    std::string once_more;       ///< command that continues this session; empty: the one that shows
+                                 ///< the run
+    std::uint64_t shown_before = 0; ///< bytes shown by earlier sessions: the size of the file of
+                                    ///< `logs --to`
     frames::Start start;
     Pace pace;
     int in = 0, out = 1, err = 2;
-    /// What is written of a stream's bytes; of an empty piece, at its end, what was kept back.
-    /// Unset: the bytes themselves.
+    /// Converts the bytes of a stream before they are written. Called with an empty piece at the
+    /// end of the stream to get the remaining bytes. Unset: no conversion.
     std::array<std::function<std::string(std::string_view)>, 2> shown_as;
     bool reads_input = true;
-    bool asks = false; ///< `in` is a terminal, and what ssh asks can be shown
-    /// The session is not there any more, though a verb was started: another host answers, or it
-    /// was killed. What to start in its place, or why nothing.
+    bool asks = false; ///< `in` is a terminal, and ssh's questions can be shown
+    /// The session no longer exists although a verb was started: another host responded, or the
+    /// session was killed. `in_its_place` returns the verb to start instead, or an error.
     struct Lost {
         std::optional<frames::Following> following;
-        std::uint64_t out = 0, err = 0; ///< shown of it
+        std::uint64_t out = 0, err = 0; ///< bytes already shown
         std::string host;
     };
     std::function<Result<frames::Start>(const Lost&)> in_its_place;
     std::function<std::array<unsigned char, 8>()> random;
-    /// Takes a run there as a host of ssh. Unset: none is asked for, and one that comes is an
+    /// Receives a run as an ssh target. Unset: none is requested, and receiving one is a protocol
     /// error.
     std::function<void(const frames::SshTarget&)> on_ssh_target;
-    /// What listens here for number i of start.forwards; whoever comes waits until the verb has a
+    /// Listening sockets for each entry of start.forwards. Connections wait until the verb has a
     /// run.
     std::vector<std::vector<Descriptor>> forwards;
 };
 
-/// While the host lets in only a user who answers its questions (client_login.cpp).
+/// State while the host requires an interactive login (client_login.cpp).
 struct Login {
-    Error error;          ///< why
-    bool refused = false; ///< the last answers
+    Error error;          ///< why the login is needed
+    bool refused = false; ///< the last answers were rejected
     bool is_shown = false;
-    bool has_keys = true; ///< until the terminal has hung up
-    LoginState state;     ///< of what may let in
+    bool has_keys = true; ///< false when the terminal has hung up
+    LoginState state;     ///< of keys, tickets and shared connections that may allow a login
     Moment check_at, attempt_at;
-    Moment other_key_at; ///< another key than Enter was pressed
-    int questions = 0;   ///< of this attempt
+    Moment other_key_at; ///< when a key other than Enter was last pressed
+    int questions = 0;   ///< in this attempt
     std::optional<Question> question;
-    std::string answer; ///< wiped
+    std::string answer; ///< wiped after use
 };
 
-/// A verb on another host as if it ran here. One use.
+/// Runs a verb on another host as if it ran locally. For a single use.
 class Client {
 public:
     Client(ClientOptions options, Transport& transport, Person& person);
 
-    /// Until the verb has ended, or the person has left: the exit status.
+    /// Runs until the verb has ended or the user has left; returns the exit status.
     Result<int> run();
 
 private:
-    /// Output of one stream: what has come and what is written.
+    /// One output stream: bytes received and bytes written.
     struct Shown {
         std::uint64_t received = 0;
         Backlog waiting;
-        bool broken = false; ///< nobody reads it
-        /// Where the bytes that wait are not those that came: up to here all is written.
+        bool broken = false; ///< its reader has closed it
+        /// Set if the bytes in `waiting` are converted: stream offset up to which everything is
+        /// written.
         std::optional<std::uint64_t> settled;
         std::uint64_t written() const { return settled ? *settled : received - waiting.size(); }
     };
@@ -179,33 +183,34 @@ private:
     Person& m_person;
     Lifeline m_lifeline;
     std::string m_session;
-    std::array<Descriptor, 2> m_own; ///< opened_again
-    Descriptor m_network;            ///< netlink: addresses and routes
+    std::array<Descriptor, 2> m_own; ///< see opened_again()
+    Descriptor m_network;            ///< netlink: changes of addresses and routes
 
     std::optional<Channel> m_channel;
-    Descriptor m_errors; ///< ssh's own words
+    Descriptor m_errors; ///< ssh's stderr
     frames::Greeting m_greeting;
     frames::OutputDecoder m_decoder;
-    bool m_marked = false; ///< the marker has come
+    bool m_marked = false; ///< the marker has been received
     bool m_hello = false;
     std::string m_ssh_words, m_ssh_line;
     std::size_t m_ssh_lines = 0;
     bool m_alone = false;
     std::uint32_t m_connections = 0;
-    bool m_shared_hung = false; ///< a shared connection, since the last one broke
+    bool m_shared_hung = false; ///< a shared connection has been unresponsive since the connection
+                                ///< was lost
     std::optional<Login> m_login;
     bool m_was_live = false;
-    std::string m_other_host; ///< the name by which it calls itself
+    std::string m_other_host; ///< the host's own name
 
     bool m_started = false;
     std::array<Shown, 2> m_shown;
     std::array<std::uint64_t, 2> m_told{};
     std::optional<Moment> m_tell_at;
     Backlog m_input;
-    KeyReader m_keys; ///< of what is typed
+    KeyReader m_keys; ///< decodes typed keys
     std::uint64_t m_input_limit = frames::k_input_room;
     bool m_input_over = false, m_input_end_sent = false;
-    std::vector<int> m_signals; ///< of the session, all of them
+    std::vector<int> m_signals; ///< all signals of the session
     std::size_t m_signals_sent = 0, m_signals_taken = 0;
     std::optional<frames::Following> m_following;
     Streams m_streams;

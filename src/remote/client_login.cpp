@@ -12,23 +12,23 @@
 #include <termios.h>
 #include <unistd.h>
 
-/// What the client does when the connection is lost and the host lets in only who answers its
-/// questions: a password, a second factor, the passphrase of a key.
+/// Handles a lost connection to a host that requires an interactive login: a password, a second
+/// factor or the passphrase of a key.
 ///
-/// No attempt is made until the user presses Enter, or until something that may let in has changed
-/// (login_means.h). Enter begins one attempt; each of its questions is shown once, its answer sent
-/// once. What was typed before the line that says so is the program's; what is typed after it is
-/// gpuq's alone, so no key meant for the program becomes an answer.
+/// No attempt is made until the user presses Enter or something that may allow a login has changed
+/// (login_means.h). Enter starts one attempt; each of its questions is shown once and its answer
+/// sent once. Keys typed before the request is shown belong to the program; keys typed after it are
+/// used by gpuq only, so no key meant for the program becomes an answer.
 namespace gpuq::remote {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Span k_check_again = 2s; ///< what may let in
-constexpr Span k_between = 5s;     ///< attempts in which nobody is asked
+constexpr Span k_check_again = 2s; ///< interval for checking login_means.h
+constexpr Span k_between = 5s;     ///< minimum time between attempts without questions
 constexpr Span k_pause =
-    1s; ///< without a key, before Enter counts: else it ends what is typed blindly
-constexpr int k_most_questions = 10; ///< of one attempt
+    1s; ///< Enter counts only after this time without keys: otherwise it ends a line typed blindly
+constexpr int k_most_questions = 10; ///< per attempt
 constexpr std::size_t k_longest_shown = 300;
 constexpr std::size_t k_longest_answer = 1024;
 constexpr char k_backspace = '\x7f';
@@ -57,7 +57,7 @@ void wipe(std::string& text)
     text.clear();
 }
 
-/// For a line: without blanks around it, and not longer than anybody reads.
+/// The question without trailing blanks, sanitised and truncated to a readable length.
 std::string shown_question(std::string_view text)
 {
     while (!text.empty() && (text.back() == ' ' || text.back() == '\n' || text.back() == '\r')) {
@@ -97,7 +97,7 @@ void Client::needs_user(Error error)
     show_login();
 }
 
-/// What was typed before the line that asks for Enter is shown: the program's, where it reads any.
+/// Passes keys typed before the request for Enter was shown to the program, if it reads input.
 void Client::take_typed()
 {
     if (m_input_over) {
@@ -114,7 +114,7 @@ void Client::take_typed()
     }
 }
 
-/// Typed before a question is shown: for nobody.
+/// Discards keys typed before a question is shown.
 void Client::drop_typed() const
 {
     ::tcflush(m_options.in, TCIFLUSH);
@@ -158,7 +158,7 @@ void Client::on_login_timer(Moment at)
         return;
     }
     m_login->check_at = at + k_check_again;
-    if (at < m_login->attempt_at) { // a change meanwhile is found then
+    if (at < m_login->attempt_at) { // a change in the meantime is detected then
         return;
     }
     if (may_let_in(m_login->state, m_transport.login_state())) {
@@ -188,7 +188,7 @@ void Client::on_question()
     show_login();
 }
 
-/// The attempt, not the wait.
+/// Ends the attempt but keeps waiting.
 void Client::cancel_login()
 {
     disconnect();
@@ -206,7 +206,7 @@ void Client::on_login_keys()
 {
     std::array<char, 4096> buffer;
     const ssize_t count = ::read(m_options.in, buffer.data(), buffer.size());
-    if (count <= 0) { // its signal comes too
+    if (count <= 0) { // at end of file, a signal follows
         m_login->has_keys = count < 0;
         return;
     }
@@ -248,7 +248,7 @@ void Client::edit_answer(const KeyEvent& key)
 {
     std::string& answer = m_login->answer;
     if (key.is_enter() && m_login->question->wants_answer) {
-        m_login->other_key_at = {}; // what was typed until here was the answer
+        m_login->other_key_at = {}; // the keys so far were the answer
         m_transport.answer(answer);
         wipe(answer);
         m_login->question.reset();
@@ -266,7 +266,7 @@ void Client::edit_answer(const KeyEvent& key)
     }
 }
 
-/// The connection is back, or the user has left.
+/// Called when the connection is back or the user leaves.
 void Client::end_login()
 {
     if (m_login) {

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/// What the client does with output.
+/// Output of the client: writes it and confirms it to the host.
 namespace gpuq::remote {
 namespace {
 
@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t k_tell_after = 128 << 10; ///< bytes shown
 constexpr Span k_tell_within = 200ms;
-constexpr std::size_t k_pipe_piece = 4096; ///< what a pipe that is ready takes without blocking
+constexpr std::size_t k_pipe_piece = 4096; ///< fits into a pipe that is ready, without blocking
 constexpr int k_closed_output = 128 + SIGPIPE;
 
 Moment now()
@@ -64,7 +64,7 @@ void Client::on_output(const frames::OutputBytes& output)
         show_as(stream, output.bytes);
         return send_taken();
     }
-    // From where it came, as far as it goes.
+    // Write directly from the receive buffer as much as possible.
     const std::size_t written =
         shown.waiting.size() == 0 ? write_some(stream, output.bytes) : std::size_t{0};
     if (!shown.broken) {
@@ -83,7 +83,7 @@ void Client::show_as(std::size_t stream, std::string_view bytes)
     if (!shown.broken) {
         shown.waiting.add(m_options.shown_as[stream](bytes));
     }
-    write_output(); // also of a stream that nobody reads, whose bytes are settled at once
+    write_output(); // also for a broken stream, whose bytes are settled at once
     if (!m_tell_at) {
         m_tell_at = now() + k_tell_within;
     }
@@ -98,7 +98,7 @@ void Client::show_the_rest()
     }
 }
 
-/// How much of it a stream takes now.
+/// Writes as many bytes as the stream accepts now; returns their number.
 std::size_t Client::write_some(std::size_t stream, std::string_view bytes)
 {
     if (m_shown[stream].broken) {
@@ -128,7 +128,7 @@ void Client::on_closed_output(std::size_t stream, int error)
 {
     m_shown[stream].waiting = {};
     m_shown[stream].broken = true;
-    if (stream == 0 && error == EPIPE) { // `| head`: quietly
+    if (stream == 0 && error == EPIPE) { // as with `| head`: no message
         leave(k_closed_output, "");
     } else if (stream == 0) {
         stop(fail(Error::Kind::io,

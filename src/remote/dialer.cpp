@@ -35,7 +35,7 @@ struct Target {
     socklen_t size = 0;
 };
 
-/// Adds the addresses that the resolver has for a host.
+/// Adds all addresses of a host from the resolver.
 void add_targets(std::vector<Target>& targets, const std::string& host, const std::string& port)
 {
     addrinfo hints{};
@@ -55,8 +55,8 @@ void add_targets(std::vector<Target>& targets, const std::string& host, const st
     ::freeaddrinfo(found);
 }
 
-/// All addresses of HOST:PORT, in the order in which they are tried. Programs that are told
-/// localhost listen on 127.0.0.1 or on ::1, whatever the resolver calls it.
+/// All addresses of HOST:PORT in the order to be tried. A program configured for localhost listens
+/// on 127.0.0.1 or ::1, regardless of the resolver.
 std::vector<Target> targets_of(const std::string& destination)
 {
     const std::size_t colon = std::min(destination.rfind(':'), destination.size());
@@ -72,14 +72,14 @@ std::vector<Target> targets_of(const std::string& destination)
     return targets;
 }
 
-/// A connection that is being made.
+/// A connection being established.
 struct Attempt {
     std::uint32_t stream = 0;
     std::string destination;
-    std::vector<Target> left; ///< to be tried, the next one at the end
+    std::vector<Target> left; ///< addresses left to try, the next one at the end
     Descriptor socket;
     Clock::time_point until;
-    std::string why_not; ///< of an address that was refused for its user
+    std::string why_not; ///< why an address was refused because of its user
 };
 
 class Loop {
@@ -88,7 +88,7 @@ public:
         : m_dialer(std::move(dialer))
         , m_channel(std::move(m_dialer.in), std::move(m_dialer.out))
     {
-        m_channel.send(frames::Beat{}); // the way stands
+        m_channel.send(frames::Beat{}); // the channel works
     }
 
     void run()
@@ -117,7 +117,7 @@ private:
             return;
         }
         if ((waits[1].revents & (POLLERR | POLLHUP)) != 0) {
-            std::exit(0); // nobody reads what comes back
+            std::exit(0); // the peer has closed its end
         }
         m_streams.carry(m_channel, std::span(waits).subspan(fixed));
         std::vector<bool> ready;
@@ -185,7 +185,7 @@ private:
         }
     }
 
-    /// Begins to connect to the next address. False: there is none, and the stream is gone.
+    /// Starts connecting to the next address. False if none is left; the stream is closed then.
     bool next_target(Attempt& attempt)
     {
         while (!attempt.left.empty()) {
@@ -210,7 +210,7 @@ private:
         for (std::size_t i = 0; i < m_attempts.size(); ++i) {
             Attempt& attempt = m_attempts[i];
             if (!m_streams.has(attempt.stream)) {
-                continue; // who wanted it has left
+                continue; // the client has closed it
             }
             if (!ready[i] && Clock::now() < attempt.until) {
                 still.push_back(std::move(attempt));
@@ -235,7 +235,7 @@ private:
                    0;
     }
 
-    /// Before a byte is sent.
+    /// Must be checked before any data is sent.
     bool is_own(Attempt& attempt)
     {
         const int socket = attempt.socket.get();

@@ -11,16 +11,17 @@ namespace gpuq::remote {
 
 /// The end of --forward inside a run, on its node.
 struct Dialer {
-    Descriptor in, out;                    ///< frames of --forward: Dial, StreamBytes and the like
-    std::vector<std::string> destinations; ///< HOST:PORT, by the number in Dial
-    std::string node;                      ///< this node's name, for messages
-    /// Is given what another user of this node has that the run's owner asked for.
+    Descriptor in, out;                    ///< the stream frames of --forward: Dial, StreamBytes,
+                                           ///< ...
+    std::vector<std::string> destinations; ///< HOST:PORT, indexed by the number in Dial
+    std::string node;                      ///< name of this node, for messages
+    /// Called when a requested port is served by another user of this node.
     std::function<void(const std::string& text)> report;
 };
 
-/// Connects to destinations and carries the bytes of these connections until `in` ends. On this
-/// node only servers of this process's own user are connected to: whatever another user listens
-/// with at such a port gets no byte. A destination on another machine is connected to as it is.
+/// Connects to the requested destinations and carries the bytes of these connections until `in`
+/// ends. On this node, it connects only to servers of this process's own user and sends no byte to
+/// servers of other users. The user of a server on another machine cannot be checked.
 void run_dialer(Dialer dialer);
 
 } // namespace gpuq::remote

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int k_backlog = 64;
 constexpr std::uint64_t k_largest_port = 65535;
-/// Programs listen on 127.0.0.1 or on ::1 when they are told localhost: there both are tried.
+/// Programs configured for localhost listen on 127.0.0.1 or on ::1; the dialer tries both.
 constexpr const char* k_that_node = "localhost";
 
 std::optional<std::uint16_t> port_in(std::string_view text)
@@ -62,13 +62,13 @@ Address loopback(int family, std::uint16_t port)
     return address;
 }
 
-/// errno where there is none.
+/// Sets errno on failure.
 Descriptor listener(int family, std::uint16_t port)
 {
     Descriptor made(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     const int yes = 1;
     const Address address = loopback(family, port);
-    // Connections of the session before may still be on their way out.
+    // Connections of a previous session may still be closing.
     if (made &&
         (::setsockopt(made.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
          (family == AF_INET6 &&
@@ -121,7 +121,7 @@ Result<std::vector<Descriptor>> listen_here(std::uint16_t port)
                         fmt::format("--forward: port {0} of this machine is taken: another one by "
                                     "--forward OTHER:{0}",
                                     port));
-        } else if (family == AF_INET) { // ::1 is not everywhere
+        } else if (family == AF_INET) { // ::1 may be unavailable
             return fail(Error::Kind::io, fmt::format("--forward: port {} of this machine: {}", port,
                                                      std::strerror(errno)));
         }

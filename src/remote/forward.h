@@ -11,20 +11,21 @@
 
 namespace gpuq::remote {
 
-/// `--forward PORT[:[HOST:]PORT]`: a port of this machine, and what it leads to.
+/// `--forward PORT[:[HOST:]PORT]`: a local port and its destination.
 struct Forward {
     std::uint16_t port = 0;
     std::string to; ///< HOST:PORT, as seen from the run's node
     bool operator==(const Forward&) const = default;
 };
-/// `usage`.
+/// Parses the option value; `usage`.
 Result<Forward> forward_from(std::string_view text);
 
-/// HOST:PORT of nothing but letters, digits and `._-`: no word of it is an option or another word.
+/// True for HOST:PORT of letters, digits and `._-` only, which can be neither an option nor contain
+/// several arguments.
 bool is_destination(std::string_view text);
 
-/// Sockets that listen at the port on 127.0.0.1 and, where there is one, on ::1. `usage` when
-/// somebody else has it, `io`.
+/// Sockets listening on the port of 127.0.0.1 and, if available, of ::1. `usage` when the port is
+/// in use; `io`.
 Result<std::vector<Descriptor>> listen_here(std::uint16_t port);
 
 } // namespace gpuq::remote

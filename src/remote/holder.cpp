@@ -20,6 +20,16 @@
 #include <utility>
 #include <vector>
 
+/// The session process on the login host: one thread with one poll loop (wait()).
+///
+/// The verb is started once, by the first Start. Connections come and go: a new one replaces the
+/// current one, unless Open::connection shows that it is older. Output stays in m_output until the
+/// client has confirmed it; when k_output_room bytes are kept, the verb's output is no longer read.
+///
+/// Without a connection for patience(), or after Bye, the verb is hung up: HUP, then TERM, then
+/// KILL. The process ends when the verb has ended and the client has everything or has been given
+/// up (m_left), or when there is no verb and no connection. With --forward, the frames of streams
+/// are passed between the client and a RunDoor.
 namespace gpuq::remote {
 namespace {
 
@@ -28,15 +38,15 @@ using namespace std::chrono_literals;
 constexpr Span k_least_silence = 20s;
 constexpr auto k_most_patience = std::chrono::hours{24 * 7};
 constexpr auto k_for_the_end = 10min;
-constexpr auto k_for_a_brief_one = 3s; ///< whose connection was cut at its end
+constexpr auto k_for_a_brief_one = 3s; ///< for one whose connection was cut off at its end
 constexpr Span k_after_hang_up = 10s;
-/// From a write to a terminal until all of it can be read at the other end.
+/// Time after a write to a terminal until all of it can be read at the other end.
 constexpr Span k_until_readable = 20ms;
 constexpr Span k_after_term = 5s;
 constexpr std::size_t k_most_facts = 4096;
 constexpr Span k_say_within = 100ms;
-constexpr ssize_t k_little = 1024; ///< of a read: a terminal gives 4 KiB at most
-/// Of what a client has asked for and does not read.
+constexpr ssize_t k_little = 1024; ///< bytes of a read; a terminal returns at most 4 KiB
+/// Limit of queued frames for a client that does not read.
 constexpr std::size_t k_most_waiting = 4 << 20;
 constexpr char k_end_of_file = '\4';
 
@@ -45,7 +55,7 @@ Moment now()
     return std::chrono::steady_clock::now();
 }
 
-/// The connection of --forward that a frame belongs to.
+/// The --forward stream that a frame belongs to.
 std::optional<std::uint32_t> stream_of(const frames::Frame& frame)
 {
     return std::visit(
@@ -90,7 +100,7 @@ void Holder::run(Handed first)
     }
 }
 
-/// Nothing runs, and nothing is kept for anybody who may come.
+/// True when nothing runs and no client can still fetch data.
 bool Holder::is_over() const
 {
     if (!m_verb) {
@@ -106,8 +116,7 @@ std::string_view without_repeated(std::string_view bytes, std::size_t& repeated)
     return bytes.substr(count);
 }
 
-/// What was held up on its way, as in a shared connection that was frozen, must not take the place
-/// of what the client made later.
+/// A connection that was delayed, e.g. in a frozen shared connection, must not replace a newer one.
 bool Holder::is_late(const Handed& handed) const
 {
     frames::Decoder decoder;
@@ -188,7 +197,7 @@ void Holder::wait()
         input = listen(there, as(!m_input.empty() && !m_input_closed, POLLOUT));
         facts = listen(m_verb->facts.get(), POLLIN);
     }
-    // What comes out of the run waits there while the client takes nothing.
+    // If the client does not read, leave data from the run in its channel.
     Channel* const run = m_door ? m_door->channel() : nullptr;
     const bool takes = !m_channel || !m_channel->is_full();
     const std::size_t door_in = listen(run != nullptr ? run->input() : -1, as(takes, POLLIN));
@@ -312,7 +321,7 @@ void Holder::on_open(const frames::Open& open)
     m_opened = true;
     m_connection = open.connection;
     m_silence = std::max<Span>(k_least_silence, 4 * open.beat);
-    if (!m_verb) { // the front has said Hello, and Start follows
+    if (!m_verb) { // the front has already sent Hello; Start follows
         return;
     }
     m_channel->send(hello());
@@ -335,7 +344,7 @@ void Holder::on_open(const frames::Open& open)
 void Holder::on_start(const frames::Start& start)
 {
     if (m_verb) {
-        return; // once in a session
+        return; // only once per session
     }
     auto verb = start_verb(m_program, start);
     if (!verb) {
@@ -371,7 +380,8 @@ void Holder::on_taken(const frames::Taken& taken)
     answer_mark();
 }
 
-/// Not what has not even left: the channel still has it from there.
+/// The client can confirm only bytes that have left the channel, which may still refer to the
+/// others.
 bool Holder::confirm(std::size_t stream, std::uint64_t offset)
 {
     const std::size_t borrowed = stream == m_sending && m_channel ? m_channel->borrowed() : 0;
@@ -385,7 +395,7 @@ void Holder::on_input(const frames::Input& input)
         return refuse(fail(Error::Kind::internal, "input does not follow what came before"));
     }
     if (end <= m_input_end) {
-        return; // has come already
+        return; // already received
     }
     const auto fresh =
         std::string_view(input.bytes).substr(static_cast<std::size_t>(m_input_end - input.offset));
@@ -400,7 +410,8 @@ void Holder::on_input(const frames::Input& input)
     say_taken();
 }
 
-/// Not for each key: that would wake up everybody on the way back before its echo does.
+/// Confirmations are batched: one per key press would wake up every process on the path before the
+/// echo does.
 void Holder::say_taken()
 {
     constexpr std::uint64_t k_worth_telling = 64 << 10;
@@ -433,7 +444,7 @@ void Holder::write_input()
             continue;
         } else if (count < 0 && errno == EAGAIN) {
             break;
-        } else { // nobody reads it any more
+        } else { // the verb has closed its input
             m_input.clear();
             m_input_closed = true;
             m_verb->input.reset();
@@ -459,7 +470,7 @@ void Holder::on_resize(const frames::Resize& resize)
     size.ws_row = static_cast<unsigned short>(resize.size.rows);
     size.ws_col = static_cast<unsigned short>(resize.size.columns);
     if (resize.redraw && size.ws_row > 1) {
-        // A program that asks for the size draws only when it has changed.
+        // Programs redraw only when the size has changed.
         winsize other = size;
         other.ws_row -= 1;
         ::ioctl(m_verb->terminal.get(), TIOCSWINSZ, &other);
@@ -499,7 +510,7 @@ void Holder::refuse_stream(std::uint32_t stream, std::string why)
     }
 }
 
-/// All that are open.
+/// Closes all open streams.
 void Holder::end_streams(const std::string& why)
 {
     for (const auto& [stream, ends] : std::exchange(m_streams, {})) {
@@ -507,7 +518,7 @@ void Holder::end_streams(const std::string& why)
     }
 }
 
-/// Of a stream that is gone here already: nothing.
+/// Frames for a stream already closed on this side are ignored.
 void Holder::to_door(std::uint32_t stream, const frames::Frame& frame)
 {
     const auto found = m_streams.find(stream);
@@ -521,7 +532,7 @@ void Holder::to_door(std::uint32_t stream, const frames::Frame& frame)
         m_streams.erase(found);
     }
     door->send(frame);
-    (void)door->write_some(); // its end is read
+    (void)door->write_some(); // its end is detected by reading
 }
 
 void Holder::from_door(std::uint32_t stream, const frames::Frame& frame)
@@ -540,7 +551,7 @@ void Holder::from_door(std::uint32_t stream, const frames::Frame& frame)
     }
 }
 
-/// Something has come out of the run, or its way has ended.
+/// Data from the run, or the end of its channel.
 void Holder::on_door()
 {
     const auto bytes = m_door->channel()->read_some();
@@ -552,7 +563,7 @@ void Holder::on_door()
         if (!frame || !*frame) {
             break;
         }
-        m_door->answered(); // it stands
+        m_door->answered(); // the channel works
         if (const auto stream = stream_of(**frame)) {
             from_door(*stream, **frame);
         }
@@ -571,7 +582,7 @@ void Holder::on_output(Stream stream)
                                      std::min<std::size_t>(room.size(), wire::k_piece));
         if (count > 0) {
             m_output[i].grew(static_cast<std::size_t>(count));
-            // It is on its way before more is read; and a little was all there is.
+            // Send before reading more; and a short read means that nothing more is available.
             if (m_output[i].end() - m_output[i].sent() >= wire::k_piece ||
                 (count < k_little && !m_status)) {
                 return;
@@ -579,8 +590,8 @@ void Holder::on_output(Stream stream)
         } else if (count < 0 && errno == EINTR) {
             continue;
         } else {
-            // Of a terminal: EIO when the verb has closed it. Who was left behind by the verb and
-            // writes on is not waited for.
+            // A terminal reports EIO when the verb has closed it. After the verb has ended, do not
+            // wait for background processes that still write.
             m_drained[i] = count == 0 || errno != EAGAIN || m_status.has_value();
             return;
         }
@@ -628,7 +639,7 @@ void Holder::on_fact(std::string_view line)
         if (!m_following) {
             return;
         }
-        m_following->err -= *own; // behind it, less of stderr is the run's
+        m_following->err -= *own; // these bytes are not part of the run's stderr
     } else if (const auto following = following_from(line)) {
         m_following = *following;
         m_following->err -= m_own;
@@ -640,7 +651,7 @@ void Holder::on_fact(std::string_view line)
     }
 }
 
-/// The output before a mark came before it: by now it can be read, and all of it has to be.
+/// Output written before the mark is readable by now, and must all be read first.
 void Holder::place_mark(Moment at)
 {
     m_place_at = at + k_until_readable;
@@ -666,7 +677,7 @@ void Holder::answer_mark()
         return;
     }
     const std::string line = fmt::format("{}\n", m_place->marks);
-    // A verb that does not listen has no use for it.
+    // Failure means that the verb does not need the answer.
     (void)::send(m_verb->facts.get(), line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     m_place.reset();
 }
@@ -691,13 +702,14 @@ void Holder::on_children()
     }
 }
 
-/// It is not copied to wait for its turn, but where there are streams that never let it come.
+/// Output waits in the backlog until the channel is empty, to avoid copying it; with active streams
+/// the channel may never be empty, so then it is queued.
 bool Holder::takes_output() const
 {
     return m_channel->waiting() == 0 || (!m_streams.empty() && !m_channel->is_full());
 }
 
-/// As much as fits into the connection; after all of it, the end.
+/// Sends as much output as the connection accepts, then Exit.
 void Holder::send_output()
 {
     if (!m_channel || !m_opened || !m_verb) {
@@ -738,7 +750,7 @@ void Holder::refuse(Error error)
     drop();
 }
 
-/// Once each: who comes back sends again what was not confirmed.
+/// Each signal is delivered once: a client that reconnects repeats unconfirmed ones.
 void Holder::on_signal(const frames::Signal& signal)
 {
     if (signal.place > m_signals_taken + 1) {
@@ -763,13 +775,13 @@ void Holder::signal_verb(int number) const
     if (!m_verb || m_status) {
         return;
     }
-    // As a terminal does it: everything in front.
+    // Like a terminal: signal the foreground process group.
     pid_t group = m_verb->terminal ? ::tcgetpgrp(m_verb->terminal.get()) : m_verb->pid;
     if (group <= 0) {
         group = m_verb->pid;
     }
     if (::kill(-group, number) != 0) {
-        ::kill(m_verb->pid, number); // it has not come to making its own group
+        ::kill(m_verb->pid, number); // it has not created its own group yet
     }
 }
 
@@ -781,13 +793,13 @@ void Holder::hang_up(Moment at)
     constexpr std::array k_signals = {SIGHUP, SIGTERM, SIGKILL};
     const std::size_t step = std::min<std::size_t>(m_hang_ups, k_signals.size() - 1);
     if (::kill(-m_verb->pid, k_signals[step]) != 0) {
-        ::kill(m_verb->pid, k_signals[step]); // it has not come to making its own group
+        ::kill(m_verb->pid, k_signals[step]); // it has not created its own group yet
     }
     m_hang_ups += 1;
     m_kill_at = at + (step == 0 ? k_after_hang_up : k_after_term);
 }
 
-/// All has arrived but, perhaps, the end itself: that is not worth hours.
+/// If at most the Exit frame is missing, a long wait is not justified.
 std::chrono::seconds Holder::patience() const
 {
     if (!m_confirmed || (m_brief && m_status)) {

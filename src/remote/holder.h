@@ -17,32 +17,33 @@
 
 namespace gpuq::remote {
 
-/// A connection that a front (serve.h) has handed over.
+/// A connection handed over by a front process (serve.h).
 struct Handed {
-    Descriptor in, out;       ///< what ssh gave to the front
-    Descriptor front;         ///< ends with the front; the front ends with it
-    std::string read;         ///< already, from `in`
-    std::size_t repeated = 0; ///< so many of the next bytes of `in` were in `read`
+    Descriptor in, out;       ///< the streams that sshd gave to the front
+    Descriptor front;         ///< closed when the front exits, and closing it makes the front exit
+    std::string read;         ///< bytes already read from `in`
+    std::size_t repeated = 0; ///< number of bytes at the start of `in` that are already in `read`
 };
-/// `bytes` without what is repeated, which becomes less.
+/// Returns `bytes` without a prefix that is a repetition; reduces `repeated` by its size.
 std::string_view without_repeated(std::string_view bytes, std::size_t& repeated);
 
-/// Who answers.
+/// Identifies this side to the client.
 struct Identity {
     std::string version;
     std::string host;
 };
 
-/// Runs one verb for a client that may be cut off at any time, and keeps what it has not got yet.
-/// A process of its own session, without a descriptor of the login's.
+/// Runs one verb for a client that may be disconnected at any time, and keeps output that it has
+/// not received yet. Runs in a process with its own session that holds no descriptor of the login.
 class Holder {
 public:
-    /// `program`: what the verb is a verb of. `listener` brings further connections by `accept`.
+    /// `program`: executable that runs the verb. `accept` receives further connections from
+    /// `listener`.
     Holder(std::string program, Identity identity, Descriptor listener,
            std::function<std::optional<Handed>(int listener)> accept);
 
-    /// Until the verb has ended and nobody is to hear of it any more. All signals of the process
-    /// are its own meanwhile.
+    /// Runs until the verb has ended and the client needs nothing more. Uses all signals of the
+    /// process.
     void run(Handed first);
 
 private:
@@ -98,51 +99,52 @@ private:
     frames::Decoder m_decoder;
     bool m_opened = false;
     std::size_t m_repeated = 0;     ///< Handed::repeated
-    std::uint32_t m_connection = 0; ///< Open::connection of the newest
+    std::uint32_t m_connection = 0; ///< Open::connection of the newest connection
     Moment m_heard_at;
     Span m_silence = std::chrono::seconds{20};
     std::optional<Moment> m_alone_since;
-    bool m_left = false; ///< the client has said Bye
+    bool m_left = false; ///< the client has sent Bye
     bool m_exit_sent = false;
 
-    std::optional<RunDoor> m_door; ///< of a session with forwards
+    std::optional<RunDoor> m_door; ///< set if the session has forwards
     frames::Decoder m_door_decoder;
-    /// Which sides of a stream have said StreamEnd.
+    /// Which sides of a stream have sent StreamEnd.
     struct Ends {
         bool client = false, run = false;
     };
-    std::map<std::uint32_t, Ends> m_streams; ///< of --forward, between client and dialer
+    std::map<std::uint32_t, Ends> m_streams; ///< streams of --forward between client and dialer
 
     std::optional<VerbProcess> m_verb;
-    bool m_failed = false;    ///< no verb came of Start
+    bool m_failed = false;    ///< Start did not result in a verb
     bool m_brief = false;     ///< Start::brief
-    bool m_confirmed = false; ///< the client has sent something after Start
+    bool m_confirmed = false; ///< the client has sent a frame after Start
     Stream m_terminal_is = Stream::out;
     bool m_terminal_raw = false;
     std::chrono::seconds m_patience{0};
     std::optional<int> m_status;
     std::array<bool, 2> m_drained{};
     std::array<Backlog, 2> m_output;
-    std::size_t m_sending = 0; ///< whose bytes the channel may have borrowed
-    std::string m_input;       ///< on its way to the verb
+    std::size_t m_sending = 0; ///< the stream whose bytes the channel may have borrowed
+    std::string m_input;       ///< waiting to be written to the verb
     std::uint64_t m_input_end = 0;
     std::uint64_t m_said_taken = 0, m_said_room = frames::k_input_room;
     std::optional<Moment> m_say_taken_at;
-    bool m_input_over = false; ///< InputEnd has come
+    bool m_input_over = false; ///< InputEnd received
     bool m_input_closed = false;
     std::uint64_t m_signals_taken = 0;
     std::string m_facts;
     std::optional<frames::Following> m_following;
     std::optional<frames::SshTarget> m_ssh_target;
-    std::uint64_t m_own = 0; ///< bytes of stderr that are gpuq's own
-    /// So many marks stand where the output ends at.
+    std::uint64_t m_own = 0; ///< bytes of stderr that are gpuq's own messages
+    /// The first `marks` marks are reached when output is shown up to `ends`.
     struct Place {
         std::uint64_t marks = 0;
         std::array<std::uint64_t, 2> ends{};
     };
     std::uint64_t m_marks = 0;
-    std::optional<Moment> m_place_at; ///< the newest one, when all before it has been read
-    std::optional<Place> m_place;     ///< to be answered when that has been shown
+    std::optional<Moment> m_place_at; ///< when to place the newest mark: all output before it must
+                                      ///< have been read
+    std::optional<Place> m_place;     ///< answered when the output before it has been shown
     std::optional<Moment> m_kill_at;
     int m_hang_ups = 0;
 };

@@ -14,7 +14,8 @@ constexpr std::array<Span, 8> k_pauses = {0ms, 250ms, 500ms, 1s, 2s, 4s, 8s, 15s
 
 } // namespace
 
-/// Anything up to the pause that is due: a thousand laptops do not come back at once (xorshift).
+/// A random delay up to the current maximum, so that many clients do not reconnect at once
+/// (xorshift).
 Span Lifeline::pause()
 {
     const Span most = std::min(m_pace.longest_pause,

@@ -25,7 +25,7 @@ std::string variable(const char* name)
     return value == nullptr ? "" : value;
 }
 
-/// As ssh reads a path of its configuration: `~/`, `$NAME`.
+/// Expands a path in ssh's configuration: `~/`, `$NAME`.
 std::string expanded(std::string_view path)
 {
     if (path.starts_with("~/")) {
@@ -48,7 +48,7 @@ std::uint64_t state_of_file(const std::string& path)
            1;
 }
 
-/// SSH_AGENTC_REQUEST_IDENTITIES and its answer: which keys there are, not what they are.
+/// Sends SSH_AGENTC_REQUEST_IDENTITIES, which lists the public keys, and hashes the response.
 std::uint64_t state_of_agent(const std::string& path)
 {
     constexpr std::array<char, 5> k_request{0, 0, 0, 1, 11};
@@ -92,7 +92,7 @@ std::uint64_t state_of_agent(const std::string& path)
     return answer.size() <= k_without_keys ? 0 : fnv1a(answer) | 1;
 }
 
-/// Of a credential cache that is a file.
+/// Path of a credential cache that is a file; else empty.
 std::string ticket_file()
 {
     const std::string name = variable("KRB5CCNAME");

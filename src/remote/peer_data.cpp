@@ -16,7 +16,7 @@ using Fault = std::optional<std::string_view>;
 
 constexpr std::size_t k_most_machine_name = 255;
 constexpr std::size_t k_most_user_name = 64;
-/// A cell is at most a character and the four marks that `sanitised` leaves on it.
+/// Maximum size of a cell: a character and the four marks that `sanitised` keeps on it.
 constexpr std::size_t k_bytes_of_cell = 4 * 5;
 
 bool is_made_of(std::string_view text, std::size_t most, std::string_view others)
@@ -71,7 +71,7 @@ Fault fault_of(const frames::Start& start)
                : "an invalid destination of --forward";
 }
 
-/// Frames without a field that could be wrong by itself.
+/// For frames whose fields cannot be invalid on their own.
 template <typename Frame>
 Fault fault_of(const Frame&)
 {

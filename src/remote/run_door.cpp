@@ -22,8 +22,8 @@ std::string read_all(int descriptor)
     return text;
 }
 
-/// What gpuq has said first, where it has; ssh only adds that its way in is closed, and srun, now
-/// before and now after it, that a step has failed.
+/// The first message of gpuq, if any: ssh only adds that its connection was closed, and srun, in
+/// varying order, that a step has failed.
 std::string reason_in(std::string_view errors)
 {
     constexpr std::string_view k_gpuq = "gpuq: ";

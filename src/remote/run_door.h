@@ -13,27 +13,30 @@
 
 namespace gpuq::remote {
 
-/// The way from the login host into a run, for --forward: `gpuq connect --dial`, whose standard
-/// streams carry frames to and from a dialer on the run's node (dialer.h). Opened at the first use,
-/// and again when it has ended or the run is in another job, and perhaps on another node.
+/// The channel from the login host into a run, for --forward: `gpuq connect --dial`, whose standard
+/// streams carry frames to and from a dialer on the run's node (dialer.h). It is opened at the
+/// first use, and again after it has ended or when the run has moved to another job, possibly on
+/// another node.
 class RunDoor {
 public:
-    /// `start`: of the verb, whose environment and forwards hold here too.
+    /// `start`: the Start frame of the verb, whose environment and forwards apply here too.
     RunDoor(std::string program, wire::remote::Start start);
     ~RunDoor();
     RunDoor(const RunDoor&) = delete;
     RunDoor& operator=(const RunDoor&) = delete;
 
-    /// Opens it to this run. True: it was not open, and what went through another one is gone.
+    /// Opens the channel to this run. True if it was newly opened: streams of a previous channel
+    /// are lost.
     Result<bool> open(const wire::remote::Following& run);
-    /// To the dialer; null when it is not open.
+    /// The channel to the dialer; null when not open.
     Channel* channel() { return m_channel ? &*m_channel : nullptr; }
-    /// The dialer has sent a frame.
+    /// To be called when the dialer has sent a frame.
     void answered() { m_answered = true; }
-    /// It has come to its end: why, in its own words; empty when the dialer has answered before.
+    /// Closes the channel after its end. Returns the reason that its process has printed; empty
+    /// when the dialer had answered before.
     std::string close();
 
-    /// A child has ended that may be it.
+    /// To be called for every child that has ended.
     void on_child(pid_t pid);
     std::size_t forwards() const { return m_start.forwards.size(); }
 

@@ -16,10 +16,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/// Processes: sshd starts the front (class Front), which reads the first frames. If a holder
+/// (holder.h) of the requested session listens on its socket, the front passes it the connection's
+/// descriptors and the bytes read so far. Otherwise it forks a holder, in its own session, that
+/// inherits them. In both cases the front then only waits for the holder to close the socket
+/// between them, because sshd ends the connection with the front.
 namespace gpuq::remote {
 namespace {
 
-constexpr int k_patience_ms = 60'000; ///< with a client that says nothing
+constexpr int k_patience_ms = 60'000; ///< for a client that sends nothing
 constexpr int k_handing_ms = 5'000;
 constexpr std::size_t k_most_read = 2 * wire::k_max_payload;
 constexpr int k_backlog = 16;
@@ -49,12 +54,12 @@ bool write_all(int descriptor, std::string_view bytes)
 
 using TwoDescriptors = std::array<int, 2>;
 
-/// How much of a connection has been read, and how much of what comes next was in that already.
+/// Number of bytes already read from a connection, and how many of the next bytes repeat them.
 struct Sizes {
     std::uint32_t read = 0, repeated = 0;
 };
 
-/// Two descriptors, and the bytes of the connection that follow: with room for them.
+/// Message with two descriptors and the sizes; the bytes already read follow it.
 struct Handing {
     Sizes sizes;
     iovec part{&sizes, sizeof sizes};
@@ -124,7 +129,7 @@ std::optional<Handed> take_over(int listener)
     return handed;
 }
 
-/// The part of the process that ssh has started.
+/// The process that ssh has started.
 class Front {
 public:
     explicit Front(const ServeOptions& options)
@@ -170,7 +175,8 @@ private:
         return true;
     }
 
-    /// What has been read stays in m_read: whoever takes the connection reads it again.
+    /// Reads the next frame. All bytes read are kept in m_read for the holder, which parses them
+    /// again.
     Result<std::optional<frames::Frame>> next_frame()
     {
         std::array<char, wire::k_piece> buffer;
@@ -222,7 +228,7 @@ private:
         }
         TRY_ASSIGN(auto frame, next_frame());
         if (!frame || !std::holds_alternative<frames::Start>(*frame)) {
-            return 0; // it was only for a session that is not here
+            return 0; // the client only wanted to return to a session that is gone
         }
         auto listener = listen_at(name, k_backlog);
         if (!listener) {
@@ -251,16 +257,16 @@ private:
         return stay(std::move(ours));
     }
 
-    /// The session's own process; this one has been forked and ends here.
+    /// Turns this forked process into the session's process. Does not return.
     [[noreturn]] void hold(Descriptor listener, Descriptor front)
     {
         ::setsid();
         if (::fork() != 0) {
             ::_exit(0);
         }
-        (void)!::chdir("/"); // no file system is kept in use
+        (void)!::chdir("/"); // do not keep a file system busy
         for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-            // Not what is to be handed over, which may well be these.
+            // Move the descriptors to hand over away from these numbers first.
             for (Descriptor* const each : {&m_in, &m_out}) {
                 if (each->get() == stream) {
                     each->release();
@@ -278,7 +284,7 @@ private:
         ::_exit(0);
     }
 
-    /// They are the session's now.
+    /// Closes the connection's streams, which now belong to the session.
     void let_streams_go()
     {
         const Descriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
@@ -291,20 +297,20 @@ private:
         }
     }
 
-    /// Not here: a file system that hangs would hold up the end of the connection.
+    /// In a child process: a file system that hangs must not delay the end of the connection.
     void leave_to_child(Descriptor& session)
     {
         if (::fork() == 0) {
             session.reset();
             const Descriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
-            ::dup2(null.get(), STDERR_FILENO); // sshd waits for its end
+            ::dup2(null.get(), STDERR_FILENO); // sshd waits for its end of file
             ::setsid();
             m_options.came_back();
             ::_exit(0);
         }
     }
 
-    /// As long as the connection: for sshd it is we who have it.
+    /// Waits for the end of the connection: sshd associates it with this process.
     static Result<int> stay(Descriptor session)
     {
         std::array<char, 64> buffer;

@@ -10,19 +10,19 @@
 namespace gpuq::remote {
 
 struct ServeOptions {
-    std::string program; ///< what verbs are verbs of: an absolute path
+    std::string program; ///< absolute path of the executable that runs verbs
     Identity identity;
-    std::string place = "gpuq-serve"; ///< begins the names of the sessions' sockets
-    std::string early = {};           ///< the bytes with which `in` will begin, known already
+    std::string place = "gpuq-serve"; ///< prefix of the names of the sessions' sockets
+    std::string early = {};           ///< first bytes of `in`, already known from the command line
     int in = 0, out = 1;
-    /// In a process of its own, for each connection that comes back to its session: what a login
-    /// is good for besides. That connection's end does not wait for it.
+    /// Called in a separate process for each connection that returns to its session, for other uses
+    /// of a new login. The end of that connection does not wait for it.
     std::function<void()> came_back = [] {};
 };
 
-/// What ssh starts on the login host: finds the session that the client asks for and gives it the
-/// connection, or starts one in a process of its own, which outlives this one. Returns when the
-/// connection has ended: the exit status. Takes over `in` and `out`.
+/// The command that ssh starts on the login host. Passes the connection to the session that the
+/// client requests, or starts a new session in a separate process, which outlives this one. Returns
+/// the exit status when the connection has ended. Takes ownership of `in` and `out`.
 Result<int> serve(const ServeOptions& options);
 
 } // namespace gpuq::remote

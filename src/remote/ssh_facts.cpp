@@ -29,7 +29,7 @@ bool is_one_of(std::string_view word, const std::array<std::string_view, count>&
     return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// Every file of a list of files is one that keeps nothing.
+/// True if none of the listed files can store keys.
 bool keeps_nothing(std::string_view files)
 {
     while (!files.empty()) {

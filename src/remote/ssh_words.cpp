@@ -16,7 +16,7 @@ namespace {
 constexpr int k_not_found = 127;
 constexpr int k_not_executable = 126;
 constexpr int k_ssh_itself = 255;
-constexpr int k_killed = 128; ///< and the signal: ssh itself
+constexpr int k_killed = 128; ///< plus the signal number: ssh itself was killed
 constexpr int k_largest_signal = 64;
 
 bool is_one_of(char c, std::string_view others)
@@ -30,7 +30,7 @@ bool has(std::string_view text, std::string_view part)
     return text.find(part) != std::string_view::npos;
 }
 
-/// Lines that ssh writes around what it has to say.
+/// Lines of ssh that do not describe the problem.
 bool is_noise(std::string_view line)
 {
     static constexpr std::array<std::string_view, 10> k_beginnings = {"@@@@",
@@ -47,14 +47,14 @@ bool is_noise(std::string_view line)
                                        [&](auto beginning) { return line.starts_with(beginning); });
 }
 
-/// By the host, of all that was offered or answered.
+/// True if the host has rejected all offered or entered credentials.
 bool is_refusal(std::string_view errors)
 {
     return has(errors, "Permission denied (") || has(errors, "Too many authentication failures") ||
            has(errors, "Too many password") || has(errors, "No supported authentication methods");
 }
 
-/// `Offending ED25519 key in /home/ada/.ssh/known_hosts:3`
+/// Extracts the location from `Offending ED25519 key in /home/ada/.ssh/known_hosts:3`.
 std::string offending(std::string_view errors)
 {
     const std::size_t begin = errors.find("Offending ");
@@ -99,8 +99,8 @@ Verdict judge_key(std::string_view errors, const SshCommand& command)
                             host));
 }
 
-/// The login was let in, and something else than gpuq was started: a ForceCommand, nologin, a
-/// password that has expired.
+/// The login succeeded, but a program other than gpuq was started: a ForceCommand, nologin, an
+/// expired password.
 Verdict judge_other_program(const SshEnd& end, const std::string& words, const SshCommand& command)
 {
     const std::string printed = words.empty() ? last_words(end.printed) : words;
@@ -111,7 +111,7 @@ Verdict judge_other_program(const SshEnd& end, const std::string& words, const S
                          printed.empty() ? fmt::format("exit status {}", end.status) : printed))};
 }
 
-/// A jump host without its shared connection.
+/// ProxyCommand for the jump host that bypasses its shared connection.
 std::string own_way_by(const SshCommand& command)
 {
     std::string_view hosts = command.facts.proxy_jump;
@@ -148,7 +148,7 @@ Result<Place> place_from(std::string_view text)
     if (place.host.empty()) {
         return fail(Error::Kind::usage, "--host: which host? --host NAME, or NAME:FOLDER");
     }
-    // A name that begins with - would be an option of ssh's.
+    // ssh would take a name that begins with - for an option.
     if (place.host.front() == '-' || !std::all_of(place.host.begin(), place.host.end(),
                                                   [](char c) { return is_one_of(c, "._-@+"); })) {
         return fail(Error::Kind::usage,
@@ -191,14 +191,14 @@ std::vector<std::string> with_options(const SshCommand& command)
     if (command.facts.has_session_options) {
         std::for_each(k_session.begin(), k_session.end(), option);
     }
-    if (command.facts.quiet) { // also over -q, which -o does not
+    if (command.facts.quiet) { // also overrides -q, which -o cannot
         words.emplace_back("-v");
     }
     if (command.facts.asks_about_keys) {
         option("UpdateHostKeys=no");
     }
     if (command.attempt == Attempt::asked) {
-        option("NumberOfPasswordPrompts=1"); // one answer for each Enter: no account is locked
+        option("NumberOfPasswordPrompts=1"); // one answer per Enter, so that no account gets locked
     } else if (command.attempt == Attempt::again || !command.person) {
         option("BatchMode=yes");
     }
@@ -214,7 +214,7 @@ std::vector<std::string> with_options(const SshCommand& command)
     return words;
 }
 
-/// What ssh writes at -v is not about its end.
+/// Removes debug output of ssh -v, which does not explain its end.
 std::string without_debug(std::string_view errors)
 {
     std::string kept;
@@ -243,7 +243,7 @@ std::vector<std::string> ssh_words(const SshCommand& command)
 std::vector<std::string> ssh_question(const SshCommand& command, bool with_ours)
 {
     std::vector<std::string> words = with_ours ? with_options(command) : command.ssh;
-    words.insert(words.end(), {"-G", "--", command.host, "true"}); // -f wants a command
+    words.insert(words.end(), {"-G", "--", command.host, "true"}); // -f requires a command
     return words;
 }
 

@@ -10,24 +10,25 @@
 
 namespace gpuq::remote {
 
-/// `NAME[:DIR]`, as people write it after --host.
+/// `NAME[:DIR]`, the argument of --host.
 struct Place {
-    std::string host; ///< for ssh: a name, an alias of ~/.ssh/config, user@name
+    std::string host; ///< as passed to ssh: a name, an alias in ~/.ssh/config, user@name
     std::string folder;
     bool operator==(const Place&) const = default;
 };
-/// `usage` for what ssh could take for something else than a host.
+/// `usage` for a host that ssh could take for an option or command.
 Result<Place> place_from(std::string_view text);
 
-/// gpuq's name on the login host: a word or path that no shell reads as anything else. `usage`.
+/// Checks gpuq's name on the login host: a name or path without characters special to a shell.
+/// `usage`.
 Result<void> check_program(std::string_view program);
 
 enum class Attempt {
-    first, ///< a person may be asked for a password, or whether a key is the right one
-    asked, ///< the user is, because they have said so; by gpuq, not by ssh on the terminal
-    again, ///< nobody is: a window that asks for a password out of nothing teaches bad habits
+    first, ///< ssh may ask the user on the terminal, for a password or about the host key
+    asked, ///< at the user's request; gpuq shows ssh's questions
+    again, ///< without questions: an unexpected password prompt teaches bad habits
 };
-/// The command line of ssh. `ssh`: its first words, as configured.
+/// Parameters of ssh's command line. `ssh`: the configured command with its arguments.
 struct SshCommand {
     std::vector<std::string> ssh{"ssh"};
     std::string host;
@@ -35,40 +36,41 @@ struct SshCommand {
     Attempt attempt = Attempt::first;
     bool person = false; ///< there is a terminal to ask on
     bool alone =
-        false; ///< past a shared connection of the user's own (ControlPath), which may hang
+        false; ///< bypass the user's shared connection (ControlPath), which may be unresponsive
     SshFacts facts;
-    std::string early; ///< what `serve` is to know before anything can be sent (word_of)
+    std::string early; ///< first bytes for `serve`, passed on its command line (word_of)
 };
-/// Options that the user's configuration could set so that gpuq would not work are set here: the
-/// first value counts, and the command line comes before files.
+/// The command line that starts `serve`. It overrides options of the user's configuration that
+/// would break gpuq: ssh uses the first value it finds, and the command line precedes files.
 std::vector<std::string> ssh_words(const SshCommand& command);
-/// Prints the user's configuration (SshFacts). `with_ours`: as ssh_words has it.
+/// The command line that prints the user's configuration (SshFacts). `with_ours`: including the
+/// options of ssh_words.
 std::vector<std::string> ssh_question(const SshCommand& command, bool with_ours);
-/// Ends at once where there is no shared connection, or its process lives.
+/// The command line that checks for a live master process of the shared connection. Ends at once.
 std::vector<std::string> ssh_check(const SshCommand& command);
-/// Opens a connection through the shared one that no program answers. Ends as soon as the host has
-/// said so: no shell is started.
+/// The command line that opens a forwarding through the shared connection to a port without a
+/// listener. It ends as soon as the host has responded; no shell is started.
 std::vector<std::string> ssh_knock(const SshCommand& command);
 
-/// What became of an ssh that has ended without gpuq's marker, or before the verb's end.
+/// Why an ssh has ended before gpuq's marker, or before the end of the verb.
 struct Verdict {
     enum class What {
-        broken,     ///< try again
-        needs_user, ///< it lets in only who answers its questions, and trying again does harm
-        stop,       ///< trying again does not help, or would do harm
+        broken,     ///< retry
+        needs_user, ///< the host requires an interactive login; retrying would do harm
+        stop,       ///< retrying is useless or would do harm
     } what = What::broken;
     Error error;
 };
-/// How an ssh has ended.
+/// How an ssh process has ended.
 struct SshEnd {
     int status = 0;
-    std::string_view errors;  ///< its stderr, in English; what the other side wrote there too
-    std::string_view printed; ///< by the other side, which did not start gpuq
+    std::string_view errors;  ///< ssh's stderr in English, which may include output of the peer
+    std::string_view printed; ///< stdout, if the peer did not start gpuq
 };
-/// The error's text holds words of the other side, as peer_text has them.
+/// The text of the error may include output of the peer, cleaned by peer_text.
 Verdict judge_ssh(const SshEnd& end, const SshCommand& command);
 
-/// The line that says most, without control characters.
+/// The last informative line, without control characters.
 std::string last_words(std::string_view errors);
 
 } // namespace gpuq::remote

@@ -11,12 +11,13 @@
 namespace gpuq::remote {
 namespace {
 
-/// Not at each write: what has been taken is told in lumps.
+/// Received bytes are confirmed in batches of this size, not after each write.
 constexpr std::uint32_t k_worth_telling = frames::k_stream_room / 4;
 
 } // namespace
 
-/// Whose bytes have not all arrived must not take the end for the end of them: a reset (linger 0).
+/// If bytes are missing, the local program must not see a regular end of file: reset the connection
+/// (linger 0).
 Streams::Stream::~Stream()
 {
     if (socket && !is_over()) {

@@ -29,17 +29,17 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto k_question = 3s; ///< a Match exec of the user's may take a while
+constexpr auto k_question = 3s; ///< a Match exec in the user's configuration can take time
 constexpr std::size_t k_most_facts = 64 << 10;
 
-/// Who answers what a child asks: ssh itself asks on the terminal, gpuq by a program, or nobody.
+/// How a child can ask questions: ssh on the terminal, through an askpass program, or not at all.
 struct Asking {
     enum class By { terminal, program, nobody } by = By::nobody;
     std::string program{};
 };
 
-/// ssh's own words are read by programs here. Without a terminal no window comes up by itself, not
-/// from the ssh to a jump host either.
+/// ssh's messages are parsed, so LC_ALL=C. Without a terminal, no askpass window may appear,
+/// including from the ssh to a jump host.
 std::vector<std::string> environment_for(const Asking& asking)
 {
     std::vector<std::string> variables{"LC_ALL=C"};
@@ -47,8 +47,7 @@ std::vector<std::string> environment_for(const Asking& asking)
         variables.insert(variables.end(),
                          {"SSH_ASKPASS_REQUIRE=force", "SSH_ASKPASS=" + asking.program});
         if (std::getenv("DISPLAY") == nullptr) {
-            variables.emplace_back(
-                "DISPLAY=none"); // before OpenSSH 8.4 it asks by a program only then
+            variables.emplace_back("DISPLAY=none"); // required for askpass before OpenSSH 8.4
         }
     } else if (asking.by == Asking::By::nobody) {
         variables.insert(variables.end(), {"SSH_ASKPASS_REQUIRE=never", "SSH_ASKPASS=/bin/false"});
@@ -67,7 +66,7 @@ std::vector<std::string> environment_for(const Asking& asking)
     return variables;
 }
 
-/// A child with these streams, which ends with us. Its pid, or -1.
+/// Starts a child with these streams that ends with this process. Returns its pid or -1.
 pid_t start(const std::vector<std::string>& words, const std::array<int, 3>& streams,
             const Asking& asking)
 {
@@ -86,7 +85,7 @@ pid_t start(const std::vector<std::string>& words, const std::array<int, 3>& str
     if (asking.by != Asking::By::terminal) {
         ::setsid();
     }
-    // Of our process group, for the terminal's sake; but Ctrl-C is for the verb there.
+    // It is in our process group because of the terminal, but Ctrl-C is for the remote verb.
     ::signal(SIGINT, SIG_IGN);
     ::signal(SIGQUIT, SIG_IGN);
     for (int i = 0; i < 3; ++i) {
@@ -110,7 +109,7 @@ void end_now(pid_t pid)
     ::waitpid(pid, nullptr, 0);
 }
 
-/// What it prints, until it ends or `k_question` has passed.
+/// Output of a command, until it ends or `k_question` has passed.
 std::string printed_by(const std::vector<std::string>& words)
 {
     auto pipe = make_pipe();
@@ -149,7 +148,7 @@ SshTransport::~SshTransport()
     end(0);
 }
 
-/// Once: what the configuration is when the session begins.
+/// Reads ssh's configuration, once per session.
 Result<void> SshTransport::learn()
 {
     if (std::exchange(m_learned, true)) {
@@ -160,7 +159,7 @@ Result<void> SshTransport::learn()
         return {};
     }
     const SshFacts ours = ssh_facts_from(printed_by(ssh_question(m_command, true)));
-    if (!ours.without_streams.empty()) { // by an option on the command line of GPUQ_SSH
+    if (!ours.without_streams.empty()) { // set by an option in GPUQ_SSH
         return fail(Error::Kind::usage,
                     fmt::format("GPUQ_SSH asks for '{}', and gpuq needs the streams of ssh: leave "
                                 "out the option that says so (-n, -N or -f)",
@@ -183,7 +182,7 @@ Result<Transport::Streams> SshTransport::connect(Attempt attempt, bool alone,
     TRY_ASSIGN(Pipe to, make_pipe());
     TRY_ASSIGN(Pipe from, make_pipe());
     TRY_ASSIGN(Pipe errors, make_pipe());
-    // Fewer turns of everybody's loop while much comes.
+    // A larger pipe means fewer wakeups during heavy output.
     ::fcntl(from.read.get(), F_SETPIPE_SZ, k_largest_pipe);
     Asking asking{attempt == Attempt::first ? Asking::By::terminal : Asking::By::nobody};
     if (attempt == Attempt::asked) {
@@ -193,7 +192,7 @@ Result<Transport::Streams> SshTransport::connect(Attempt attempt, bool alone,
     }
     m_pid =
         start(ssh_words(m_command), {to.read.get(), from.write.get(), errors.write.get()}, asking);
-    // One that asks the user is left alone.
+    // An attempt that asks the user is not probed.
     m_probe = m_command.facts.control_path.empty() || alone || attempt == Attempt::asked
                   ? Probe::none
                   : Probe::check;
@@ -220,9 +219,10 @@ void SshTransport::end_probe()
     }
 }
 
-/// Whether there is one, and its process lives; then whether the host behind it does. Nothing else
-/// tells: a process that is frozen, or whose network is gone, still takes what comes. Where there
-/// is none, ssh may be asking a person, and is left alone.
+/// Checks whether a shared connection exists and its master is alive, then whether the host
+/// responds through it. There is no other way to detect a frozen master or a dead network, because
+/// the socket still accepts data. Without a shared connection, ssh may be asking the user, so the
+/// probing ends.
 bool SshTransport::is_stuck(Moment now)
 {
     if (m_probe == Probe::none) {
@@ -241,7 +241,7 @@ bool SshTransport::is_stuck(Moment now)
     m_probe_pid = -1;
     const bool is_shared = WIFEXITED(status) && WEXITSTATUS(status) == 0;
     if (m_probe == Probe::knock) {
-        m_probe = Probe::check; // alive, and slow: again later
+        m_probe = Probe::check; // alive but slow: check again later
         m_probe_at = now + k_answer;
     } else if (is_shared) {
         begin_probe(Probe::knock, now);
@@ -262,7 +262,7 @@ int SshTransport::end(int milliseconds)
     constexpr int k_gently = 200;
     for (int waited = 0; ::waitpid(m_pid, &status, WNOHANG) == 0; waited += k_step) {
         if (waited >= milliseconds) {
-            // Gently first: it may have switched the echo off to ask for a password.
+            // TERM first: it may have disabled echo to ask for a password.
             ::kill(m_pid, waited < milliseconds + k_gently ? SIGTERM : SIGKILL);
         }
         ::poll(nullptr, 0, k_step);

@@ -17,44 +17,46 @@
 
 namespace gpuq::remote {
 
-/// A way to `gpuq serve`, which may break and be made again. One connection at a time.
+/// A way to reach `gpuq serve`. The connection may break and be made again; one at a time.
 class Transport {
 public:
     virtual ~Transport() = default;
     struct Streams {
-        Descriptor in; ///< what comes
+        Descriptor in; ///< output of serve
         Descriptor out;
         Descriptor errors;
     };
-    /// `first`: the bytes that will be sent first, for a transport that can bring them earlier.
+    /// `first`: the bytes that will be sent first, for a transport that can deliver them earlier.
     virtual Result<Streams> connect(Attempt attempt, bool alone, std::string_view first) = 0;
-    /// To be asked again and again while nothing has come. True: what it goes through is dead, and
-    /// connecting alone goes past it. Never while a person may be typing a password.
+    /// To be polled while no data has arrived. True: the shared connection that is used is dead,
+    /// and a connection with `alone` can bypass it. Never true while the user may be typing a
+    /// password.
     virtual bool is_stuck(Moment now)
     {
         (void)now;
         return false;
     }
-    /// The user does not want to see what it says while it connects.
+    /// The user's configuration hides ssh's messages while it connects.
     virtual bool is_quiet() const { return false; }
-    /// Ends what connect() began, by force if it goes on for so long, and says how it ended.
+    /// Ends the connection, by force after `milliseconds`, and returns the exit status.
     virtual int end(int milliseconds) = 0;
-    /// Of Attempt::asked: what to poll for questions; none: descriptor -1.
+    /// For Attempt::asked: descriptor to poll for questions; -1: none.
     virtual pollfd questions() const { return {-1, 0, 0}; }
     virtual std::optional<Question> next_question() { return std::nullopt; }
-    /// The present question still waits for an answer, which is given once.
+    /// The current question is waiting for its answer, which can be given once.
     virtual bool is_asked() const { return false; }
     virtual void answer(std::string_view) {}
-    /// Of what may let in without questions.
+    /// State of everything that may allow a login without questions.
     virtual LoginState login_state() { return {}; }
-    /// What an end with these words means.
+    /// Interprets the end of ssh.
     virtual Verdict judge(const SshEnd& end) const = 0;
 };
 
-/// OpenSSH's client as a child process: what ~/.ssh/config says holds, and it asks people itself.
+/// OpenSSH's client as a child process: it uses ~/.ssh/config and asks the user itself.
 class SshTransport : public Transport {
 public:
-    /// `gpuq`: the path of this program, which asks for ssh; empty: nobody is asked again.
+    /// `gpuq`: path of this program, used as ssh's askpass program; empty: no questions can be
+    /// asked.
     explicit SshTransport(SshCommand command, std::string gpuq = {})
         : m_command(std::move(command))
         , m_gpuq(std::move(gpuq))
@@ -75,9 +77,9 @@ public:
     int end(int milliseconds) override;
     Verdict judge(const SshEnd& end) const override;
 
-    /// A shared connection is looked at after so long without a word,
+    /// A shared connection is checked after this much silence,
     static constexpr Span k_patience = std::chrono::seconds{2};
-    /// has so long to answer, and is looked at again.
+    /// must respond within this time, and is checked again after it.
     static constexpr Span k_answer = std::chrono::seconds{3};
 
 private:
@@ -89,12 +91,12 @@ private:
     SshCommand m_command;
     bool m_learned = false;
     std::string m_gpuq;
-    std::optional<AskPass> m_askpass; ///< while it may ask
+    std::optional<AskPass> m_askpass; ///< exists while ssh may ask
     std::optional<LoginMeans> m_means;
     pid_t m_pid = -1;
     Probe m_probe = Probe::none;
     pid_t m_probe_pid = -1;
-    Moment m_probe_at; ///< begun, or to be begun
+    Moment m_probe_at; ///< when the probe began, or will begin
 };
 
 } // namespace gpuq::remote

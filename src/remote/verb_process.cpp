@@ -37,7 +37,7 @@ constexpr std::array<std::string_view, 12> k_passed = {
 };
 constexpr std::string_view k_own = "OWN ";
 constexpr std::string_view k_ssh = "SSH ";
-constexpr int k_facts = 3; ///< of the verb
+constexpr int k_facts = 3; ///< descriptor number in the verb
 
 std::string_view name_of(std::string_view variable)
 {
@@ -72,7 +72,7 @@ Result<Descriptor> open_folder(const std::string& named)
     return folder;
 }
 
-/// What the verb inherits: ours, and what the client may set.
+/// The verb's environment: that of this process and the variables that the client may set.
 std::vector<std::string> environment(const wire::remote::Start& start)
 {
     std::vector<std::string> variables;
@@ -115,7 +115,7 @@ Result<Terminal> new_terminal(const wire::remote::Start& start)
     ::fcntl(verbs, F_SETFD, FD_CLOEXEC);
     termios modes{};
     if (!start.raw && ::tcgetattr(verbs, &modes) == 0) {
-        // The person's own terminal echoes, and makes of a line feed what it does.
+        // The user's terminal does echo and newline processing.
         modes.c_lflag &= ~static_cast<tcflag_t>(ECHO | ECHOE | ECHOK | ECHONL | ECHOCTL);
         modes.c_oflag &= ~static_cast<tcflag_t>(OPOST);
         ::tcsetattr(verbs, TCSANOW, &modes);
@@ -123,7 +123,7 @@ Result<Terminal> new_terminal(const wire::remote::Start& start)
     return made;
 }
 
-/// In the forked process: nothing but system calls.
+/// Runs in the forked process: only async-signal-safe calls.
 [[noreturn]] void become(const char* program, char* const* words, char* const* variables,
                          int folder, const std::array<int, 3>& streams, int terminal, int facts,
                          pid_t parent)
@@ -131,12 +131,12 @@ Result<Terminal> new_terminal(const wire::remote::Start& start)
     ::setsid();
     ::prctl(PR_SET_PDEATHSIG, SIGHUP);
     if (::getppid() != parent) {
-        ::_exit(static_cast<int>(ExitStatus::detached)); // it was too late to be told
+        ::_exit(static_cast<int>(ExitStatus::detached)); // the parent died before prctl()
     }
     if (terminal >= 0) {
         ::ioctl(terminal, TIOCSCTTY, 0);
     }
-    // Beyond what is to be replaced, so that no dup2 overwrites another's source.
+    // Move the sources above the targets, so that no dup2 overwrites another source.
     std::array<int, 3> high{};
     for (std::size_t i = 0; i < 3; ++i) {
         high[i] = ::fcntl(streams[i], F_DUPFD, 10);
@@ -205,7 +205,7 @@ Result<VerbProcess> start_verb(const std::string& program, const wire::remote::S
         if (!is_terminal[i]) {
             TRY_ASSIGN(Pipe pipe, make_pipe());
             theirs[i] = std::move(pipe.write);
-            // Fewer turns of everybody's loop while much comes.
+            // A larger pipe means fewer wakeups during heavy output.
             ::fcntl(pipe.read.get(), F_SETPIPE_SZ, k_largest_pipe);
             (i == 1 ? verb.out : verb.err) = std::move(pipe.read);
         }

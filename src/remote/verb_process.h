@@ -13,38 +13,40 @@
 
 namespace gpuq::remote {
 
-/// The variable whose value is a descriptor: a verb that shows a run writes there which, and from
-/// where on (Following), a line each, and reads how many of its marks (k_mark) have been reached.
+/// Environment variable with a descriptor number. A verb that shows a run writes lines to it with
+/// the run and the position from which it shows it (Following), and reads how many of its marks
+/// (k_mark) have been reached.
 constexpr const char* k_serve_descriptor = "GPUQ_SERVE_FD";
 
-/// The variable that says how the person calls gpuq here: `gpuq --host login1`.
+/// Environment variable with the command by which the user calls gpuq: `gpuq --host login1`.
 constexpr const char* k_called = "GPUQ_CALLED";
 
-/// A verb that runs for somebody far away, in a session of its own: hung up when its parent dies.
+/// A verb run for a remote client, in its own session. It gets SIGHUP when its parent dies.
 struct VerbProcess {
     pid_t pid = -1;
-    Descriptor terminal; ///< our side of its terminal, if it has one
-    Descriptor input;    ///< its stdin, where that is a pipe
-    Descriptor out, err; ///< where they are no terminal
+    Descriptor terminal; ///< master side of its terminal, if it has one
+    Descriptor input;    ///< its stdin, if that is a pipe
+    Descriptor out, err; ///< unless they are the terminal
     Descriptor facts;    ///< the other end of k_serve_descriptor, a socket
 };
 
-/// Starts `program` with the words of `start`. `missing` when there is no such folder; `io`.
+/// Starts `program` with the arguments in `start`. `missing` when the directory does not exist;
+/// `io`.
 Result<VerbProcess> start_verb(const std::string& program, const wire::remote::Start& start);
 
-/// One of the variables that a client may set.
+/// True for variables that a client may set.
 bool may_pass(std::string_view variable);
 
-/// `KEY JOB LINK OUT ERR`, as a verb writes it.
+/// `KEY JOB LINK OUT ERR`, as written by a verb.
 std::string line_of(const wire::remote::Following& following);
 std::optional<wire::remote::Following> following_from(std::string_view line);
-/// `SSH KEY JOB USER`: what `connect --config` there has found.
+/// `SSH KEY JOB USER`: the target found by `connect --config` on the login host.
 std::string line_of(const wire::remote::SshTarget& target);
 std::optional<wire::remote::SshTarget> ssh_target_from(std::string_view line);
-/// `OWN BYTES`: what follows on stderr is gpuq's own, and no part of what the run has printed.
+/// `OWN BYTES`: the next bytes on stderr are a message of gpuq and not output of the run.
 std::string line_of_own(std::uint64_t bytes);
-/// A mark behind all that the verb has written until now. When that has been shown to the person, a
-/// line with the number of marks until then comes back.
+/// Marks the end of all output that the verb has written so far. When that output has been shown to
+/// the user, a line with the number of marks reached is sent back.
 constexpr std::string_view k_mark = "MARK";
 std::optional<std::uint64_t> own_from(std::string_view line);
 

@@ -16,7 +16,7 @@
 namespace gpuq::report {
 namespace {
 
-/// In the chart's own units, which are pixels on a screen that it just fits.
+/// A size of the drawing, in units that are pixels on a screen that it just fits.
 struct Frame {
     std::string_view name;
     double width;
@@ -25,8 +25,8 @@ struct Frame {
 constexpr std::array k_tall = {Frame{"wide", 860, 320}, Frame{"narrow", 400, 290}};
 constexpr std::array k_low = {Frame{"wide", 860, 210}, Frame{"narrow", 400, 210}};
 
-constexpr double k_letter = 7; ///< how wide one is, about
-constexpr double k_top = 28;   ///< with the title of y above the chart
+constexpr double k_letter = 7; ///< approximate width
+constexpr double k_top = 28;   ///< leaves space for the title of y above the chart
 constexpr double k_bottom = 44;
 
 double width_of(const std::string& label)
@@ -43,7 +43,7 @@ public:
         , m_right(frame.width - 18)
         , m_floor(frame.height - k_bottom)
     {
-        if (chart.size == Chart::Size::low) { // low ones stand below one another: their x is one
+        if (chart.size == Chart::Size::low) { // low charts are stacked: their left edges align
             constexpr double k_common = 48;
             m_left = k_common;
         }
@@ -141,7 +141,7 @@ private:
                 continue;
             }
             const double at = x(points[i].x), height = y(points[i].y);
-            if (!drawing && !known(i + 1)) { // alone between gaps: a dash, or nobody sees it
+            if (!drawing && !known(i + 1)) { // a single point between gaps: a dash, to be visible
                 text += fmt::format("M{:.1f} {:.1f}H{:.1f}", at - 1, height, at + 1);
                 continue;
             }
@@ -151,7 +151,7 @@ private:
         return text + "\"/>\n";
     }
 
-    /// One part of all blocks is one path; neighbours of one height are one rectangle.
+    /// Each part of all blocks is one path; adjacent blocks of the same height are one rectangle.
     std::string blocks() const
     {
         std::string text;
@@ -193,12 +193,12 @@ private:
     std::string boundaries() const
     {
         std::string text;
-        double taken = 2 + width_of(m_chart.y.title) + k_letter; ///< by words so far
+        double taken = 2 + width_of(m_chart.y.title) + k_letter; ///< by text so far
         for (const Tick& begin : m_chart.boundaries) {
             const double at = x(begin.at);
             const double width = width_of(begin.label);
             text += line("mark", {at, k_top - 4}, {at, m_floor});
-            // A little beside its line rather than on other words.
+            // Slightly beside its line rather than over other text.
             const double left = std::max(std::min(at - 3, m_frame.width - width), taken);
             if (left - at < 30 && left + width <= m_frame.width) {
                 text += words("start", {left, k_top - 9}, begin.label, "mark-text");
@@ -224,7 +224,7 @@ private:
         if (m_chart.level) {
             const double at = y(m_chart.level->at);
             text += line("mark", {m_left, at}, {m_right, at});
-            // Names of boundaries stand above the chart.
+            // Names of boundaries are above the chart.
             const double words_at = m_chart.boundaries.empty() ? at - 5 : at + 15;
             text += words("end", {m_right - 4, words_at}, m_chart.level->label, "mark-text");
         }
@@ -238,7 +238,7 @@ private:
     double m_floor;
 };
 
-/// The first of 1, 2, 5, 10 .. that is not below.
+/// The smallest of 1, 2, 5, 10 ... that is not below `about`.
 double round_step(double about)
 {
     const double ten = std::pow(10, std::floor(std::log10(about)));

@@ -5,7 +5,7 @@
 
 namespace gpuq::report {
 
-/// A field of RFC 4180: in quotes where it has to be.
+/// A field of RFC 4180: in quotes if necessary.
 inline std::string csv_field(const std::string& text)
 {
     if (text.find_first_of(",\"\r\n") == std::string::npos) {

@@ -64,7 +64,7 @@ std::string html_text(std::string_view text)
 
 std::string html_page(std::string_view title, const std::string& body)
 {
-    // The policy of the page itself: no network, no script, whatever a browser finds in it.
+    // The page's own policy: no network and no script, regardless of its content.
     return fmt::format("<!DOCTYPE html>\n"
                        "<html lang=\"en\">\n"
                        "<head>\n"

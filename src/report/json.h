@@ -15,8 +15,8 @@
 
 namespace gpuq::report {
 
-/// A value of a JSON document. Unknown is null: an empty optional becomes one. Times are ISO 8601
-/// in UTC, durations numbers of seconds.
+/// A value of a JSON document. Unknown is null, and so is an empty optional. Times are ISO 8601 in
+/// UTC, durations are numbers of seconds.
 class Json {
 public:
     using Members = std::vector<std::pair<std::string, Json>>;
@@ -32,7 +32,7 @@ public:
         : m_value(static_cast<std::int64_t>(value))
     {
     }
-    Json(double value); ///< null when it is not finite
+    Json(double value); ///< null if not finite
     Json(const char* text)
         : m_value(std::string(text))
     {
@@ -73,8 +73,8 @@ private:
     Value m_value;
 };
 
-/// The document that `--json` prints: `"schema": 1` and then the members, with a newline at the
-/// end. Pure ASCII: a terminal may be shown it. Bytes that are not UTF-8 become U+FFFD.
+/// The document that `--json` prints: `"schema": 1`, then the members, and a newline. Pure ASCII,
+/// and so safe to show on a terminal. Bytes that are not UTF-8 become U+FFFD.
 std::string json_document(const Json::Members& members);
 
 } // namespace gpuq::report

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t k_gap = 2;
 constexpr std::size_t k_narrowest = 6;
-constexpr std::size_t k_enough = 11; ///< of a column that is cut first
+constexpr std::size_t k_enough = 11; ///< width down to which a `first` column is cut
 
 using Widths = std::vector<std::size_t>;
 
@@ -54,7 +54,7 @@ std::size_t least_width(const Column& column)
     return std::max(k_narrowest, cells(column.title));
 }
 
-/// The column that is to become narrower, or none.
+/// The column to make narrower next, or none.
 std::size_t* next_to_shrink(const Table& table, Widths& widths)
 {
     std::size_t* widest = nullptr;
@@ -71,7 +71,7 @@ std::size_t* next_to_shrink(const Table& table, Widths& widths)
     return widest;
 }
 
-/// The column that goes first when the table can't be made narrow enough, or none.
+/// The column to drop first if the table can't be made narrow enough, or none.
 std::optional<std::size_t> to_drop(const Table& table, Widths widths, const Look& look)
 {
     std::size_t first = 0;
@@ -136,12 +136,12 @@ std::string painted(const std::string& text, std::string_view escape)
     return escape.empty() ? text : fmt::format("{}{}\033[0m", escape, text);
 }
 
-/// Cells of one row side by side; `escapes` has the colour of each, or nothing.
+/// The cells of a row, side by side; `escapes` has the colour of each, or is empty.
 std::string line(const Table& table, const Widths& widths, const std::vector<std::string>& texts,
                  const std::vector<std::string_view>& escapes)
 {
     std::string line;
-    std::size_t owed = 0; // blanks, written only when something follows
+    std::size_t owed = 0; // blanks, written only if text follows
     for (std::size_t i = 0; i < texts.size(); ++i) {
         const std::string text = clipped(texts[i], widths[i]);
         const std::size_t blanks = widths[i] - cells(text);

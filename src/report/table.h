@@ -16,16 +16,16 @@ struct Column {
     enum class Shrink { no, yes, first };
     enum class Show { always, on_request };
 
-    std::string name;  ///< what --columns calls it: `job`
-    std::string title; ///< what the header says: `JOB`
+    std::string name;  ///< for --columns: `job`
+    std::string title; ///< in the header: `JOB`
     Align align = Align::left;
-    Shrink shrink = Shrink::no; ///< may be cut on a narrow screen, `first` before the others; an id
-                                ///< never may
-    int drop = 0; ///< left out on a screen still too narrow, the highest number first; 0: never
-    Show show = Show::always; ///< on_request: only where --columns names it
+    Shrink shrink = Shrink::no; ///< may be cut on a narrow screen, `first` before the others; ids
+                                ///< never
+    int drop = 0; ///< dropped on a screen still too narrow, the highest number first; 0: never
+    Show show = Show::always; ///< on_request: only if --columns names it
 };
 
-/// A cell: any text (sanitised when drawn), and what a colour may say about it.
+/// A cell: any text (sanitised when drawn), and a meaning that a colour may show.
 struct Cell {
     enum class Tone { plain, good, warning, bad, dim };
     std::string text;
@@ -42,31 +42,31 @@ struct Cell {
     }
 };
 
-/// Rows below columns. Every row has one cell per column.
+/// Rows and columns. Every row has one cell per column.
 struct Table {
     std::vector<Column> columns;
     std::vector<std::vector<Cell>> rows;
 };
 
-/// How a table is to be drawn.
+/// How to draw a table.
 struct Look {
     bool header = true;
     bool color = false;
-    bool light = false; ///< background, on which yellow can't be read: bold in its place
-    std::optional<std::size_t> width; ///< of the terminal, in cells; unset: as wide as need be
+    bool light = false;               ///< background, on which yellow is unreadable: bold instead
+    std::optional<std::size_t> width; ///< the terminal's, in cells; unset: no limit
 };
 
-/// Whether COLORFGBG (`0;15`: the numbers of letters and background, as rxvt and Konsole set it)
-/// tells of a light background.
+/// Whether COLORFGBG (`0;15`: the numbers of foreground and background, as rxvt and Konsole set it)
+/// indicates a light background.
 bool is_light(std::string_view colorfgbg);
 
-/// The table with only the columns named in `names` (`job,name,state`), in that order, none of them
-/// to be dropped; those that are always shown when `names` is empty. `usage` names an unknown
-/// column and those that exist.
+/// The table with only the columns in `names` (`job,name,state`), in that order, none of them to be
+/// dropped; with empty `names` those that are always shown. `usage` names an unknown column and
+/// those that exist.
 Result<Table> only(const Table& table, std::string_view names);
 
-/// Lines of aligned columns, two blanks between them, no blanks at their ends. On a screen too
-/// narrow, columns that may shrink are cut, the first ones to half a name, then the widest; when
+/// Lines of aligned columns, two blanks between them, none at their ends. If they are too wide for
+/// the screen, columns that may shrink are cut, first those marked `first`, then the widest; if
 /// that is not enough, those that may be dropped are; the others never are.
 std::string to_text(const Table& table, const Look& look);
 

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t k_block = 512;
 constexpr std::size_t k_longest_name = 99;
 
-/// Places and sizes of POSIX.1-1988, ustar.
+/// Offsets and sizes of POSIX.1-1988, ustar.
 std::string header_of(const ArchiveFile& file, Time at)
 {
     std::string header(k_block, '\0');
@@ -26,7 +26,7 @@ std::string header_of(const ArchiveFile& file, Time at)
     put(116, "0000000");
     put(124, fmt::format("{:011o}", file.content.size()));
     put(136, fmt::format("{:011o}", std::max<std::int64_t>(seconds, 0)));
-    put(148, std::string(8, ' ')); // of the sum, while it is taken
+    put(148, std::string(8, ' ')); // in place of the checksum while it is computed
     put(156, "0");
     put(257, std::string("ustar\0"
                          "00",

@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 std::string signal_name(int number)
 {
-    // sigabbrev_np(3) came with glibc 2.32, Enterprise Linux 8 has 2.28.
+    // sigabbrev_np(3) requires glibc 2.32; Enterprise Linux 8 has 2.28.
     constexpr std::pair<int, const char*> k_names[] = {
         {SIGHUP, "HUP"},   {SIGINT, "INT"},   {SIGQUIT, "QUIT"},     {SIGILL, "ILL"},
         {SIGTRAP, "TRAP"}, {SIGABRT, "ABRT"}, {SIGBUS, "BUS"},       {SIGFPE, "FPE"},
@@ -57,14 +57,14 @@ std::string with_detail(std::string sentence, const Ending& ending)
     return fmt::format("{}{}{}", sentence, goes_on ? " " : ": ", ending.detail);
 }
 
-/// As -t takes it.
+/// A time as -t accepts it.
 std::string option_text(std::chrono::minutes time)
 {
     const auto hours = std::chrono::duration_cast<std::chrono::hours>(time);
     return hours == time ? fmt::format("{}h", hours.count()) : fmt::format("{}m", time.count());
 }
 
-/// The command that helps after an ending, if one does.
+/// The command that may help after such an end, if there is one.
 std::optional<std::string> advice(const Request& request, Cause cause)
 {
     switch (cause) {
@@ -141,11 +141,11 @@ std::string ending_in_words(const Ending& ending, const Request& request)
     case Cause::crashed:
         return with_detail("was killed by " + signal_name(ending.status - 128), ending);
     case Cause::time_limit:
-        if (request.chain) { // its detail is what is used up
+        if (request.chain) { // its detail names the limit
             return ending.detail.empty() ? "reached the end of its link"
                                          : "reached its limit: " + ending.detail;
         }
-        // Its detail is the limit, when that was changed after the start.
+        // Its detail is the limit if that was changed after the start.
         return "reached its time limit of " +
                (ending.detail.empty() ? in_words(request.walltime) : ending.detail);
     case Cause::memory:

@@ -15,7 +15,7 @@
 
 namespace gpuq {
 
-/// What a person typed, without any default.
+/// The options that the user typed, without any defaults.
 struct AskedFor {
     std::vector<std::string> program; ///< as typed
     std::optional<std::chrono::minutes> walltime;
@@ -29,10 +29,10 @@ struct AskedFor {
     std::optional<std::string> queue;
     std::optional<std::string> account;
     std::optional<std::string> qos;
-    std::optional<JobId> after; ///< the caller finds the job that `--after RUN` means
+    std::optional<JobId> after; ///< the caller resolves `--after RUN` to its job
     Input input = Input::none;
     std::optional<Pty> pty;
-    /// `--env NAME=VALUE`, or `--env NAME` for the value it has here.
+    /// `--env NAME=VALUE`, or `--env NAME` for its value in the current environment.
     std::vector<std::pair<std::string, std::optional<std::string>>> env;
     std::vector<std::string> sources; ///< as typed, as are venv and container
     std::vector<std::string> modules;
@@ -51,8 +51,8 @@ struct AskedFor {
     std::optional<int> max_links;
     std::optional<std::chrono::minutes> gpu_time;
     std::optional<Time> until;
-    std::optional<WhenShort> when_short; ///< its ticket does not last
-    /// Any of them was asked for: a chain also where one link would do.
+    std::optional<WhenShort> when_short; ///< how to handle a link whose ticket does not last
+    /// True if any chain option was given: the run is then a chain even if one link suffices.
     bool wants_chain() const
     {
         return link || checkpoint || !resume_args.empty() || !valid.empty() || notice ||

@@ -19,14 +19,14 @@ using std::chrono::seconds;
 constexpr int k_most_crashes = 3;
 constexpr int k_most_without_progress = 3;
 constexpr int k_most_node_failures = 5;
-/// Less is not worth a start.
+/// A shorter link is not worth starting.
 constexpr seconds k_shortest_link = 5s;
 
 constexpr std::pair<Restart, std::string_view> k_restarts[] = {
     {Restart::first, "first"}, {Restart::timeout, "timeout"}, {Restart::preempt, "preempt"},
     {Restart::node, "node"},   {Restart::crash, "crash"},     {Restart::user, "user"}};
 
-/// What an end of a link means for its chain.
+/// The meaning of a link's end for its chain.
 enum class Kind { over, planned, preempted, node, crash };
 
 bool left_as_told(const LinkPast& link)
@@ -66,7 +66,8 @@ Kind kind_by_ending(const LinkPast& link)
     return left_as_told(link) ? Kind::planned : Kind::crash;
 }
 
-/// However a program leaves in the time of grace: it would not have left without it.
+/// A preempted program that exits during the grace period, with any status, counts as preempted:
+/// without the preemption it would not have exited.
 Kind kind_of(const LinkPast& link)
 {
     const Kind kind = kind_by_ending(link);
@@ -76,7 +77,7 @@ Kind kind_of(const LinkPast& link)
 
 using Links = std::vector<LinkPast>;
 
-/// Where counting begins: at the last link that a person let go on.
+/// Counting starts at the last link that the user resumed.
 Links::const_iterator begin_of_count(const Links& links)
 {
     const auto last = std::find_if(links.rbegin(), links.rend(),
@@ -84,7 +85,7 @@ Links::const_iterator begin_of_count(const Links& links)
     return last == links.rend() ? links.begin() : last.base() - 1;
 }
 
-/// Links of these kinds in a row at the end, without a checkpoint.
+/// The number of links of these kinds in a row at the end that saved no checkpoint.
 int in_vain(const Links& links, std::initializer_list<Kind> kinds)
 {
     int count = 0;
@@ -128,7 +129,7 @@ Verdict over(const LinkPast& last, const std::string& why)
     return verdict;
 }
 
-/// A budget is used up. The program has not finished, whatever it said when it left.
+/// A budget is used up. The program has not finished, regardless of its exit status.
 Verdict used_up(const LinkPast& last, const std::string& what)
 {
     Verdict verdict = over(last, "");
@@ -195,7 +196,7 @@ Verdict after_node_failure(const Links& links)
     return verdict;
 }
 
-/// What the GPU time of the request leaves; nothing when it sets no limit.
+/// The remaining GPU time of the request; nothing if the request sets no limit.
 std::optional<seconds> gpu_time_left(const Request& request, const Links& links, Time now)
 {
     const int gpus = std::max(request.gpus.count, 0) * request.nodes;
@@ -390,7 +391,7 @@ std::optional<int> expected_links(const Request& request, const Links& links, Ti
     }
     const seconds left = std::max(seconds{0}, seconds(request.walltime) - time_used(links, now));
     const seconds open = !links.empty() && links.back().ending ? seconds{0} : request.chain->link;
-    // What the newest link still has is part of it.
+    // The newest link's remaining time is part of `left`.
     const auto spent = links.empty() || !links.back().started_at || links.back().ending
                            ? seconds{0}
                            : std::chrono::duration_cast<seconds>(now - *links.back().started_at);
@@ -422,7 +423,7 @@ seconds notice_lead(seconds length, const Links& links)
     if (!longest) {
         return std::min(std::clamp<seconds>(length / 20, 10s, 300s), most);
     }
-    // Late: killed at the limit, so it would have needed longer than it had.
+    // Late: the program was killed at the limit, so it would have needed more time than it had.
     const seconds lead = was_late ? *longest * 3 / 2 : *longest + *longest / 10;
     return std::min(lead + k_spare, most);
 }

@@ -10,35 +10,35 @@
 #include <string_view>
 #include <vector>
 
-/// A run that is longer than one Slurm job: what became of its links, and what follows. Pure.
-/// man gpuq-chain says the same to people.
+/// Runs that are longer than one Slurm job: how their links ended, and whether and how the next
+/// link starts. Pure. man gpuq-chain describes the same rules for users.
 namespace gpuq {
 
-/// What one link of a chain came to.
+/// The history of one link of a chain.
 struct LinkPast {
     LinkNumber link;
-    std::optional<Time> started_at; ///< its supervisor's first word
-    std::optional<Time> noticed_at; ///< the program was told to save and leave
-    std::optional<Ending> ending;   ///< nothing: nobody can say yet
+    std::optional<Time> started_at; ///< when its supervisor started
+    std::optional<Time> noticed_at; ///< when the program was first notified to save and exit
+    std::optional<Ending> ending;   ///< unset: not yet known
     std::string host;               ///< first node
-    std::string checkpoint;         ///< the newest whole one it made; empty: none
+    std::string checkpoint;         ///< the newest complete one it wrote; empty: none
     bool saved_after_notice = false;
-    bool preempted = false; ///< it was told because a job of higher priority wants its place
-    bool resumed = false;   ///< a person let the run go on here: what was before is forgiven
+    bool preempted = false; ///< notified because a job of higher priority needs its nodes
+    bool resumed = false;   ///< resumed by the user: earlier failures no longer count
 
     bool saved() const { return !checkpoint.empty(); }
     bool operator==(const LinkPast&) const = default;
 };
 
-/// That a file was written after a notice. A second before counts as well: the kernel's clock for
-/// files ticks every 4 ms, and file servers have their own.
+/// True if a file was written after a notice. A second before it counts as well: the kernel's clock
+/// for file times ticks every 4 ms, and file servers have clocks of their own.
 bool is_after_notice(Time modified, const std::optional<Time>& noticed_at);
 
-/// What a journal tells of its link.
+/// Derives a link's history from its journal.
 LinkPast link_past(LinkNumber link, const std::vector<Event>& journal);
 
-/// How the link before that of `journal` ended, which could not say so itself, as this one has
-/// concluded when it began; nothing when it had not to.
+/// How the predecessor of `journal`'s link ended, as this link determined when it started because
+/// the predecessor had recorded no ending. Nothing if the predecessor had.
 std::optional<Ending> ending_before(const std::vector<Event>& journal);
 
 /// Why a link is started: GPUQ_CAUSE.
@@ -46,58 +46,61 @@ enum class Restart { first, timeout, preempt, node, crash, user };
 std::string_view word(Restart restart);
 std::optional<Restart> restart_from_word(std::string_view text);
 
-/// Whether a chain goes on after its newest link.
+/// Whether a chain continues after its newest link.
 struct Verdict {
     enum class Go {
-        on,   ///< with another link
+        on,   ///< another link follows
         over, ///< the run has ended: `ending`
-        wait, ///< it is not known yet how the newest link ended
+        wait, ///< it is not yet known how the newest link ended
     };
     Go go = Go::wait;
-    Restart restart = Restart::first; ///< of the next link
-    std::chrono::seconds pause{0};    ///< before it starts
-    std::vector<std::string> exclude; ///< nodes that it is to avoid
-    std::string why;                  ///< in words
-    std::optional<Ending> ending;     ///< of the run, when it is over
+    Restart restart = Restart::first; ///< why the next link starts
+    std::chrono::seconds pause{0};    ///< before the next link starts
+    std::vector<std::string> exclude; ///< nodes that the next link should avoid
+    std::string why;                  ///< the reason, as a sentence
+    std::optional<Ending> ending;     ///< how the run ended, if it is over
     bool operator==(const Verdict&) const = default;
 };
 
-/// `links` are all of the run's, oldest first; without any, the first is to start. The rules:
+/// Decides whether a chain continues. `links` holds all links of the run, oldest first; if it is
+/// empty, the first link starts. The rules:
 ///
-/// - finished with 0, or 93 (do not continue): over. 85 (continue me): on. A program that was told
-///   to save, did, and left, goes on whatever its status.
-/// - time limit and preemption: on. Node failure, or nobody knows: on, elsewhere; at most 5 in a
-///   row without a checkpoint in between.
-/// - any other end of the program is a crash: on, at most 3 times; before the first checkpoint of
-///   the run: over at once.
-/// - 3 links without a new checkpoint: over; the first already, when the program may not begin
-///   again from scratch.
-/// - stopped, cancelled, not startable: over.
-/// - over as well when the time, the links, the GPU time or the date of the request is used up.
+/// - exit status 0, or 93 (do not continue): over. 85 (continue me): continue. A program that was
+///   notified, saved and exited continues with any status except 93.
+/// - time limit and preemption: continue. Node failure or unknown cause: continue on other nodes,
+///   until 5 links in a row have failed without a checkpoint.
+/// - any other end of the program is a crash: continue, at most 3 times; over at once before the
+///   run's first checkpoint.
+/// - 3 links without a new checkpoint: over; the first such link ends the run if it has no
+///   checkpoint and may not start from scratch.
+/// - stopped, cancelled, not startable, input lost: over.
+/// - over as well when the request's time, links, GPU time or end date are used up.
 Verdict judge(const Request& request, const std::vector<LinkPast>& links, Time now);
 
-/// What is asked for a link, before what is left of the run cuts it short.
+/// The requested length of a link, not yet limited by the run's remaining time.
 std::chrono::seconds length_of(const Chain& chain, LinkNumber link);
 
-/// How long the next link may run: a link's length, or what is left of the run's time, of its GPU
-/// time or until its date.
+/// The length of the next link: as requested, or less if the run's remaining time, GPU time
+/// or end date allows less.
 std::chrono::seconds next_length(const Request& request, const std::vector<LinkPast>& links,
                                  Time now);
 
-/// Nodes that have failed under links, each once.
+/// Nodes that failed under links, each listed once.
 std::vector<std::string> failed_nodes(const std::vector<LinkPast>& links);
 
-/// The time the links have run, all together.
+/// The total time that the links have run.
 std::chrono::seconds time_used(const std::vector<LinkPast>& links, Time now);
 
-/// How many links the run will have had in the end, when each takes its time; never fewer than
-/// there are. Nothing for a run that goes on until it is done: nobody has said when.
+/// The expected number of links of the run if each uses its full length; never less than the links
+/// that exist. Nothing for a run whose first link has a length of its own, which runs until it is
+/// finished.
 std::optional<int> expected_links(const Request& request, const std::vector<LinkPast>& links,
                                   Time now);
 
-/// How long before the end of a link its program is told: what earlier links took from the notice
-/// to their end, and some seconds; of the first, when nobody knows, a twentieth of the link, 10 s
-/// to 5 min. More after a link that did not save in time.
+/// How long before the end of a link its program is notified: the longest time that an earlier link
+/// took from the notice to its end, plus some seconds, and half as much again if the last one did
+/// not save in time. Without such a link: a twentieth of the link's length, between 10 s and 5 min.
+/// Never more than half of the link.
 std::chrono::seconds notice_lead(std::chrono::seconds length, const std::vector<LinkPast>& links);
 
 } // namespace gpuq

@@ -16,7 +16,7 @@ bool may_go(const RunOnShelf& run, Time now)
     return run.ended_at && now - *run.ended_at >= k_just_ended;
 }
 
-/// The index may long be another run's: job ids come round again.
+/// The index entry may belong to another run by now: job ids are reused.
 void forget_job(Store& store, const RunKey& key, const LinkJob& job)
 {
     const std::string path = layout::job_index(job.cluster, job.job);

@@ -9,29 +9,30 @@
 #include <optional>
 #include <vector>
 
-/// Old runs away.
+/// Removal of old runs.
 namespace gpuq {
 
-/// A run as its removal sees it.
+/// A run, reduced to the properties that decide about its removal.
 struct RunOnShelf {
     RunKey key;
-    std::optional<Time> ended_at; ///< unset: it is active, or that is not known; it stays
+    std::optional<Time> ended_at; ///< unset: active or unknown; the run is kept
     std::uint64_t bytes = 0;
 };
 
-/// A run that ended so short a time ago stays whatever is asked: its supervisor may still write.
+/// A run that ended more recently than this is always kept: its supervisor may still write.
 constexpr std::chrono::seconds k_just_ended{60};
 
-/// The runs that go, oldest first: what ended longer ago than `retention.age`, then, while all runs
-/// together hold more than `retention.total_bytes`, the next oldest. Pure.
+/// The runs to remove, oldest first: those that ended longer ago than `retention.age`; then, while
+/// all runs together use more than `retention.total_bytes`, the next oldest. Pure.
 std::vector<RunOnShelf> outdated(std::vector<RunOnShelf> runs, const Retention& retention,
                                  Time now);
 
-/// What is on disk of a run of this status; a folder that can't be read counts nothing and stays.
+/// The size and end of a run with this status. A run whose directory can't be read counts as 0
+/// bytes and is kept.
 RunOnShelf on_shelf(Store& store, const RunStatus& status);
 
-/// Removes a run: first what finds it by its jobs, then its folder. Broken off in between it is
-/// still there under its key and name, and the next try removes it.
+/// Removes a run: first its entries in the job index, then its directory. If that is interrupted,
+/// the run can still be found by key and name, and the next attempt removes it.
 Result<void> remove_run(Store& store, const RunKey& key);
 
 } // namespace gpuq

@@ -32,7 +32,7 @@ Result<ConnectKeys> read_keys(Store& store, const RunKey& key)
     return connect_keys_from_json(text);
 }
 
-/// One file decides: whoever is first has made the keys of all.
+/// One file decides: the first process to write it provides the keys for all.
 Result<ConnectKeys> first_keys(Store& store, const RunKey& key,
                                const std::function<Result<SshKeyPair>()>& make)
 {
@@ -85,7 +85,7 @@ Result<ConnectKeys> connect_keys_from_json(std::string_view text)
                                pair_from_json(document.at("host"))};
         }
     } catch (const json::exception&) {
-        // Said below.
+        // reported below
     }
     return fail(Error::Kind::usage,
                 fmt::format("{}: not the keys of a run", layout::k_connect_keys));
@@ -101,7 +101,7 @@ Result<void> prepare_connect(Store& store, const RunKey& key,
 {
     TRY_ASSIGN(const ConnectKeys keys, first_keys(store, key, make));
     TRY(write_files(store, key, keys));
-    // Its supervisor may have cleared the folder a moment before.
+    // The supervisor may have cleared the directory a moment before.
     if (read_ending(store, key)) {
         forget_connect_keys(store, key);
         return fail(Error::Kind::missing, "the run has ended");
@@ -123,7 +123,7 @@ void forget_connect_keys(Store& store, const RunKey& key)
 
 void forget_active(Store& store, const RunKey& key)
 {
-    // Where its tickets are elsewhere, gpuq clean looks.
+    // Tickets stored elsewhere are removed by gpuq clean.
     (void)store.remove_tree(layout::run_dir(key) + "/credentials");
     forget_connect_keys(store, key);
     (void)store.remove(layout::active(key));

@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
-/// The keys of `gpuq connect`: a pair for the user and one for the run's sshd, of each run its own,
-/// in runs/KEY/connect for as long as the run lives.
+/// The keys of `gpuq connect`: a pair for the user and one for the run's sshd. Each run has its
+/// own, in runs/KEY/connect until it ends.
 namespace gpuq {
 
 struct ConnectKeys {
@@ -23,19 +23,20 @@ struct ConnectKeys {
 std::string to_json(const ConnectKeys& keys);
 Result<ConnectKeys> connect_keys_from_json(std::string_view text);
 
-/// What ssh knows the run's sshd by (HostKeyAlias).
+/// The name under which ssh knows the run's sshd (HostKeyAlias).
 std::string host_key_alias(const RunKey& key);
 
-/// Sees to it that the run has its keys, and the files that ssh and sshd read. Of several that ask
-/// at once, all get the same. `make` makes a new pair. `missing` when the run has ended: then
-/// nothing stays.
+/// Makes sure that the run has its keys and the files that ssh and sshd read. Concurrent callers
+/// get the same keys. `make` creates a new pair. `missing` if the run has ended: no files are left
+/// then.
 Result<void> prepare_connect(Store& store, const RunKey& key,
                              const std::function<Result<SshKeyPair>()>& make);
 
-/// Removes them. Nobody gets in any more.
+/// Removes the keys. New logins are no longer possible.
 void forget_connect_keys(Store& store, const RunKey& key);
 
-/// The run is known to have ended: it is no longer active, and its keys go.
+/// Called when the run is known to have ended: removes its entry in index/active, its keys and its
+/// credentials.
 void forget_active(Store& store, const RunKey& key);
 
 } // namespace gpuq

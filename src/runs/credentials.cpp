@@ -103,7 +103,7 @@ std::optional<credentials::Token> better_of(const std::optional<credentials::Tok
     return one && other ? (is_better(*one, *other) ? one : other) : one ? one : other;
 }
 
-/// Of the newest link that has one.
+/// The state of the newest link that has one.
 std::optional<CredentialState> newest_state(Store& store, const RunKey& key)
 {
     std::optional<CredentialState> newest;
@@ -117,7 +117,7 @@ std::optional<CredentialState> newest_state(Store& store, const RunKey& key)
     return newest;
 }
 
-/// Of a run that has not ended: what has been wiped at its end stays so.
+/// The plan of a run that has not ended: credentials removed at its end must not come back.
 std::optional<CredentialPlan> living_plan(Store& store, const RunKey& key)
 {
     auto plan = plan_of(store, key);
@@ -131,7 +131,7 @@ std::optional<credentials::Token> known_token(SecretFiles& files, const Credenti
                      plan.token ? stored_token(files, plan.folder) : std::nullopt);
 }
 
-/// Of the token on the node, or of one that waits in the store.
+/// When the token on the node was obtained, or else when the one in the store was written.
 Time token_got(SecretFiles& files, const CredentialPlan& plan,
                const std::optional<CredentialState>& state, Time now)
 {

@@ -13,27 +13,28 @@
 #include <string_view>
 #include <vector>
 
-/// Kerberos tickets of runs: what the disk says of them, which is not secret, and where the tickets
-/// themselves lie, which are (ports/credentials.h). man gpuq-keepalive tells how they travel.
+/// The Kerberos tickets of runs: records on disk, which are not secret, and the location of the
+/// tickets, which are (ports/credentials.h). man gpuq-keepalive describes how tickets reach a run.
 namespace gpuq {
 
-/// What becomes of a chain when its ticket does not last.
+/// How a chain continues when its ticket does not last.
 enum class WhenShort {
     hold, ///< the next link waits for a new login
-    run,  ///< it runs without
+    run,  ///< the next link runs without a ticket
     fail, ///< the run ends
 };
 std::string_view word(WhenShort what);
 std::optional<WhenShort> when_short_from_word(std::string_view text);
 
-/// runs/KEY/credentials.json, written before the run is submitted; no file: a run without tickets.
+/// runs/KEY/credentials.json, written before the run is submitted; a run without this file has no
+/// tickets.
 struct CredentialPlan {
-    std::string principal; ///< of the tickets; empty: it has none
-    std::string folder;    ///< of the run's store: absolute, and the nodes see it
+    std::string principal; ///< the tickets' principal; empty: no tickets
+    std::string folder;    ///< the run's store: absolute, visible to the nodes
     WhenShort when_short = WhenShort::hold;
-    std::string aklog;  ///< executed after each renewal; empty: only where there is AFS
-    std::string keytab; ///< of new tickets, when a renewal is not enough; empty: none
-    bool token = false; ///< it has a bearer token too, or that alone
+    std::string aklog;  ///< executed after each renewal; empty: only if there is AFS
+    std::string keytab; ///< for new tickets if renewal does not suffice; empty: none
+    bool token = false; ///< the run has a bearer token, with or without a ticket
     bool operator==(const CredentialPlan&) const = default;
 };
 constexpr const char* k_credential_plan = "credentials.json";
@@ -41,48 +42,49 @@ std::string credential_plan_json(const RunKey& key);
 std::string to_json(const CredentialPlan& plan);
 Result<CredentialPlan> credential_plan_from_json(std::string_view text);
 
-/// Whatever the file says: no folder but a run's own is ever emptied.
+/// True if the path of the store contains the key of the run. Checked before a directory is
+/// emptied, so that an incorrect file can't name another directory.
 bool is_of(const CredentialPlan& plan, const RunKey& key);
 
-/// Where a run's store is when nothing else is configured: runs/KEY/credentials.
+/// The run's store, unless another one is configured: runs/KEY/credentials.
 std::string usual_credential_folder(const std::string& state_dir, const RunKey& key);
 
-/// Names in it; each has one writer.
-constexpr const char* k_delivered = "delivered"; ///< by gpuq, out of a login
+/// File names in the store; each file has one writer.
+constexpr const char* k_delivered = "delivered"; ///< by gpuq, from a login
 constexpr const char* k_renewed = "renewed";     ///< by the supervisor, for the next link
 constexpr const char* k_token = "token";         ///< the bearer token, by gpuq
-constexpr const char* k_shared = "cache";        ///< the cache itself, of a job of several nodes
+constexpr const char* k_shared = "cache";        ///< the cache itself, for a job of several nodes
 
-/// runs/KEY/link-N/credentials.json, by the process that keeps the ticket alive.
+/// runs/KEY/link-N/credentials.json, written by the process that renews the ticket.
 struct CredentialState {
     Time at;
-    std::optional<credentials::Ticket> ticket; ///< nothing: there is none
-    std::optional<Time> next;                  ///< of a renewal; nothing: only a login helps
+    std::optional<credentials::Ticket> ticket; ///< unset: none
+    std::optional<Time> next;                  ///< next renewal; unset: a login is needed
     credentials::Trouble trouble = credentials::Trouble::none;
-    std::string words; ///< of the last failure
+    std::string words; ///< message of the last failure
     int renewals = 0;
-    bool has_afs = false;                    ///< AFS tokens are made as well
-    std::optional<credentials::Token> token; ///< the bearer token; nothing: there is none
-    std::optional<Time> token_got;           ///< since when it is that one
+    bool has_afs = false;                    ///< AFS tokens are obtained as well
+    std::optional<credentials::Token> token; ///< the bearer token; unset: none
+    std::optional<Time> token_got;           ///< when this token was obtained
     bool operator==(const CredentialState&) const = default;
 };
 std::string credential_state_json(const RunKey& key, LinkNumber link);
 std::string to_json(const CredentialState& state);
 Result<CredentialState> credential_state_from_json(std::string_view text);
 
-/// Bytes, which are secret, and what they are worth.
+/// A ticket cache, whose bytes are secret, and the properties of its ticket.
 struct StoredTicket {
     std::string cache;
     credentials::Ticket ticket;
 };
 
-/// The best ticket in a run's store. `missing` when there is none.
+/// The best ticket in a run's store. `missing` if there is none.
 Result<StoredTicket> stored_ticket(SecretFiles& files, const std::string& folder, Time now);
 
-/// In the place of Slurm's reason: the link is held.
+/// Used in place of Slurm's reason: the link is held.
 constexpr const char* k_no_ticket = "Ticket";
 
-/// runs/KEY/held.json: this link is not to begin before there is a new login.
+/// runs/KEY/held.json: this link must not start before a new login.
 struct Held {
     LinkNumber link;
     Time at;
@@ -92,50 +94,52 @@ std::string held_json(const RunKey& key);
 std::string to_json(const Held& held);
 Result<Held> held_from_json(std::string_view text);
 
-/// What a link of this length, which is to begin, is to do about its ticket. Nothing: to begin. A
-/// ticket that has not ended is enough where a keytab gives the next.
+/// How a link of this length that is about to start must handle its ticket; nothing: it may start.
+/// If a keytab provides new tickets, any ticket that has not expired suffices.
 std::optional<WhenShort> short_of_ticket(Store& store, SecretFiles& files, const RunKey& key,
                                          std::chrono::seconds length, Time now);
 
-/// That a link of the run is there whose supervisor renews its ticket.
+/// True if a supervisor of one of the run's links has recorded that it renews the run's ticket.
 bool is_kept_alive(Store& store, const RunKey& key);
 
-/// Gives every one of these runs that has credentials the login's ticket where that is better than
-/// what the run has. Gives the runs that got it; one that can't be given it is left out.
+/// Stores the ticket of a login for each of these runs that uses the same principal, if it is
+/// better than the run's own. Returns the runs that got it; a run whose store can't be written is
+/// skipped.
 std::vector<RunKey> deliver(Store& store, SecretFiles& files, const std::string& login_cache,
                             const std::vector<RunKey>& active, Time now);
 
-/// The same with a bearer token, for the runs that have one: where it lasts longer than theirs, or
-/// none of the two says how long it does.
+/// The same with a bearer token, for runs that have one: if it lasts longer than theirs, or if
+/// neither has a known expiry.
 std::vector<RunKey> deliver_token(Store& store, SecretFiles& files, const std::string& token,
                                   const std::vector<RunKey>& active);
 
-/// When the first of these runs is to be given another token (credentials/token.h); nothing: none
-/// of them has one.
+/// When the first of these runs needs another token (credentials/token.h); nothing if none of them
+/// has one.
 std::optional<Time> token_due(Store& store, SecretFiles& files, const std::vector<RunKey>& active,
                               Time now);
 
-/// Why no run of this user can be given another token, of the last time it was tried; no file:
-/// nothing is wrong. By gpuq on the login host.
+/// The error of the last attempt to get a new token for the user's runs; no file: no error. Written
+/// by gpuq on the login host.
 constexpr const char* k_token_trouble = "cache/token-trouble";
 
-/// The run has ended: nothing of its store stays. To be called where there may be none.
+/// Removes the store of a run that has ended. May be called if there is none.
 void forget_credentials(Store& store, SecretFiles& files, const RunKey& key);
 
-/// What is known of a run's credentials.
+/// All records of a run's credentials.
 struct CredentialRecords {
     CredentialPlan plan;
-    std::optional<CredentialState> state;       ///< of the link
+    std::optional<CredentialState> state;       ///< the link's
     std::optional<credentials::Ticket> waiting; ///< in the store
-    std::optional<credentials::Token> token;    ///< the bearer token: the better of both
-    std::string token_trouble;                  ///< why it gets no other; empty: nothing is wrong
-    /// The best of both.
+    std::optional<credentials::Token> token; ///< the better bearer token: the link's or the stored
+                                             ///< one
+    std::string token_trouble;               ///< why it gets no new one; empty: no error
+    /// The better of the link's and the stored ticket.
     std::optional<credentials::Ticket> ticket(Time now) const;
-    /// Nobody but its owner gets it another ticket in the end: it has no keytab, or one that gives
-    /// none.
+    /// True if eventually only a login by the owner provides another ticket: there is no keytab, or
+    /// it no longer works.
     bool needs_login() const;
 };
-/// Nothing: a run without.
+/// Nothing for a run without credentials.
 std::optional<CredentialRecords> credential_records(Store& store, SecretFiles& files,
                                                     const RunKey& key, LinkNumber link, Time now);
 

@@ -22,11 +22,11 @@ using std::chrono::seconds;
 constexpr char k_field = '\x1f';
 constexpr char k_record = '\x1e';
 
-/// An answer that takes longer is felt at every start of a run.
+/// A slower response delays every start of a run noticeably.
 constexpr auto k_slow = 1000ms;
-/// The supervisor needs some of KillWait to save logs after it has ended the program.
+/// The supervisor needs part of KillWait to save logs after it has ended the program.
 constexpr auto k_short_kill_wait = 10s;
-/// A heartbeat is young for 15 s; credentials of munge live for 300 s.
+/// A heartbeat counts as fresh for 15 s; munge credentials are valid for 300 s.
 constexpr auto k_clock_warning = 3s;
 constexpr auto k_clock_problem = 10s;
 constexpr std::uint64_t k_little_space = 1ULL << 30U;
@@ -50,8 +50,8 @@ std::vector<std::string> split(std::string_view text, char by)
     return parts;
 }
 
-/// Slurm's releases, oldest first. Two of them talk when the server is not older than the client,
-/// and at most so many releases newer.
+/// Slurm's releases, oldest first. A client and a server are compatible if the server is not older
+/// than the client, and newer by a limited number of releases.
 constexpr std::array<std::string_view, 8> k_releases = {"22.05", "23.02", "23.11", "24.05",
                                                         "24.11", "25.05", "25.11", "26.05"};
 constexpr std::size_t k_from_24_11 = 4;
@@ -89,7 +89,8 @@ Finding judge_version(const Controller& controller)
     return ok("version", both);
 }
 
-/// How far a clock, told to the second, is from this host's: what can be sure of it.
+/// The certain part of the difference between another clock, known in whole seconds, and this
+/// host's.
 seconds skew_of(Time other, const Answered& answered)
 {
     const auto early = std::chrono::floor<seconds>(answered.before);

@@ -12,26 +12,27 @@
 #include <string_view>
 #include <vector>
 
-/// What is wrong with a place, and what to do about it: judgements on what was seen. Pure.
+/// The checks of `gpuq doctor`: problems of a site, judged from collected facts, and their
+/// remedies. Pure.
 namespace gpuq {
 
 /// One line of `gpuq doctor`.
 struct Finding {
     enum class Level { ok, warning, problem, unknown };
-    std::string check; ///< a stable word: `slurm`, `clock`, ...
+    std::string check; ///< a stable keyword: `slurm`, `clock`, ...
     Level level = Level::unknown;
     std::string text;
-    std::string remedy; ///< what to do; empty when there is nothing to do
+    std::string remedy; ///< how to fix it; empty if nothing needs fixing
     bool operator==(const Finding&) const = default;
 };
 
 std::string_view word(Finding::Level level);
 
-/// Findings as one text, and back: for a pipe between processes of one gpuq.
+/// Packs findings into a text and unpacks them: for a pipe between processes of one gpuq.
 std::string packed(const std::vector<Finding>& findings);
 std::vector<Finding> unpacked(std::string_view text);
 
-/// How Slurm answered: the time it took, and this host's clock before and after.
+/// How Slurm responded: the time it took, and this host's clock before and after.
 struct Answered {
     std::string cluster;
     std::chrono::milliseconds took{0};
@@ -39,34 +40,34 @@ struct Answered {
     Time after;
 };
 
-/// slurm, version, clock, scheduler, kill-wait, inactive-limit.
+/// slurm, version, clock, defer, batch-sched-delay, max-rpc-cnt if set, kill-wait, inactive-limit.
 std::vector<Finding> judge_controller(const Controller& controller, const Answered& answered);
-/// The same checks when there is no answer.
+/// The same checks if Slurm did not respond.
 std::vector<Finding> judge_silence(const Error& error);
 
-/// A line for each queue, one about the nodes, one about submission from nodes.
+/// One line for each queue, one about the nodes, one about submission from nodes.
 std::vector<Finding> judge_queues(const std::vector<Partition>& queues,
                                   const std::vector<Node>& nodes);
 
-/// `asked`: what came of a question about some job. `failure`: why a cluster of `gpuq cluster up`
-/// runs without it.
+/// `asked`: the result of a query for some job. `failure`: why a cluster of `gpuq cluster up` runs
+/// without accounting.
 Finding judge_accounting(bool configured, const Result<PastJob>& asked,
                          const std::optional<std::string>& failure = {});
 
-/// state-folder and space. `uid`: the calling user.
+/// state-folder, space and nodes-see-folder. `uid`: the calling user.
 std::vector<Finding> judge_folder(const std::string& path, const Result<FolderFacts>& facts,
                                   std::uint32_t uid);
 
-/// What a step on a node saw.
+/// The observations of a step on a node.
 struct NodeView {
     std::string host;
-    bool sees_folder = false;   ///< reads there what this host has just written
-    bool writes_folder = false; ///< and this host reads what it wrote
+    bool sees_folder = false;   ///< reads a file that this host has just written
+    bool writes_folder = false; ///< and this host reads the file that the node wrote
     bool sees_supervisor = false;
     std::optional<bool> may_submit;
-    std::optional<Time> clock; ///< to the second, when it began
+    std::optional<Time> clock; ///< in whole seconds, when the step began
 };
-/// The step's words, a line each: `host NAME`, `clock SECONDS`, `folder yes`, ...
+/// Parses the step's output, one line each: `host NAME`, `clock SECONDS`, `folder yes`, ...
 NodeView node_view_in(std::string_view lines);
 /// nodes-see-folder, nodes-see-supervisor, nodes-submit, node-clock.
 std::vector<Finding> judge_node(const NodeView& view, const std::string& folder,

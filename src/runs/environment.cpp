@@ -12,7 +12,7 @@ using Words = std::vector<std::string>;
 
 constexpr std::string_view k_image = "{image}";
 
-/// `bash -c SCRIPT gpuq FIRST...`: the words after it are "$1", "$2", ...
+/// `bash -c SCRIPT gpuq FIRST...`: FIRST becomes "$1", "$2", ...
 Words bash(std::string script, Words first)
 {
     Words words = {"bash", "--noprofile", "--norc", "-c", std::move(script), "gpuq"};
@@ -21,8 +21,8 @@ Words bash(std::string script, Words first)
     return words;
 }
 
-// "$1": the file; then the command. The file may end the shell (exit, set -e) and change its
-// options; its output is not the program's, and the program's input not its.
+// "$1": the file; then the command. The file may exit the shell (exit, set -e) and change its
+// options. Its output must not mix with the program's, and it must not read the program's input.
 constexpr const char* k_source_wrapper = R"(gpuq_words=("$@")
 gpuq_fail() {
     printf 'gpuq: --source %q %s on %s\n' "${gpuq_words[0]}" "$1" "$HOSTNAME" >&2
@@ -55,7 +55,8 @@ shift
 exec -- "$@"
 )";
 
-// "$1": how many modules; then their names, then the command. Init files must not see ours.
+// "$1": the number of modules; then their names, then the command. The init files must not see
+// these positional parameters.
 constexpr const char* k_module_wrapper = R"(gpuq_words=("$@")
 set --
 {}set -- "${{gpuq_words[@]}}"

@@ -8,22 +8,22 @@
 
 namespace gpuq {
 
-/// What a supervisor executes for `request`: the program inside its sourced files, its modules, its
-/// conda or virtual environment and its container, in this order from outside. Each wrapper is a
-/// fixed script of bash; words of the user reach it as positional parameters only. A wrapper that
-/// can not do its work says why on stderr, begins with `gpuq: `, and exits with 125.
+/// The command that a supervisor executes for `request`: the program inside its sourced files,
+/// modules, conda environment, virtual environment and container, listed from the outside in. Each
+/// wrapper is a fixed bash script, which receives the user's values only as positional parameters.
+/// A wrapper that fails prints the reason to stderr, prefixed with `gpuq: `, and exits with 125.
 std::vector<std::string> program_argv(const Request& request);
 
-/// The site's words before a program in a container: `apptainer exec --nv {image}`, unless
-/// configured.
+/// The command before a program in a container, unless the site configures another: `apptainer exec
+/// --nv {image}`.
 std::vector<std::string> default_container_command();
 
-/// `command` with its image in place of every `{image}`; followed by it when there is none.
+/// `command` with every `{image}` replaced by the image; without `{image}`, the image is appended.
 std::vector<std::string> container_words(const std::vector<std::string>& command,
                                          const std::string& image);
 
-/// Lines of bash that make the command `module` known, or leave with 125; and the same for conda.
-/// They do not use the positional parameters. sbatch_script writes the same lines.
+/// Bash code that defines the command `module`, or exits with 125; the second one does the same for
+/// conda. They do not use the positional parameters. sbatch_script writes the same code.
 extern const char* const k_find_module;
 extern const char* const k_find_conda;
 

@@ -15,7 +15,7 @@
 namespace gpuq {
 namespace {
 
-/// What a file says, when it is there and makes sense.
+/// The parsed content of a file; nothing if it is missing or invalid.
 template <typename Parse>
 auto read_as(Store& store, const std::string& path, Parse parse)
 {
@@ -62,9 +62,9 @@ std::vector<Event> read_journal(Store& store, const RunKey& key, LinkNumber link
     return bytes ? parse_journal(*bytes) : std::vector<Event>();
 }
 
-/// The job of a next link waits from early on: the link that counts is the one that runs, or has
-/// run last, until it has said that the next one goes on. A folder without a job is of one that
-/// could not be submitted, and is none.
+/// Finds the current link. The job of the next link is submitted early: the current link is the one
+/// that is running or ran last, until its `ended` event has `continues` set. A link directory
+/// without a job belongs to a link that could not be submitted and does not count.
 struct Current {
     LinkNumber link;
     std::vector<Event> journal;
@@ -87,8 +87,8 @@ Current current_of(Store& store, const RunKey& key, LinkNumber newest)
     return {before, std::move(journal)};
 }
 
-/// What the supervisor says its job is, or job.json. They differ when a lost answer has made two
-/// jobs: then the one that runs is the one that counts.
+/// The job that the supervisor recorded, or the one in job.json. They differ if a lost response led
+/// to two jobs: the one that runs counts.
 void find_job(Store& store, Evidence& seen)
 {
     seen.job = read_as(store, layout::job_json(seen.key, seen.link), link_job_from_json);
@@ -105,7 +105,7 @@ void find_job(Store& store, Evidence& seen)
     }
 }
 
-/// What `gpuq extend` and `gpuq resume` have made of the request.
+/// Applies the changes that `gpuq extend` and `gpuq resume` made to the request.
 void take_walltime(Store& store, Run& run)
 {
     if (const auto change =

@@ -7,33 +7,33 @@
 #include <optional>
 #include <vector>
 
-/// What the state folder tells about runs. No Slurm.
+/// Reads the records of runs in the state directory. Makes no Slurm calls.
 namespace gpuq {
 
-/// All that is on disk about a run. What is missing, torn or unreadable is left out; a run whose
-/// folder is not there has no evidence but its key. Of one that has ended the heartbeat and the
-/// stop request no longer matter and are not read: a list may have a thousand of them.
+/// Everything on disk about a run. Missing, torn or unreadable records are left out; a run without
+/// a directory has only its key.
 Evidence read_evidence(Store& store, const RunKey& key);
 
-/// How a run ended according to the disk alone, cheaper than all its evidence: nothing while
-/// neither its supervisor nor a client has said so.
+/// How a run ended according to the disk alone; cheaper than read_evidence(). Nothing until its
+/// supervisor or a client has recorded its end.
 std::optional<Ending> read_ending(Store& store, const RunKey& key);
 
-/// The keys of all runs, newest first. Empty when there is none; an error when the folder can't be
+/// The keys of all runs, newest first. Empty if there are none; an error if the directory can't be
 /// read.
 Result<std::vector<RunKey>> all_runs(Store& store);
 
-/// The keys of the runs that nobody has seen end, newest first.
+/// The keys of the runs that are not known to have ended, newest first.
 Result<std::vector<RunKey>> active_runs(Store& store);
 
-/// run.json of a run, with the time limit of walltime.json if it has one; `missing` or what is
-/// wrong with it.
+/// run.json of a run, with the changes of walltime.json applied. Fails with `missing` if the file
+/// does not exist, or with the reason why it is invalid.
 Result<Run> read_run(Store& store, const RunKey& key);
 
-/// The newest link that has a folder; 1 when there is none.
+/// The newest link that has a directory; 1 if none has.
 LinkNumber newest_link(Store& store, const RunKey& key);
 
-/// The link that runs, or is to run next: of a chain the newest may only wait for its turn.
+/// The link that runs or will run next. In a chain, the newest link may only be waiting for its
+/// predecessor.
 LinkNumber current_link(Store& store, const RunKey& key);
 
 } // namespace gpuq

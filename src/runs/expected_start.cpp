@@ -17,7 +17,7 @@
 namespace gpuq {
 namespace {
 
-/// What is free on a node, or what a job takes of it.
+/// Free resources of a node, or a job's share of them.
 struct Amount {
     int cpus = 0;
     std::uint64_t memory_mib = 0;
@@ -45,10 +45,10 @@ struct Amount {
 
 using Held = std::map<std::size_t, Amount>; ///< by the index of the node
 
-/// A job that holds something.
+/// A job that holds resources.
 struct Holder {
     JobId job;
-    bool waits = false; ///< it waits itself, and goes first
+    bool waits = false; ///< still pending; starts first
     Held held;
 };
 
@@ -63,7 +63,7 @@ std::set<std::string> hosts_of(const std::string& list)
     return hosts ? std::set<std::string>(hosts->begin(), hosts->end()) : std::set<std::string>();
 }
 
-/// A copy of the machine on which time passes.
+/// Simulates the cluster's nodes over time.
 class Machine {
 public:
     Machine(const AllJobs& all, const Inventory& inventory, Time now)
@@ -86,7 +86,7 @@ public:
         }
     }
 
-    /// The nodes that a job may have. Jobs of the same queues and lists share one.
+    /// The nodes that a job may use. Jobs with the same queues and node lists share one entry.
     using Nodes = std::vector<std::size_t>;
     const Nodes& nodes_for(const Job& job)
     {
@@ -100,7 +100,8 @@ public:
 
     std::size_t groups() const { return m_groups.size(); }
 
-    /// On which of `nodes` the job could start, with what it would take; `of`: what there is.
+    /// The nodes among `nodes` on which the job could start, with its share of each; `of`: the
+    /// available resources.
     std::optional<Held> place(const Job& job, const Nodes& nodes,
                               const std::vector<Amount>& of) const
     {
@@ -136,7 +137,7 @@ public:
         hold({job.id, true, held}, limit ? std::optional<Time>(m_now + *limit) : std::nullopt);
     }
 
-    /// Goes on to the next end of a job; false when there is none.
+    /// Advances to the next end of a job; false if there is none.
     bool pass(StartEstimate& basis)
     {
         const auto next = m_ends.begin();
@@ -156,7 +157,7 @@ public:
 
     Time now() const { return m_now; }
 
-    /// One that holds something on these nodes and will not give it back at a known time.
+    /// A job that holds resources on these nodes and releases them at no known time.
     const Holder* endless_on(const Nodes& nodes) const
     {
         const auto found =
@@ -183,7 +184,7 @@ private:
         return list;
     }
 
-    /// Its own, else the longest that its queues give where it asks for none.
+    /// The job's own limit, else the longest default of its queues.
     std::optional<std::chrono::minutes> limit_of(const Job& job) const
     {
         std::optional<std::chrono::minutes> longest = job.walltime;
@@ -202,7 +203,7 @@ private:
         return longest;
     }
 
-    /// `--gpus=8` may take up to eight.
+    /// With `--gpus=8`, a job may use up to eight nodes.
     static int most_nodes(const Job& job)
     {
         int gpus = 0;
@@ -220,7 +221,8 @@ private:
                            });
     }
 
-    /// Whether one of `partitions` is a policy's inner partition of `queue`, and no queue itself.
+    /// True if one of `partitions` is a policy's inner partition of `queue`, and not itself a
+    /// queue.
     bool inner_of(const std::string& partitions, const std::string& queue) const
     {
         std::size_t begin = 0;
@@ -250,7 +252,7 @@ private:
         return shared_out(job, nodes, free);
     }
 
-    /// An even part of what the job asks for, where `free` has it.
+    /// An even share of the job's request, if `free` suffices.
     static std::optional<Amount> shared_out(const Job& job, int nodes, const Amount& free)
     {
         Amount share{up(job.size.cpus, nodes),
@@ -279,7 +281,7 @@ private:
         return share;
     }
 
-    /// A job that runs, on the nodes where it is.
+    /// Places a running job on its nodes.
     void seat(const Job& job)
     {
         const auto hosts = hosts_of(job.nodes);
@@ -322,7 +324,7 @@ private:
     std::map<std::string, std::size_t> m_index;
     std::map<std::tuple<std::string, std::string, std::string>, Nodes> m_groups;
     std::vector<Amount> m_whole, m_free;
-    std::multimap<std::pair<Time, JobId>, Holder> m_ends; ///< of those with a limit
+    std::multimap<std::pair<Time, JobId>, Holder> m_ends; ///< jobs with a limit
     std::vector<Holder> m_endless;
 };
 
@@ -333,7 +335,7 @@ StartEstimate not_known(std::string why)
     return estimate;
 }
 
-/// What makes an estimate impossible from the start.
+/// The reason why no estimate is possible, or an empty text.
 std::string obstacle(const Job& job, const AllJobs& all)
 {
     const auto kind = kind_of_reason(job.reason);
@@ -353,7 +355,7 @@ std::string obstacle(const Job& job, const AllJobs& all)
     return "";
 }
 
-/// Lets time pass on a machine until every job that is wanted has started.
+/// Advances the simulation until every wanted job has started.
 class Line {
 public:
     Line(const std::set<JobId>& wanted, const AllJobs& all, const Inventory& inventory, Time now)
@@ -378,7 +380,7 @@ public:
                 m_wanted += why.empty() ? 1 : 0;
                 m_found[job->id] = not_known(std::move(why));
             }
-            return !can; // it waits for nodes that are down, or for ever
+            return !can; // it waits for nodes that are down, or can never start
         });
     }
 
@@ -400,7 +402,7 @@ private:
     using Nodes = Machine::Nodes;
     struct Place {
         const Job* job;
-        const Nodes* nodes; ///< that it may have
+        const Nodes* nodes; ///< the nodes that it may use
     };
 
     void start_those_that_fit()
@@ -426,7 +428,7 @@ private:
             closed.insert(open.begin(), open.end());
             blocked.insert(nodes);
             if (blocked.size() == m_machine.groups()) {
-                return; // nothing is left for the others
+                return; // no nodes are left for the others
             }
             ++place;
         }
@@ -454,7 +456,7 @@ private:
     std::vector<Place> m_line;
     StartEstimate m_basis;
     StartEstimates m_found;
-    int m_wanted = 0; ///< those without an answer yet
+    int m_wanted = 0; ///< number of jobs without an estimate so far
 };
 
 } // namespace

@@ -35,7 +35,7 @@ bool is_recorded(Store& store, const RunKey& key)
     return store.size(layout::run_json(key)).has_value();
 }
 
-/// Sorts keys, newest first, into those that go on and those that have ended.
+/// Sorts keys, newest first, into unfinished and finished runs.
 RunMatches sorted(Store& store, const std::vector<RunKey>& keys)
 {
     RunMatches matches;
@@ -58,7 +58,7 @@ Error no_such_run(std::string_view word, const std::string& hint)
                 fmt::format("no run '{}'{}; gpuq ls --all lists yours", word, hint));
 }
 
-/// The runs that were job `id`: one per cluster.
+/// The runs that had the job id `id`: one per cluster.
 Result<std::vector<RunKey>> with_job(Store& store, JobId id)
 {
     const auto clusters = store.list(layout::job_indexes());
@@ -104,7 +104,7 @@ std::vector<RunKey> with_short_key(const std::vector<RunKey>& keys, std::string_
     return found;
 }
 
-/// Looks for a name: first among the runs that go on, then among all, newest first.
+/// Searches for a name, first among the unfinished runs, then among all, newest first.
 class NameSearch {
 public:
     NameSearch(Store& store, std::string_view name)
@@ -147,7 +147,7 @@ private:
 
     Store& m_store;
     std::string_view m_name;
-    std::vector<std::string> m_names; ///< of other runs that were looked at
+    std::vector<std::string> m_names; ///< names of the other runs that were read
 };
 
 Result<RunMatches> last(Store& store, const std::vector<RunKey>& all)

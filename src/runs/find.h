@@ -10,27 +10,27 @@
 #include <string_view>
 #include <vector>
 
-/// Which run people mean. From the disk alone.
+/// Finds the run that a RUN argument denotes. Uses only the disk.
 namespace gpuq {
 
-/// The runs that a word fits. At least one.
+/// The runs that match an argument. At least one.
 struct RunMatches {
-    std::vector<RunKey> unfinished; ///< as far as the disk knows, newest first
-    std::optional<RunKey> finished; ///< the newest of them, when none is unfinished
+    std::vector<RunKey> unfinished; ///< according to the disk, newest first
+    std::optional<RunKey> finished; ///< the newest one, if no run is unfinished
 };
 
-/// What people type as RUN: a Slurm job id, a name, `last` (the newest of all), a key, or the first
-/// characters of the second half of a key, as `ls` shows it while there is no job id.
-/// `usage` when an id exists on several clusters; `missing` names what is near.
+/// Finds runs by the RUN argument: a Slurm job id, a name, `last` (the newest run), a key, or at
+/// least the first 8 characters of the second half of a key, as `ls` shows it while the run has no
+/// job id. `usage` if an id exists on several clusters; `missing` suggests similar names.
 Result<RunMatches> find_runs(Store& store, std::string_view word);
 
-/// The one run that is meant: the newest unfinished, else the newest.
+/// The single run that an argument denotes: the newest unfinished one, else the newest.
 Result<RunKey> find_run(Store& store, std::string_view word);
 
-/// The run that is meant when none is named: the newest that goes on, else the newest.
+/// The run to use without an argument: the newest unfinished one, else the newest.
 Result<RunKey> find_current_run(Store& store);
 
-/// How `ls` writes a run that has no job id yet.
+/// The form in which `ls` shows a run that has no job id yet.
 std::string short_key(const RunKey& key);
 
 } // namespace gpuq

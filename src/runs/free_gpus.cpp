@@ -24,7 +24,7 @@ bool is_in_open_queue(const Node& node, const std::vector<Partition>& partitions
                        [&](const std::string& queue) { return is_open(queue, partitions); });
 }
 
-/// How many of a node's idle GPUs a run could have: each needs a core of its own.
+/// The number of a node's idle GPUs that a run could have: each needs a core of its own.
 int startable(const Node& node, int idle, const std::vector<Partition>& partitions)
 {
     if (node.reserved || !is_in_open_queue(node, partitions)) {

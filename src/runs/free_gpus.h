@@ -7,38 +7,37 @@
 #include <string>
 #include <vector>
 
-/// What is free, out of what Slurm says of its nodes and jobs. Pure.
+/// Free GPUs, derived from Slurm's data about nodes and jobs. Pure.
 namespace gpuq {
 
-/// The GPUs of one model on nodes that belong to the same queues. Each GPU of a cluster is in one
-/// pool; total = free + in_use + down + blocked where all of them are known.
+/// The GPUs of one model on nodes that belong to the same queues. Each GPU of a cluster is in
+/// exactly one pool; total = free + in_use + down + blocked if all of them are known.
 struct GpuPool {
-    std::string model;               ///< empty when Slurm knows no type
+    std::string model;               ///< empty if Slurm knows no type
     std::vector<std::string> queues; ///< sorted
     int total = 0;
-    std::optional<int> free;   ///< a run could have them now; unknown when Slurm did not say what
-                               ///< is in use
+    std::optional<int> free;   ///< available to a run now; unset: use not reported
     std::optional<int> in_use; ///< held by jobs
-    int down = 0;              ///< not held, on nodes that take no jobs
-    int blocked = 0;           ///< not held, but in a reservation, in no open queue, or on a node
-                               ///< without a free core
-    std::optional<int> most_on_one_node; ///< of the free ones
+    int down = 0;              ///< not held, on nodes that accept no jobs
+    int blocked = 0; ///< not held, but in a reservation, in no open queue, or on a node without a
+                     ///< free core
+    std::optional<int> most_on_one_node; ///< largest number of free GPUs on one node
     bool operator==(const GpuPool&) const = default;
 };
 
 /// Sorted by queues, then model.
 std::vector<GpuPool> gpu_pools(const Inventory& inventory);
 
-/// Is there one, now? Nothing when Slurm did not say enough.
+/// Whether a GPU is free now. Nothing if Slurm did not report enough.
 std::optional<bool> is_one_free(const std::vector<GpuPool>& pools);
 
-/// The queue of a pool that a short run should take: open, the smallest limit first, the default
-/// queue before its equals; nothing when none is open.
+/// The queue of a pool that a short run should use: open, smallest limit first, the default queue
+/// first among equals; nothing if none is open.
 std::optional<Partition> best_queue(const GpuPool& pool, const std::vector<Partition>& partitions);
 
-/// GPUs that a running job will leave.
+/// GPUs that a running job will release.
 struct NextFree {
-    std::optional<Time> at; ///< at the latest, as the job's limit says; nothing: it has none
+    std::optional<Time> at; ///< the latest time, from the job's limit; unset: no limit
     std::string model;
     int count = 0;
     std::vector<std::string> queues; ///< of the node
@@ -47,16 +46,16 @@ struct NextFree {
     bool operator==(const NextFree&) const = default;
 };
 
-/// In the order of their times, those without one last. Only of nodes that take new jobs.
+/// In the order of their times, those without a time last. Only GPUs on nodes that accept new jobs.
 std::vector<NextFree> next_free(const std::vector<Node>& nodes, const std::vector<Job>& jobs);
 
-/// Whether a pending job needs nothing but resources and its turn.
+/// True if a pending job waits only for resources and its turn.
 bool could_start(const Job& job);
-/// Whether `one` is before `other` in Slurm's order: a higher priority, or the same and older.
-/// False where a priority is not known.
+/// True if `one` precedes `other` in Slurm's order: its priority is higher, or equal and the job is
+/// older. False if a priority is not known.
 bool goes_before(const Job& one, const Job& other);
 
-/// The jobs that wait and could start, and the GPUs they ask for: they come first.
+/// The pending jobs that could start, and the GPUs that they request: they are served first.
 struct WaitingLine {
     int jobs = 0;
     int gpus = 0;
@@ -64,9 +63,9 @@ struct WaitingLine {
 };
 WaitingLine waiting_line(const std::vector<Job>& jobs);
 
-/// How many pending jobs of the same queue go before `mine`: those that could start and have a
-/// higher priority, or the same and are older. Nothing when `mine` could not start itself (held,
-/// after another), its priority is not known or the site hides the jobs of others.
+/// The number of pending jobs in the same queue that precede `mine`: jobs that could start and have
+/// a higher priority, or the same priority and are older. Nothing if `mine` itself could not start
+/// (held, dependent on another job), its priority is not known or the site hides other users' jobs.
 std::optional<int> jobs_ahead(const Job& mine, const AllJobs& all);
 
 } // namespace gpuq

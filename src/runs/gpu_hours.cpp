@@ -34,7 +34,7 @@ std::string name_of(const JobUse& use, const std::string& model, UseBy by)
     return {};
 }
 
-/// The GPUs of a job apart by model; what no model accounts for has an empty one.
+/// A job's GPUs by model; GPUs that no model accounts for have an empty model.
 std::vector<std::pair<std::string, int>> parts_of(const JobUse& use, bool by_model)
 {
     if (!by_model) {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-/// GPU-hours out of what jobs had. Pure.
+/// GPU-hours computed from jobs' usage records. Pure.
 namespace gpuq {
 
 enum class UseBy { user, account, queue, model };
@@ -17,15 +17,15 @@ enum class UseBy { user, account, queue, model };
 /// `user`, `account`, `queue`, `model`.
 std::string_view word(UseBy by);
 
-/// `user,model`. `usage` names what is wrong and what there is.
+/// Parses `user,model`. `usage` names the invalid keyword and lists the valid ones.
 Result<std::vector<UseBy>> parse_use_by(std::string_view words);
 
-/// What everything with the same names had.
+/// The sum of all jobs with the same names.
 struct UseRow {
     std::vector<std::string>
-        names;                    ///< one for each of `by`; a model may be empty: not accounted for
-    int jobs = 0;                 ///< a requeued job once
-    std::int64_t gpu_seconds = 0; ///< elapsed time x allocated GPUs: busy, idle and unknown ones
+        names;    ///< one for each of `by`; empty model: GPUs without one in accounting
+    int jobs = 0; ///< a requeued job counts once
+    std::int64_t gpu_seconds = 0; ///< elapsed time x allocated GPUs: busy, idle and unknown
     std::int64_t busy = 0;
     std::int64_t idle = 0;
 
@@ -33,12 +33,12 @@ struct UseRow {
     bool operator==(const UseRow&) const = default;
 };
 
-/// What the GPUs of a job did, exactly as much as accounting says that they were allocated. All of
-/// it is unknown of a job that has noted nothing, and of one that lies only partly in the span.
+/// How a job's GPUs were used; the sum is exactly the allocation in accounting. All of it is
+/// unknown if the job noted no use or is only partly in the time span.
 GpuTime gpu_time_of(const UseRecord& record);
 
-/// The most first. By model, a job counts for each model that it had, GPUs without one apart; what
-/// each of several did is unknown.
+/// Rows in descending order of GPU time. By model, a job counts for each of its models, and GPUs
+/// without a model form a row of their own; if a job has several models, their use is unknown.
 std::vector<UseRow> gpu_hours(const std::vector<UseRecord>& records, const std::vector<UseBy>& by);
 
 } // namespace gpuq

@@ -18,8 +18,8 @@ struct Model {
     std::uint64_t gib;
 };
 
-// Longer parts before those they contain. Models sold with several sizes (a100, v100, h100) say
-// theirs in Slurm's name, or count as the smallest.
+// Longer parts precede the parts that they contain. Models sold in several sizes (a100, v100, h100)
+// have the size in Slurm's name, or count as the smallest.
 constexpr Model k_models[] = {
     {"k80", 12},    {"k40", 12},   {"m60", 8},    {"p100", 12},   {"p40", 24},    {"p4", 8},
     {"v100", 16},   {"t4", 16},    {"a100", 40},  {"a10g", 24},   {"a10", 24},    {"a16", 16},

@@ -9,7 +9,7 @@
 namespace gpuq {
 namespace {
 
-/// Takes a number and the blank after it off the text.
+/// Removes a number and the blank after it from the text.
 std::optional<std::uint64_t> next_number(std::string_view& text)
 {
     std::uint64_t value = 0;
@@ -37,7 +37,7 @@ std::optional<Heartbeat> parse_heartbeat(std::string_view text)
     const auto pid = next_number(text);
     const auto out = next_number(text);
     const auto err = next_number(text);
-    constexpr std::uint64_t k_last_second = 253'402'300'799; // of the year 9999
+    constexpr std::uint64_t k_last_second = 253'402'300'799; // in the year 9999
     if (!seconds || !job || !pid || !out || !err || *seconds > k_last_second ||
         !std::in_range<std::uint32_t>(*job) || !std::in_range<int>(*pid)) {
         return std::nullopt;

@@ -11,28 +11,28 @@
 
 namespace gpuq {
 
-/// What a supervisor last said of itself: link-N/heartbeat, rewritten in place every five seconds.
+/// The last sign of life of a supervisor: link-N/heartbeat, rewritten in place every five seconds.
 struct Heartbeat {
-    Time at; ///< whole seconds, by the node's clock
+    Time at; ///< whole seconds of the node's clock
     JobId job;
-    int pid = 0;           ///< of the supervisor, on its node
-    std::uint64_t out = 0; ///< bytes of output that had gone to the logs by then
+    int pid = 0;           ///< the supervisor's, on its node
+    std::uint64_t out = 0; ///< bytes of output written to the logs so far
     std::uint64_t err = 0;
     bool operator==(const Heartbeat&) const = default;
 };
 
 /// One line of `UNIXTIME JOBID PID OUT ERR`, padded with blanks to this length, so that rewriting
-/// it needs no room on a full disk.
+/// it needs no additional space on a full disk.
 constexpr std::size_t k_heartbeat_size = 80;
 constexpr std::chrono::seconds k_heartbeat_period{5};
-/// For so long a heartbeat proves that the run is alive, and nobody asks Slurm.
+/// A heartbeat younger than this proves that the run is alive, without a query to Slurm.
 constexpr std::chrono::seconds k_heartbeat_fresh{15};
 
 std::string to_line(const Heartbeat& beat);
-/// Nothing for an empty, torn or foreign text.
+/// Nothing if the text is empty, incomplete or not a heartbeat.
 std::optional<Heartbeat> parse_heartbeat(std::string_view text);
 
-/// True within `k_heartbeat_fresh`. A time to come counts, too: the node's clock is ahead.
+/// True within `k_heartbeat_fresh`, and for a time in the future: the node's clock may be ahead.
 bool is_fresh(const Heartbeat& beat, Time now);
 
 } // namespace gpuq

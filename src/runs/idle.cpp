@@ -35,7 +35,7 @@ json json_of(const IdleRule& rule)
             {"max_per_hour", rule.max_per_hour}};
 }
 
-/// Nothing when it is none that could be kept.
+/// Nothing if the rule is invalid.
 std::optional<IdleRule> rule_in(const json& object)
 {
     constexpr std::int64_t k_most_ms = 400LL * 24 * 3600 * 1000;
@@ -117,7 +117,8 @@ milliseconds idle_for(const IdleFinding& finding)
     return finding.evidence.at - finding.evidence.idle_since;
 }
 
-/// Of a run that is warned. Had it worked since, or had its time come, there were another finding.
+/// The countdown of a warned run. A run that worked again or was released would have another
+/// finding.
 std::string countdown(const IdleFinding& finding, Time now)
 {
     const auto since =

@@ -24,7 +24,7 @@ void InputBuffer::add(std::string_view bytes)
 void InputBuffer::taken(const wire::StdinTaken& taken)
 {
     if (taken.offset > m_end) {
-        return; // not an answer to anything we sent
+        return; // acknowledges bytes that were never sent
     }
     if (taken.offset > m_taken) {
         m_kept.erase(0, taken.offset - m_taken);

@@ -10,26 +10,27 @@
 
 namespace gpuq {
 
-/// The program's input between the client's stdin and the supervisor: keeps what the supervisor
-/// has not yet taken, so that a change of connection loses and doubles nothing.
+/// Buffers the program's input between the client's stdin and the supervisor. Keeps the bytes that
+/// the supervisor has not yet acknowledged, so that a change of connection neither loses nor
+/// repeats input.
 class InputBuffer {
 public:
-    /// True when more should be read from stdin.
+    /// True if more should be read from stdin.
     bool wants_more() const;
     void add(std::string_view bytes);
-    /// Stdin is at its end.
+    /// Marks the end of stdin.
     void close() { m_closed = true; }
     bool closed() const { return m_closed; }
-    /// How many bytes were added.
+    /// The number of bytes added.
     std::uint64_t added() const { return m_end; }
-    /// Everything, the end included, is in the supervisor's hands.
+    /// True if the supervisor has acknowledged everything, including the end.
     bool all_taken() const { return m_closed && m_taken == m_end && m_end_taken; }
 
-    /// What the supervisor said: it has the bytes up to `taken.offset`.
+    /// Processes an acknowledgement: the supervisor has the bytes up to `taken.offset`.
     void taken(const wire::StdinTaken& taken);
-    /// A new connection: what has not been taken is to be sent again.
+    /// For a new connection: bytes not yet acknowledged are sent again.
     void restart();
-    /// The frames to send now, within the room that the supervisor gave.
+    /// The frames to send now, within the window that the supervisor granted.
     std::vector<wire::Frame> to_send();
 
 private:
@@ -37,7 +38,7 @@ private:
     std::uint64_t m_taken = 0;
     std::uint64_t m_sent = 0;
     std::uint64_t m_end = 0;
-    std::uint64_t m_limit = wire::k_piece; ///< offset up to which there is room
+    std::uint64_t m_limit = wire::k_piece; ///< end of the window
     bool m_closed = false;
     bool m_end_sent = false;
     bool m_end_taken = false;

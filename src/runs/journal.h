@@ -13,31 +13,33 @@
 
 namespace gpuq {
 
-/// One line of a link's journal: what happened, when and why. The line is a JSON object with
-/// `"v": 1`, `"at"`, `"event"` and the fields that are set.
+/// One line of a link's journal. The line is a JSON object with `"v": 1`, `"at"`, `"event"` and the
+/// fields that are set.
 struct Event {
     enum class Kind {
         supervisor_started, ///< job, host, pid; detail: the partition
         program_started,    ///< pid
         warned,             ///< detail: "15 minutes left"
-        signalled,          ///< the supervisor got a signal: detail is its name
-        stop_asked,         ///< detail: by whom
+        signalled,          ///< the supervisor got a signal; detail: its name
+        stop_asked,         ///< detail: by which user
         log_lost,           ///< stream, from, to: output bytes that are not in the log
-        noticed,            ///< the program was told to save and leave; detail: why; to: how many
-                            ///< of its processes on the first node got a signal
-        notice_failed,      ///< not on all of the other nodes; detail: why
-        checkpoint,         ///< a new whole one: detail is its path; from: step, to: bytes
-        resumed,            ///< detail: the checkpoint to go on from, or empty; cause of the link
-        code_changed,       ///< since the link before began; detail: the program's own files
-        next_submitted,     ///< job: the next link's
-        next_failed,        ///< detail: why the next link could not be submitted
-        other_user,  ///< detail: what of this run another user of the machine has taken, and what
-                     ///< it uses instead or refuses
-        credentials, ///< detail: what is wrong with its ticket or token, or that it is mended
+        noticed, ///< the program was notified to save and exit; detail: why; to: how many of its
+                 ///< processes on the first node got a signal
+        notice_failed,  ///< the notice did not reach all of the other nodes; detail: why
+        checkpoint,     ///< a new complete checkpoint; detail: its path; from: step; to: bytes
+        resumed,        ///< detail: the checkpoint to resume from, or empty; status and cause: the
+                        ///< previous link's, if it recorded none itself
+        code_changed,   ///< since the previous link began; detail: the changed files of the program
+        next_submitted, ///< job: the next link's
+        next_failed,    ///< detail: why the next link could not be submitted
+        other_user,  ///< detail: the resource of this run that another user of the host has taken,
+                     ///< and how the run works around it or fails
+        credentials, ///< detail: the problem with its ticket or token, or that it is solved
         memory_kill, ///< the kernel killed processes of the run: host; to: how many
-        memory_kill_nearby, ///< the same, of the node; nothing counts those of the run
-        ended,              ///< status, cause, detail, continues, tail: the last lines of output;
-                            ///< to: processes killed for memory, where they were counted
+        memory_kill_nearby, ///< the same on a node whose kills are not counted by job: they may be
+                            ///< of other jobs
+        ended, ///< status, cause, detail, continues, tail: the last lines of output; to: processes
+               ///< killed for memory, if counted
     };
     Kind kind = Kind::supervisor_started;
     Time at;
@@ -50,19 +52,19 @@ struct Event {
     std::optional<Cause> cause;
     std::optional<std::string> detail;
     std::optional<std::string> tail;
-    bool continues = false; ///< the next link goes on
+    bool continues = false; ///< the next link continues the run
 
     bool operator==(const Event&) const = default;
 };
 
-/// One line, with its newline. Bytes that are not UTF-8 in texts are replaced.
+/// One line, including its newline. Bytes that are not UTF-8 are replaced.
 std::string to_line(const Event& event);
 
-/// The events of a journal's bytes. A torn last line is ignored; so are lines and events that
-/// this version does not know (a newer supervisor may have written them).
+/// Parses a journal. An incomplete last line is ignored; so are lines and events that this version
+/// does not know (a newer supervisor may have written them).
 std::vector<Event> parse_journal(std::string_view bytes);
 
-/// The word that stands for a cause in files and JSON: `finished`, `time_limit`, ...
+/// The name of a cause in files and JSON: `finished`, `time_limit`, ...
 std::string_view word(Cause cause);
 std::optional<Cause> cause_from_word(std::string_view word);
 

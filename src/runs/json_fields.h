@@ -12,17 +12,17 @@
 #include <string_view>
 #include <utility>
 
-/// Reading the small JSON documents of this room's records field by field: what is not there, or of
-/// another type, is nothing.
+/// Reads the small JSON documents of this module's records field by field: a field that is missing
+/// or has another type gives nothing.
 namespace gpuq {
 
 std::optional<std::string> text_in(const nlohmann::json& object, const char* name);
 /// In ISO 8601.
 std::optional<Time> time_in(const nlohmann::json& object, const char* name);
-/// False unless it is there and true.
+/// True only if the field exists and is true.
 bool flag_in(const nlohmann::json& object, const char* name);
 
-/// Nothing for what `Number` can't hold.
+/// Nothing for a value that `Number` can't hold.
 template <typename Number>
 std::optional<Number> number_in(const nlohmann::json& object, const char* name)
 {
@@ -39,10 +39,10 @@ std::optional<Number> number_in(const nlohmann::json& object, const char* name)
     return std::in_range<Number>(value) ? std::optional(static_cast<Number>(value)) : std::nullopt;
 }
 
-/// A document of document_of; `usage`, which names `file`, for any other.
+/// Parses a document of document_of; otherwise `usage`, naming `file`.
 Result<nlohmann::json> document_in(std::string_view text, const char* file);
 
-/// The fields as document_in reads them: a line for each, what is not UTF-8 replaced.
+/// The fields as a document for document_in: one line each; bytes that are not UTF-8 are replaced.
 std::string document_of(nlohmann::json fields);
 
 } // namespace gpuq

@@ -13,13 +13,13 @@ namespace {
 
 constexpr std::size_t k_piece = 128 << 10;
 constexpr std::size_t k_order_piece = 32 << 10;
-/// A longer line is none of `order`'s.
+/// Longer lines are not valid in `order`.
 constexpr std::size_t k_longest_order_line = 64;
 constexpr std::size_t k_page = 4096;
 constexpr std::uint64_t k_no_limit = std::numeric_limits<std::uint64_t>::max();
 constexpr Stream k_streams[] = {Stream::out, Stream::err};
 
-/// A file that is not there is empty.
+/// A missing file counts as empty.
 Result<std::uint64_t> size_of(Store& store, const std::string& path)
 {
     auto size = store.size(path);
@@ -84,7 +84,8 @@ Result<log::Item> LinkLog::next(Writer writer, Steady now)
     return log::Item(log::End{});
 }
 
-/// Sizes first: `order` and the journal, read after them, then tell all about these bytes.
+/// Reads the sizes first: `order` and the journal, read after them, then describe all of these
+/// bytes.
 Result<void> LinkLog::refresh()
 {
     for (const Stream stream : k_streams) {
@@ -116,7 +117,7 @@ Result<void> LinkLog::read_journal()
     return {};
 }
 
-/// True when `order` had more.
+/// True if `order` had more bytes.
 Result<bool> LinkLog::read_order()
 {
     const auto bytes = m_store.read_at(layout::order(m_key, m_link), m_order_at, k_order_piece);
@@ -127,7 +128,7 @@ Result<bool> LinkLog::read_order()
         return false;
     }
     m_order_at += bytes->size();
-    // Of a line that has no end only what could be one is kept.
+    // Keep only as much of an unfinished line as a valid line can hold.
     m_order.erase(0,
                   m_order.size() - std::min(m_order.size() - m_order_used, k_longest_order_line));
     m_order_used = 0;
@@ -135,8 +136,8 @@ Result<bool> LinkLog::read_order()
     return true;
 }
 
-/// Goes to the next segment that `order` tells of. A line that makes no sense is passed over: the
-/// bytes it should have told of come as a tail.
+/// Moves to the next segment in `order`. An invalid line is skipped: the bytes that it should have
+/// described are returned by tail().
 Result<bool> LinkLog::next_segment()
 {
     while (true) {
@@ -159,7 +160,7 @@ Result<bool> LinkLog::next_segment()
     }
 }
 
-/// The next item as far as the files are known.
+/// The next item that the files as last read allow.
 Result<std::optional<log::Item>> LinkLog::known(Writer writer, Steady now)
 {
     while (true) {
@@ -179,22 +180,22 @@ Result<std::optional<log::Item>> LinkLog::known(Writer writer, Steady now)
             return item;
         }
         if (from.position >= from.told) {
-            continue; // passed over
+            continue; // skipped
         }
-        // `order` tells of bytes that are not in the log, and nobody says that they are lost. A
-        // living writer has written them: they are on their way.
+        // `order` describes bytes that are missing from the log and not recorded as lost. A
+        // living writer has written them, so they will become visible.
         m_held_back = writer == Writer::alive || !patience_is_over(now);
         if (m_held_back) {
             return std::optional<log::Item>();
         }
         const std::uint64_t missing = from.told - from.position;
         from.position = from.told;
-        from.was_cut = true; // or never grew: this gap says it
+        from.was_cut = true; // or never grew: this gap reports it
         return std::optional<log::Item>(log::Gap{*m_segment, missing});
     }
 }
 
-/// Bytes beyond those that `order` tells of.
+/// Returns bytes beyond those that `order` describes.
 Result<std::optional<log::Item>> LinkLog::tail(Writer writer, Steady now)
 {
     const auto has_more = [](const Source& from) { return from.size > from.position; };
@@ -216,7 +217,7 @@ Result<std::optional<log::Item>> LinkLog::tail(Writer writer, Steady now)
     return std::optional<log::Item>();
 }
 
-/// Bytes of one stream up to `limit`, or the hole that stands there.
+/// Returns bytes of one stream up to `limit`, or the gap at this position.
 Result<std::optional<log::Item>> LinkLog::take(Stream stream, std::uint64_t limit, Writer writer,
                                                Steady now)
 {
@@ -250,13 +251,13 @@ Result<std::optional<log::Item>> LinkLog::take(Stream stream, std::uint64_t limi
         return std::optional<log::Item>();
     }
     from.position += bytes.size();
-    // Mostly all that was read: of a long log that is a copy less of everything.
+    // Usually this is the whole buffer: moving it avoids copying every byte of a long log.
     return std::optional<log::Item>(log::Output{stream, bytes.size() == from.buffer.size()
                                                             ? std::exchange(from.buffer, {})
                                                             : std::string(bytes)});
 }
 
-/// Bytes from the position on, not beyond `end`, by way of the buffer.
+/// Bytes from the position up to `end`, read through the buffer.
 Result<std::string_view> LinkLog::bytes_at(Source& from, std::uint64_t end)
 {
     const std::uint64_t buffered = from.buffer_at + from.buffer.size();
@@ -269,8 +270,8 @@ Result<std::string_view> LinkLog::bytes_at(Source& from, std::uint64_t end)
         .substr(from.position - from.buffer_at, end - from.position);
 }
 
-/// How much of `bytes` to give. On NFS the pages of a file arrive in any order, and one that has
-/// not arrived reads as zeros: a page that ends in zeros and is not the last gets a second look
+/// How many of `bytes` can be returned. On NFS the pages of a file arrive in any order, and a
+/// missing page reads as zeros: a page that ends in zeros and is not the last one is read again
 /// after a moment.
 std::size_t LinkLog::settled_part(Source& from, std::string_view bytes, Steady now)
 {
@@ -279,7 +280,7 @@ std::size_t LinkLog::settled_part(Source& from, std::string_view bytes, Steady n
         const std::size_t page =
             std::min(k_page - static_cast<std::size_t>(offset % k_page), bytes.size() - at);
         const std::string_view part = bytes.substr(at, page);
-        const bool is_last = offset + page >= from.size; // nothing came after it: no hole
+        const bool is_last = offset + page >= from.size; // nothing came after it: not a hole
         if (is_last || offset + page <= from.trusted || part.back() != '\0') {
             at += page;
             continue;

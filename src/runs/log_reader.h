@@ -7,17 +7,17 @@
 
 namespace gpuq {
 
-/// The log of a run: that of its links, one after the other. Reads the disk alone.
+/// The log of a run: the logs of its links, one after the other. Reads only the disk.
 class LogReader {
 public:
     LogReader(Store& store, const RunKey& key);
 
-    /// The next item of the whole log; `writer`: that of the newest link. `End` only when it is
-    /// gone.
+    /// The next item of the whole log. `writer` is the state of the newest link's writer; `End`
+    /// is returned only when it is gone.
     Result<log::Item> next(Writer writer, LinkLog::Steady now);
-    /// The next so many bytes of output, over all links, are not given.
+    /// Skips this many bytes of output, across links.
     void pass_over(std::uint64_t bytes) { m_log->pass_over(bytes); }
-    /// How many of them are still to come.
+    /// The number of bytes still to skip.
     std::uint64_t to_pass() const { return m_log->to_pass(); }
 
 private:

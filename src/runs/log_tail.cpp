@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t k_compared = 64;
 
-/// The newest that writes, or has written: of a chain the newest of all only waits for its turn.
+/// The newest link that has a log: the newest link of a chain may only be waiting for its turn.
 LinkNumber newest_with_log(Store& store, const RunKey& key, Stream stream)
 {
     for (LinkNumber link = newest_link(store, key); link > LinkNumber{1}; --link.value) {
@@ -69,7 +69,7 @@ Result<std::optional<LogTail::News>> LogTail::next()
     m_at += news.bytes.size();
     m_known += news.bytes;
     m_known.erase(0, m_known.size() - std::min(m_known.size(), k_compared));
-    if (news.skipped > 0) { // not in the middle of a line
+    if (news.skipped > 0) { // do not start in the middle of a line
         const std::size_t line = news.bytes.find('\n');
         news.bytes.erase(0, line == std::string::npos ? 0 : line + 1);
     }

@@ -11,8 +11,9 @@
 
 namespace gpuq {
 
-/// The end of one stream of a run, as it grows: what a screen shows. However large the file is and
-/// however fast it grows, one look reads k_window at most. For all of a log, in order: LogReader.
+/// The growing end of one stream of a run, for display on a screen. However large the file is and
+/// however fast it grows, one call reads at most k_window bytes. For the complete log in order see
+/// LogReader.
 class LogTail {
 public:
     static constexpr std::uint64_t k_window = 256 << 10;
@@ -21,19 +22,18 @@ public:
 
     struct News {
         std::string bytes;
-        bool anew = false; ///< what came before is not to be shown any more
+        bool anew = false; ///< discard the bytes shown before
         enum class Why {
             opened,
             next_link,
             cut,
             replaced,
             fast
-        } why = Why::opened;       ///< with `anew`;
-                                   ///< fast: it grew by more than k_window
+        } why = Why::opened;       ///< with `anew`; fast: the file grew by more than k_window
         std::uint64_t skipped = 0; ///< with `anew`: bytes of the file before these
         LinkNumber link;
     };
-    /// What is new; nothing when there is nothing. `io` may be gone at the next look.
+    /// The new bytes; nothing if there are none. An `io` error may be gone at the next call.
     Result<std::optional<News>> next();
 
 private:
@@ -42,7 +42,7 @@ private:
     Stream m_stream;
     std::optional<LinkNumber> m_link;
     std::uint64_t m_at = 0;
-    std::string m_known; ///< the last bytes before m_at: what another file does not have there
+    std::string m_known; ///< the last bytes before m_at, to detect a replaced file
 };
 
 } // namespace gpuq

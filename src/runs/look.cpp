@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+// Reads the evidence of each run from disk, queries Slurm once if a run needs it, derives each
+// status (runs/status.h) and repairs inconsistent records. Several clients may do this at the same
+// time: records are written with write_once, and submit_link makes only one job.
 #include "runs/look.h"
 
 #include "core/comment.h"
@@ -18,12 +21,12 @@
 namespace gpuq {
 namespace {
 
-/// Whoever has just left a stop request cancels the job himself.
+/// A client that has just left a stop request cancels the job itself.
 constexpr std::chrono::seconds k_stopper_at_work{5};
 
-constexpr const char* k_begin_time = "BeginTime"; ///< Slurm's word
+constexpr const char* k_begin_time = "BeginTime"; ///< a pending reason of Slurm
 
-/// What Slurm said about all jobs of this user.
+/// Slurm's answer about all jobs of this user.
 struct Queue {
     std::string cluster;
     std::vector<Job> jobs;
@@ -36,7 +39,7 @@ Result<Queue> ask_slurm(Cluster& cluster)
     return Queue{std::move(name), std::move(jobs)};
 }
 
-/// False for the job of another run: a cluster that was set up anew counts from 1 again.
+/// False for the job of another run: a reinstalled cluster counts job ids from 1 again.
 bool may_be_of(const RunKey& key, std::string_view comment)
 {
     const auto other = key_in_comment(comment);
@@ -49,8 +52,8 @@ bool is_job_of(const Evidence& seen, const Job& job)
                     : without_notes(job.comment) == job_comment(seen.key, seen.link);
 }
 
-/// The job of a run, by its id or by the key in its comment; of several the one that lives, else
-/// the newest.
+/// The job of a run, by its id or by the key in its comment; among several the active one, else the
+/// newest.
 const Job* job_of(const Queue& queue, const Evidence& seen)
 {
     const auto rank = [](const Job& job) { return std::pair(!is_over(job.state), job.id); };
@@ -155,7 +158,7 @@ private:
         SlurmAnswer answer = answer_for(queue, seen);
         const Job* job = std::get_if<Job>(&answer);
         if (std::holds_alternative<NoSuchJob>(answer) || (job != nullptr && is_over(job->state))) {
-            // The supervisor's last word may have come between reading the disk and asking.
+            // The supervisor may have recorded the end between the reading and the query.
             const Evidence before = std::exchange(seen, read_evidence(m_doors.store, seen.key));
             read_slurm_log(seen);
             if (seen.link != before.link || (seen.job && seen.job != before.job)) {
@@ -183,9 +186,9 @@ private:
         }
     }
 
-    /// The job of the next link, which Slurm no longer has: it was over before it could say a word,
-    /// minutes ago or more. Accounting tells a cancelled one, which ends the run, from one that
-    /// died.
+    /// The result for a next link's job that Slurm no longer knows: it ended minutes ago or
+    /// earlier, before it could record anything. Accounting distinguishes a cancelled job, which
+    /// ends the run, from a failed one.
     SlurmAnswer forgotten_next(const Evidence& seen)
     {
         const PastAnswer past = ask_accounting(m_doors, seen.key, seen.next->job);
@@ -242,7 +245,7 @@ private:
         return settled(std::move(status));
     }
 
-    /// A job that nobody wrote down, because its client died or its answer was lost.
+    /// Records a job that its client did not, because it died or the response was lost.
     void adopt(const Evidence& seen)
     {
         if (seen.job && !seen.job_recorded && !may_be_asked_for_again(seen, m_now)) {
@@ -253,7 +256,8 @@ private:
         }
     }
 
-    /// A chain whose next link nobody has submitted: its nodes may not, or its supervisor died.
+    /// Submits the next link of a chain if that has not been done: its nodes may be unable to, or
+    /// its supervisor died. True if the chain continues.
     bool lets_go_on(const Evidence& seen, RunStatus& status)
     {
         const bool is_over =
@@ -305,7 +309,7 @@ private:
         return true;
     }
 
-    /// The job of the next link died before it could say a word.
+    /// The next link's job died before it could record anything.
     static bool next_failed(const Evidence& seen)
     {
         const auto* job = std::get_if<Job>(&seen.next_slurm);
@@ -319,7 +323,8 @@ private:
         status.reason = "";
     }
 
-    /// A stop request that nobody could bring to Slurm. Once the job runs, its supervisor reads it.
+    /// Cancels jobs for a stop request that was not delivered to Slurm. A running job's supervisor
+    /// reads the request itself.
     void withdraw(const Evidence& seen)
     {
         const bool is_old = seen.stop && m_now - seen.stop->at > k_stopper_at_work;
@@ -331,8 +336,9 @@ private:
         }
     }
 
-    /// True when the GPUs of an allocation without a supervisor are free. A supervisor that only
-    /// could not write would be killed by this: so never while the folder takes no bytes.
+    /// Ends an allocation without a supervisor; true if its GPUs are free. A supervisor that merely
+    /// can't write would be killed by this, so it is never done while the directory is not
+    /// writable.
     bool end_allocation(const Evidence& seen)
     {
         return m_doors.store.write(layout::active(seen.key), "") &&

@@ -13,7 +13,7 @@
 
 namespace gpuq {
 
-/// The doors that a look goes through; those of Slurm are opened only when the disk can't say.
+/// The interfaces used by look(); those to Slurm are opened only if the disk does not suffice.
 struct LookDoors {
     Store& store;
     Clock& clock;
@@ -22,23 +22,24 @@ struct LookDoors {
 };
 
 enum class Ask {
-    if_needed, ///< when some run has neither an end nor a fresh heartbeat on disk
-    never,     ///< the disk alone
+    if_needed, ///< if some run has neither an end nor a fresh heartbeat on disk
+    never,     ///< use the disk alone
 };
 
 struct Looked {
-    std::vector<RunStatus> runs; ///< one for each key, in their order
-    std::string slurm_silent;    ///< why Slurm, which was asked, gave no answer; else empty
-    std::optional<std::vector<Job>> own_jobs; ///< its answer, where it gave one
+    std::vector<RunStatus> runs; ///< one for each key, in the same order
+    std::string slurm_silent;    ///< why Slurm did not respond to the query; else empty
+    std::optional<std::vector<Job>> own_jobs; ///< the user's jobs, if Slurm returned them
 };
 
-/// What is known about runs: one reading of the disk and at most one question to Slurm for all of
-/// them, and one to accounting for each that Slurm has forgotten.
+/// The status of runs: reads the disk, makes at most one query to Slurm for all runs, and one to
+/// accounting for each run that Slurm no longer knows.
 ///
-/// Puts right what it finds, so that nothing is lost, leaked or asked for again: a job found by the
-/// key in its comment gets its job.json; one whose owner wanted it stopped while it waits is
-/// cancelled; an allocation that never had a supervisor is ended; an end that only Slurm knew is
-/// written down. None of that can fail the look: what can't be written is found again next time.
+/// Repairs the inconsistencies that it finds, so that nothing is lost, leaked or requested twice: a
+/// job found by the key in its comment gets its job.json; a pending job with a stop request is
+/// cancelled; an allocation without a supervisor is ended; a missing next link of a chain is
+/// submitted; an end known only to Slurm is recorded. A failed repair is not an error: the next
+/// call retries it.
 Looked look(const LookDoors& doors, const std::vector<RunKey>& keys, Ask ask = Ask::if_needed);
 
 /// The same for one run.

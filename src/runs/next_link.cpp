@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+// A link may get two jobs if a response is lost or two processes submit at the same time. Two files
+// resolve this: job.json, whose first writer wins, and the claim, which lets only one job run the
+// program. Surplus jobs are cancelled.
 #include "runs/next_link.h"
 
 #include "core/comment.h"
@@ -28,7 +31,7 @@ Result<LinkJob> recorded_job(Store& store, const RunKey& key, LinkNumber link)
     return link_job_from_json(text);
 }
 
-/// The jobs of a link that Slurm has, the oldest first.
+/// The link's jobs in Slurm, oldest first.
 struct JobsOfLink {
     std::vector<JobId> alive;
     std::vector<JobId> cancelled;
@@ -51,7 +54,7 @@ Result<JobsOfLink> jobs_of_link(Cluster& cluster, const RunKey& key, LinkNumber 
     return found;
 }
 
-/// The job that runs the link, or has run it: no other one can.
+/// The job that runs or ran the link; no other job can run it.
 std::optional<JobId> owner_of(Store& store, const RunKey& key, LinkNumber link)
 {
     const auto text = store.read(layout::claim(key, link));
@@ -94,7 +97,8 @@ LinkJob link_job(const Run& run, const NextLink& next, JobId job, Time now)
     return {run.cluster, job, now, /*batch=*/true, next.resumed};
 }
 
-/// The first to write it down wins; but a job that runs the link already is its job.
+/// The first process to write job.json wins, except that a job which has already claimed the link
+/// is always its job.
 Result<JobId> record(Store& store, Cluster& cluster, const Run& run, const NextLink& next,
                      JobId job, Time now)
 {
@@ -108,7 +112,7 @@ Result<JobId> record(Store& store, Cluster& cluster, const Run& run, const NextL
     if (!written && written.error().kind == Error::Kind::busy) {
         TRY_ASSIGN(const LinkJob other, recorded_job(store, run.key, next.link));
         if (other.job != job) {
-            (void)cluster.cancel(job); // should this fail: the claim is the other's, or ours
+            (void)cluster.cancel(job); // if this fails, only the job that claims the link runs it
         }
         return other.job;
     }
@@ -126,7 +130,7 @@ std::vector<LinkPast> read_links(Store& store, const RunKey& key, LinkNumber las
         const auto text = store.read(layout::journal(key, link));
         const auto journal = text ? parse_journal(*text) : std::vector<Event>{};
         if (!links.empty() && !links.back().ending) {
-            // Another link has followed it: it has ended, however that was.
+            // A later link exists, so this one has ended in some way.
             Ending ending = ending_before(journal).value_or(
                 Ending{static_cast<int>(ExitStatus::lost), Cause::lost, "", Time::max(), true});
             ending.at = last_life(store, key, links.back().link, ending.at);
@@ -206,7 +210,7 @@ Result<JobId> replace_link(Store& store, Cluster& cluster, Clock& clock, const R
     TRY(store.write(layout::job_json(run.key, next.link),
                     to_json(link_job(run, next, job, clock.now()))));
     (void)store.write(layout::job_index(run.cluster, job), run.key.text() + "\n");
-    (void)cluster.cancel(old); // should this fail: only one of them can claim the link
+    (void)cluster.cancel(old); // if this fails, only one of them can claim the link
     return job;
 }
 

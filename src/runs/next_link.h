@@ -14,59 +14,60 @@
 
 namespace gpuq {
 
-/// Everything on disk about the links of a run, oldest first, up to and with `last`.
+/// The history of a run's links from disk, oldest first, up to and including `last`.
 std::vector<LinkPast> read_links(Store& store, const RunKey& key, LinkNumber last);
 
-/// The last moment, but not after `latest`, at which a link showed that it was there: what ended it
-/// without a word was found out only later.
+/// The last time at which a link is known to have been alive, at most `latest`. For a link that
+/// recorded no ending: its end was noticed only later.
 Time last_life(Store& store, const RunKey& key, LinkNumber link, Time latest);
 
 /// The job of a later link.
 struct NextLink {
     LinkNumber link;
     std::chrono::seconds length{0};
-    std::optional<JobId> after; ///< starts when that job is over
+    std::optional<JobId> after; ///< starts when that job has ended
     std::chrono::seconds pause{0};
     std::vector<std::string> exclude;
     bool resumed = false;
 };
 
-/// Those of `nodes` that a link is to avoid: none where the queue has not enough others, for
-/// nothing would ever start without one.
+/// The subset of `nodes` that a link should avoid: none if the queue has too few other nodes, since
+/// the link could then never start.
 std::vector<std::string> avoidable(Cluster& cluster, const Request& request,
                                    const std::vector<std::string>& nodes);
 
-/// Gives the link its Slurm job, once: a job that is there already, on disk or in Slurm, is the
-/// answer. Of two that submit at the same time the one who writes job.json first wins, the other's
-/// job is withdrawn; should both answers be lost, the link's claim lets only one job run it.
+/// Makes sure that the link has one Slurm job: a job that already exists, on disk or in Slurm, is
+/// returned. If two processes submit at the same time, the first one to write job.json wins and the
+/// other's job is cancelled; should both responses be lost, the link's claim lets only one job run
+/// it.
 ///
-/// `unreachable`: it may have been submitted. Not to be asked again within `k_settled`, unless the
-/// job is found by then; `denied` with Slurm's words; `stopped`: somebody has cancelled the job of
-/// this link while it waited, and none takes its place, but for a run that a person resumes.
+/// `unreachable`: the job may have been submitted. Do not retry within `k_settled`, unless the job
+/// is found before. `denied` carries Slurm's message. `stopped`: this link's job was cancelled
+/// while it was pending, and no other job replaces it unless the user resumes the run.
 Result<JobId> submit_link(Store& store, Cluster& cluster, Clock& clock, const Run& run,
                           const NextLink& next);
 
-/// The same with another job in the place of `old`, which was submitted early and does not know of
-/// a pause. The new one first: should anything fail, the link still has a job.
+/// Replaces `old`, which was submitted early and without a pause, by another job. The new job is
+/// submitted first: if anything fails, the link still has a job.
 Result<JobId> replace_link(Store& store, Cluster& cluster, Clock& clock, const Run& run,
                            const NextLink& next, JobId old);
 
-/// Gives the link another job that does not begin for a long time, and is its job from now on; the
-/// one that calls this, which has its GPUs, is to leave. held.json says why (runs/credentials.h).
+/// Gives the link another job that does not start for a long time. The caller, whose job holds the
+/// GPUs, must exit afterwards. held.json records the reason (runs/credentials.h).
 Result<JobId> hold_link(Store& store, Cluster& cluster, Clock& clock, const Run& run,
                         NextLink next);
-/// A link that is held may begin: a job without a pause takes the place of its job. Success also
-/// when none is held.
+/// Lets a held link start: replaces its job by one without a pause. Succeeds as well if no link is
+/// held.
 Result<void> release_link(Store& store, Cluster& cluster, Clock& clock, const RunKey& key);
-/// By then somebody has logged in, or looks after it.
+/// The start delay of a held link; the user is expected to log in or to act before it is over.
 constexpr std::chrono::seconds k_held_for = std::chrono::hours(24 * 30);
 
-/// Two message time-outs of Slurm (slurm.conf(5), MessageTimeout): what was asked is by then either
-/// a job or nothing.
+/// Two Slurm message timeouts (slurm.conf(5), MessageTimeout): by then, a request has either made a
+/// job or failed.
 constexpr std::chrono::seconds k_settled{20};
 
-/// Takes the job of a link that is not needed out of the queue. One that has claimed its link is
-/// left to itself: it runs the program. Success when there is none.
+/// Cancels the job of a link that is not needed. A job that has claimed its link is left alone: it
+/// runs the program. Succeeds if the link has no job.
 Result<void> withdraw_link(Store& store, Cluster& cluster, const Run& run, LinkNumber link);
 
 } // namespace gpuq

@@ -24,24 +24,24 @@ constexpr auto k_whole_again_unless_waiting = 300s;
 constexpr auto k_nodes_again = 30s;
 constexpr auto k_jobs_again = 15s;
 constexpr auto k_anew_again = 5s;
-/// A look that takes long is a busy controller: it is given twenty times as long to rest.
+/// A slow query means a busy controller: it is left alone for twenty times as long.
 constexpr int k_rest = 20;
-/// Who asks may have been stopped, or be somebody else's process that has taken the name: after so
-/// long another one does.
+/// The querying process may have been stopped, or another user's process may hold the name: after
+/// this time, another process queries.
 constexpr auto k_missed = 6 * k_nodes_again;
 constexpr auto k_never_asked = 10s;
-/// A command's own question: so many at once, and then one in so long.
+/// A command's own queries: a burst of this many, then one per interval.
 constexpr int k_burst = 10;
 constexpr auto k_for_each = 5s;
-/// What a list of runs is worth waiting for a controller that is silent, and for how long it then
-/// is left alone.
+/// How long a list of runs waits for a controller that does not respond, and how long the
+/// controller is left alone after that.
 constexpr auto k_patience = 3s;
 constexpr auto k_left_alone = 30s;
-/// Users are apart by so much, also those whose numbers follow each other, within so much.
+/// Spreads the queries of users, including those with consecutive uids, over this time.
 constexpr auto k_turn = 1618ms;
 constexpr auto k_turns = 5s;
 
-/// What is kept of a job, so that it reads back as it was written.
+/// The cached part of a job, which reads back exactly as it was written.
 OwnJob own(const Job& job)
 {
     OwnJob own;
@@ -73,8 +73,7 @@ std::vector<std::string> nodes_of(const GpuPool& pool, const Inventory& inventor
     return names;
 }
 
-/// A slurmctld that has just started knows for some seconds which jobs there are, and not which
-/// GPUs they have.
+/// For some seconds after its start, slurmctld knows the jobs but not their GPUs.
 PoolUse use_of(GpuPool pool, const std::vector<Job>& mine, const Inventory& inventory)
 {
     PoolUse use;
@@ -116,8 +115,9 @@ void ask_for_jobs(Overview& overview, Cluster& cluster, Time now)
     take_own(overview, *jobs, now);
 }
 
-/// One's own jobs with them: what others hold is what is in use less what is one's own, and is
-/// wrong where one is older than the other. Which comes next stays as it was told last.
+/// Queries the nodes together with the user's own jobs: the GPUs of others are those in use minus
+/// the user's own, which would be wrong if one were older than the other. The next free times are
+/// kept from the last full query.
 void ask_for_nodes(Overview& overview, Cluster& cluster, Time now)
 {
     const auto inventory = cluster.inventory();
@@ -141,7 +141,7 @@ void ask_for_nodes(Overview& overview, Cluster& cluster, Time now)
     overview.at = now;
 }
 
-/// What was known of the jobs of others is of another day.
+/// The old data about other users' jobs is too old to keep.
 void ask_first(Overview& overview, Cluster& cluster, Time now)
 {
     Overview first;
@@ -172,7 +172,7 @@ void ask_for_all(Overview& overview, Cluster& cluster, Clock& clock, std::uint32
     overview.took = std::chrono::duration_cast<std::chrono::milliseconds>(clock.steady() - begin);
 }
 
-/// Whether a command may put a question of its own; if so, it is counted.
+/// True if a command may make a query of its own, which is then counted.
 bool takes_allowance(Overview& overview, Time now)
 {
     const Time used = overview.allowance_used.value_or(now);
@@ -324,7 +324,7 @@ void refresh_overview(Store& store, Cluster& cluster, Host& host, Clock& clock, 
     const bool missed =
         overview.asked_at ? now - *overview.asked_at > k_missed : now - wish.since > k_never_asked;
     if (!host.hold(asks_as(store, *name)) && !missed && !wish.anew) {
-        return; // another process of this user asks
+        return; // another process of this user queries
     }
     overview.asked_at = now;
     if (what == Due::own_jobs) {
@@ -336,7 +336,7 @@ void refresh_overview(Store& store, Cluster& cluster, Host& host, Clock& clock, 
     } else {
         ask_for_all(overview, cluster, clock, uid, now);
     }
-    // Whoever can't write it asks for itself alone, next time again.
+    // A process that can't write the cache has only its own result, and queries again next time.
     (void)store.write(layout::overview(*name), to_json(overview));
 }
 
@@ -353,7 +353,7 @@ void complete(RunStatus& status, const Overview& overview)
                                   [&](const OwnJob& one) { return one.job.id == status.job->job; });
     if (job == overview.jobs.end()) {
         if (overview.jobs_at && *overview.jobs_at <= status.job->submitted_at) {
-            status.state = RunState::waiting; // Slurm has taken it, and was not asked since
+            status.state = RunState::waiting; // accepted by Slurm, and not queried since
             status.reason = "None";
         }
         return;

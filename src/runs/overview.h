@@ -15,87 +15,91 @@
 #include <string>
 #include <vector>
 
-/// What Slurm said last of GPUs and of one's own jobs: one process of a user asks, on each host,
-/// and all of that user's read what it keeps in the state folder.
+/// Slurm's latest data about GPUs and the user's own jobs. One process of a user on each host
+/// queries Slurm; all processes of that user read its result from the state directory.
 namespace gpuq {
 
-/// A job of one's own: of a run, or one that gpuq did not start.
+/// A job of the user: a run's, or one that gpuq did not start.
 struct OwnJob {
-    Job job; ///< without what only a placement needs (JobSize beyond nodes and GPUs)
-    std::optional<int> ahead;              ///< jobs that go before it; only after a whole look
-    std::optional<StartEstimate> estimate; ///< of a pending one; only after a whole look
+    Job job; ///< without data needed only for placement (JobSize beyond nodes and GPUs)
+    std::optional<int> ahead;              ///< number of jobs before it; set only by a full query
+    std::optional<StartEstimate> estimate; ///< for a pending job; set only by a full query
     bool operator==(const OwnJob&) const = default;
 };
 
-/// GPUs of one model in one place, and whose they are.
+/// GPUs of one model on the nodes of the same queues, and the user's share.
 struct PoolUse {
     GpuPool pool;
     std::optional<int> mine;  ///< of those in use
-    std::optional<Time> next; ///< when a running job leaves one, at the latest
+    std::optional<Time> next; ///< latest time at which a running job releases one
     std::vector<std::string> nodes;
     bool operator==(const PoolUse&) const = default;
 };
 
 struct Overview {
     std::string cluster;
-    std::optional<Time> at;       ///< of queues and nodes; unset: there never was an answer
-    std::optional<Time> whole_at; ///< of the jobs of all: places, next free
-    std::optional<Time> jobs_at;  ///< of `jobs`, which are asked for more often
+    std::optional<Time> at;       ///< of queues and nodes; unset: no answer yet
+    std::optional<Time> whole_at; ///< of all users' jobs: positions in the queue, next free GPU
+    std::optional<Time> jobs_at;  ///< of `jobs`, which are queried more often
     std::optional<Time> asked_at;
-    /// How far the questions of commands have used up their allowance (own_jobs_now).
+    /// How much of their allowance the commands' own queries have used (own_jobs_now).
     std::optional<Time> allowance_used;
-    std::string silent;            ///< why the last question had no answer; empty: it had one
-    std::vector<Partition> queues; ///< name, times, up, default; nothing else
+    std::string silent;            ///< why the last query failed; empty: it succeeded
+    std::vector<Partition> queues; ///< only name, limit, up and default
     std::vector<PoolUse> pools;
     std::optional<WaitingLine> waiting;
     std::vector<OwnJob> jobs;
-    std::chrono::milliseconds took{0}; ///< the last whole look
+    std::chrono::milliseconds took{0}; ///< duration of the last full query
 };
 
-/// Out of a whole look. Pure. `uid`: whose jobs are one's own.
+/// Builds an overview from a full query. Pure. `uid`: the user.
 Overview make_overview(std::string cluster, const Inventory& inventory, const AllJobs& all,
                        std::uint32_t uid, Time now);
 
-/// What of Slurm's answers is old enough to be asked for again: queues, nodes and one's own jobs,
-/// so that what is mine is of the same moment as what is in use, every 30 s; the jobs of all, the
-/// one large answer, every five minutes, of somebody whose job waits every three, and slower where
-/// it takes long; one's own jobs every 15 s while one of them waits. At most 46 RPCs in five
-/// minutes. `first`, where nobody has asked for long: nodes and one's own jobs. The jobs of all
-/// follow within five seconds, by `uid`: many people who begin at once don't ask for them at once.
+/// The parts of the overview that should be queried again:
+/// - queues, nodes and the user's own jobs every 30 s; together, so that the user's share and the
+///   GPUs in use are of the same moment;
+/// - all jobs, the only large response, every five minutes, or every three if a job of the user is
+///   pending; more rarely if the query takes long;
+/// - the user's own jobs every 15 s while one of them is pending.
+///
+/// At most 46 RPCs in five minutes. `first`, if there was no query for a long time: nodes and the
+/// user's own jobs. All jobs follow within five seconds, at a moment that depends on `uid`: many
+/// users who start at the same time do not query at the same time.
 enum class Due { nothing, own_jobs, nodes, first, all };
 Due due(const Overview& overview, std::uint32_t uid, Time now);
 
-/// What the one process of a user that asks for a cluster holds on a host (Host::hold): it asks for
-/// those who share its state folder, where the answer is kept.
+/// The lock (Host::hold) that the querying process of a user for a cluster holds on a host. It
+/// queries for all processes that share its state directory.
 std::string asks_as(Store& store, const std::string& cluster);
 
-/// The overview that is kept; an empty one when there is none that can be read.
+/// The cached overview; an empty one if there is no valid cache.
 Overview kept_overview(Store& store, const std::string& cluster);
 
-/// How much somebody wants a new answer.
+/// How urgently a caller needs new data.
 struct Wish {
-    Time since;        ///< when the caller began to want one
-    bool anew = false; ///< all of it, unless it was asked for within five seconds
+    Time since;        ///< when the caller started to need it
+    bool anew = false; ///< query everything, unless there was a query within five seconds
 };
-/// Asks what is due and keeps it, unless another process of this user on this host is the one that
-/// asks. Blocks as long as Slurm does. `uid`: the caller's.
+/// Queries the data that is due and caches it, unless another process of this user on this host
+/// does so. Blocks as long as Slurm does. `uid`: the caller's.
 void refresh_overview(Store& store, Cluster& cluster, Host& host, Clock& clock, std::uint32_t uid,
                       const Wish& wish);
 
-/// One's own jobs, for a command that lists them or follows one: asked for, one RPC, and kept for
-/// the others; or those that are kept, where Slurm has just been silent or the allowance of such
-/// commands is used up: ten questions at once, then one every five seconds, for each user and host.
+/// The user's own jobs, for a command that lists or follows them. Makes one RPC and caches the
+/// result; returns the cached jobs if Slurm has recently not responded, or if the allowance for
+/// such queries is used up: ten queries at once, then one every five seconds, per user and host.
 struct OwnJobs {
     std::vector<OwnJob> jobs;
-    std::optional<Time> at; ///< of which moment they are; unset: they are not known
-    std::string silent;     ///< why they are not known, or not newer; empty: all is well
+    std::optional<Time> at; ///< when the jobs were queried; unset: unknown
+    std::string silent;     ///< why they are unknown or not newer; empty: no error
 };
-/// `answer`: what the caller has just been told, and asked for anyway; nothing is asked then.
+/// `answer`: jobs that the caller has just queried anyway; no query is made then.
 OwnJobs own_jobs_now(Store& store, Cluster& cluster, Clock& clock,
                      const std::optional<std::vector<Job>>& answer = {});
 
-/// What the overview knows of a run of which the disk alone does not know enough. One whose job is
-/// younger than the overview waits, as far as anybody has been told.
+/// Completes a run's status from the overview if the disk alone does not suffice. A run whose job
+/// is newer than the overview counts as waiting.
 void complete(RunStatus& status, const Overview& overview);
 
 } // namespace gpuq

@@ -247,7 +247,7 @@ Overview overview_in(const json& value)
 
 std::string to_json(const Overview& overview)
 {
-    // Names of jobs are bytes.
+    // Job names are bytes.
     return document(overview).dump(-1, ' ', true, json::error_handler_t::replace);
 }
 

@@ -9,10 +9,10 @@
 
 namespace gpuq {
 
-/// The text of cache/overview/CLUSTER.
+/// The content of cache/overview/CLUSTER.
 std::string to_json(const Overview& overview);
 
-/// Nothing for any other text, and for that of another version.
+/// Nothing for an invalid text or another version.
 std::optional<Overview> overview_from_json(std::string_view text);
 
 } // namespace gpuq

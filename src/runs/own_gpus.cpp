@@ -11,10 +11,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The clocks of two machines differ, and Slurm's times are whole seconds.
+/// The clocks of two hosts differ, and Slurm's times are whole seconds.
 constexpr auto k_slack = 10s;
 
-/// The pool that a run which has just started is in; null where that is not clear.
+/// The pool of a run that has just started; null if it is ambiguous.
 PoolUse* pool_of(const RunStatus& run, std::vector<PoolUse>& pools)
 {
     const auto& model = run.run->request.gpus.model;
@@ -48,7 +48,7 @@ void set_mine(PoolUse& use, int mine)
         std::min(*pool.free, std::max(pool.most_on_one_node.value_or(0), gained));
 }
 
-/// Of the jobs that waited, one that has started meanwhile does no longer.
+/// A job that has started since no longer counts as waiting.
 void leaves_the_line(Overview& overview, const OwnJob& own)
 {
     const bool was_counted = own.job.state == JobState::pending && own.job.gpus > 0 && own.ahead;
@@ -67,8 +67,8 @@ const OwnJob* job_of(const Overview& overview, JobId id)
 
 enum class Change { none, started, ended };
 
-/// What the disk tells of a run that Slurm's answer of `asked_at`, which has its job as `own`, does
-/// not.
+/// The change of a run according to the disk since Slurm's answer of `asked_at`, in which its job
+/// is `own`.
 Change change_of(const RunStatus& run, const OwnJob* own, const std::optional<Time>& asked_at)
 {
     if (!run.job || !run.run) {

@@ -5,18 +5,18 @@
 
 #include <vector>
 
-/// Whose the GPUs of an overview are, of one moment. Pure.
+/// The user's own share of the GPUs in an overview. Pure.
 namespace gpuq {
 
-/// Whether a job in this state holds what it was given.
+/// True if a job in this state holds its allocation.
 bool has_gpus(JobState state);
 
-/// How many of these are in a pool.
+/// The number of these GPUs that are in a pool.
 int held_in(const PoolUse& use, const std::vector<HeldGpus>& held);
 
-/// The overview with the GPUs of one's own jobs as they are now: what one's runs have started and
-/// ended since Slurm was asked is on disk, and jobs are asked for more often than nodes. Without
-/// this, GPUs that a run in the list has would be shown as free. `runs`: those of gpuq.
+/// Updates an overview with the current GPUs of the user's own jobs: starts and ends of runs since
+/// the query to Slurm are on disk, and jobs are queried more often than nodes. Without this, GPUs
+/// held by a listed run would be shown as free. `runs`: gpuq's runs.
 Overview with_own_runs(Overview overview, const std::vector<RunStatus>& runs);
 
 } // namespace gpuq

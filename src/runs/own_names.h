@@ -6,8 +6,8 @@
 
 namespace gpuq {
 
-/// The names that this user's runs have on nodes, by the secret of the state directory; names
-/// without a secret until a supervisor has made one.
+/// The names of this user's runs on nodes, derived from the secret in the state directory; names
+/// without a secret until a supervisor has created one.
 NodeNames own_names(Store& store);
 
 } // namespace gpuq

@@ -10,17 +10,17 @@
 
 namespace gpuq {
 
-/// How long to keep asking when Slurm does not answer, and what to do in between.
+/// How long to retry when Slurm does not respond, and how to wait in between.
 struct Patience {
     std::chrono::seconds limit{60};
-    /// Told when an answer fails to come.
+    /// Called when no response arrives.
     std::function<void(const std::string&)> notice;
-    /// Sleeps; false when the person has lost patience.
+    /// Sleeps; returns false if the user wants to wait no longer.
     std::function<bool(std::chrono::milliseconds)> pause;
 };
 
-/// Asks again, once a second, while the answer is `unreachable` and there is patience left. For
-/// questions that change nothing. One notice, however often it asks.
+/// Repeats a query once a second while it fails with `unreachable` and the limit is not reached.
+/// Only for queries without side effects. Calls `notice` once, after the first failure.
 template <typename Question>
 auto ask_patiently(Clock& clock, const Patience& patience, Question question)
 {

@@ -17,10 +17,10 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto k_recent = 24h;
-/// As exit statuses of signals are told: Slurm's sign that a script could not be started.
+/// Exit status 53, in the form used for signals: Slurm could not start the script.
 constexpr int k_could_not_start = 128 + 53;
 
-/// A key that sorts by submission and is the same at each look; no run has it.
+/// A key that sorts by submission time and is the same in each query. No run has this key.
 RunKey key_of(const Job& job, Time now)
 {
     const std::uint32_t id = job.id.value;
@@ -46,7 +46,7 @@ int gpus_of(const Job& job)
     return job.gpus > 0 ? job.gpus : count;
 }
 
-/// What Slurm says of the request, in the words of gpuq's. An uneven share counts as one node's.
+/// Converts Slurm's job data to a gpuq request. Unevenly distributed GPUs count as one node's.
 Request request_of(const Job& job)
 {
     Request request;
@@ -105,8 +105,8 @@ RunState state_of(const Job& job)
     }
 }
 
-/// The task ids of an array in Slurm's form: `1,4-9,20-30:5%2`. One that Slurm has cut off (`...`)
-/// may have any.
+/// True if a list of array task ids in Slurm's form, `1,4-9,20-30:5%2`, contains `task`. A list
+/// truncated by Slurm (`...`) may contain any task.
 bool has_task(std::string_view list, std::uint64_t task)
 {
     if (list.find("...") != list.npos) {
@@ -131,7 +131,7 @@ bool has_task(std::string_view list, std::uint64_t task)
     return false;
 }
 
-/// `20` of `20_3`, `20_[4-9]`, `20+1`.
+/// `20` for `20_3`, `20_[4-9]` and `20+1`.
 std::string_view leader(std::string_view called)
 {
     return called.substr(0, called.find_first_of("_+"));

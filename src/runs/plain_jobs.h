@@ -9,24 +9,24 @@
 #include <string_view>
 #include <vector>
 
-/// The user's own Slurm jobs that gpuq did not start: of sbatch, srun, salloc.
+/// The user's Slurm jobs that were not started by gpuq, but by sbatch, srun or salloc.
 namespace gpuq {
 
-/// True for a job whose comment names a run that is on disk: gpuq started it. A comment that names
-/// none, whoever wrote it, makes no run.
+/// True if the job's comment names a run that exists on disk, that is, if gpuq started the job. Any
+/// other comment is ignored.
 bool is_of_a_run(Store& store, const Job& job);
 
-/// A plain job as a run is shown. Of an ended one, how it ended as Slurm has it.
+/// Presents a plain job as a run. For an ended job, the ending is the one that Slurm reports.
 RunStatus plain_status(const OwnJob& own, const std::string& cluster, Time now);
 
-/// Those of `jobs` that are plain, the newest first; of ended ones those of the last 24 hours.
+/// The plain jobs among `jobs`, newest first, including those that ended within the last 24 hours.
 std::vector<RunStatus> plain_statuses(Store& store, const std::vector<OwnJob>& jobs,
                                       const std::string& cluster, Time now);
 
-/// True for what Slurm's commands take as a job: `20`, `20_3`, `20_[1-4]`, `20+1`.
+/// True for a job id as Slurm's commands accept it: `20`, `20_3`, `20_[1-4]`, `20+1`.
 bool spells_a_job(std::string_view word);
 
-/// Whether a word that spells a job means this one, or one that this one is a part of.
+/// True if a job id denotes this job or a job that this one is a part of.
 bool is_called(const Job& job, std::string_view word);
 
 } // namespace gpuq

@@ -19,10 +19,10 @@ using Partitions = std::vector<Partition>;
 
 constexpr std::size_t k_longest_name = 200;
 
-/// What a program's text says of how it works with gpuq.
+/// How a program cooperates with gpuq, according to its text.
 struct Knowledge {
-    bool saves = false;   ///< it saves where gpuq tells it to, or resumes from there
-    bool listens = false; ///< it looks itself whether its link ends
+    bool saves = false;   ///< saves to, or resumes from, the paths that gpuq sets
+    bool listens = false; ///< checks on its own whether its link is about to end
 };
 
 Knowledge knowledge_of(const std::vector<std::string>& program, const Surroundings& surroundings)
@@ -51,7 +51,7 @@ bool may_be_chained(const AskedFor& asked, const Knowledge& known)
     return asked.checkpoint || asked.from_scratch || known.saves;
 }
 
-/// What was asked for, when the policy allows it; else what the policy has.
+/// The requested value if the policy allows it; the policy's own limit if no value was requested.
 template <typename T>
 Result<std::optional<T>> within(const std::optional<T>& asked, const std::optional<T>& most,
                                 const Partition& queue, const std::string& refusal)
@@ -63,7 +63,7 @@ Result<std::optional<T>> within(const std::optional<T>& asked, const std::option
     return asked ? asked : most;
 }
 
-/// The queue in which a run without `-t` goes on until it is done (plan.h), or null.
+/// The queue in which a run without `-t` continues until it is finished (plan.h), or null.
 const Partition* open_ended(const AskedFor& asked, const Partition& first,
                             const Partitions& partitions, const Surroundings& surroundings,
                             bool chainable)
@@ -76,15 +76,15 @@ const Partition* open_ended(const AskedFor& asked, const Partition& first,
                : nullptr;
 }
 
-/// All the time that an open-ended run may have.
+/// The total time limit of an open-ended run.
 minutes time_of_all_links(minutes first, const Partition& goes_on, const ChainLimits& limits)
 {
-    constexpr int k_links = 30; // where the policy sets no number
+    constexpr int k_links = 30; // if the policy sets no number
     const minutes link = std::min(limits.link.value_or(*goes_on.max_time), *goes_on.max_time);
     return first + (limits.links.value_or(k_links) - 1) * link;
 }
 
-/// The chain of a run, where it needs one or asks for one.
+/// The chain of a run, if it needs or requests one.
 Result<std::optional<Chain>> choose_chain(const AskedFor& asked, const Partition& queue,
                                           minutes walltime, const Knowledge& known,
                                           const Surroundings& surroundings)
@@ -138,8 +138,8 @@ Result<std::optional<Chain>> choose_chain(const AskedFor& asked, const Partition
     return std::optional{chain};
 }
 
-/// What a link does whose ticket does not last. A policy that says another thing than `run` spares
-/// its GPUs, which is not for the run to decide.
+/// How to handle a link whose ticket does not last. A policy that demands `hold` or `fail` saves
+/// GPU time: a run can't override it with `run`.
 Result<WhenShort> choose_when_short(const AskedFor& asked, const Partition& queue,
                                     const std::optional<Chain>& chain,
                                     const Surroundings& surroundings)
@@ -171,7 +171,8 @@ Result<minutes> choose_walltime(const AskedFor& asked, const Partition& queue)
                 fmt::format("queue {} has no default time; say how long: -t 2h", queue.name));
 }
 
-/// GPUs and tasks of each node; what of them was not asked for follows from the rest.
+/// Sets the GPUs and tasks of each node; values that were not requested are derived from the
+/// others.
 Result<void> choose_tasks(const AskedFor& asked, Request& request)
 {
     request.tasks_per_node = asked.tasks_per_node;
@@ -215,7 +216,7 @@ std::vector<std::string> resolved(const AskedFor& asked, const Surroundings& sur
     const bool bare = program.find('/') == std::string::npos;
     const File file = surroundings.file(absolute(surroundings.work_dir, program));
     if ((file == File::plain || file == File::unreadable) && program.ends_with(".py")) {
-        // Python takes a script whose name begins with a dash for an option.
+        // Python takes a script name that begins with a dash for an option.
         words.front() = program.starts_with('-') ? "./" + program : program;
         words.insert(words.begin(), "python3");
     } else if (file == File::executable && bare) {
@@ -224,7 +225,7 @@ std::vector<std::string> resolved(const AskedFor& asked, const Surroundings& sur
     return words;
 }
 
-/// At most `size` bytes, whole characters.
+/// At most `size` bytes, without splitting a character.
 std::string cut(std::string text, std::size_t size)
 {
     if (text.size() <= size) {
@@ -273,7 +274,7 @@ Result<Chain> chain_to_resume(const Request& request, const std::vector<Partitio
     AskedFor asked;
     asked.pty = request.pty;
     asked.input = request.input;
-    asked.notice = Notice::automatic; // which makes it a chain, however short
+    asked.notice = Notice::automatic; // makes it a chain, however short
     TRY_ASSIGN(const auto chain,
                choose_chain(asked, found == partitions.end() ? Partition{} : *found,
                             request.walltime, knowledge_of(request.program, surroundings),
@@ -315,7 +316,7 @@ std::string gpus_text(const JobSpec& spec)
                        spec.gpus_per_node == 1 ? "GPU" : "GPUs");
 }
 
-/// In minutes where that says it; links of seconds are for trying.
+/// In whole minutes if possible; links of seconds are used for testing.
 std::string length_text(std::chrono::seconds length)
 {
     return length % minutes{1} == std::chrono::seconds{0}
@@ -364,7 +365,7 @@ std::string summary_of(const AskedFor& asked, const Request& request, const JobS
                        spec.partition, links_text(request), tail);
 }
 
-/// The model for `-g 16G+`.
+/// The GPU model for `-g 16G+`.
 Result<std::string> model_for(const GpuRequest& gpus, const std::vector<std::string>& queues,
                               const Partition& first, const Surroundings& surroundings)
 {
@@ -444,7 +445,7 @@ Result<Plan> plan(const AskedFor& asked, const Partitions& partitions,
     if (request.gpus.min_memory_mib) {
         TRY_ASSIGN(model, model_for(request.gpus, queues, *queue, surroundings));
     }
-    if (request.chain) { // later links get the same, without another look at the nodes
+    if (request.chain) { // later links get the same model, without another query of the nodes
         request.gpus.model = model;
         request.gpus.min_memory_mib.reset();
     }

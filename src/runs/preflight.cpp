@@ -12,7 +12,8 @@ namespace {
 
 using File = Surroundings::File;
 
-/// Names of scripts, which users keep in their own directories; /usr/bin of a node has none.
+/// Endings of script names. Users keep scripts in their own directories; a node has none in
+/// /usr/bin.
 constexpr std::string_view k_script_endings[] = {".py", ".sh", ".bash", ".zsh", ".csh", ".pl",
                                                  ".rb", ".jl", ".R",    ".r",   ".lua", ".js"};
 
@@ -56,7 +57,7 @@ public:
 
     Result<std::string> run() const
     {
-        if (m_asked.after) { // whatever it makes
+        if (m_asked.after) { // the earlier run may create any file
             return std::string();
         }
         TRY(check_files_of_options());
@@ -119,7 +120,7 @@ private:
         return {};
     }
 
-    /// Not a name that could also be that of an environment or of an image elsewhere.
+    /// True if the value can only be a path, not the name of an environment or of an image.
     static bool is_path(const std::string& value)
     {
         return value.starts_with('/') || value.starts_with("./") || value.starts_with("../");
@@ -138,7 +139,7 @@ private:
         return {};
     }
 
-    /// The program is a file that is named by a path.
+    /// Checks a program that was given as a path.
     Result<void> check_path() const
     {
         const File file = m_here.file(absolute(m_name));
@@ -170,7 +171,8 @@ private:
         }
     }
 
-    /// A file of the working directory, else a command that is looked up in PATH on the node.
+    /// Checks a program without a slash: a file in the working directory, else a command that the
+    /// node looks up in PATH.
     Result<std::string> check_bare_name() const
     {
         const File file = m_here.file(absolute(m_name));
@@ -197,7 +199,7 @@ private:
         return refusal(file);
     }
 
-    /// The PATH that counts is made on the node, or is another one than here.
+    /// True if PATH is set on the node or differs from the current one.
     bool path_is_of_node() const
     {
         return !m_asked.modules.empty() || m_asked.conda || m_asked.venv ||
@@ -219,7 +221,7 @@ private:
         return false;
     }
 
-    /// What the kernel makes of `#!`: up to the first blank an interpreter, then one argument.
+    /// Parses `#!` as the kernel does: an interpreter up to the first blank, then one argument.
     Result<void> check_first_line() const
     {
         constexpr std::size_t k_longest = 255;
@@ -250,7 +252,8 @@ private:
                                                 m_name, interpreter));
     }
 
-    /// `train.py` of ours becomes `python3 train.py`; others write that themselves.
+    /// Checks `python3 train.py`, as typed by users; for `train.py` alone, gpuq adds python3
+    /// itself.
     Result<void> check_script_of_python() const
     {
         const bool has_script = is_python(m_name) && m_asked.program.size() > 1 &&

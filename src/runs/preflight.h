@@ -9,14 +9,14 @@
 
 namespace gpuq {
 
-/// Looks at the program before Slurm is asked for anything: a run that is certain to fail at its
-/// start need not wait for a GPU. Refuses only what this host can know: where a container, a
-/// module, a sourced script or an earlier run (--after) may provide the program, or the path may
-/// lead elsewhere on the node (Surroundings::same_on_nodes), the node decides.
+/// Checks the program before anything is requested from Slurm: a run that is certain to fail at its
+/// start should not wait for a GPU. Refuses only errors that this host can know about: if a
+/// container, a module, a sourced script or an earlier run (--after) may provide the program, or if
+/// the path may be a different file on the node (Surroundings::same_on_nodes), the node decides.
 ///
-/// Gives a warning for the user, empty when there is none: a command that is not in PATH here.
+/// Returns a warning for the user, or an empty string: a command that is not in PATH on this host.
 /// `not_found` (127): no such program or script, or its interpreter is missing; `not_executable`
-/// (126): a directory, no permission; `usage`: a file that an option names is missing.
+/// (126): a directory, or no permission; `usage`: a file named by an option is missing.
 Result<std::string> check_program(const AskedFor& asked, const Surroundings& surroundings);
 
 } // namespace gpuq

@@ -12,8 +12,8 @@ namespace gpuq {
 namespace {
 
 constexpr std::uint64_t k_most = 64 << 10;   ///< of a stream's beginning and end
-constexpr std::uint64_t k_whole = 512 << 10; ///< a log that is no longer is read as one
-constexpr Stream k_streams[] = {Stream::err, Stream::out}; ///< bars before what belongs to them
+constexpr std::uint64_t k_whole = 512 << 10; ///< a log up to this size is read completely
+constexpr Stream k_streams[] = {Stream::err, Stream::out}; ///< bars before the values in them
 
 std::uint64_t size_of(Store& store, const std::string& log)
 {
@@ -21,8 +21,8 @@ std::uint64_t size_of(Store& store, const std::string& log)
     return size ? *size : 0;
 }
 
-/// Both streams in the order in which they were written: trainers draw a bar on one and print the
-/// loss on the other.
+/// Reads both streams in the order in which they were written: trainers draw a bar on one and print
+/// the loss on the other.
 telemetry::OutputReader read_whole(Store& store, const RunKey& key, LinkNumber link,
                                    const telemetry::Pattern* own)
 {
@@ -30,7 +30,7 @@ telemetry::OutputReader read_whole(Store& store, const RunKey& key, LinkNumber l
     LinkLog log(store, key, link);
     LinkLog::Steady now;
     std::optional<Stream> stream;
-    std::uint64_t bytes = 0; // a program may write faster than we read
+    std::uint64_t bytes = 0; // limit: a program may write faster than this reads
     for (bool is_patient = true; bytes < 2 * k_whole;) {
         const auto item = log.next(Writer::gone, now);
         const auto* const output = item ? std::get_if<log::Output>(&*item) : nullptr;
@@ -42,7 +42,7 @@ telemetry::OutputReader read_whole(Store& store, const RunKey& key, LinkNumber l
             reader.feed(output->bytes);
             bytes += output->bytes.size();
         } else if (item && std::holds_alternative<log::Wait>(*item) && is_patient) {
-            is_patient = false; // what is not in order yet comes as it is
+            is_patient = false; // then read the bytes without waiting for the order
             now += 2 * LinkLog::k_patience;
         } else if (!item || std::holds_alternative<log::Wait>(*item) ||
                    std::holds_alternative<log::End>(*item)) {

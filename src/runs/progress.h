@@ -13,23 +13,24 @@
 
 namespace gpuq {
 
-/// Where a link began, and has come to: out of the beginning and the end of its log on disk.
+/// The first and last progress of a link, from the beginning and the end of its log on disk.
 struct LinkProgress {
-    std::optional<telemetry::Progress> first, last; ///< that it told
-    std::optional<telemetry::Progress> began;       ///< at or before the first (OutputReader)
+    std::optional<telemetry::Progress> first, last; ///< as reported in the output
+    std::optional<telemetry::Progress> began;       ///< where the link began (OutputReader)
     std::optional<telemetry::Bar> bar;              ///< its newest state
-    telemetry::Curves curves;                       ///< of the end
-    std::optional<Time> written_at;                 ///< the log; nothing: nobody has looked
+    telemetry::Curves curves;                       ///< from the end of the log
+    std::optional<Time> written_at; ///< when the log was written; unset: not checked
 };
-/// `own`: the person's pattern (own_pattern).
+/// `own`: the user's pattern (own_pattern).
 LinkProgress read_progress(Store& store, const RunKey& key, LinkNumber link,
                            const telemetry::Pattern* own = nullptr);
 
-/// `run --progress`: a variable of the run's environment, so that a site or a project can set it.
+/// `run --progress` sets this variable in the run's environment, so that a site or a project can
+/// set it as well.
 inline constexpr std::string_view k_progress_variable = "GPUQ_PROGRESS";
 
-/// The pattern that a run was started with: of its request, else of the environment. Nothing also
-/// for one that can not be compiled.
+/// The pattern that a run was started with: from its request, else from the client's environment.
+/// Nothing if the pattern can't be compiled.
 std::optional<telemetry::Pattern> own_pattern(const Run& run);
 
 } // namespace gpuq

@@ -16,7 +16,7 @@ namespace {
 using std::chrono::minutes;
 using Partitions = std::vector<Partition>;
 
-/// Order of preference: smaller limits first, the default queue before its equals.
+/// Order of preference: smaller limits first, the default queue first among equals.
 bool goes_before(const Partition& a, const Partition& b)
 {
     const minutes limit_a = a.max_time.value_or(minutes::max());
@@ -29,7 +29,7 @@ std::string limit_text(const Partition& queue)
     return queue.max_time ? to_text(*queue.max_time) : "no limit";
 }
 
-/// The smallest queue that is up and holds `walltime`, or none.
+/// The queue with the smallest limit that is up and allows `walltime`, or null.
 const Partition* smallest_for(const Partitions& partitions, minutes walltime)
 {
     const Partition* best = nullptr;
@@ -60,7 +60,7 @@ Entry entry_of(const Surroundings& surroundings, const Partition& queue)
     return found == surroundings.entry.end() ? Entry::open : found->second;
 }
 
-/// The queues that this person may use, or as far as it is known may.
+/// The queues whose access for this user is `at_worst` or better.
 Partitions open_to(const Partitions& partitions, const Surroundings& surroundings, Entry at_worst)
 {
     Partitions open;
@@ -240,7 +240,7 @@ Result<const Partition*> choose_queue(const AskedFor& asked, const Partitions& p
     if (asked.queue) {
         return check_queue(asked, partitions, chainable, surroundings);
     }
-    // What may be closed to this person serves where nothing else does: Slurm has the last word.
+    // A queue that may be closed to this user is used only if no other fits: Slurm decides.
     const Partitions open = open_to(partitions, surroundings, Entry::open);
     const Partitions possible = open_to(partitions, surroundings, Entry::unknown);
     auto chosen = choose_among(asked, open, chainable, surroundings);

@@ -10,30 +10,32 @@
 #include <string>
 #include <vector>
 
-/// Which queue a run goes to; plan.h has the rules.
+/// Chooses the queue of a run; plan.h documents the rules.
 namespace gpuq {
 
 bool holds(const Partition& queue, std::chrono::minutes walltime);
 bool has_nodes(const Partition& queue, int nodes);
 
-/// Slurm would let the job wait for nodes that there are not.
+/// The error for a run that requests more nodes than the queue allows: Slurm would leave it pending
+/// forever.
 Error too_many_nodes(const std::vector<Partition>& partitions, const Partition& queue, int nodes);
 
-/// What the policy says of the chains of a queue, or null.
+/// The policy's chain limits of a queue, or null.
 const ChainLimits* chain_limits(const Surroundings& surroundings, const Partition& queue);
 
-/// The longest queue whose runs may go on beyond its limit, or null.
+/// The queue with the largest limit beyond which runs may continue as chains, or null.
 const Partition* longest_with_chains(const std::vector<Partition>& partitions,
                                      const Surroundings& surroundings);
 
-/// `chainable`: the program is known to save checkpoints. Never a queue that is closed to this
-/// person, unless they name it.
+/// Chooses the queue. `chainable`: the program is known to save checkpoints. Never a queue that is
+/// closed to this user, unless it was requested by name.
 Result<const Partition*> choose_queue(const AskedFor& asked,
                                       const std::vector<Partition>& partitions, bool chainable,
                                       const Surroundings& surroundings);
 
-/// The queues that are asked of Slurm. Of a policy's queues, all that would hold the run, the
-/// smallest first: who may use which is the policy's to say, and the first that takes it gets it.
+/// The queues to name in the request to Slurm. Under a policy: all of its queues that allow the
+/// run, smallest first; the policy decides about access and puts the run into the first one that
+/// accepts it.
 std::vector<std::string> queue_names(const AskedFor& asked,
                                      const std::vector<Partition>& partitions,
                                      const Partition& queue, const Surroundings& surroundings);

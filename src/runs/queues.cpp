@@ -57,7 +57,7 @@ std::int64_t seconds_of(Time time)
     return std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count();
 }
 
-/// Whatever is wrong with the file, it is as if there were none.
+/// An invalid cache file counts as missing.
 std::optional<Queues> kept(Store& store, const std::string& cluster, Time now)
 {
     const auto text = store.read(layout::queues(cluster));

@@ -11,31 +11,33 @@
 
 namespace gpuq {
 
-/// The queues of a cluster, and whether they were kept from an earlier question.
+/// The queues of a cluster, and whether they come from the cache.
 struct Queues {
     std::vector<Partition> partitions;
     bool from_disk = false;
 };
 
-/// Whether a request's queues, comma-separated, name this one: under a policy it may be in several.
+/// True if a request's comma-separated queues include this one: under a policy there may be
+/// several.
 bool names_queue(const std::string& queues, const std::string& queue);
 
-/// Which of them a partition is: the one of its name, or the policy's queue whose inner partition
-/// it is, as `calibration` of `calibration-visu`. Empty: none of them.
+/// The queue in `queues` that a partition belongs to: the one with its name, or the policy queue
+/// whose inner partition it is, such as `calibration` for `calibration-visu`. Empty if there is
+/// none.
 std::string queue_of(const std::string& queues, const std::string& partition);
 
-/// How long an answer about queues is used again. Operators change queues rarely, people start runs
-/// in bursts; who is refused on the strength of a kept answer asks anew.
+/// How long cached queues are used. Operators change queues rarely, and users start runs in bursts;
+/// a run refused because of cached queues is checked again with a fresh query.
 constexpr std::chrono::seconds k_queues_are_fresh{60};
 
-/// The kept answer when it is fresh enough, else Slurm's own: one RPC.
+/// The cached queues if they are fresh enough, else a query to Slurm: one RPC.
 Result<Queues> find_queues(Store& store, Cluster& cluster, Clock& clock);
 
-/// Slurm's own, whatever is kept.
+/// Queries Slurm, ignoring the cache.
 Result<Queues> ask_for_queues(Cluster& cluster);
 
-/// Keeps an answer for the next runs of this user. Off the path to the first output byte; a failure
-/// costs only the next question.
+/// Caches the queues for this user's next runs. Not called before the first output byte; a failure
+/// only costs another query.
 void keep_queues(Store& store, const std::string& cluster, const Queues& queues, Time now);
 
 } // namespace gpuq

@@ -18,7 +18,7 @@ using nlohmann::json;
 
 constexpr int k_schema = 1;
 
-/// Names of files, arguments and environment values are bytes, JSON has only UTF-8: text that is
+/// File names, arguments and environment values are bytes, but JSON holds only UTF-8: text that is
 /// not UTF-8 becomes the object `{"hex": "66ff"}`.
 json from_bytes(const std::string& bytes)
 {
@@ -71,7 +71,7 @@ json list_of(const std::vector<std::string>& texts)
     return list;
 }
 
-/// `null` for what is unknown or was not asked for.
+/// `null` for an unset value.
 json or_null(const std::optional<std::string>& value)
 {
     return value ? from_bytes(*value) : json(nullptr);
@@ -87,8 +87,8 @@ std::string text_of(const json& document)
     return document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-/// The fields of an object. A field of the wrong kind gives an empty value and is remembered;
-/// so is one that is absent, unless asked for as `maybe`.
+/// Reads the fields of an object. A field of the wrong type gives an empty value and is remembered
+/// for check(), as is an absent one unless it is read as `maybe`.
 class Fields {
 public:
     Fields(const json& object, std::string where)
@@ -349,7 +349,7 @@ Result<GpuRequest> gpus_from(const json& object)
     return gpus;
 }
 
-/// Records of before terminals have none.
+/// Records from before --pty have no such field.
 Result<std::optional<Pty>> pty_from(const json& object)
 {
     if (object.is_null()) {
@@ -363,7 +363,7 @@ Result<std::optional<Pty>> pty_from(const json& object)
     return std::optional{pty};
 }
 
-/// Records of before chains have none.
+/// Records from before chains have no such field.
 Result<std::optional<Chain>> chain_from(const json& object)
 {
     if (object.is_null()) {
@@ -396,7 +396,7 @@ Result<std::optional<Chain>> chain_from(const json& object)
     return std::optional{chain};
 }
 
-/// Records of before --source have none.
+/// Records from before --source have no such field.
 Result<SoftLimits> limits_from(const json& object)
 {
     if (object.is_null()) {
@@ -431,7 +431,7 @@ Result<Request> request_from(const json& object)
     const auto input = input_from(in.text("input"));
     request.input = input.value_or(Input::none);
     request.env = in.pairs("env");
-    request.sources = in.texts("sources"); // records of before --source and --venv have none
+    request.sources = in.texts("sources"); // absent in records from before --source and --venv
     request.modules = in.texts("modules");
     request.conda = in.maybe_text("conda");
     request.venv = in.maybe_text("venv");

@@ -11,23 +11,25 @@
 
 namespace gpuq {
 
-/// The text of runs/KEY/run.json (`"schema": 1`). Texts that are not UTF-8 (environment, arguments,
-/// paths are bytes) survive: each is written as `{"hex": "66ff"}` in the place of a string.
+/// The content of runs/KEY/run.json (`"schema": 1`). Environment, arguments and paths are bytes: a
+/// value that is not UTF-8 is written as `{"hex": "66ff"}` instead of a string, so that no byte is
+/// lost.
 std::string to_json(const Run& run);
-/// `usage` names what is wrong. Unknown fields are ignored: a newer gpuq may have written them.
+/// Fails with `usage`, which describes the error. Unknown fields are ignored: a newer gpuq may have
+/// written them.
 Result<Run> run_from_json(std::string_view text);
 
-/// The word for a notice in files and on the command line: `auto`, `USR1`, ...
+/// The name of a notice in files and on the command line: `auto`, `USR1`, ...
 std::string_view word(Notice notice);
 std::optional<Notice> notice_from_word(std::string_view text);
 
-/// runs/KEY/link-N/job.json: which Slurm job this link is.
+/// runs/KEY/link-N/job.json: the Slurm job of a link.
 struct LinkJob {
     std::string cluster;
     JobId job;
     Time submitted_at;
-    bool batch = false;   ///< else an allocation that the supervisor itself has to end
-    bool resumed = false; ///< a person let the run go on after its end
+    bool batch = false;   ///< false: an allocation, which the supervisor must end itself
+    bool resumed = false; ///< the user resumed the run with this link after the run had ended
     bool operator==(const LinkJob&) const = default;
 };
 std::string to_json(const LinkJob& link);
@@ -37,28 +39,28 @@ Result<LinkJob> link_job_from_json(std::string_view text);
 std::string to_json(const Ending& ending);
 Result<Ending> ending_from_json(std::string_view text);
 
-/// runs/KEY/walltime.json: what is in place of the request's.
+/// runs/KEY/walltime.json: replaces the walltime, and possibly the chain, of the request.
 struct WalltimeChange {
     std::chrono::minutes walltime{0};
     std::string by; ///< user@host
     Time at;
-    std::optional<Chain> chain; ///< nothing: the request's
+    std::optional<Chain> chain; ///< unset: the request's
     bool operator==(const WalltimeChange&) const = default;
 };
 void apply(const WalltimeChange& change, Request& request);
 std::string to_json(const WalltimeChange& change);
 Result<WalltimeChange> walltime_change_from_json(std::string_view text);
-/// runs/KEY/shown.json: offsets of the first bytes that nobody has been shown, as far as a client
-/// lived to tell.
+/// runs/KEY/shown.json: offsets of the first output bytes that no client has shown yet, as far as
+/// the clients could record them.
 struct Shown {
     std::uint64_t out = 0, err = 0;
-    LinkNumber link; ///< whose offsets these are
+    LinkNumber link; ///< the link that the offsets refer to
     bool operator==(const Shown&) const = default;
 };
 std::string to_json(const Shown& shown);
 Result<Shown> shown_from_json(std::string_view text);
 
-/// runs/KEY/inbox/stop.json, and save_and_stop.json, with which the program may save first.
+/// runs/KEY/inbox/stop.json, and save_and_stop.json, which lets the program save first.
 struct StopRequest {
     std::string by; ///< user@host
     Time at;

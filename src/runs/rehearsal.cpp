@@ -19,10 +19,11 @@ using std::chrono::seconds;
 using Level = Finding::Level;
 using Links = std::vector<RehearsedLink>;
 
-/// After a checkpoint, so that a program is met at work and not while it saves.
+/// Delay after a checkpoint, so that the program is killed while it computes and not while it
+/// saves.
 constexpr auto k_moment = 2s;
 constexpr std::chrono::days k_shortest_watch{7};
-/// What is taken for a node when nobody knows.
+/// Assumed time between failures of a node, if there is no rate.
 constexpr std::chrono::days k_guess{30};
 constexpr const char* k_see = "man gpuq-chain tells how";
 
@@ -57,7 +58,7 @@ const RehearsedLink* link_at(const Links& links, std::size_t index)
     return index < links.size() ? &links[index] : nullptr;
 }
 
-/// The first one made after the notice.
+/// The first checkpoint made after the notice.
 const RehearsedLink::Save* saved_when_told(const RehearsedLink& link)
 {
     const auto found =
@@ -79,7 +80,7 @@ const RehearsedLink::Save* save_at(const Links& links, const std::string& path)
     return nullptr;
 }
 
-/// Somebody was there to hear it, or the program looks at the stop file.
+/// True if some process handled the signal, or the program checks the stop file.
 bool was_told(const Request& request, const RehearsedLink& link)
 {
     return link.told > 0 || (request.chain && request.chain->aware);
@@ -96,7 +97,7 @@ std::optional<milliseconds> usual_interval(const Links& links)
             }
         }
     }
-    // With one of its own in a link, it is what the program took to come to it.
+    // With at most one such checkpoint per link, use the time from the program's start to it.
     for (const RehearsedLink& link : links) {
         const bool by_itself = !link.saves.empty() && link.started_at &&
                                (!link.noticed_at || link.saves.front().at < *link.noticed_at);
@@ -113,8 +114,8 @@ std::optional<milliseconds> usual_interval(const Links& links)
 
 enum class WentOn { yes, no, unknown };
 
-/// Whether a link went on from where the one before it was. By its checkpoints, where they have a
-/// number, else by what it writes.
+/// Whether a link continued where the previous one stopped: according to the numbers of its
+/// checkpoints if they have any, else according to its output.
 WentOn went_on(const Links& links, std::size_t index, std::string& words)
 {
     const RehearsedLink& link = links[index];
@@ -252,7 +253,7 @@ Finding how_it_resumes(const Links& links, std::size_t index, const std::string&
         "as `epoch 3`: gpuq compares them"};
 }
 
-/// What failures cost, and how often to save.
+/// Judges the work lost by failures, and how often to save.
 void judge_interval(const Request& request, const std::optional<FailureRate>& rate,
                     const std::string& silence, RehearsalReport& report)
 {

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-/// `gpuq rehearse`: a real chain of three links in a few minutes. The first is told to save, as if
-/// its time was over; the program of the second is killed; the third is told to save and stop.
+/// `gpuq rehearse`: a real chain of three links in a few minutes. The first link is notified as if
+/// its time was over; the program of the second is killed; the third is notified to save and stop.
 /// Pure.
 namespace gpuq {
 
@@ -31,17 +31,18 @@ struct RehearsalRequest {
 std::string to_line(const RehearsalRequest& request);
 std::optional<RehearsalRequest> rehearsal_request_in(std::string_view line);
 
-/// What a journal and the output of its link tell; `first` and `last` are the caller's to fill in.
+/// A link's history from its journal. The caller fills in `first` and `last` from the link's
+/// output.
 struct RehearsedLink {
     struct Save {
-        Time at; ///< complete
+        Time at; ///< when it was complete
         std::string path;
         std::optional<std::uint64_t> step;
         std::uint64_t bytes = 0;
     };
-    std::optional<Time> started_at; ///< the program
+    std::optional<Time> started_at; ///< the program's start
     std::optional<Time> noticed_at;
-    std::uint64_t told = 0; ///< processes that got a signal then
+    std::uint64_t told = 0; ///< processes that got the notice's signal
     std::optional<Time> killed_at;
     std::optional<Ending> ending;
     std::string resumed_from;
@@ -50,38 +51,39 @@ struct RehearsedLink {
 };
 RehearsedLink rehearsed_link(const std::vector<Event>& journal);
 
-/// What `gpuq rehearse` is to do now.
+/// The next action of `gpuq rehearse`.
 enum class RehearsalAct { wait, notice, kill, stop, over };
-/// A program is let alone until it has saved, and a moment longer; one that does not save by itself
-/// for `warm_up`, in later links as long as in the first.
+/// Decides the next action. A program is left alone until a moment after its first checkpoint; if
+/// it does not save on its own, for `warm_up`, and in later links for as long as in the first.
 RehearsalAct next_act(const std::vector<RehearsedLink>& links, Time now,
                       std::chrono::seconds warm_up);
 
-/// How often nodes fail where the run would be.
+/// How often nodes fail in the run's queue.
 struct FailureRate {
-    std::chrono::seconds node_time{0}; ///< of all nodes of the queue together
+    std::chrono::seconds node_time{0}; ///< sum over all nodes of the queue
     int failures = 0;
 };
-/// Nothing where accounting has watched for less than a week: too short to tell.
+/// Nothing if accounting covers less than a week: too short for a rate.
 std::optional<FailureRate> failure_rate(const NodeHistory& history,
                                         const std::vector<std::string>& nodes, Time now);
 
-/// The interval between checkpoints that costs least, saves and what failures lose together:
-/// sqrt(2 x save x mean time between failures). J. W. Young, A first order approximation to the
-/// optimum checkpoint interval, CACM 17(9), 1974.
+/// The interval between checkpoints that minimises the sum of the time for saving and the work lost
+/// by failures: sqrt(2 x save x mean time between failures). J. W. Young, A first order
+/// approximation to the optimum checkpoint interval, CACM 17(9), 1974.
 std::chrono::seconds best_interval(std::chrono::milliseconds save,
                                    std::chrono::seconds between_failures);
 
 struct RehearsalReport {
-    std::vector<Finding> findings;                 ///< one problem, and a long run would not go on
-    std::optional<std::chrono::milliseconds> save; ///< from the notice to the whole checkpoint
-    std::optional<std::chrono::milliseconds> interval;    ///< between two that it made by itself
-    std::optional<std::chrono::milliseconds> lost;        ///< by the SIGKILL
-    std::optional<std::chrono::milliseconds> gap;         ///< without a program, between two links
-    std::optional<std::chrono::seconds> between_failures; ///< of the nodes of one such run
-    std::optional<std::chrono::seconds> advised;          ///< interval
+    std::vector<Finding> findings; ///< with a problem, a long run would not continue
+    std::optional<std::chrono::milliseconds> save; ///< from the notice to the complete checkpoint
+    std::optional<std::chrono::milliseconds> interval; ///< between the program's own checkpoints
+    std::optional<std::chrono::milliseconds> lost;     ///< work lost by the SIGKILL
+    std::optional<std::chrono::milliseconds> gap;      ///< time without a program between two links
+    std::optional<std::chrono::seconds> between_failures; ///< for the nodes of one such run
+    std::optional<std::chrono::seconds> advised;          ///< interval between checkpoints
 };
-/// start, notice, checkpoint, resume, kill, loss, interval. `silence`: why there is no rate.
+/// The findings start, notice, checkpoint, resume, kill, loss and interval. `silence`: why there is
+/// no failure rate.
 RehearsalReport judge_rehearsal(const Request& request, const std::vector<RehearsedLink>& links,
                                 const std::optional<FailureRate>& rate, const std::string& silence);
 

@@ -33,7 +33,7 @@ std::vector<Span> spans_of(const RunStatus& status, Time now)
     return spans;
 }
 
-/// Files of samples in the folder of a link, in the order of their nodes.
+/// The sample files in a link's directory, in the order of their nodes.
 std::vector<std::string> sample_files(Store& store, const RunKey& key, LinkNumber link)
 {
     const std::string folder = layout::link_dir(key, link);
@@ -49,10 +49,10 @@ std::vector<std::string> sample_files(Store& store, const RunKey& key, LinkNumbe
     return files;
 }
 
-/// A file of 24 GPUs, with all its rings, has 27 MB.
+/// A file for 24 GPUs, with all its rings, has 27 MB.
 constexpr std::size_t k_most_bytes = 32 << 20;
 
-/// When checkpoints were seen to be there.
+/// When new checkpoints were detected.
 std::vector<Time> saves_of(Store& store, const RunKey& key, LinkNumber link)
 {
     std::vector<Time> saves;
@@ -103,11 +103,11 @@ const std::vector<Sample>& RecentSamples::of(const RunKey& key, LinkNumber link,
     }
     const milliseconds last = node.newest->elapsed;
     const auto is_behind = [&] { return m_samples.empty() || m_samples.back().elapsed < last; };
-    if (!m_samples.empty() && is_behind()) { // one a second, and two for clocks
+    if (!m_samples.empty() && is_behind()) { // one slot per second, and two for clock differences
         const auto since = std::chrono::ceil<std::chrono::seconds>(last - m_samples.back().elapsed);
         read(node, m_slot + 1, static_cast<std::size_t>(since.count()) + 2);
     }
-    if (is_behind()) { // the first look, the end of the slots, or anything unexpected
+    if (is_behind()) { // the first call, the end of the slots, or anything unexpected
         m_samples.clear();
         read(node, 0, finest_slots(node.header).count);
     }
@@ -115,7 +115,7 @@ const std::vector<Sample>& RecentSamples::of(const RunKey& key, LinkNumber link,
     return m_samples;
 }
 
-/// Takes what is later than what is known.
+/// Adds the samples that are newer than the known ones.
 void RecentSamples::read(const NodeSample& node, std::size_t slot, std::size_t count)
 {
     const FinestSlots slots = finest_slots(node.header);

@@ -15,25 +15,26 @@
 
 namespace gpuq {
 
-/// What one node last said of itself.
+/// The newest data of one node.
 struct NodeSample {
     SampleHeader header;
     std::optional<Sample> newest;
 };
 
-/// Of every node of a link that has samples, in the order of their names. A few KiB of each are
-/// read.
+/// The newest sample of every node of a link, in the order of the nodes' names. Reads a few KiB per
+/// node.
 std::vector<NodeSample> newest_samples(Store& store, const RunKey& key, LinkNumber link);
 
-/// What one node of a link said of itself in the last `span` before its newest sample, for somebody
-/// who looks every few seconds: of a file that was looked at before only the slots are read that
-/// have been written since.
+/// The samples of one node of a link in the last `span` before its newest sample, for a caller that
+/// polls every few seconds: from a file that was read before, only the slots written since are
+/// read.
 class RecentSamples {
 public:
     /// `span`: two hours at most.
     RecentSamples(Store& store, std::chrono::minutes span);
 
-    /// The oldest first; they end with the newest of the first node of `newest`, or later.
+    /// The samples, oldest first. They end with the newest sample of the first node in `newest`, or
+    /// later.
     const std::vector<Sample>& of(const RunKey& key, LinkNumber link,
                                   const std::vector<NodeSample>& newest);
 
@@ -44,16 +45,16 @@ private:
     std::chrono::minutes m_span;
     std::string m_file;
     Time m_began{};
-    std::size_t m_slot = 0; ///< of the newest of these
+    std::size_t m_slot = 0; ///< of the newest sample in m_samples
     std::vector<Sample> m_samples;
 };
 
-/// What the GPUs of a run have done so far, over all its links. All that was allocated and is not
-/// in a sample is unknown.
+/// How the GPUs of a run have been used so far, over all its links. Allocated time without samples
+/// is unknown.
 GpuTime gpu_time_so_far(Store& store, const RunStatus& status, Time now);
 
-/// All samples of all its links and nodes, as a profile; nothing for a run that has not started.
-/// Files are read one after the other, so that memory does not grow with the run.
+/// All samples of all links and nodes as a profile; nothing for a run that has not started. Files
+/// are read one after the other, so that memory use does not grow with the run.
 std::optional<telemetry::Profile> profile_so_far(Store& store, const RunStatus& status, Time now);
 
 } // namespace gpuq

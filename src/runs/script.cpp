@@ -14,9 +14,9 @@
 namespace gpuq {
 namespace {
 
-/// A word on an #SBATCH line, which sbatch reads by rules of its own: only quotes keep a blank, and
-/// a backslash keeps the next character inside them as well. There is no way to write a line
-/// break; none reaches here, for names have no control characters.
+/// Quotes an option for an #SBATCH line, which sbatch parses by its own rules: blanks need quotes,
+/// and a backslash escapes the next character within them as well. A line break can't be expressed;
+/// none occurs, since names have no control characters.
 std::string directive_word(std::string_view word)
 {
     if (!word.empty() && word.find_first_of(" \t\\'\"#") == std::string_view::npos) {
@@ -33,7 +33,7 @@ std::string directive_word(std::string_view word)
 class Script {
 public:
     void line(const std::string& text) { m_text += text + "\n"; }
-    /// Nothing for an option that was not asked for.
+    /// Writes nothing if the option has no value.
     void directive(std::string_view option, const std::optional<std::string>& value)
     {
         if (value) {
@@ -137,7 +137,7 @@ void write_venv(Script& script, const Request& request)
     script.line("unset PYTHONHOME");
 }
 
-/// The container and the program; all else is the script's own business.
+/// The container and the program; the script itself sets up everything else.
 std::vector<std::string> inner_words(const Request& request)
 {
     Request inner = request;
@@ -148,7 +148,7 @@ std::vector<std::string> inner_words(const Request& request)
     return program_argv(inner);
 }
 
-/// As the supervisor tells it (supervisor/job_environment.h); no port is kept here.
+/// Sets the same variables as the supervisor (supervisor/job_environment.h), but reserves no port.
 void write_meeting(Script& script, const Request& request, const JobSpec& spec)
 {
     const auto meet = [&](const std::string& name, const std::string& value) {
@@ -172,7 +172,7 @@ void write_meeting(Script& script, const Request& request, const JobSpec& spec)
     }
 }
 
-/// Executed as each rank, in front of the program.
+/// Executed in each rank, before the program.
 std::string rank_script(const Request& request)
 {
     std::string text = "export RANK=\"${RANK-$SLURM_PROCID}\" "

@@ -10,12 +10,12 @@
 
 namespace gpuq {
 
-/// The script a person could submit by hand with sbatch for the effect of the run: what --dry-run
-/// prints. The same resources, folder, environment and program; output beside the script, stdout
-/// and stderr apart. Right for any bytes in arguments and values.
+/// The script printed by --dry-run: submitted with sbatch, it has the effect of the run. Same
+/// resources, directory, environment and program; stdout and stderr go to two files in the
+/// directory where sbatch is run. Correct for any bytes in arguments and values.
 std::string sbatch_script(const Request& request, const JobSpec& spec);
 
-/// Where a supervisor is, and what it is to run.
+/// The supervisor's path and arguments.
 struct SupervisorCall {
     std::string supervisor; ///< absolute path
     std::string state_dir;
@@ -23,8 +23,9 @@ struct SupervisorCall {
     LinkNumber link;
 };
 
-/// gpuq's own batch script: executes the supervisor, all in words that are quoted. With #SBATCH
-/// lines when sbatch is to read it: what the run asks for, then the person's `--slurm`, which wins.
+/// gpuq's own batch script: executes the supervisor, all arguments quoted. If sbatch will read it,
+/// it has #SBATCH lines: the request's resources, then the user's `--slurm` options, which take
+/// precedence.
 std::string batch_script(const SupervisorCall& call, const Request& request, const JobSpec& spec);
 
 } // namespace gpuq

@@ -12,7 +12,7 @@
 namespace gpuq {
 namespace {
 
-/// Slurm's times are whole seconds, and the clocks of two machines differ.
+/// Slurm's times are whole seconds, and the clocks of two hosts differ.
 constexpr std::chrono::seconds k_clock_slack{5};
 
 int number(ExitStatus status)
@@ -38,7 +38,7 @@ bool is_running_allocation(const Evidence& seen)
     return job != nullptr && job->state == JobState::running && !job->batch;
 }
 
-/// The last moment at which anybody showed that the run was there.
+/// The last time at which the run is known to have been alive.
 Time last_sign_of_life(const Evidence& seen)
 {
     Time last = seen.key.made_at();
@@ -59,8 +59,8 @@ std::string by_whom(const StopRequest& stop)
     return stop.by.empty() ? std::string() : "by " + stop.by;
 }
 
-/// Slurm cancels what was to follow a run (`--after`) that did not end well: accounting names
-/// nobody then, and no reason.
+/// Slurm cancels a job that depends on a run (`--after`) which did not end well; accounting then
+/// has neither a user nor a reason.
 bool could_never_start(const Evidence& seen, std::optional<std::uint32_t> cancelled_by)
 {
     if (const auto* job = std::get_if<Job>(&seen.slurm)) {
@@ -93,12 +93,12 @@ std::string last_line_of(std::string_view text)
     return sanitised(text.substr(0, k_longest));
 }
 
-/// FAILED. The job's status is the program's when the supervisor lived to hand it on.
+/// For FAILED jobs. The job's exit status is the program's if the supervisor lived to pass it on.
 Ending failed(const Evidence& seen, std::optional<int> exit_status, Time at)
 {
     const int status = exit_status.value_or(number(ExitStatus::lost));
     const std::string said = last_line_of(seen.slurm_log);
-    if (!had_supervisor(seen) && seen.link > LinkNumber{1}) { // the links before it could start
+    if (!had_supervisor(seen) && seen.link > LinkNumber{1}) { // the previous links could start
         return {number(ExitStatus::lost), Cause::lost,
                 "its job failed without a word" + (said.empty() ? said : ": " + said), at};
     }
@@ -107,7 +107,7 @@ Ending failed(const Evidence& seen, std::optional<int> exit_status, Time at)
                 "its supervisor left no word, but its job: " + said, at};
     }
     if (!had_supervisor(seen)) {
-        // "Signal 53" is how Slurm says that it could not start the script.
+        // "Signal 53": Slurm could not start the script.
         return {status > 128 ? number(ExitStatus::internal) : status, Cause::not_started,
                 "its supervisor left no word; do the nodes see the state folder?", at};
     }
@@ -117,7 +117,7 @@ Ending failed(const Evidence& seen, std::optional<int> exit_status, Time at)
     return {status, Cause::finished, "as Slurm tells it; its supervisor could not write", at};
 }
 
-/// As the supervisor has counted them.
+/// As counted by the supervisor.
 std::optional<std::uint64_t> memory_kills_in(const Evidence& seen)
 {
     const Event* end = last_event(seen, Event::Kind::ended);
@@ -132,7 +132,8 @@ std::optional<std::uint64_t> memory_kills_in(const Evidence& seen)
     return kills;
 }
 
-/// Keeps what is known when Slurm's word is of no queue of the run's: an operator has moved it.
+/// Sets the queue from Slurm's partition. If that belongs to none of the run's queues, an operator
+/// has moved the job: the partition is used unless it is a list.
 void set_queue(RunStatus& status, const std::string& partition)
 {
     if (const std::string queue = queue_of(status.queue, partition); !queue.empty()) {
@@ -149,7 +150,7 @@ RunStatus blank(const Evidence& seen)
     status.queue = seen.run ? seen.run->request.queue : "";
     if (const auto* job = std::get_if<Job>(&seen.slurm);
         status.run && !status.run->request.chain && job != nullptr && job->walltime) {
-        status.run->request.walltime = *job->walltime; // somebody may have changed it
+        status.run->request.walltime = *job->walltime; // it may have been changed since
     }
     status.memory_kills = memory_kills_in(seen);
     status.link = seen.link;
@@ -211,7 +212,7 @@ RunStatus ended_by_journal(const Evidence& seen, const Event& event)
     return status;
 }
 
-/// Nobody could be asked.
+/// No source could be queried.
 RunStatus without_answer(const Evidence& seen, Time now, const std::string& why)
 {
     if (!seen.job && now - seen.key.made_at() < k_never_submitted) {
@@ -238,7 +239,8 @@ RunStatus from_accounting(const Evidence& seen, Time now)
     if (std::holds_alternative<NoSuchJob>(seen.past)) {
         return ended(seen, lost);
     }
-    // The job is gone, and accounting, late or silent, may still tell how.
+    // The job is gone, but accounting, which may be late or not responding, may still have the
+    // cause.
     const std::chrono::seconds patience =
         std::holds_alternative<PastJob>(seen.past) ? k_forgotten_patience : k_accounting_patience;
     const bool waited_enough =
@@ -308,7 +310,7 @@ RunStatus from_job(const Evidence& seen, const Job& job, Time now)
     }
     RunStatus status = ended(seen, ending_from_slurm(seen, job.state, job.exit_status, std::nullopt,
                                                      std::min(job.ends_at.value_or(now), now)));
-    if (!status.started_at && !job.nodes.empty()) { // else it never left the queue
+    if (!status.started_at && !job.nodes.empty()) { // otherwise it never left the queue
         status.started_at = job.started_at;
     }
     return status;
@@ -321,8 +323,8 @@ struct Overload : Cases... {
 template <typename... Cases>
 Overload(Cases...) -> Overload<Cases...>;
 
-/// The link is over, as Slurm has it, and did not say how: the next one judges that when it starts.
-/// Nothing where there is none, or none any more.
+/// For a link that ended according to Slurm without recording how: the next link determines that
+/// when it starts. Nothing if there is no next link, or no longer.
 std::optional<RunStatus> handed_on(const Evidence& seen)
 {
     const auto* next = std::get_if<Job>(&seen.next_slurm);
@@ -355,7 +357,7 @@ RunStatus conclude(const Evidence& seen, Time now)
     if (end != nullptr && !end->continues) {
         return ended_by_journal(seen, *end);
     }
-    if (end != nullptr && !seen.ended) { // nobody could submit the next link
+    if (end != nullptr && !seen.ended) { // the next link could not be submitted
         if (seen.stop) {
             return ended(seen, Ending{number(ExitStatus::stopped), Cause::stopped,
                                       by_whom(*seen.stop), seen.stop->at});
@@ -405,7 +407,7 @@ bool needs_accounting(const Evidence& seen)
         return false;
     }
     if (const auto* job = std::get_if<Job>(&seen.slurm)) {
-        // Slurm itself tells every cause but who cancelled a job.
+        // Slurm itself reports every cause except who cancelled a job.
         return job->state == JobState::cancelled && !seen.stop;
     }
     return std::holds_alternative<NoSuchJob>(seen.slurm);

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+// A submission survives lost responses. The run is recorded on disk before the first attempt. If
+// the response to an attempt is lost, the user's jobs are polled for the run's key, until its job
+// is found and adopted, or can no longer appear and the next attempt is made.
 #include "runs/submission.h"
 
 #include "core/comment.h"
@@ -17,9 +20,9 @@ namespace {
 constexpr LinkNumber k_first{1};
 constexpr std::chrono::milliseconds k_between_questions{1000};
 
-/// A request that was in flight when its answer was lost may still be in the controller's hands:
-/// two of its message time-outs later it is either a job or nothing (reliability of RPCs:
-/// slurm.conf(5), MessageTimeout, 10 s by default).
+/// A request whose response was lost may still be in progress in the controller. After two of
+/// Slurm's message timeouts (slurm.conf(5), MessageTimeout, 10 s by default) it has either made a
+/// job or failed.
 constexpr std::chrono::seconds k_in_flight{20};
 
 Result<void> record_job(Store& store, const Run& run, JobId job, bool batch, Time now)
@@ -37,8 +40,7 @@ std::optional<Job> job_with_key(const std::vector<Job>& jobs, const RunKey& key)
     return found == jobs.end() ? std::nullopt : std::optional(*found);
 }
 
-/// The start of runs/KEY: run.json and the mark that the run is active, both on disk when this
-/// returns.
+/// Creates runs/KEY: run.json and the entry in index/active are on disk when this returns.
 Result<void> record_run(Store& store, const Submission& submission)
 {
     const Run& run = submission.run;
@@ -58,12 +60,12 @@ Result<void> record_run(Store& store, const Submission& submission)
     return store.make_dir(layout::link_dir(run.key, k_first));
 }
 
-/// Asks once: an immediate start, and a place in the queue when there is none.
+/// One attempt: starts at once if possible, else submits to the queue.
 Result<Submitted> ask(Cluster& cluster, const Submission& submission, const Cluster::Before& before)
 {
     Submitted submitted;
     if (submission.try_now) {
-        const bool with_input = true; // its end tells the supervisor that the client has all
+        const bool with_input = true; // its end signals that the client has received everything
         auto started = cluster.start_now(submission.spec, submission.step, with_input, before);
         if (started) {
             submitted.job = started->job;
@@ -82,7 +84,7 @@ Result<Submitted> ask(Cluster& cluster, const Submission& submission, const Clus
     return submitted;
 }
 
-/// Lost answers: what to do until one comes.
+/// Repeats the submission until its result is known, also after lost responses.
 class Inquiry {
 public:
     Inquiry(Store& store, Cluster& cluster, Clock& clock, const Submission& submission,
@@ -112,8 +114,8 @@ public:
     }
 
 private:
-    /// Watches the user's jobs for the key: the job that was made after all, or nothing when it is
-    /// certain that none was.
+    /// Polls the user's jobs for the key. Returns the job if it was made after all, or nothing once
+    /// it is certain that none was.
     Result<std::optional<Submitted>> what_came_of_it(const Error& lost)
     {
         std::optional<std::chrono::steady_clock::time_point> first_answer;
@@ -135,7 +137,8 @@ private:
         return lost;
     }
 
-    /// A batch job goes on as it is; an allocation has lost its step and is replaced by one.
+    /// A batch job is kept as it is. An allocation has lost its step: it is replaced by a batch
+    /// job.
     Result<Submitted> adopt(const Job& job)
     {
         if (job.batch) {
@@ -150,7 +153,7 @@ private:
         return ask(m_cluster, queued, [this] { return record(); });
     }
 
-    /// Nothing is asked of Slurm before it is on disk what was asked.
+    /// Records the request before it is sent to Slurm.
     Result<void> record()
     {
         if (!m_recorded) {
@@ -173,7 +176,8 @@ void leave_a_stop_request(Store& store, const Run& run, Time now)
 {
     const StopRequest request{fmt::format("{}@{} (gave up waiting for Slurm)", run.user, run.host),
                               now};
-    // The state folder was writable a moment ago; if it no longer is, the person is told by 120.
+    // The state directory was writable a moment ago; if it no longer is, exit status 120 still
+    // reports the failure.
     (void)store.write(layout::inbox(run.key) + "/" + layout::k_stop_request, to_json(request));
 }
 
@@ -185,7 +189,7 @@ void forget_run(Store& store, const RunKey& key)
          {layout::active(key), layout::run_json(key), layout::inbox(key),
           layout::job_json(key, k_first), idle_rules_json(key), credential_plan_json(key),
           layout::link_dir(key, k_first), layout::run_dir(key)}) {
-        (void)store.remove(path); // a rest is harmless: it is a run without a request
+        (void)store.remove(path); // a remaining file is harmless: it is a run without a request
     }
 }
 
@@ -199,7 +203,7 @@ Result<Submitted> submit_run(Store& store, Cluster& cluster, Clock& clock,
         }
         return submitted;
     }
-    // The run goes on without this file, and is found again by its comment: not worth ending it.
+    // Without this file the run continues, and is found by its comment: no reason to end it.
     (void)record_job(store, submission.run, submitted->job, submitted->batch, clock.now());
     return submitted;
 }

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+// Run by a later link's supervisor when its job starts. The checks, in this order: another job's
+// claim, a recorded end of the run, the end of the previous link (from its journal, else from
+// Slurm), a stop request, the chain's rules (judge), missing prerequisites, and last the claim
+// itself. The claim ensures that only one job runs the program. After it, the journals are read
+// once more, because the previous link's node may have been cut off and come back.
 #include "runs/succession.h"
 
 #include "core/layout.h"
@@ -14,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A predecessor that Slurm has over and whose heart has been silent for so long is dead.
+/// A predecessor is dead if its job is unknown to Slurm and its heartbeat is older than this.
 constexpr std::chrono::seconds k_silence = 60s;
 
 template <typename Parse>
@@ -45,7 +50,7 @@ std::optional<StopRequest> stop_request(Store& store, const RunKey& key)
     return std::nullopt;
 }
 
-/// Of several jobs the one that ran the link is the one that counts.
+/// If several jobs were made for a link, the one that ran it counts.
 std::optional<JobId> job_that_ran(Store& store, const Evidence& seen)
 {
     for (const Event& event : seen.journal) {
@@ -70,13 +75,13 @@ Evidence evidence_of(Store& store, const Run& run, LinkNumber link)
     return seen;
 }
 
-/// How a link ended that left no word of it; nothing while nobody knows.
+/// How a link ended that recorded no ending; nothing while that is unknown.
 std::optional<Ending> ending_without_word(Store& store, Cluster* cluster, const Run& run,
                                           LinkNumber link, Time now)
 {
     Evidence seen = evidence_of(store, run, link);
     if (seen.heartbeat && is_fresh(*seen.heartbeat, now)) {
-        return std::nullopt; // its node may be cut off, and its program alive
+        return std::nullopt; // its node may be cut off and its program still alive
     }
     const auto job = job_that_ran(store, seen);
     if (cluster == nullptr || !job) {
@@ -113,9 +118,9 @@ std::optional<Ending> cancelled_job(Store& store, Cluster& cluster, const Run& r
                              std::min(found->ends_at.value_or(now), now));
 }
 
-/// A scancel that came when the link had said its last word, or when its supervisor was killed: it
-/// ends the run all the same. So does that of a link before one that never began, or before one
-/// that began while the controller was away and could not ask.
+/// Detects a scancel that arrived after the link had recorded its ending or after its supervisor
+/// was killed: it ends the run all the same. So does the scancel of an earlier link's job, if the
+/// links after it never began, or if the one that did could not query Slurm.
 std::optional<Ending> cancelled_meanwhile(Store& store, Cluster* cluster, const Run& run,
                                           const std::vector<LinkPast>& links, Time now)
 {
@@ -131,8 +136,8 @@ std::optional<Ending> cancelled_meanwhile(Store& store, Cluster* cluster, const 
     return std::nullopt;
 }
 
-/// True for the one job that runs the link. A folder that takes no files does not stop the one job
-/// there almost always is.
+/// True for the one job that runs the link. If the claim can't be written for another reason than
+/// an existing claim, the job counts as the only one, which is almost always right.
 bool claims(Store& store, const RunKey& key, LinkNumber link, JobId self)
 {
     const std::string text = fmt::format("{}\n", self.value);
@@ -151,7 +156,7 @@ bool is_claimed_by_another(Store& store, const RunKey& key, LinkNumber link,
     return owner && self && *owner != fmt::format("{}\n", self->value);
 }
 
-/// What a link has said of the end of the run, since a person last let it go on.
+/// The end of the run as recorded by a link, since the user last resumed it.
 std::optional<Ending> said_end(const std::vector<LinkPast>& links)
 {
     for (auto link = links.rbegin(); link != links.rend(); ++link) {
@@ -165,7 +170,8 @@ std::optional<Ending> said_end(const std::vector<LinkPast>& links)
     return std::nullopt;
 }
 
-/// A link before that never began has claimed nothing: then this one fences what came before it.
+/// Earlier links that never began have no claim: this job claims them, so that no late job can run
+/// one of them.
 void fence(Store& store, const RunKey& key, LinkNumber link, JobId self)
 {
     for (--link.value; link > LinkNumber{1} && !store.size(layout::claim(key, link));
@@ -186,7 +192,7 @@ Succession ended(Store& store, const RunKey& key, Succession found, const Ending
     return leaving(std::move(found));
 }
 
-/// A link's job that somebody has cancelled while it waited ends the run.
+/// A job that was cancelled while it was pending ends the run.
 bool is_withdrawn(Cluster& cluster, JobId job)
 {
     const auto found = cluster.job(job);
@@ -262,7 +268,7 @@ Succession succeed(Store& store, Cluster* cluster, const Run& run, LinkNumber li
     if (self) {
         fence(store, run.key, link, *self);
     }
-    // A node that was cut off may have come back while it was judged, and have had the last word.
+    // A node that was cut off may have come back in the meantime and recorded an ending.
     if (const auto end = resumed ? std::nullopt : said_end(read_links(store, run.key, before))) {
         return ended(store, run.key, std::move(found), *end);
     }

@@ -13,36 +13,38 @@
 #include <string>
 #include <vector>
 
-/// How one link of a chain follows another. What the supervisors of both do, without a program and
-/// its checkpoints.
+/// How one link of a chain follows another: the part of both supervisors' work that involves
+/// neither a program nor its checkpoints.
 namespace gpuq {
 
-/// What a later link finds when its job starts.
+/// The decision for a later link when its job starts.
 struct Succession {
     enum class Is {
-        turn,  ///< its program may run, and this job is the one that runs it: the claim is taken
-        leave, ///< nothing to do: the run is over, which is on disk, or another job runs the link
-        wait,  ///< nobody can say yet how the link before it ended
-        hold,  ///< its program may run, but for what `lacks` said; nothing is claimed
+        turn,  ///< run its program: this job has claimed the link
+        leave, ///< exit: the run is over, as recorded on disk, or another job runs the link
+        wait,  ///< wait: it is not yet known how the previous link ended
+        hold,  ///< `lacks` returned true: the program may not start yet; nothing is claimed
     };
     Is is = Is::wait;
     Verdict verdict;
-    std::vector<LinkPast> links; ///< all before it, oldest first
-    bool had_word = false;       ///< the one before it has said itself how it ended
-    std::string why;             ///< it has to wait
+    std::vector<LinkPast> links; ///< all previous links, oldest first
+    bool had_word = false;       ///< the previous link recorded its own ending
+    std::string why;             ///< why it must wait
 };
 
-/// Judges the link before `link`, for its job `self`. `cluster` may be null: nobody could be asked.
-/// `take_saved` completes what a link has saved that left no word. `lacks`, asked last, says that
-/// something is missing without which the link is not to begin.
+/// Decides whether `link`, whose job is `self`, may start after its predecessor. `cluster` may be
+/// null if Slurm is not reachable. `take_saved` adds the checkpoints of a link that recorded no
+/// ending. `lacks`, called last, returns true if a prerequisite is missing without which the link
+/// must not start.
 Succession succeed(Store& store, Cluster* cluster, const Run& run, LinkNumber link,
                    std::optional<JobId> self, Time now,
                    const std::function<void(LinkPast&)>& take_saved,
                    const std::function<bool()>& lacks = {});
 
-/// A link has ended, and `verdict` is on: makes sure that the next link has its job, once, with the
-/// pause that the verdict demands. A job that somebody has cancelled while it waited ends the run:
-/// `verdict` is over then. Nothing: whoever looks at the run next submits it.
+/// Called after a link has ended with `verdict` on: makes sure that the next link has exactly one
+/// job, with the pause that the verdict demands. If that job was cancelled while it was pending,
+/// the run ends: `verdict` becomes over. Returns nothing if the link has no job; the next command
+/// that reads the run then submits it.
 std::optional<JobId> hand_over(Store& store, Cluster* cluster, Clock& clock, const Run& run,
                                NextLink next, Verdict& verdict);
 

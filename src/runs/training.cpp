@@ -26,7 +26,7 @@ using Tagged = std::pair<const std::string, Series>;
 
 constexpr std::uint64_t k_most_bytes = 32ULL << 20; ///< of all files
 constexpr std::uint64_t k_most_of_one = 8ULL << 20;
-constexpr std::uint64_t k_head = 1ULL << 20; ///< of a longer one
+constexpr std::uint64_t k_head = 1ULL << 20; ///< of a longer file
 constexpr std::uint64_t k_tail = 4ULL << 20;
 constexpr std::uint64_t k_kinds = 3;
 
@@ -52,7 +52,7 @@ std::optional<Kind> kind_of(std::string_view name)
     return name == "trainer_state.json" ? std::optional(Kind::trainer_state) : std::nullopt;
 }
 
-/// When an event file was begun: its name says so, `events.out.tfevents.1700000000.node.1`.
+/// When an event file was begun, according to its name: `events.out.tfevents.1700000000.node.1`.
 Time begun(std::string_view path, Time modified)
 {
     constexpr std::string_view k_before = "tfevents.";
@@ -72,14 +72,15 @@ Time begun(const TrainingFile& file)
     return begun(file.path, file.modified);
 }
 
-/// It is still written, but was begun before: every start of a program makes a new one.
+/// True if a file is still being written but was begun before the run: each start of a program
+/// creates a new file.
 bool is_of_an_earlier_run(const Files::File& file, Time since)
 {
     constexpr std::chrono::minutes k_clocks{1};
     return begun(file.path, file.modified) + k_clocks < since;
 }
 
-/// How many bytes of it are damaged.
+/// Returns the number of damaged bytes.
 std::uint64_t read_events(const TrainingFile& file, Curves& curves)
 {
     telemetry::EventFile events;
@@ -91,7 +92,7 @@ std::uint64_t read_events(const TrainingFile& file, Curves& curves)
     return events.damaged_bytes();
 }
 
-/// Of a long file its header and its last rows.
+/// For a long file, its header and its last rows.
 std::string rows_of(const TrainingFile& file)
 {
     if (file.tail.empty()) {
@@ -101,8 +102,9 @@ std::string rows_of(const TrainingFile& file)
     return header + file.tail.substr(file.tail.find('\n') + 1);
 }
 
-/// Event files of folders that were written one after the other: those of a chain's links. Of two
-/// that were written at the same time, as `train` and `validation`, each is its own.
+/// Groups event files: directories written one after the other, such as those of a chain's links,
+/// form one group; directories written at the same time, such as `train` and `validation`, form a
+/// group each.
 struct Group {
     Time end;
     std::vector<const TrainingFile*> files;
@@ -152,7 +154,7 @@ const Tagged* most_points(const Curves& curves)
     return most == all.end() ? nullptr : &*most;
 }
 
-/// The curve that tells how far a training is.
+/// The curve that shows the progress of a training.
 const Tagged* main_curve(const Curves& curves)
 {
     const Tagged* const loss = telemetry::main_loss(curves);
@@ -198,7 +200,7 @@ bool take_events(const std::vector<TrainingFile>& files, Training& training)
     return true;
 }
 
-/// Steps a second between two steps that were reached at two times.
+/// Steps per second between two steps that were reached at two times.
 std::optional<double> pace(std::int64_t from, std::int64_t to, Time::duration between)
 {
     const double time = std::chrono::duration<double>(between).count();
@@ -238,7 +240,7 @@ struct States {
     std::optional<double> rate;
 };
 
-/// Each checkpoint has one; the one furthest on has all that the others have.
+/// Each checkpoint has such a file; the one with the most steps contains the history of all others.
 std::optional<States> states_of(const std::vector<TrainingFile>& files)
 {
     std::optional<States> all;
@@ -304,7 +306,7 @@ void say_pace(const LinkProgress& output, Training& training)
 
 std::optional<Time> at_pace(const Training& training, Time now)
 {
-    constexpr double k_longest = 10.0 * 365 * 86400; // what takes longer is no forecast
+    constexpr double k_longest = 10.0 * 365 * 86400; // longer times are not a meaningful forecast
     const auto& progress = training.progress;
     if (!progress || !progress->total || progress->unit != "step" || !training.rate ||
         !training.written_at) {
@@ -316,7 +318,7 @@ std::optional<Time> at_pace(const Training& training, Time now)
                : std::nullopt;
 }
 
-/// Takes `NUMBER ` off the text.
+/// Removes `NUMBER ` from the text.
 std::optional<std::uint64_t> take_number(std::string_view& text)
 {
     std::uint64_t number = 0;
@@ -362,7 +364,7 @@ std::vector<TrainingFile> read_training_files(Files& files, const std::string& f
         auto first = files.read_at(folder, file.path, 0, head);
         auto last = tail > 0 ? files.read_at(folder, file.path, file.bytes - tail, tail)
                              : Result<std::string>(std::string());
-        // What has become shorter meanwhile is read at the next look.
+        // A file that has become shorter in the meantime is read at the next poll.
         if (first && last && last->size() == tail) {
             read.push_back({kind, file.path, tail > 0 ? file.bytes : first->size(), file.modified,
                             *std::move(first), *std::move(last)});
@@ -436,7 +438,7 @@ std::optional<Finish> finish_of(const Training& training, const LinkProgress& ou
     if (const auto at = at_pace(training, now)) {
         finish.at = *at;
     } else if (output.began && output.last && status.started_at) {
-        // A place is told when it has been reached: the silence since then says nothing of the
+        // The output reports progress when it is made: the silence since then does not lower the
         // pace.
         const Time told = std::min(now, output.written_at.value_or(now));
         const auto left = telemetry::time_left(

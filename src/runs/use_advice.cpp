@@ -10,12 +10,12 @@
 namespace gpuq {
 namespace {
 
-/// What a shorter job did says nothing of the next one.
+/// A shorter job is not representative of the next one.
 constexpr std::chrono::seconds k_shortest{60};
-/// Reading data and saving are idle time, too.
+/// Reading data and saving count as idle time, too.
 constexpr double k_idle = 50;
 constexpr double k_used_memory = 25;
-/// Less than this is no loss to anybody.
+/// Less unused memory than this harms no other job.
 constexpr std::uint64_t k_small_memory_mib = 4096;
 
 std::string jobs_in_words(int jobs)
@@ -28,7 +28,7 @@ double percent_of(double part, double whole)
     return 100 * part / whole;
 }
 
-/// The GPUs of all jobs that left them idle for most of the time, together.
+/// Adds one piece of advice for all jobs whose GPUs were idle most of the time.
 void on_idle_gpus(const std::vector<UseRecord>& records, std::vector<UseAdvice>& advice)
 {
     GpuTime sum;
@@ -59,7 +59,7 @@ void on_memory(const std::vector<UseRecord>& records, std::vector<UseAdvice>& ad
     double asked = 0;
     int jobs = 0;
     for (const UseRecord& record : records) {
-        // What Slurm never looked at is 0.
+        // 0 means that Slurm took no sample.
         if (record.use.elapsed < k_shortest || !record.memory_mib ||
             record.most_memory_mib.value_or(0) == 0 || *record.memory_mib < k_small_memory_mib) {
             continue;

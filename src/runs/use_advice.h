@@ -7,23 +7,22 @@
 #include <string_view>
 #include <vector>
 
-/// What a person could do better with what their jobs had. Pure.
+/// Advice on how a user's jobs could make better use of their resources. Pure.
 namespace gpuq {
 
 struct UseAdvice {
     enum class Code { idle_gpus, unused_memory };
     Code code = Code::idle_gpus;
     int jobs = 0;
-    double percent = 0; ///< of the measured time idle; of the memory used
-    std::string text;   ///< a sentence for people
+    double percent = 0; ///< idle share of the measured time; used share of the memory
+    std::string text;   ///< a sentence for the user
     bool operator==(const UseAdvice&) const = default;
 };
 
 /// `idle_gpus`, `unused_memory`.
 std::string_view word(UseAdvice::Code code);
 
-/// Out of whole jobs of a minute or more of which something was measured; nothing is said of
-/// others.
+/// Considers only whole jobs of a minute or more with measurements.
 std::vector<UseAdvice> advice_on(const std::vector<UseRecord>& records);
 
 } // namespace gpuq

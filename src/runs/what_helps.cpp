@@ -40,7 +40,7 @@ std::string model_or_gpu(const GpuPool& pool)
     return pool.model.empty() ? "GPU" : pool.model;
 }
 
-/// The first of them, where a policy has several for a run: the one with the lowest limit.
+/// The first of the run's queues: under a policy with several, the one with the lowest limit.
 const Partition* queue_named(const Inventory& inventory, const std::string& name)
 {
     const auto found =
@@ -59,7 +59,7 @@ std::string minutes_option(std::chrono::minutes time)
     return fmt::format("-t {}m", time.count());
 }
 
-/// The looks at what is free that a run without a GPU to run on gives rise to.
+/// Alternatives with free GPUs for a run that waits for GPUs.
 class Offers {
 public:
     Offers(const Request& request, const Inventory& inventory)

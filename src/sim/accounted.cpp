@@ -23,7 +23,7 @@ struct Group {
     }
 };
 
-/// What one line says: a wait, or nothing.
+/// Evaluates one line, which may add a wait to `found`.
 Result<void> take(const Line& line, const Columns& columns, const Fields& row, Seconds now,
                   AccountedWaits& found)
 {
@@ -38,11 +38,11 @@ Result<void> take(const Line& line, const Columns& columns, const Fields& row, S
         return {};
     }
     const Seconds since = std::max(*submit, *eligible);
-    // One that was withdrawn while it waited has a start, too, but never had anything.
+    // A job cancelled while it was pending has a start time, too, but never had resources.
     const bool started = start && !columns.in(row, "AllocTRES").empty();
     const std::string_view state = columns.in(row, "State");
     const bool waits = !started && state == "PENDING" && since <= now;
-    // Slurm's record of an immediate request that it turned down is FAILED: it never waited.
+    // Slurm records an immediate request that it refused as FAILED: it never waited.
     found.withdrawn += !started && state.starts_with("CANCELLED") ? 1 : 0;
     if (started || waits) {
         const std::string_view partition = columns.in(row, "Partition");

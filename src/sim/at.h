@@ -5,7 +5,7 @@
 
 namespace gpuq::sim {
 
-/// An index for operator[]. Indexes are `int` where a machine or job names something by one.
+/// An index for operator[]. Machines and jobs refer to things by indexes of type `int`.
 inline std::size_t at(int index)
 {
     return static_cast<std::size_t>(index);

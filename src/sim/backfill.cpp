@@ -7,14 +7,14 @@
 namespace gpuq::sim {
 namespace {
 
-/// Where and when a job could run.
+/// The nodes on which a job could run, and the time.
 struct Slot {
     Seconds start{0};
     NodeSet nodes;
 };
 
-/// What select/cons_tres answers to "will it run, on these nodes": now, or after which of the
-/// running jobs' limits. Ends are taken together in windows that grow, as there.
+/// The answer of select/cons_tres to "will it run on these nodes": now, or after the time limit of
+/// one of the running jobs. Ends are combined in windows of increasing length, as in Slurm.
 class WillRun {
 public:
     explicit WillRun(const World& world)
@@ -36,7 +36,7 @@ private:
     {
         m_rooms = m_world.rooms;
         const auto& running = m_world.running;
-        const bool old = m_world.machine.settings.release < 2011; // Each window begins anew.
+        const bool old = m_world.machine.settings.release < 2011; // every window has its own start
         Seconds window{30};
         Seconds from = k_never;
         for (std::size_t i = 0; i < running.size();) {
@@ -45,7 +45,7 @@ private:
             while (i < running.size()) {
                 const Link& link = m_world.links[running[i++]];
                 if ((link.nodes & allowed).none()) {
-                    continue; // Without a look at the window: the next one here belongs to it too.
+                    continue; // no window check: the next link on these nodes belongs to it
                 }
                 if (from == k_never) {
                     from = old ? link.ends_by : next_on_clock(link.ends_by, window);
@@ -81,7 +81,7 @@ private:
     std::vector<Room> m_rooms;
 };
 
-/// One cycle.
+/// One backfill cycle.
 class Cycle {
 public:
     explicit Cycle(World& world)
@@ -110,7 +110,8 @@ public:
     }
 
 private:
-    /// How long Slurm would look at the queue. Here it is only looked at as far as there is hope.
+    /// The time that Slurm would take to test the queue. The simulation tests only the part of it
+    /// in which a job might start.
     std::chrono::microseconds duration()
     {
         const auto each = m_world.machine.settings.timing.backfill_test;
@@ -124,8 +125,8 @@ private:
         return all;
     }
 
-    /// Behind the last entry that might start now: what comes after it needs no plan, as a plan
-    /// only serves to keep those back that come later.
+    /// The position after the last entry that might start now. Later entries need no plan, because
+    /// a plan only delays entries behind it.
     std::size_t end_of_hope() const
     {
         std::vector<signed char> known(m_world.shapes.size(), -1);
@@ -168,8 +169,9 @@ private:
         if (!slot || (slot->start > m_world.now && only_now)) {
             return;
         }
-        // Limits are looked at only now. A job over one is not booked, but has a planned start, and
-        // with one reservation for each job that closes its other partitions to more than a look.
+        // Limits are checked only now. A job that exceeds one is not booked, but gets a planned
+        // start; with one reservation per job, this restricts its other partitions to an immediate
+        // start.
         const bool allowed = m_world.may_start(entry);
         if (slot->start <= m_world.now && (!allowed || start(entry, *slot))) {
             return;
@@ -181,7 +183,7 @@ private:
         }
     }
 
-    /// Whether its user has had as many looked at as bf_max_job_user allows; counts it if not.
+    /// Whether as many jobs of its user have been tested as bf_max_job_user allows; counts the job.
     bool is_one_too_many(const Link& link)
     {
         const auto user = static_cast<std::size_t>(link.claim.user);
@@ -194,7 +196,8 @@ private:
         return m_tested[user]++ >= m_rules.max_jobs_per_user;
     }
 
-    /// Starts it on its slot's nodes; or has others leave them, and books them meanwhile.
+    /// Starts the job on its slot's nodes and returns true; otherwise preempts the jobs on them, so
+    /// that the nodes are booked in the meantime.
     bool start(const Entry& entry, const Slot& slot)
     {
         const Need& need = m_world.shapes[entry.shape].need;
@@ -209,7 +212,7 @@ private:
         return false;
     }
 
-    /// The first slot that takes nothing from a booking.
+    /// The first slot that does not conflict with a booking.
     std::optional<Slot> find(const Entry& entry, bool only_now)
     {
         const Shape& shape = m_world.shapes[entry.shape];
@@ -225,7 +228,7 @@ private:
             if (slot) {
                 slot->start = std::max(slot->start, start);
                 if (from && slot->start > *from) {
-                    slot.reset(); // Other nodes come free before.
+                    slot.reset(); // other nodes become free earlier
                 } else if (slot->start > m_world.now && overlaps(*slot, limit)) {
                     from = slot->start > start ? slot->start : from;
                     slot.reset();
@@ -267,11 +270,11 @@ private:
         return a && b ? std::min(*a, *b) : a ? a : b;
     }
 
-    // In one cycle bookings only become more. So a job can not start before one of the same shape
-    // that is as short, and need not look there again.
+    // During a cycle, bookings are only added. So a job can't start before a job of the same shape
+    // with the same or a shorter limit, and earlier times need not be tested.
     struct Floor {
         Seconds limit;
-        std::optional<Seconds> from; ///< none: it found no slot at all
+        std::optional<Seconds> from; ///< nullopt: no slot was found
     };
 
     std::optional<Seconds> floor_of(std::uint32_t shape, Seconds limit) const

@@ -21,7 +21,7 @@ Bookings::Gap Bookings::gap(Seconds start, Seconds end, const NodeSet& wanted) c
         if (stretch.end <= start) {
             continue;
         }
-        // A later try is useful once nodes come free that this stretch lacks.
+        // A later attempt is useful once nodes become free that this stretch lacks.
         if (!result.later && i + 1 < m_stretches.size() &&
             !contains(result.nodes & stretch.free, wanted & m_stretches[i + 1].free)) {
             result.later = stretch.end;
@@ -41,7 +41,7 @@ bool Bookings::overlaps(Seconds start, Seconds end, const NodeSet& nodes) const
     });
 }
 
-/// The index of the first stretch that begins at `moment` or later, made by cutting one in two.
+/// The index of the first stretch that begins at `moment` or later; splits a stretch if necessary.
 std::size_t Bookings::split(Seconds moment)
 {
     std::size_t i = 0;

@@ -8,24 +8,25 @@
 
 namespace gpuq::sim {
 
-/// Backfill's map of whole nodes over time: which of them no waiting job has booked.
+/// Backfill's map of whole nodes over time: which nodes are not booked for a pending job.
 class Bookings {
 public:
-    /// Moments are cut to multiples of `resolution` on a clock that shows `clock` at zero.
+    /// Times are truncated to multiples of `resolution`, on a clock that shows `clock` at time
+    /// zero.
     Bookings(Seconds now, Seconds window, Seconds resolution, const NodeSet& all,
              Seconds clock = Seconds{0});
 
-    /// What is free throughout a stretch, and when the next try is worth while.
+    /// The nodes that are free during an entire period, and when to try again.
     struct Gap {
         NodeSet nodes;
-        std::optional<Seconds> later; ///< first moment after which other nodes of `wanted` are free
+        std::optional<Seconds> later; ///< first time after which other nodes of `wanted` are free
     };
     Gap gap(Seconds start, Seconds end, const NodeSet& wanted) const;
 
-    /// Whether some of `nodes` is booked by others between the two.
+    /// Whether any of `nodes` is booked between the two times.
     bool overlaps(Seconds start, Seconds end, const NodeSet& nodes) const;
 
-    /// Books `nodes`; both moments are cut to the resolution.
+    /// Books `nodes`; both times are truncated to the resolution.
     void book(Seconds start, Seconds end, const NodeSet& nodes);
 
     Seconds rounded(Seconds moment) const { return moment - (moment + m_clock) % m_resolution; }

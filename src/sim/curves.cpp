@@ -6,7 +6,7 @@
 namespace gpuq::sim {
 namespace {
 
-/// Averages of something that is there from one moment to another.
+/// Averages over time of amounts that each last from one time to another.
 class Averages {
 public:
     Averages(Seconds end, Seconds part)
@@ -30,7 +30,7 @@ public:
         std::vector<double> values;
         double level = 0;
         for (std::size_t i = 0; i < m_sums.size(); ++i) {
-            // What lasted beyond this part was all of this part there.
+            // An amount that lasts beyond this part counts for the entire part.
             const Seconds begin = m_part * static_cast<std::int64_t>(i);
             const Seconds width = std::min(m_part, m_end - begin);
             level += m_steps[i];
@@ -42,7 +42,7 @@ public:
 private:
     static double count(Seconds seconds) { return static_cast<double>(seconds.count()); }
 
-    /// From 0 on: whole parts are noted as a step, the rest as what it is.
+    /// Adds the amount from time 0 on: entire parts as a step, the rest to the sum of its part.
     void add_until(Seconds to, double amount)
     {
         const auto whole = static_cast<std::size_t>(to / m_part);

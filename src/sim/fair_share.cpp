@@ -10,13 +10,13 @@
 namespace gpuq::sim {
 namespace {
 
-constexpr int k_deepest = 16; // Nobody nests accounts so far; a circle of parents ends here.
+constexpr int k_deepest = 16; // deeper than any real tree; ends a loop of parents
 
 } // namespace
 
 FairShare::FairShare(const std::vector<Share>& shares, Seconds half_life, int dampening)
     : m_shares(shares)
-    // As Slurm rounds ln 2.
+    // ln 2, rounded as in Slurm.
     , m_decay(half_life > Seconds{0} ? 1 - 0.693 / static_cast<double>(half_life.count()) : 1)
     , m_dampening(dampening)
 {
@@ -81,7 +81,7 @@ void FairShare::used(int user, double weighted_seconds)
 
 double FairShare::kept(Seconds span)
 {
-    if (span != m_span) { // Nearly always it is the period of calculation.
+    if (span != m_span) { // nearly always the calculation period
         m_span = span;
         m_kept = std::pow(m_decay, static_cast<double>(span.count()));
     }
@@ -137,7 +137,7 @@ void FairShare::rank(std::vector<int> siblings, int& rank_now, int& rank_untied,
             --rank_untied;
             continue;
         }
-        // Accounts with the same level are ranked as one.
+        // Accounts of the same level are ranked as one.
         std::vector<int> children = m_entries[at(siblings[i])].children;
         while (i + 1 < siblings.size() && m_entries[at(siblings[i + 1])].level == level) {
             ++i;
@@ -148,8 +148,8 @@ void FairShare::rank(std::vector<int> siblings, int& rank_now, int& rank_untied,
     }
 }
 
-/// The algorithm before the fair tree: a user's factor is halved for each share that they and, in
-/// part, those beside them have used.
+/// The algorithm before fair tree: a user's factor is halved for each share that the user and, in
+/// part, the siblings have used.
 void FairShare::weigh_without_tree(int index)
 {
     Entry& entry = m_entries[at(index)];

@@ -9,7 +9,7 @@
 namespace gpuq::sim {
 namespace {
 
-/// At `time` a piece begins to wait, starts or ends.
+/// At `time`, a piece becomes eligible, starts or ends.
 struct Turn {
     enum class Kind { ends, starts, waits };
     Seconds time{0};
@@ -17,10 +17,10 @@ struct Turn {
     std::size_t piece = 0;
 };
 
-/// Waiting jobs that may use the same GPUs.
+/// Pending jobs that may use the same GPUs.
 struct Group {
     std::vector<std::size_t> nodes;
-    int gpus = 1; ///< on one node at least
+    int gpus = 1; ///< on one node, at least
     int waiting = 0;
 };
 
@@ -64,7 +64,8 @@ private:
             result.push_back({piece.start, Turn::Kind::starts, i});
             result.push_back({piece.end, Turn::Kind::ends, i});
         }
-        // A piece of no length starts before it ends; all others free first.
+        // Stable: a piece of zero length starts before it ends. Otherwise ends come before starts,
+        // since pieces are in the order of their ends.
         std::stable_sort(result.begin(), result.end(),
                          [](const Turn& a, const Turn& b) { return a.time < b.time; });
         return result;

@@ -7,7 +7,7 @@
 
 namespace gpuq::sim {
 
-/// GPU-seconds.
+/// In GPU-seconds.
 struct GpuTime {
     double all = 0;
     double used = 0;
@@ -15,7 +15,7 @@ struct GpuTime {
     double idle_while_allowed = 0;
 };
 
-/// Where the machine's GPU time went until `end`. measure.h says what the figures mean.
+/// How the machine's GPU time was used until `end`. measure.h defines the values.
 GpuTime gpu_time(const Machine& machine, const std::vector<Job>& jobs, const Course& course,
                  Seconds end);
 

@@ -37,7 +37,7 @@ bool is_index(const std::optional<int>& index, std::size_t size)
     return !index || (*index >= 0 && static_cast<std::size_t>(*index) < size);
 }
 
-/// What is wrong with it; empty: nothing.
+/// The first problem of a job; empty if it is valid.
 std::string problem(const Machine& machine, const Job& job)
 {
     if (!is_moment(job.submit) || !is_moment(job.duration) || !is_moment(job.limit)) {

@@ -10,44 +10,44 @@
 
 namespace gpuq::sim {
 
-/// How a run goes on that needs more than one job's time: the further links.
+/// How a run continues that needs more time than one job has: its further links.
 struct Chain {
     Seconds limit{0}; ///< of each further link
-    Seconds asked{0}; ///< for the whole run: no link asks for more than is left; 0: not said
+    Seconds asked{0}; ///< for the whole run: no link requests more than is left; 0: not specified
     std::vector<int> partitions; ///< of each further link, in order
     Seconds gap{0};              ///< from a link's end until the next is eligible
     Seconds lost{0}; ///< work that each end costs: since the last checkpoint, and loading it
 };
 
-/// A run as its user submits it.
+/// A run as submitted by its user.
 struct Job {
     std::uint64_t id = 0;
     Seconds submit{0};
-    Seconds duration{0}; ///< of the work, were it never interrupted
-    /// What there is beyond whole seconds, below one, where it is known.
+    Seconds duration{0}; ///< of the work, if it is never interrupted
+    /// Fractions of a second, in addition to the whole seconds, if known.
     std::optional<std::chrono::milliseconds> submit_part;
     std::optional<std::chrono::milliseconds> duration_part;
     Seconds limit{0};  ///< 0: the partition's default time
-    int gpus = 1;      ///< in all
-    int nodes = 0;     ///< 0: as few as can hold them
-    int min_nodes = 0; ///< as its user stated it, which its priority counts; 0: as `nodes`
+    int gpus = 1;      ///< in total
+    int nodes = 0;     ///< 0: as few as possible
+    int min_nodes = 0; ///< as stated by its user, for the priority; 0: as `nodes`
     int cpus_per_gpu = 0;
     int memory_per_gpu_mib = 0;
-    /// Of each node, whatever its GPUs; as by --ntasks-per-node, so that nodes are not compared by
-    /// how much more of them is free. A job without GPUs needs some.
+    /// On each node, regardless of GPUs. As with --ntasks-per-node, more free CPUs than these do
+    /// not count when nodes are compared. Required for a job without GPUs.
     int cpus_per_node = 0;
     int memory_per_node_mib = 0;
     std::string model;                 ///< empty: any
-    std::vector<std::string> features; ///< its nodes have them all
+    std::vector<std::string> features; ///< all of them required on its nodes
     std::string user;
     std::string account;
-    std::vector<int> partitions; ///< indexes, in the order asked for
+    std::vector<int> partitions; ///< indexes, in the requested order
     std::optional<int> qos;
     std::optional<int> reservation;
-    std::optional<Chain> chain; ///< none: killed at its limit
+    std::optional<Chain> chain; ///< unset: killed at its limit
 };
 
-/// `usage` with the first job that makes no sense on this machine.
+/// `usage` for the first job that is invalid on this machine.
 Result<void> check(const Machine& machine, const std::vector<Job>& jobs);
 
 /// How a run ended.
@@ -55,23 +55,23 @@ enum class Ending {
     completed,
     timed_out, ///< killed at its limit
     cancelled, ///< preempted and not continued
-    refused,   ///< never queued: no partition may run it, or its user has too many
-    waiting,   ///< queued, and never started
+    refused,   ///< never queued: no partition can run it, or its user has too many jobs
+    waiting,   ///< queued, but never started
 };
 
 struct Outcome {
     Seconds start{0};   ///< of the first link
-    Seconds end{0};     ///< of the last
-    Seconds waited{0};  ///< by all links, each from when it was eligible
-    int partition = -1; ///< in which it started
+    Seconds end{0};     ///< of the last link
+    Seconds waited{0};  ///< by all links, each from the time it was eligible
+    int partition = -1; ///< in which its first link started
     int links = 0;      ///< jobs that ran
-    int preempted = 0;  ///< how often
+    int preempted = 0;  ///< number of times
     Ending ending = Ending::waiting;
 
     bool operator==(const Outcome&) const = default;
 };
 
-/// One job of a run on its GPUs.
+/// The execution of one job of a run.
 struct Piece {
     std::size_t job = 0; ///< index into the jobs given
     int link = 1;

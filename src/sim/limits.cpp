@@ -55,7 +55,7 @@ bool Limits::may_start(const Claim& claim, int partition, Seconds now) const
     if (!both[0] && !both[1]) {
         return true;
     }
-    // The first QOS that sets a limit decides about it.
+    // The first QOS that sets a limit determines it.
     const auto within = [&](auto limit, auto used_with_job) {
         for (const Qos* qos : both) {
             if (qos && qos->*limit) {

@@ -9,17 +9,17 @@
 
 namespace gpuq::sim {
 
-/// What a job counts against its QOS.
+/// The amounts by which a job counts against its QOS.
 struct Claim {
     int gpus = 0;
     Seconds limit{0};
-    int user = 0; ///< small numbers, for tables
+    int user = 0; ///< small numbers, used as indexes
     int account = 0;
     std::optional<int> qos; ///< the job's own
 };
 
-/// What runs and waits under each QOS, and what still may. A partition's QOS comes first and hides
-/// the same limit of the job's own.
+/// The running and pending jobs under each QOS, and whether more are allowed. A limit of the
+/// partition's QOS overrides the same limit of the job's own.
 class Limits {
 public:
     Limits(const Machine& machine, std::size_t users, std::size_t accounts);
@@ -29,9 +29,9 @@ public:
     void submitted(const Claim& claim, int partition);
     void left(const Claim& claim, int partition);
 
-    /// Whether it may start in `partition`.
+    /// Whether the job may start in `partition` now.
     bool may_start(const Claim& claim, int partition, Seconds now) const;
-    /// Whether it could if nothing else ran.
+    /// Whether it could start if no other job ran.
     bool may_ever_start(const Claim& claim, int partition) const;
     void started(const Claim& claim, int partition, Seconds now);
     void ended(const Claim& claim, int partition, Seconds start);
@@ -48,10 +48,10 @@ private:
         Count all;
         std::vector<Count> users;
         std::vector<int> account_gpus;
-        /// Of the running jobs: the sum of GPUs, and of GPUs times the moment of the limit.
+        /// For the running jobs: the sum of GPUs times the end of the time limit.
         std::int64_t gpus_times_end = 0;
     };
-    /// The partition's QOS, then the job's, as far as they are and differ.
+    /// The partition's QOS, then the job's if it is a different one; null if unset.
     std::array<const Qos*, 2> order(const Claim& claim, int partition) const;
     const Use& use_of(const Qos& qos) const;
     template <typename Change>

@@ -4,11 +4,11 @@
 namespace gpuq::sim {
 namespace {
 
-/// What a pass has closed so far.
+/// The partitions that a pass has closed so far.
 struct Doors {
     std::vector<bool> shut; ///< by partition
-    std::size_t open;       ///< partitions not shut
-    NodeSet nodes;          ///< of no shut partition
+    std::size_t open;       ///< number of partitions not closed
+    NodeSet nodes;          ///< not in any closed partition
 
     explicit Doors(const World& world)
         : shut(world.machine.partitions.size(), false)
@@ -28,7 +28,7 @@ struct Doors {
     }
 };
 
-/// Starts the entry or makes room for it; says whether its partition stays open.
+/// Starts the entry or preempts jobs for it. Returns whether its partition stays open.
 bool try_entry(World& world, const Entry& entry, const Doors& doors, Passed& passed)
 {
     const Shape& shape = world.shapes[entry.shape];
@@ -36,7 +36,7 @@ bool try_entry(World& world, const Entry& entry, const Doors& doors, Passed& pas
     const NodeSet open = world.open_nodes(shape, world.now, link.claim.limit);
     if (open != shape.nodes &&
         (!open.any() || open.count() < static_cast<std::size_t>(shape.need.nodes))) {
-        return true; // Reserved: passed over, and nobody waits behind it.
+        return true; // reserved: skipped, without blocking later jobs
     }
     const NodeSet allowed = open & doors.nodes;
     NodeSet nodes = world.placer.choose(shape.need, allowed, world.rooms);
@@ -65,7 +65,7 @@ Passed main_pass(World& world, std::optional<int> depth)
             break;
         }
         if (world.links[entry.link].state != State::pending) {
-            continue; // Started in another partition.
+            continue; // started in another partition
         }
         if (depth && looked_at++ > *depth) {
             passed.stopped_early = true;
@@ -73,7 +73,7 @@ Passed main_pass(World& world, std::optional<int> depth)
         }
         const int partition = world.shapes[entry.shape].partition;
         if (doors.shut[static_cast<std::size_t>(partition)] || !world.may_start(entry)) {
-            continue; // Over a limit: it blocks nobody.
+            continue; // over a limit: it does not block other jobs
         }
         if (!try_entry(world, entry, doors, passed)) {
             doors.close(world, partition);

@@ -51,7 +51,7 @@ Waits waits_of(const std::vector<Job>& jobs, const Course& course, const Targets
     return waits;
 }
 
-/// The waits of groups of jobs, each named by a key.
+/// The waits of jobs, grouped by a key.
 template <typename Key>
 std::map<Key, Waits> by(const std::vector<Job>& jobs, const Course& course, const Targets& targets,
                         const std::function<Key(std::size_t)>& key_of)

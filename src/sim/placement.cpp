@@ -9,23 +9,23 @@ namespace {
 
 constexpr int k_endless = std::numeric_limits<int>::max() / 4;
 
-/// Neighbouring usable nodes of one weight: [first, last).
+/// Adjacent usable nodes of one weight: [first, last).
 struct Run {
     std::size_t first = 0;
     std::size_t last = 0;
     int weight = 0;
-    std::int64_t size = 0; ///< what they can give together
+    std::int64_t size = 0; ///< total of their free resources
 
     int nodes() const { return static_cast<int>(last - first); }
 };
 
-/// Slurm compares CPUs; where they are not counted, GPUs stand for them.
+/// Slurm compares CPUs; if they are not counted, GPUs are used instead.
 int size_of(const Room& room)
 {
     return room.cpus >= k_endless / 2 ? room.gpus : room.cpus;
 }
 
-/// What a node counts for when nodes are compared for a job.
+/// The value by which nodes are compared for a job.
 int counted(const Need& need, const Room& room)
 {
     return need.counted > 0 ? std::min(need.counted, size_of(room)) : size_of(room);
@@ -185,7 +185,7 @@ NodeSet Placer::choose(const Need& need, const NodeSet& allowed,
     return chosen;
 }
 
-/// The usable nodes of so many of the lightest weights as are enough.
+/// The usable nodes of the lightest weights, up to the weight that makes them enough.
 NodeSet Placer::lightest(const Need& need, const NodeSet& usable) const
 {
     NodeSet taken;
@@ -207,8 +207,9 @@ NodeSet Placer::lightest(const Need& need, const NodeSet& usable) const
     return taken;
 }
 
-/// As topology/tree of two levels: the leaf with the fewest usable nodes that are enough, else one
-/// leaf after the other, of those that are enough for the rest the tightest, else the largest.
+/// Like topology/tree with two levels: of the leaves with enough usable nodes, the one with the
+/// fewest; if there is none, one leaf after another, each time the tightest one that is enough for
+/// the rest, else the largest.
 NodeSet Placer::choose_by_leaf(const Need& need, const NodeSet& usable,
                                const std::vector<Room>& rooms) const
 {
@@ -248,7 +249,7 @@ NodeSet Placer::choose_by_leaf(const Need& need, const NodeSet& usable,
             }
         }
         if (!best) {
-            return {}; // Nodes of no leaf.
+            return {}; // nodes without a leaf
         }
         take_from_leaf(need, rooms, *best, chosen);
         best->reset();
@@ -256,8 +257,8 @@ NodeSet Placer::choose_by_leaf(const Need& need, const NodeSet& usable,
     return chosen;
 }
 
-/// Of a leaf's nodes, one after the other, the tightest that is enough for the rest, else the
-/// largest.
+/// Takes nodes of a leaf one after another, each time the tightest one that is enough for the rest,
+/// else the largest.
 void Placer::take_from_leaf(const Need& need, const std::vector<Room>& rooms, NodeSet leaf,
                             NodeSet& chosen) const
 {

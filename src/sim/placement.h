@@ -10,30 +10,31 @@
 
 namespace gpuq::sim {
 
-/// What a node can still give. What is not counted is as good as endless.
+/// The free resources of a node. Resources that are not counted are practically unlimited.
 struct Room {
     int gpus = 0;
     int cpus = 0;
     int memory_mib = 0;
 };
 
-/// What a job takes of each of its nodes.
+/// The resources that a job takes on each of its nodes.
 struct Need {
     int nodes = 1;
-    int gpus = 1;        ///< of each node
-    int gpus_in_all = 1; ///< the last node gives what is left over
+    int gpus = 1;        ///< on each node
+    int gpus_in_all = 1; ///< the last node provides the remainder
     int cpus = 0;
     int memory_mib = 0;
-    int counted = 0;   ///< CPUs of a node that are compared, at most; 0: all that are free
-    int min_nodes = 0; ///< that its priority counts; 0: `nodes`
+    int counted = 0;   ///< maximum of a node's free CPUs that counts in comparisons; 0: all
+    int min_nodes = 0; ///< for the priority; 0: `nodes`
 
     bool operator==(const Need&) const = default;
 };
 
-/// What each node has when nothing runs.
+/// The resources of each node when no job runs.
 std::vector<Room> empty_rooms(const std::vector<Node>& nodes);
 
-/// How `job` is cut to fit nodes of `gpus_per_node` GPUs at most; nothing when it can not be.
+/// How `job` is divided over nodes with at most `gpus_per_node` GPUs; nullopt if that is
+/// impossible.
 std::optional<Need> need_of(const Job& job, int gpus_per_node);
 
 inline bool fits(const Need& need, const Room& room)
@@ -41,11 +42,13 @@ inline bool fits(const Need& need, const Room& room)
     return room.gpus >= need.gpus && room.cpus >= need.cpus && room.memory_mib >= need.memory_mib;
 }
 
-/// Gives or takes back what `need` takes of the nodes in `chosen`; `sign` is -1 or 1.
+/// Takes the resources of `need` from the nodes in `chosen` if `sign` is -1, returns them if it is
+/// 1.
 void change(std::vector<Room>& rooms, const Need& need, const NodeSet& chosen, int sign);
 
-/// The nodes that select/cons_tres takes: of the runs of neighbouring usable nodes of one weight,
-/// the lightest, then the tightest; in it the tightest node, or the first ones. Empty: not enough.
+/// Chooses nodes like select/cons_tres: of the sequences of adjacent usable nodes of one weight,
+/// the lightest, then the tightest; in it the tightest node, or the first ones. Empty: not enough
+/// nodes.
 class Placer {
 public:
     explicit Placer(const std::vector<Node>& nodes);
@@ -61,7 +64,7 @@ private:
     NodeSet lightest(const Need& need, const NodeSet& usable) const;
 
     std::vector<int> m_weights;
-    std::vector<NodeSet> m_leaves; ///< none: no topology
+    std::vector<NodeSet> m_leaves; ///< empty: no topology
     std::size_t m_size;
 };
 

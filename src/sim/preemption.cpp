@@ -20,7 +20,8 @@ bool may_be_evicted(const World& world, std::uint32_t link, int tier, const Node
            (world.links[link].nodes & allowed).any();
 }
 
-/// Who leaves first: those who have been told, the lowest tier, the youngest.
+/// Jobs in the order in which they are preempted: those already notified, the lowest tier, the
+/// youngest.
 std::vector<std::uint32_t> candidates(const World& world, int tier, const NodeSet& allowed)
 {
     std::vector<std::uint32_t> result;
@@ -62,7 +63,8 @@ std::vector<std::uint32_t> victims(const World& world, const Entry& entry, const
     if (nodes.none()) {
         return {};
     }
-    // Nobody leaves in vain: those stay without whom the place is still free, first named first.
+    // Preempt no job unnecessarily: a job stays if the nodes suffice without its resources; the
+    // first candidates are tested first.
     std::erase_if(leaving, [&](std::uint32_t link) {
         const Link& other = world.links[link];
         change(rooms, other.need, other.nodes, -1);
@@ -77,7 +79,7 @@ std::vector<std::uint32_t> victims(const World& world, const Entry& entry, const
 
 std::vector<std::uint32_t> evict(World& world, const std::vector<std::uint32_t>& links)
 {
-    constexpr Seconds to_clean_up{2}; // As measured: the nodes are back KillWait and this later.
+    constexpr Seconds to_clean_up{2}; // measured: nodes are free KillWait plus this later
     const Timing& timing = world.machine.settings.timing;
     std::vector<std::uint32_t> told;
     for (const std::uint32_t index : links) {

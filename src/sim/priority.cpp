@@ -15,8 +15,8 @@ std::uint32_t World::priority_of(const Link& link, const Shape& shape, Looked lo
     const Need& need = shape.need;
     const int min_nodes = need.min_nodes > 0 ? need.min_nodes : need.nodes;
     const double nodes = min_nodes / static_cast<double>(machine.nodes.size());
-    // Before select/cons_tres has looked at it, a job counts for the CPUs that it names, or for
-    // one. Where CPUs are not counted, GPUs stand for them.
+    // Before select/cons_tres has processed it, a job counts with the CPUs that it specifies, or
+    // with one. If CPUs are not counted, GPUs are used instead.
     const int taken = looked == Looked::never ? std::max(1, need.counted * need.nodes)
                       : need.cpus > 0         ? need.cpus * need.nodes
                                               : need.gpus_in_all;
@@ -32,8 +32,8 @@ std::uint32_t World::priority_of(const Link& link, const Shape& shape, Looked lo
     return static_cast<std::uint32_t>(std::clamp(priority, 1.0, 4294967295.0));
 }
 
-/// Without a tree Slurm goes through all jobs by age: a user's factor is what it is when the first
-/// of their waiting jobs comes, so that what runs of later ones counts only next time.
+/// Without fair tree, Slurm processes all jobs by age: a user's factor is computed at the first of
+/// their pending jobs, so that use by later running jobs counts only the next time.
 void World::charge_running()
 {
     if (fair.is_tree()) {
@@ -73,8 +73,8 @@ bool World::recalculate()
     return true;
 }
 
-/// Looks only at entries whose priority can have changed: in a long queue most wait for longer than
-/// counts, and users keep their ranks for a while.
+/// Considers only entries whose priority may have changed: in a long queue, most have reached the
+/// maximum age, and users keep their ranks for a while.
 bool World::reprioritise()
 {
     if (!m_some_age && !fair.any_moved()) {

@@ -22,11 +22,10 @@ using policy::Verdict;
 
 constexpr Seconds k_plain_limit = std::chrono::hours{48};
 constexpr Seconds k_short_run = std::chrono::hours{2};
-constexpr Seconds k_gap{2}; ///< between two links; measured by tests/bench/chain
-constexpr Seconds k_start{
-    60}; ///< a program needs to be where it was: it starts, reads a checkpoint
+constexpr Seconds k_gap{2};    ///< between two links; measured by tests/bench/chain
+constexpr Seconds k_start{60}; ///< for a program to continue: it starts, and reads a checkpoint
 
-/// Indexes of a pool's nodes.
+/// Indexes of each pool's nodes.
 using PoolNodes = std::map<std::string, std::vector<int>>;
 
 Result<PoolNodes> add_nodes(const Policy& policy, Machine& machine)
@@ -68,7 +67,7 @@ Qos hard_limits(const Rules::QueueRules& rules)
     return qos;
 }
 
-/// Every queue's QOS, its soft one behind it, and its partitions.
+/// Adds every queue's QOS, followed by its soft QOS, and its partitions.
 void add_queues(const Rules& rules, const PoolNodes& nodes, Machine& machine)
 {
     for (const Rules::QueueRules& queue : rules.queues()) {
@@ -127,8 +126,8 @@ Seconds rounded_up(Seconds duration)
     return std::max(k_step, (duration + k_step - Seconds{1}) / k_step * k_step);
 }
 
-/// The time that a run's user states; nothing: none. Which of the short ones do is by their place
-/// in the trace, so that every policy meets the same people.
+/// The time limit that a run's user states; nullopt: none. Which of the short runs have one depends
+/// on their position in the trace, so that users behave the same under every policy.
 std::optional<Seconds> stated_time(const TraceJob& job, std::size_t index, Declared declared)
 {
     if (job.limit) {
@@ -139,7 +138,7 @@ std::optional<Seconds> stated_time(const TraceJob& job, std::size_t index, Decla
     return does ? std::optional(rounded_up(job.duration)) : std::nullopt;
 }
 
-/// Whether a run that fits one job goes on from a checkpoint; by its place, as above.
+/// Whether a run that fits into one job can continue from a checkpoint; by its position, as above.
 bool goes_on(const TraceJob& job, std::size_t index, const People& people)
 {
     return job.duration > k_short_run &&
@@ -208,9 +207,9 @@ public:
         });
     }
 
-    /// The policy's words when it refuses the run, else nothing. One that no queue takes as a whole
-    /// is submitted as its first link, where a queue has chains. One that `goes_on` is a chain even
-    /// where it fits one link.
+    /// Returns the policy's message if it refuses the run, else nullopt. A run that no queue
+    /// accepts as a whole is submitted as its first link, if a queue has chains. With `goes_on`, it
+    /// is a chain even if it fits into one link.
     std::optional<std::string> route(Job& job, std::optional<Seconds> time, bool goes_on) const
     {
         const Verdict whole = decide(m_rules, submission_of(job, time), {});
@@ -236,7 +235,7 @@ public:
     }
 
 private:
-    /// A queue whose runs go on beyond its time.
+    /// A queue in which runs continue beyond its time limit.
     struct Chained {
         const Rules::QueueRules* queue;
         Seconds link;
@@ -267,8 +266,8 @@ private:
         return partitions;
     }
 
-    /// A link of at most `most` in the longest queue that has chains and takes this person's run,
-    /// as `gpuq run` chooses it; nothing where none does.
+    /// A link of at most `most` in the longest queue that has chains and accepts this user's run,
+    /// as chosen by `gpuq run`; nullopt if there is none.
     std::optional<Link> link_for(const Job& job, Seconds most) const
     {
         for (const Chained& chained : m_chains) {
@@ -282,7 +281,7 @@ private:
         return std::nullopt;
     }
 
-    /// How a run goes on that is not done when its first link ends.
+    /// The further links of a run that is not done when its first link ends.
     std::optional<Chain> further_links(const Job& job, Seconds asked) const
     {
         const auto link = link_for(job, Seconds::max());
@@ -291,7 +290,8 @@ private:
                     : std::nullopt;
     }
 
-    /// Of a run that would go on as a chain, why not even a link of it is taken.
+    /// The reasons for a refusal; for a run that would continue as a chain, those for refusing a
+    /// link of it.
     std::vector<std::string> words_against(const Verdict& whole, const Job& job,
                                            std::optional<Seconds> time) const
     {
@@ -307,10 +307,10 @@ private:
     const Rules& m_rules;
     std::map<std::string, int> m_partitions;
     std::map<std::string, int> m_qos;
-    std::vector<Chained> m_chains; ///< the longest first
+    std::vector<Chained> m_chains; ///< longest first
 };
 
-/// Of a trace without users nobody can say whom a limit of a user would bind.
+/// In a trace without users, it is unknown which jobs a limit per user would affect.
 void lift_user_limits(Machine& machine)
 {
     for (Qos& qos : machine.qos) {

@@ -11,43 +11,46 @@
 #include <string>
 #include <vector>
 
-/// A policy and a trace as the simulator takes them.
+/// Converts a policy and a trace to the simulator's input.
 namespace gpuq::sim {
 
-/// How people state the time of a run that is as short as `short_run`, and of a longer one.
+/// How users state the time limit of a short run (up to two hours), and of a longer one, if the
+/// trace has none.
 enum class Declared {
-    honestly, ///< everybody asks for what they need, to the next ten minutes
-    rarely,   ///< of the short ones 1.4 % do, as at UB-HPC; nobody else states any time
+    honestly, ///< all users state the time they need, rounded up to ten minutes
+    rarely,   ///< for 1.4 % of the short runs, as at UB-HPC; never for others
 };
 
-/// What people do.
+/// The behaviour of users.
 struct People {
     Declared declared = Declared::honestly;
-    /// Of the runs longer than `short_run` that fit one job, so many go on from a checkpoint when
-    /// they have to leave; the others begin again. Longer ones always go on.
+    /// Percentage of the runs that are longer than two hours, fit into one job, and continue from a
+    /// checkpoint if they have to leave; the others start again. Runs that do not fit into one job
+    /// always continue.
     int checkpointed_percent = 0;
 };
 
-/// What is to be simulated.
+/// The input of a simulation.
 struct Scenario {
     Machine machine;
     std::vector<Job> jobs;
-    std::vector<std::size_t> of_trace; ///< of each job, its index in the trace
-    /// By the policy, and so left out: index in the trace, and its words.
+    std::vector<std::size_t> of_trace; ///< for each job, its index in the trace
+    /// Runs that the policy refuses, and which are left out: index in the trace, and the message.
     std::map<std::size_t, std::string> refused;
 };
 
-/// The trace under a policy: its pools, partitions and limits, every run routed by what `decide`
-/// says to its user and account. A run that no queue takes as a whole goes on in link after link in
-/// the longest queue with a `chain` that its user may use, and is refused where there is none. One
-/// that states no time goes on there when the time that it got is over, or is killed then.
-/// In a trace without users, limits of a user bind nobody: whom they would is not known. Without
-/// accounts its partitions stand for them.
-/// `usage` for pools that do not say which nodes and GPUs they have.
+/// The trace under a policy: its pools, partitions and limits, with every run routed by the verdict
+/// of `decide` for its user and account. A run that no queue accepts as a whole continues in link
+/// after link in the longest queue with a `chain` that its user may use, and is refused if there is
+/// none. A run without a stated time limit continues in such a queue when its default time is over;
+/// if there is none, it is killed.
+/// In a trace without users, limits per user do not apply: it is unknown which jobs they would
+/// affect. Without accounts, partitions are used as accounts.
+/// `usage` for pools that do not specify their nodes and GPUs.
 Result<Scenario> under_policy(const policy::Rules& rules, const Trace& trace, const People& people);
 
-/// The same nodes as one plain queue of two days, first come, first served with backfill; what is
-/// longer goes on in links, as centres have their users do by hand.
+/// The same nodes as one plain queue of two days, first come, first served with backfill; longer
+/// runs continue in links, as users of computing centres do by hand.
 Result<Scenario> as_plain_queue(const policy::Rules& rules, const Trace& trace,
                                 const People& people);
 

@@ -12,7 +12,7 @@
 namespace gpuq::sim {
 namespace {
 
-/// Within a second first the main loop has its turn, then backfill.
+/// Within a second, the main loop runs first, then backfill.
 struct Moment {
     Seconds time{0};
     bool late = false; ///< between the two
@@ -23,13 +23,13 @@ struct Moment {
     }
 };
 
-/// What will happen; in this order when at the same moment.
+/// A future event. Events of the same moment are processed in this order.
 struct Event {
     enum class Kind { finish, eligible, wake };
     Moment moment;
     Kind kind = Kind::wake;
     std::uint32_t link = 0;
-    Seconds finish = k_never; ///< the link's, as it was planned
+    Seconds finish = k_never; ///< the link's, as planned when the event was created
 
     bool operator>(const Event& other) const
     {
@@ -37,7 +37,9 @@ struct Event {
     }
 };
 
-/// The clock, and who acts when.
+/// The clock: advances from one second in which something is due to the next. Each second is
+/// processed in this order: the ends and submissions that the main loop sees, priorities, the main
+/// loop, later ends and submissions, backfill.
 class Simulation {
 public:
     Simulation(const Machine& machine, const std::vector<Job>& jobs)
@@ -90,7 +92,7 @@ private:
         return more_to_come && !m_world.queue.empty() ? std::min(next, m_calc_due) : next;
     }
 
-    /// What happens in a second before or after the main loop's turn.
+    /// Processes the events of a second before or after the main loop's pass.
     void finish_and_submit(bool late)
     {
         const Moment until{m_world.now, late};
@@ -121,7 +123,7 @@ private:
     {
         const Link& ended = m_world.links[event.link];
         if (ended.state != State::running || ended.finish != event.finish) {
-            return; // Preempted since: it has left, or will before.
+            return; // preempted since: it has left, or will leave earlier
         }
         if (const auto next = m_world.end(event.link)) {
             m_events.push({{m_world.links[*next].eligible}, Event::Kind::eligible, *next});
@@ -142,7 +144,7 @@ private:
         something_changed();
     }
 
-    /// Something that comes by `part` after a second.
+    /// The moment of an event that happens `part` after a whole second.
     Moment moment(Seconds second, std::chrono::milliseconds part) const
     {
         const Seconds whole = std::chrono::floor<Seconds>(part);
@@ -152,7 +154,8 @@ private:
                 part.count() > 0 && !is_after_backfill};
     }
 
-    /// Something of which only the second is known, and after how many the main loop sees it.
+    /// The moment of an event of which only the second is known; the main loop sees it `after`
+    /// seconds later.
     static Moment seen(Seconds second, Seconds after)
     {
         const bool late = after > Seconds{0};
@@ -166,7 +169,7 @@ private:
                                : seen(job.submit, whole_seconds(m_timing.submission, job.id));
     }
 
-    /// Backfill sleeps until something has changed, and for its interval at least.
+    /// Backfill sleeps until something has changed, and at least for its interval.
     void something_changed()
     {
         if (m_world.machine.settings.backfill.on) {
@@ -175,7 +178,7 @@ private:
         }
     }
 
-    /// While nobody waits priorities are not computed; now somebody does.
+    /// While no job is pending, priorities are not computed; before one is queued, they must be.
     void catch_up()
     {
         if (m_world.queue.empty() && m_calc_due <= m_world.now) {
@@ -203,7 +206,7 @@ private:
         return next_multiple(weights.calc_period, weights.calc_phase % weights.calc_period);
     }
 
-    /// The next moment after now that is `phase` past a multiple of `period`.
+    /// The next time after now that is `phase` past a multiple of `period`.
     Seconds next_multiple(Seconds period, Seconds phase = Seconds{0}) const
     {
         return (m_world.now - phase + period) / period * period + phase;
@@ -234,7 +237,7 @@ private:
             return;
         }
         m_backfill_due = k_never;
-        // Also when nobody waits: the next is an interval later.
+        // Also if no job is pending: the next cycle is an interval later.
         m_last_backfill = second_of_next_backfill() == m_world.now
                               ? m_last_backfill + m_world.machine.settings.backfill.interval
                               : m_world.now + (m_last_backfill - floor(m_last_backfill));
@@ -258,7 +261,7 @@ private:
         return floor(m_last_backfill + m_world.machine.settings.backfill.interval);
     }
 
-    /// When the nodes of a link that has started by `part` after a second take other jobs.
+    /// When the nodes of a link that started `part` after a whole second accept other jobs.
     Event end_of(std::uint32_t index, std::chrono::microseconds part) const
     {
         const Link& link = m_world.links[index];
@@ -295,7 +298,8 @@ private:
     Seconds m_last_main = -k_never;
     std::chrono::microseconds m_last_backfill =
         m_world.machine.settings.backfill.phase - m_world.machine.settings.backfill.interval;
-    /// Some limit counts time still to run: it lets go of jobs while nothing happens.
+    /// Some limit counts remaining run time: jobs may become able to start although nothing
+    /// happens.
     bool m_time_frees =
         std::any_of(m_world.machine.qos.begin(), m_world.machine.qos.end(),
                     [](const Qos& qos) { return qos.group_gpu_minutes.has_value(); });

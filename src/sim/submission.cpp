@@ -75,7 +75,7 @@ bool World::may_use(int partition, const Link& link) const
 std::optional<Shape> World::shape_in(int partition, const Link& link) const
 {
     const Job& job = jobs[link.job];
-    // One job has one cut, whichever of its partitions it starts in.
+    // A job is divided in the same way, whichever of its partitions it starts in.
     int largest = 0;
     for (const int other : *link.partitions) {
         for (const int node : machine.partitions[at(other)].nodes) {

@@ -13,25 +13,24 @@
 
 namespace gpuq::sim {
 
-/// What a queue promises (`wait:`) and a course does not keep.
+/// A wait target of a queue (`wait:`) that a course does not meet.
 struct BrokenTarget {
     std::string queue;
-    int percent = 100; ///< of its runs: 50, 95, or all
+    int percent = 100; ///< of its runs: 50, 95, or 100 (all)
     Seconds target{0};
-    std::optional<Seconds>
-        wait;     ///< so many percent wait so long at most; nothing: they never start
-    int line = 0; ///< of the policy
+    std::optional<Seconds> wait; ///< the longest wait of this percentage; nullopt: they never start
+    int line = 0;                ///< in the policy file
 
     bool operator==(const BrokenTarget&) const = default;
 };
 
-/// In the order of the file. A run counts in the queue to which it was submitted, with the wait for
-/// its first start; one that is refused counts nowhere.
+/// In the order of the file. A run counts for the queue to which it was submitted, with the wait
+/// for its first start; a refused run does not count.
 std::vector<BrokenTarget> broken_targets(const policy::Rules& rules, const Scenario& scenario,
                                          const Course& course);
 
-/// Which runs of the trace were refused, and why: by the policy, or by a limit of what a user may
-/// have submitted.
+/// The runs of the trace that were refused, with the reason: by the policy, or by a limit on a
+/// user's submitted jobs.
 std::map<std::size_t, std::string> refusals(const Scenario& scenario, const Course& course);
 
 } // namespace gpuq::sim

@@ -20,7 +20,7 @@ struct Closer {
 };
 using GzFile = std::unique_ptr<gzFile_s, Closer>;
 
-/// The whole file; zlib passes what is not packed through.
+/// The contents of the file; zlib also reads uncompressed files.
 Result<std::string> unpacked(const std::filesystem::path& path)
 {
     const GzFile file(gzopen(path.c_str(), "rbe"));

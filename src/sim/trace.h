@@ -13,22 +13,22 @@
 
 namespace gpuq::sim {
 
-/// A job as a trace has it. What the trace does not say is empty.
+/// A job in a trace. Values that the trace does not specify are empty.
 struct TraceJob {
     std::string id;
     Seconds submit{0}; ///< since the trace's first submission
     Seconds duration{0};
-    std::optional<int> submit_ms; ///< beyond whole seconds
+    std::optional<int> submit_ms; ///< in addition to the whole seconds
     std::optional<int> duration_ms;
     std::optional<Seconds> limit;
-    std::optional<Seconds> start; ///< as it really was
+    std::optional<Seconds> start; ///< the actual start
     int gpus = 1;
     int nodes = 0;
-    int min_nodes = 0;  ///< that its user asked for, if they did; 0: not said
-    int cpus = 0;       ///< in all; 0: not said
-    int memory_mib = 0; ///< of each node; 0: not said
+    int min_nodes = 0;  ///< that its user requested; 0: not specified
+    int cpus = 0;       ///< in total; 0: not specified
+    int memory_mib = 0; ///< on each node; 0: not specified
     std::string model;
-    std::string features; ///< of each node, `a+b`
+    std::string features; ///< required on each node, `a+b`
     std::string qos;
     std::string user;
     std::string account;
@@ -46,18 +46,18 @@ struct Trace {
     bool operator==(const Trace&) const = default;
 };
 
-/// Which jobs of comma-separated values are wanted; of all, their CPUs, memory, features, QOS
-/// and milliseconds are read too.
+/// The jobs to read from comma-separated values. With `all`, their CPUs, memory, features, QOS and
+/// milliseconds are read, too.
 enum class Which { with_gpus, all };
 
-/// Reads the jobs of a file, packed by gzip or not: comma-separated values with a header line that
-/// has at least `submit_s`, `duration_s` and `gpus`, and no column that is not known; the Standard
-/// Workload Format, a processor taken for a GPU; or what `sacct -P` prints, with its header line.
-/// `usage` as FILE:LINE: what for the first line that is none of that, `missing` or `io` for the
-/// file. Never more than the limits below.
+/// Reads the jobs of a file, which may be compressed with gzip: comma-separated values with a
+/// header line that has at least `submit_s`, `duration_s` and `gpus`, and no unknown column; the
+/// Standard Workload Format, with a processor taken as a GPU; or the output of `sacct -P`, with its
+/// header line. `usage` as FILE:LINE: TEXT for the first invalid line, `missing` or `io` for the
+/// file. Larger files than the limits below are refused.
 Result<Trace> read_trace(const std::filesystem::path& file, Which which = Which::with_gpus);
 
-/// The same from text; `name` is for errors.
+/// The same from a text; `name` is used in errors.
 Result<Trace> parse_trace(std::string_view text, const std::string& name,
                           Which which = Which::with_gpus);
 

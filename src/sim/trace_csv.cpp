@@ -14,10 +14,10 @@
 namespace gpuq::sim {
 namespace {
 
-constexpr std::size_t k_longest_name = 40; ///< that is quoted
+constexpr std::size_t k_longest_name = 40; ///< when quoted
 
-/// What a header may name. `aspect` tells columns that say the same by different names; an empty
-/// one is known and not read, as traces of centres have it.
+/// A column that a header may have. Columns with the same meaning under different names have the
+/// same `aspect`; a column with an empty one is known, because sites' traces have it, but ignored.
 struct Column {
     std::string_view name;
     std::string_view aspect;
@@ -63,7 +63,7 @@ Error unknown_column(const Line& line, std::size_t place, std::string_view name)
                                             did_you_mean(shown, known), fmt::join(known, ", ")));
 }
 
-/// Every name known and there once. A name that is not known would silently not be read.
+/// All names must be known, and must not be repeated. An unknown column would be silently ignored.
 Result<void> check_names(const Line& line, std::string_view words, const Fields& header)
 {
     std::map<std::string_view, std::size_t> places; ///< by aspect
@@ -102,7 +102,7 @@ Result<void> check_header(const Line& line, std::string_view words, const Fields
     return {};
 }
 
-/// Reads what only those want to know who want jobs without GPUs.
+/// Reads the values that are only needed for simulations that include jobs without GPUs.
 Result<void> add_needs(const Line& line, const Columns& columns, const Fields& row, TraceJob& job)
 {
     if (!columns.in(row, "min_nodes").empty()) {

@@ -12,7 +12,7 @@ namespace gpuq::sim {
 
 using Fields = std::vector<std::string_view>;
 
-/// The line of a trace that is being read; makes its errors.
+/// The line of a trace that is being read; creates its errors.
 class Line {
 public:
     Line(const std::string& file, std::size_t number)
@@ -22,12 +22,12 @@ public:
     }
 
     Error wrong(const std::string& what) const;
-    /// The same of one place in the line, counted from 1.
+    /// The same for a position in the line, counted from 1.
     Error wrong_at(std::size_t column, const std::string& what) const;
-    /// A number of seconds, whole or with a fraction that is dropped; nothing for an empty text and
-    /// for a negative number, which is SWF's unknown.
+    /// A number of seconds; a fraction is dropped. nullopt for an empty text and for a negative
+    /// number, which means "unknown" in SWF.
     Result<std::optional<Seconds>> seconds(std::string_view text, std::string_view what) const;
-    /// The same for a count that may not be missing.
+    /// The same for a count, which must be present.
     Result<int> count(std::string_view text, std::string_view what) const;
 
 private:
@@ -35,24 +35,24 @@ private:
     std::size_t m_number;
 };
 
-/// Calls `take` with each line that is not empty, without its end.
+/// Calls `take` for each line that is not empty, without its line end.
 Result<void> each_line(std::string_view text, const std::string& file,
                        const std::function<Result<void>(const Line&, std::string_view)>& take);
 
-/// The fields between `separator`s; of comma-separated values also in quotes, which may not span
-/// lines. Views into `line`, or into `unquoted` where a quote had to be taken out.
+/// The fields between `separator`s; comma-separated values may be in quotes, but must not span
+/// lines. Views into `line`.
 Fields split(std::string_view line, char separator);
 /// The fields between blanks.
 Fields split_blanks(std::string_view line);
 std::string_view trimmed(std::string_view text);
 
-/// Names of columns, to find fields by.
+/// Names of columns, for finding fields.
 class Columns {
 public:
     explicit Columns(const Fields& header);
 
     bool has(std::string_view name) const;
-    /// The field of this row; empty when there is no such column.
+    /// The field of this row; empty if there is no such column.
     std::string_view in(const Fields& row, std::string_view name) const;
     std::size_t size() const { return m_names.size(); }
 
@@ -60,12 +60,13 @@ private:
     std::vector<std::string> m_names;
 };
 
-/// Sorts by submission and lets the first be the zero of time.
+/// Sorts by submission, and makes the first submission time zero.
 void finish(Trace& trace);
 
-/// `2026-11-20T13:11:58`, taken for UTC, in seconds of Unix time; nothing for Unknown and None.
+/// Converts `2026-11-20T13:11:58`, taken as UTC, to seconds of Unix time; nullopt for Unknown and
+/// None.
 Result<std::optional<Seconds>> sacct_moment(const Line& line, std::string_view text);
-/// Count and model of the GPUs, and the nodes, in
+/// Reads number and model of the GPUs, and the number of nodes, from
 /// `billing=4,cpu=4,gres/gpu:k80=2,gres/gpu=2,node=1`.
 void read_sacct_tres(std::string_view text, TraceJob& job);
 

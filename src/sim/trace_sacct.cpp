@@ -11,7 +11,7 @@
 namespace gpuq::sim {
 namespace {
 
-/// `1-12:30:00`, `12:30:00`, `30:00.123`; nothing for words such as UNLIMITED.
+/// `1-12:30:00`, `12:30:00`, `30:00.123`; nullopt for text such as UNLIMITED.
 Result<std::optional<Seconds>> length(const Line& line, std::string_view text)
 {
     if (text.empty() || text.find_first_of("0123456789") != 0) {
@@ -36,7 +36,7 @@ Result<std::optional<Seconds>> length(const Line& line, std::string_view text)
     return std::optional(Seconds{static_cast<std::int64_t>(days * 86400 + seconds)});
 }
 
-/// Without any of these no job could be told.
+/// The columns without which a job can't be described.
 Result<void> check_header(const Line& line, const Columns& columns)
 {
     const bool gpus = columns.has("ReqTRES") || columns.has("AllocTRES");
@@ -60,12 +60,12 @@ Result<TraceJob> job_in(const Line& line, const Columns& columns, const Fields& 
     if (!submit) {
         return line.wrong("no time of submission");
     }
-    // A wait counts from when the job could have started.
+    // A wait counts from the time when the job could have started.
     job.submit = std::max(*submit, eligible.value_or(*submit));
     job.duration = elapsed            ? *elapsed
                    : job.start && end ? std::max(Seconds{0}, *end - *job.start)
                                       : Seconds{0};
-    // One that was withdrawn while it waited has a start, too, but never had anything.
+    // A job cancelled while it was pending has a start time, too, but never had resources.
     if (columns.has("AllocTRES") && columns.in(row, "AllocTRES").empty()) {
         job.start.reset();
     }
@@ -123,7 +123,7 @@ Result<Trace> parse_sacct(std::string_view text, const std::string& name)
             return check_header(line, *columns);
         }
         if (columns->in(row, "JobID").find('.') != std::string_view::npos) {
-            return {}; // A step of the job before.
+            return {}; // a step of the previous job
         }
         if (row.size() != columns->size()) {
             return line.wrong(

@@ -8,7 +8,7 @@
 namespace gpuq::sim {
 namespace {
 
-// The fields of the Standard Workload Format, counted from 0. Unknown is -1.
+// The fields of the Standard Workload Format, counted from 0. -1 means unknown.
 enum Field : std::size_t {
     id,
     submit,

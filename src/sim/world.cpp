@@ -56,7 +56,7 @@ World::World(const Machine& machine_, const std::vector<Job>& jobs_)
     for (const Qos& qos : machine.qos) {
         m_highest_qos = std::max(m_highest_qos, qos.priority);
     }
-    // Everybody is an association from the start, as in a database.
+    // All users have associations from the start, as in a database.
     for (const Share& share : machine.shares) {
         if (!share.user.empty()) {
             fair.user(share.account, share.user);
@@ -84,14 +84,14 @@ Seconds World::next_check(Seconds moment) const
     return (moment + period - Seconds{1}) / period * period;
 }
 
-/// When a link that starts now really leaves its nodes.
+/// When a link that starts now actually leaves its nodes.
 Seconds World::finish_of(Link& link) const
 {
     const Job& job = jobs[link.job];
     const Seconds done = link.start + link.work;
     if (job.chain && done > link.ends_by) {
         link.cut = true;
-        return link.ends_by; // It saves and leaves by itself.
+        return link.ends_by; // it saves its state and ends on its own
     }
     const Seconds found = next_check(link.ends_by);
     link.cut = done > found;
@@ -145,7 +145,8 @@ void World::charge(Link& link)
     link.charged_until = now;
     const double counts = link.claim.gpus * link.weight +
                           link.need.nodes * link.need.cpus * machine.settings.cpu_weight;
-    // Slurm lets what a job has just used fade as if all of it had been used at once.
+    // Slurm decays a job's use since the last charge as if all of it had occurred at the start of
+    // that time.
     fair.used(link.share, counts * static_cast<double>(ran.count()) * fair.kept(ran));
 }
 
@@ -182,7 +183,7 @@ std::optional<std::uint32_t> World::end(std::uint32_t index)
     return link.cut ? next_after(index) : std::nullopt;
 }
 
-/// What a further link asks for after so much of the work is done.
+/// The time limit of a further link when `done` of the work is done.
 Seconds limit_of_link(const Chain& chain, Seconds done)
 {
     constexpr Seconds k_least = std::chrono::minutes{10};
@@ -191,7 +192,7 @@ Seconds limit_of_link(const Chain& chain, Seconds done)
                : std::clamp(chain.asked - done, std::min(k_least, chain.limit), chain.limit);
 }
 
-/// How a run goes on whose link was ended before its work was done.
+/// How a run continues whose link ended before its work was done.
 std::optional<std::uint32_t> World::next_after(std::uint32_t index)
 {
     const Link& last = links[index];

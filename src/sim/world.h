@@ -16,16 +16,16 @@ inline constexpr Seconds k_never{std::numeric_limits<std::int64_t>::max() / 4};
 
 enum class State { pending, running, over };
 
-/// One of a run's jobs, waiting or running.
+/// One job of a run, pending or running.
 struct Link {
     std::size_t job = 0;
     int number = 1;
     State state = State::pending;
     Seconds eligible{0};
-    Seconds work{0}; ///< left to do
+    Seconds work{0}; ///< remaining
     const std::vector<int>* partitions = nullptr;
     Claim claim;
-    int share = 0;     ///< its user in the fair tree
+    int share = 0;     ///< index of its user in FairShare
     double weight = 1; ///< of its GPUs, in fair share
 
     // Running:
@@ -33,28 +33,28 @@ struct Link {
     Need need;
     NodeSet nodes;
     Seconds start{0};
-    Seconds ends_by{0};       ///< start and limit: all that Slurm knows
-    Seconds finish{k_never};  ///< when it really leaves
+    Seconds ends_by{0};       ///< start plus limit: all that Slurm knows
+    Seconds finish{k_never};  ///< when it actually leaves
     bool cut = false;         ///< leaves before its work is done
-    bool preempted = false;   ///< told to leave for a job of a higher tier
-    Seconds charged_until{0}; ///< its use is in the fair tree up to here
+    bool preempted = false;   ///< notified to leave for a job of a higher tier
+    Seconds charged_until{0}; ///< its use is charged up to this time
 
-    /// Backfill's plan in this cycle; none is zero.
+    /// The planned start in this backfill cycle; zero: none.
     Seconds planned{0};
 };
 
-/// What a job needs of a partition: the same for all jobs alike.
+/// The requirements of a job in one partition, shared by all jobs with the same ones.
 struct Shape {
     int partition = 0;
     Need need;
-    NodeSet nodes; ///< of the partition, of its model, of its reservation
+    NodeSet nodes; ///< of the partition, with its model and features, in its reservation
     std::string model;
-    std::optional<int> reservation; ///< the jobs' own
+    std::optional<int> reservation; ///< requested by the jobs
 
     bool operator==(const Shape&) const = default;
 };
 
-/// A waiting link in one of its partitions, as the scheduler's queue holds it.
+/// A pending link in one of its partitions, as an entry of the scheduler's queue.
 struct Entry {
     int tier = 0;
     std::uint32_t priority = 0;
@@ -63,15 +63,15 @@ struct Entry {
     std::uint32_t link = 0;
     std::uint32_t shape = 0;
     int position = 0;  ///< in the job's list of partitions
-    int share = 0;     ///< of its user in the fair tree
-    bool aged = false; ///< its age counts in full: it gets no older
+    int share = 0;     ///< index of its user in FairShare
+    bool aged = false; ///< has reached the maximum age
 };
 
-/// The order in which both schedulers look: tier, priority, submission, id, place in the
-/// job's list.
+/// The order in which both schedulers process the queue: tier, priority, submission, id, position
+/// in the job's list.
 bool goes_before(const Entry& a, const Entry& b);
 
-/// Everything that changes while time passes.
+/// Everything that changes over time.
 class World {
 public:
     World(const Machine& machine, const std::vector<Job>& jobs);
@@ -87,32 +87,32 @@ public:
     std::vector<Link> links;
     std::vector<Shape> shapes;
     std::vector<Entry> queue;           ///< sorted by goes_before()
-    std::vector<std::uint32_t> running; ///< links by `ends_by`
+    std::vector<std::uint32_t> running; ///< links, sorted by `ends_by`
     std::vector<NodeSet> partition_nodes;
     Course course;
 
     /// Queues a run's first job, or refuses it.
     void submit(std::size_t job);
-    /// Puts a link that has become eligible into the queue.
+    /// Adds a link that has become eligible to the queue.
     void enqueue(std::uint32_t link);
-    /// Starts a link of the queue. Its entries stay there until drop_started().
+    /// Starts a link of the queue. Its entries stay in the queue until drop_started().
     void start(const Entry& entry, const NodeSet& nodes);
     void drop_started();
-    /// Takes a running link off its nodes and settles how the run goes on. The link that follows,
-    /// not yet in the queue.
+    /// Removes a running link from its nodes and determines how the run continues. Returns the next
+    /// link, which is not in the queue yet.
     std::optional<std::uint32_t> end(std::uint32_t link);
 
     bool may_start(const Entry& entry) const;
-    /// Nodes of the shape that no reservation keeps from a job of this length that starts at
+    /// The nodes of the shape that no reservation blocks for a job with this limit that starts at
     /// `start`.
     NodeSet open_nodes(const Shape& shape, Seconds start, Seconds limit) const;
-    /// The next moment after `start` at which a reservation that keeps nodes from it ends.
+    /// The next time after `start` at which a reservation ends, or the shape's own one starts.
     std::optional<Seconds> next_opening(const Shape& shape, Seconds start) const;
-    /// The next tick of the loop that finds time limits, at or after `moment`.
+    /// The next time, at or after `moment`, at which time limits are checked.
     Seconds next_check(Seconds moment) const;
 
-    /// Charges what runs, lets use fade, and gives every waiting job its priority anew. Whether
-    /// that changed their order.
+    /// Charges the use of running jobs, decays all use, and recomputes the priorities of all
+    /// pending jobs. Returns whether that changed their order.
     bool recalculate();
 
 private:
@@ -133,7 +133,7 @@ private:
 
     std::vector<std::string> m_users;
     std::vector<std::string> m_accounts;
-    bool m_some_age = false;     ///< some entry of the queue still gets older
+    bool m_some_age = false;     ///< some entry of the queue is below the maximum age
     bool m_some_started = false; ///< since drop_started()
     int m_cluster_cpus = 0;
     int m_highest_factor = 0;

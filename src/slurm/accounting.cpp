@@ -22,13 +22,13 @@ namespace gpuq {
 namespace {
 
 constexpr std::chrono::seconds k_patience{10};
-/// For slurmctld to tell slurmdbd of a job's end, which it does when it has the time.
+/// Maximum wait for slurmctld to report a job's end to slurmdbd, which it does with a delay.
 constexpr std::chrono::seconds k_end_comes_within{3};
 constexpr std::chrono::milliseconds k_between_looks{50};
 
 using slurm::OwnedList;
 
-/// The condition "job `id` of this cluster"; points into itself.
+/// The condition "job `id` of this cluster"; contains pointers into itself.
 class OneJob {
 public:
     explicit OneJob(JobId id)
@@ -60,7 +60,7 @@ private:
     slurmdb_job_cond_t m_condition{};
 };
 
-/// The newest record: job ids come round again.
+/// The newest record: job ids are reused.
 const slurmdb_job_rec_t* newest(slurm::List list)
 {
     const slurmdb_job_rec_t* found = nullptr;
@@ -75,9 +75,8 @@ const slurmdb_job_rec_t* newest(slurm::List list)
     return found;
 }
 
-// What the child says: `missing`, `error CODE`, or
-// `job ID STATE STATUS CANCELLED_BY START END UID NAME-LENGTH NAME COMMENT`, with -1 for nobody
-// and 0 for no time.
+// The child's response: `missing`, `error CODE`, or `job ID STATE STATUS CANCELLED_BY START END UID
+// NAME-LENGTH NAME COMMENT`, with -1 if no user cancelled it and 0 for an unset time.
 
 std::string as_text(const slurmdb_job_rec_t& record)
 {
@@ -90,7 +89,7 @@ std::string as_text(const slurmdb_job_rec_t& record)
                        record.derived_es == nullptr ? "" : record.derived_es);
 }
 
-/// In the child.
+/// Runs in the child.
 std::string ask_for(JobId id)
 {
     const slurm::Words words;
@@ -117,7 +116,7 @@ bool has_end(void* connection, JobId id)
     return record != nullptr && record->end != 0;
 }
 
-/// What slurmctld tells of a job's end brings its own comment along: a change before it is lost.
+/// slurmctld's report of a job's end contains its own comment, which overwrites an earlier change.
 void wait_for_end(void* connection, JobId id)
 {
     const auto last = std::chrono::steady_clock::now() + k_end_comes_within;
@@ -180,7 +179,7 @@ Result<std::unique_ptr<SlurmAccounting>>
 SlurmAccounting::open(const std::optional<std::string>& path)
 {
     TRY(slurm::choose_configuration(path));
-    slurm::load_configuration(); // here, not in the children that ask
+    slurm::load_configuration(); // here rather than in each child
     return std::unique_ptr<SlurmAccounting>(new SlurmAccounting);
 }
 
@@ -213,7 +212,7 @@ Result<void> SlurmCluster::note_in_accounting(JobId id, const std::string& comme
 Result<PastJob> SlurmAccounting::past_job(JobId id)
 {
     TRY(slurm::needs_accounting());
-    // libslurm itself waits up to a minute and a half for a slurmdbd that hangs.
+    // libslurm itself waits up to 90 seconds for a slurmdbd that hangs.
     const auto answer = slurm::in_a_child([id] { return ask_for(id); }, k_patience);
     if (answer && *answer == "missing") {
         return fail(Error::Kind::missing, fmt::format("accounting has no job {}", id.value));

@@ -31,7 +31,7 @@ using Words = std::vector<std::string>;
 constexpr auto k_patience = 60s;
 constexpr const char* k_probe = "gpuq-policy-probe"; // policy/lua.h
 
-/// Slurm's programs tell why only in words.
+/// Slurm's commands report the reason only as text.
 bool says_unreachable(std::string_view words)
 {
     constexpr std::string_view k_signs[] = {"Unable to contact", "Connection refused", "timed out",
@@ -48,7 +48,7 @@ Error refusal(const Words& words, const CommandAnswer& answer)
                 fmt::format("`{}`: {}", fmt::join(words, " "), said));
 }
 
-/// What it prints; an error when it fails.
+/// The command's output; an error if it fails.
 Result<std::string> ask(const Words& words)
 {
     TRY_ASSIGN(CommandAnswer answer, slurm::run_command(words, k_patience));
@@ -140,7 +140,7 @@ Result<void> set_qos(const SlurmObject& wanted)
                                                                     : did_not_take(wanted);
 }
 
-/// Changes an account, a user, or `user@account`.
+/// Arguments that modify an account, a user, or `user@account`.
 Words modify_words(const char* kind, const std::string& who)
 {
     const auto at = who.rfind('@');
@@ -194,12 +194,12 @@ Result<void> set_access(const SlurmObject& wanted)
     TRY_ASSIGN(const auto before, all_associations());
     const SlurmObject there = find(before);
     const bool open = names_in(value_of(wanted, "accounts")).contains("root");
-    // Accounts first: who is to keep it through one must not lose it for a moment.
+    // Accounts first, so that users who keep the QOS through an account never lose it.
     for (const char* const kind : {"account", "user"}) {
         const std::string field = std::string(kind) + "s";
         TRY(move_holders(kind, wanted.name, value_of(there, field), value_of(wanted, field)));
     }
-    // Taken from somebody once, and given to all: it has to be given back.
+    // If all are to have it, return it also to those from which it was removed once.
     if (open) {
         TRY_ASSIGN(const auto between, all_associations());
         for (const std::string& who : names_in(value_of(find(between), "without"))) {
@@ -240,7 +240,7 @@ Result<void> delete_reservation(const std::string& name)
 Result<void> set_limit(const SlurmObject& wanted)
 {
     TRY_ASSIGN(const auto before, all_associations());
-    // Word by word: of one limit twice sacctmgr takes the last.
+    // One by one: if a limit is given twice, sacctmgr uses the last one.
     for (const std::string& change : slurm::gpu_limit_words(slurm::limits_in(before), wanted)) {
         Words words = modify_words("account", wanted.name);
         words.push_back(change);
@@ -249,7 +249,7 @@ Result<void> set_limit(const SlurmObject& wanted)
     return {};
 }
 
-/// Whose jobs run past its beginning, behind Slurm's words.
+/// Appends to Slurm's message the jobs that run past the reservation's start.
 Error busy(Error error, const SlurmObject& wanted)
 {
     const std::string start = value_of(wanted, "StartTime");
@@ -262,7 +262,8 @@ Error busy(Error error, const SlurmObject& wanted)
     return error;
 }
 
-/// What is left of one that is on: Slurm makes none that began long ago. Nothing: it is not on.
+/// The remaining part of a reservation in progress, because Slurm refuses a start in the distant
+/// past; nullopt if it is not in progress.
 std::optional<SlurmObject> rest_of(SlurmObject reservation)
 {
     std::tm parts{};
@@ -288,7 +289,7 @@ Result<void> order_reservation(Words words, const SlurmObject& there, const Slur
     return fields.empty() ? Result<void>() : order(words);
 }
 
-/// One that began long ago is made from now on.
+/// If Slurm refuses a reservation that began long ago, creates its remaining part.
 Result<void> make_reservation(const SlurmObject& wanted)
 {
     const Words words{"scontrol", "create", "reservation", "reservationname=" + wanted.name};
@@ -298,8 +299,8 @@ Result<void> make_reservation(const SlurmObject& wanted)
     return rest && order_reservation(words, none, *rest) ? Result<void>() : made;
 }
 
-/// For what an update can not do: to move one that is on, or to take away what is no policy's.
-/// When the new one is refused, the old one is made again.
+/// For changes that an update can't make: moving a reservation in progress, or removing fields that
+/// no policy sets. If the new one is refused, the old one is created again.
 Result<void> make_anew(const SlurmObject& there, const SlurmObject& wanted)
 {
     TRY(delete_reservation(there.name));
@@ -310,7 +311,7 @@ Result<void> make_anew(const SlurmObject& there, const SlurmObject& wanted)
     return made;
 }
 
-/// An update leaves no moment without it, and what Slurm refuses of it leaves it as it was.
+/// An update leaves no gap without a reservation, and does not change it if Slurm refuses.
 Result<void> change_reservation(const SlurmObject& there, const SlurmObject& wanted)
 {
     const Words words{"scontrol", "update", "reservationname=" + wanted.name};
@@ -396,7 +397,7 @@ Result<std::unique_ptr<SlurmAdmin>> SlurmAdmin::open(const std::optional<std::st
 
 Result<SlurmState> SlurmAdmin::state()
 {
-    TRY(slurm::needs_accounting()); // sacctmgr's own words for it are a page
+    TRY(slurm::needs_accounting()); // sacctmgr's own message is a page long
     SlurmState state;
     TRY_ASSIGN(const std::string config, ask({"scontrol", "show", "config"}));
     TRY_ASSIGN(const std::string partitions, ask({"scontrol", "-o", "show", "partition"}));
@@ -468,7 +469,7 @@ Result<void> SlurmAdmin::reconfigure()
 
 Result<void> SlurmAdmin::ping()
 {
-    // One that is reading its configuration may be silent for a moment.
+    // A controller that is reading its configuration may not respond for a moment.
     return answers_within(3s)
                ? Result<void>()
                : fail(Error::Kind::unreachable, "slurmctld does not answer (scontrol ping)");
@@ -501,7 +502,7 @@ Result<void> SlurmAdmin::rehearse(const std::string& include, const std::string&
     const std::filesystem::path cache = std::filesystem::path(state_folder) / "assoc_mgr_state";
     std::error_code ignored;
     if (!std::filesystem::exists(cache, ignored)) {
-        TRY(reconfigure()); // on the files in force: a controller that is new has not written it
+        TRY(reconfigure()); // with the files in force: a new controller has not written it yet
     }
     return slurm::rehearse(m_conf, path("policy.conf"), include, script);
 }

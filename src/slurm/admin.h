@@ -10,12 +10,13 @@
 
 namespace gpuq {
 
-/// A real Slurm through scontrol, sacctmgr, squeue and sbatch, which must be in PATH: they are the
-/// same from release to release where libslurm's structures are not, and say why they refuse. The
-/// generated files lie in the folder `gpuq` beside slurm.conf.
+/// A real Slurm through scontrol, sacctmgr, squeue and sbatch, which must be in PATH. Unlike
+/// libslurm's structures, their interface does not depend on the release, and they report why they
+/// refuse a request. Generated files other than job_submit.lua are in the directory `gpuq` next to
+/// slurm.conf.
 class SlurmAdmin : public Admin {
 public:
-    /// As SlurmCluster::open (cluster.h). Asks nobody.
+    /// Like SlurmCluster::open (cluster.h). Makes no request.
     static Result<std::unique_ptr<SlurmAdmin>> open(const std::optional<std::string>& path = {});
 
     Result<SlurmState> state() override;

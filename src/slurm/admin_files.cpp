@@ -39,14 +39,14 @@ Error io_error(const std::filesystem::path& path)
 Result<void> make_folder(const std::filesystem::path& folder)
 {
     if (::mkdir(folder.c_str(), k_folder_mode) == 0) {
-        // The umask may have taken away what clients need.
+        // The umask may have removed permissions that clients need.
         return ::chmod(folder.c_str(), k_folder_mode) == 0 ? Result<void>() : io_error(folder);
     }
     return errno == EEXIST ? Result<void>() : io_error(folder);
 }
 
-/// slurmctld loads a script whose time of change, in whole seconds, is after that of the one before
-/// (22.05) or after the last load, which may have been in this very second.
+/// slurmctld loads a script if its modification time, in whole seconds, is later than that of the
+/// previous one (22.05) or than the last load, which may have been in the current second.
 bool set_later(const Descriptor& file, const std::string& before)
 {
     struct stat there {};
@@ -151,7 +151,7 @@ Result<void> SlurmAdmin::take_folder()
 {
     const std::string what = path(k_folder);
     const Descriptor there(::open(what.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    // The owner first: whoever it was could undo the rest.
+    // The owner first: the previous owner could undo the rest.
     const bool done = there && ::fchown(there.get(), ::geteuid(), static_cast<gid_t>(-1)) == 0 &&
                       ::fchmod(there.get(), k_folder_mode) == 0;
     return done ? Result<void>() : io_error(what);

@@ -76,7 +76,7 @@ std::optional<long> number_in(std::string_view text)
                                                                      : std::nullopt;
 }
 
-/// `1-02:30:00` as minutes; what is no time as it stands.
+/// `1-02:30:00` in minutes; other text is returned unchanged.
 std::string minutes_in(const std::string& text)
 {
     const auto dash = text.find('-');
@@ -94,8 +94,8 @@ std::string minutes_in(const std::string& text)
 
 enum class Form { text, time, list };
 struct PartitionField {
-    std::string_view name;  ///< as slurm.conf has it
-    std::string_view shown; ///< as scontrol has it
+    std::string_view name;  ///< in slurm.conf
+    std::string_view shown; ///< in scontrol's output
     std::string_view unset;
     Form form = Form::text;
 };
@@ -216,7 +216,7 @@ std::map<std::string, std::string> tres_in(std::string_view list)
     return amounts;
 }
 
-/// What is no longer limited has to be said: a TRES that is not named keeps its limit.
+/// A TRES that is not named keeps its limit, so limits that are no longer wanted must be reset.
 std::string tres_word(const QosField& field, std::string_view there, std::string_view wanted)
 {
     auto amounts = tres_in(wanted);
@@ -265,7 +265,7 @@ constexpr std::size_t k_first_limit = 5;
 
 struct Holders {
     std::set<std::string> accounts;
-    std::map<std::string, std::set<std::string>> users; ///< and in which accounts
+    std::map<std::string, std::set<std::string>> users; ///< each with the accounts
     std::set<std::string> without;
 };
 
@@ -275,8 +275,8 @@ std::string person(const QosAssociation& association)
                                     : association.user + "@" + association.account;
 }
 
-/// A value in the words of Slurm 22.05, which slurm.conf takes in every release; 24.11 prints some
-/// in others.
+/// The value in the notation of Slurm 22.05, which slurm.conf accepts in all releases; 24.11 prints
+/// some values differently.
 std::string setting_value(std::string_view name, std::string_view printed)
 {
     if (printed == "(null)") {
@@ -417,9 +417,9 @@ const std::vector<QosField>& qos_fields()
         {"MaxJobsPA", "MaxJobsPerAccount", Form::number, "", "-1"},
         {"MaxJobsAccruePA", "MaxJobsAccruePerAccount", Form::number, "", "-1"},
         {"MaxSubmitPA", "MaxSubmitJobsPerAccount", Form::number, "", "-1"},
-        // 22.05 knows these by their short names alone.
+        // 22.05 accepts only the short names of these.
         {"MaxTRESRunMinsPU", "MaxTRESRunMinsPU", Form::tres, "", "-1"},
-        // -1 leaves it as it was in 22.05; this is what it stores for no limit.
+        // In 22.05, -1 leaves the limit unchanged; this is the value that it stores for no limit.
         {"MaxTRESRunMinsPA", "MaxTRESRunMinsPA", Form::tres, "", "18446744073709551614"},
         {"MinTRES", "MinTRESPerJob", Form::tres, "", "-1"},
     };
@@ -476,7 +476,7 @@ std::vector<QosAssociation> associations_in(std::string_view printed)
     std::vector<QosAssociation> list;
     for (const std::string_view line : split(printed, '\n')) {
         const auto cells = split(line, '|');
-        // One for a partition alone says nothing about the others.
+        // An association for one partition does not apply to the others.
         if (cells.size() != k_first_limit + k_association_limits.size() || !cells[2].empty()) {
             continue;
         }
@@ -567,8 +567,7 @@ std::vector<AssociationLimit> limits_in(const std::vector<QosAssociation>& assoc
 std::vector<std::string> gpu_limit_words(const std::vector<AssociationLimit>& there,
                                          const SlurmObject& wanted)
 {
-    std::map<std::string, std::map<std::string, std::string>>
-        amounts; // of each limit, of each TRES
+    std::map<std::string, std::map<std::string, std::string>> amounts; // by limit, then by TRES
     for (const AssociationLimit& one : there) {
         const auto sign = one.limit.find('=');
         for (const auto& [tres, ignored] : tres_in(std::string_view(one.limit).substr(sign + 1))) {

@@ -23,11 +23,11 @@ using Clock = std::chrono::steady_clock;
     leave_without_handlers([](const std::string&) {});
     ::signal(SIGPIPE, SIG_IGN);
     const std::string text = work();
-    // Small enough for a pipe to take at once.
+    // A blocking write to a pipe returns only when everything is written.
     ::_exit(::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : 1);
 }
 
-/// Everything up to the end of the stream; nothing when that is not reached in time.
+/// Everything up to the end of the stream; nullopt if that is not reached in time.
 std::optional<std::string> read_until(int fd, Clock::time_point end)
 {
     std::string text;

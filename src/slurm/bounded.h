@@ -8,8 +8,8 @@
 
 namespace gpuq::slurm {
 
-/// What `work` returns, computed in a child process; nothing when that has not come within
-/// `limit`, and then the child is killed. For calls of libslurm that wait too long.
+/// The result of `work`, computed in a child process; nullopt if it is not complete within `limit`,
+/// in which case the child is killed. For libslurm calls that may block too long.
 std::optional<std::string> in_a_child(const std::function<std::string()>& work,
                                       std::chrono::milliseconds limit);
 

@@ -18,7 +18,7 @@ bool is_time(std::string_view end)
     return !end.empty() && std::isdigit(static_cast<unsigned char>(end.front())) != 0;
 }
 
-/// With seconds, so that two times compare as texts.
+/// With seconds, so that times can be compared as text.
 std::string to_the_second(std::string_view time)
 {
     constexpr std::size_t k_to_the_minute = sizeof "2026-12-07T18:00" - 1;

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-/// Why Slurm makes no reservation of nodes that are busy; pure.
+/// Explains why Slurm refuses a reservation of busy nodes; pure.
 namespace gpuq::slurm {
 
 /// A job that holds nodes.
@@ -13,16 +13,16 @@ struct HoldingJob {
     std::string id;
     std::string user;
     std::string nodes;
-    std::string end; ///< by its limit, local time: `2026-12-07T18:00:00`; `NONE`: it has none
+    std::string end; ///< local time of its limit: `2026-12-07T18:00:00`; `NONE` without one
     bool operator==(const HoldingJob&) const = default;
 };
 
-/// `squeue -h -a -t R,S -w NODES -o "%A|%u|%N|%e"`; those that may run past `start`, the last to
-/// end last.
+/// Parses `squeue -h -a -t R,S -w NODES -o "%A|%u|%N|%e"`. Returns the jobs that may run past
+/// `start`, sorted by end.
 std::vector<HoldingJob> holding_past(std::string_view start, std::string_view printed);
 
-/// Which jobs stand in the way of a reservation that begins at `start`, until when, and what to do.
-/// Without any, that what was in the way has gone.
+/// Names the jobs that block a reservation starting at `start`, until when, and the remedies. If
+/// there are none, reports that the obstacle is gone.
 std::string way_out(const std::string& reservation, const std::string& start,
                     const std::vector<HoldingJob>& jobs);
 

@@ -10,21 +10,21 @@
 
 namespace gpuq {
 
-/// The configuration of the Slurm to talk to: `path`, else $SLURM_CONF, else
-/// /etc/slurm/slurm.conf, else /run/slurm/conf/slurm.conf, else `SLURM_CONF_SERVER=HOST` where that
-/// variable has libslurm fetch it. `usage` when there is none or it can't be read.
+/// The configuration of the Slurm to use: `path`, else $SLURM_CONF, else /etc/slurm/slurm.conf,
+/// else /run/slurm/conf/slurm.conf, else `SLURM_CONF_SERVER=HOST` if that variable makes libslurm
+/// fetch it. `usage` if there is none or it can't be read.
 Result<std::string> slurm_configuration(const std::optional<std::string>& path);
 
 /// A real Slurm through libslurm; steps and their streams through srun, which must be in PATH.
 ///
-/// One cluster per process: libslurm holds its configuration in globals, read (a millisecond) at
-/// the first question. Opening sets SLURM_CONF in the environment, so open before starting threads.
-/// A configuration that libslurm can't use ends the process with exit status 2 and libslurm's words
-/// then: it calls exit() itself.
+/// One cluster per process: libslurm keeps its configuration in global variables, read (1 ms) at
+/// the first request. open() sets SLURM_CONF in the environment, so call it before starting
+/// threads. If libslurm can't use the configuration, it calls exit() itself; the process then
+/// prints libslurm's message and ends with exit status 2.
 class SlurmCluster : public Cluster {
 public:
-    /// Finds the configuration, asks nobody. `usage` as above, and when it includes a file that is
-    /// not there.
+    /// Finds the configuration; makes no request. `usage` as above, and if it includes a missing
+    /// file.
     static Result<std::unique_ptr<SlurmCluster>> open(const std::optional<std::string>& path = {});
 
     Result<std::string> name() override;
@@ -51,27 +51,28 @@ public:
     Result<void> set_walltime(JobId id, std::chrono::minutes walltime) override;
     Result<void> complete(JobId id, int exit_status) override;
 
-    /// NodeAddr: how Slurm, and with it the other nodes, reach a node. One RPC.
+    /// NodeAddr: the address by which Slurm, and hence the other nodes, reach a node. One RPC.
     Result<std::string> address_of_node(const std::string& name);
-    /// Slurm would bind a step's tasks to cores, unless `--cpu-bind=none` says otherwise. No RPC.
+    /// True if Slurm binds a step's tasks to cores unless `--cpu-bind=none` is given. No RPC.
     bool binds_cpus();
 
-    /// Gives a job of the caller another comment, for accounting to keep at its end; when it turns
-    /// out to be over, as note_in_accounting() does. Where accounting keeps none
-    /// (AccountingStoreFlags), nobody is asked.
+    /// Changes the comment of a job of the calling user, for accounting to store at its end; if the
+    /// job has already ended, like note_in_accounting(). Makes no request if accounting stores no
+    /// comments (AccountingStoreFlags).
     Result<void> note(JobId id, const std::string& comment);
-    /// The same of a job that Slurm has called over: in the record that slurmdbd has of it, once
-    /// slurmctld has told of the end there. Waits up to three seconds for that.
+    /// The same for a job that Slurm reports as ended: changes its record in slurmdbd, once
+    /// slurmctld has reported the end to slurmdbd. Waits up to three seconds for that.
     Result<void> note_in_accounting(JobId id, const std::string& comment);
 
 private:
     SlurmCluster() = default;
 };
 
-/// slurmdbd as sacct sees it.
+/// slurmdbd, as accessed by sacct.
 class SlurmAccounting : public Accounting, public UseRecords {
 public:
-    /// As SlurmCluster::open. Each question connects anew and takes ten seconds at most.
+    /// Like SlurmCluster::open. Each request makes a new connection, with a timeout of 10 to 60
+    /// seconds.
     static Result<std::unique_ptr<SlurmAccounting>>
     open(const std::optional<std::string>& path = {});
 

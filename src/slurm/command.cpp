@@ -32,7 +32,7 @@ bool is_set_by(const std::string& variable, const std::vector<std::string>& vari
                        [&](const std::string& one) { return one.starts_with(name); });
 }
 
-/// Input variables of Slurm's commands, which would win over our own options.
+/// Environment variables that act as options of Slurm's commands.
 bool is_an_option(const std::string& variable)
 {
     constexpr std::string_view k_prefixes[] = {"SBATCH_", "SALLOC_",  "SQUEUE_",  "SINFO_",
@@ -41,7 +41,7 @@ bool is_an_option(const std::string& variable)
                        [&](std::string_view prefix) { return variable.starts_with(prefix); });
 }
 
-/// Without those, and without a language, which would change Slurm's words.
+/// The environment without those, and with a fixed locale, so that Slurm's messages do not vary.
 std::vector<std::string> environment_of_commands(const std::vector<std::string>& variables_of_ours)
 {
     std::vector<std::string> variables;
@@ -104,7 +104,7 @@ int status_of(pid_t child)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/// True when both streams came to their end, or what was printed is enough.
+/// True if both streams have ended, or if the output is `enough`.
 bool collect(Descriptor& out, Descriptor& err, CommandAnswer& answer, Clock::time_point end,
              const std::function<bool(const CommandAnswer&)>& enough)
 {

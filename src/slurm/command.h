@@ -16,10 +16,10 @@ struct CommandAnswer {
     std::string err;
 };
 
-/// Runs one of Slurm's programs, found in PATH, to its end; no shell, no input, nothing of an
-/// enclosing job in its environment, where `variables` (NAME=VALUE) win. `not_found` when there is
-/// none, `unreachable` past the limit, when it was killed with all it had started. With `enough`,
-/// it is killed as soon as that is true of what it has printed.
+/// Runs a Slurm command, found in PATH, until it ends; no shell, no input, and no variables of an
+/// enclosing job in its environment, in which `variables` (NAME=VALUE) take precedence. `not_found`
+/// if it can't be executed; `unreachable` if it exceeds the limit, after it and its children are
+/// killed. With `enough`, it is killed as soon as that returns true for the output so far.
 Result<CommandAnswer> run_command(std::vector<std::string> words, std::chrono::milliseconds limit,
                                   const std::function<bool(const CommandAnswer&)>& enough = {},
                                   const std::vector<std::string>& variables = {});

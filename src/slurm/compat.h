@@ -10,13 +10,13 @@
 #include <optional>
 #include <string>
 
-/// What differs between Slurm 22.05 and 26.05, in one place. contrib/check-slurm-headers.sh
-/// compiles the room against the headers of any release.
+/// The differences between Slurm 22.05 and 26.05, in one place. contrib/check-slurm-headers.sh
+/// compiles this directory against the headers of any release.
 
 static_assert(SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(22, 5, 0),
               "gpuq needs Slurm 22.05 or newer");
 
-// Exported by libslurm in each of these releases, declared in no public header.
+// Exported by libslurm in all these releases, but not declared in a public header.
 extern "C" {
 extern slurm_conf_t slurm_conf;
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(24, 5, 0)
@@ -31,15 +31,15 @@ namespace gpuq::slurm {
 /// `List` became `list_t*` in 24.11.
 using List = decltype(slurm_list_create(nullptr));
 
-/// TRES strings name a GPU `gres:gpu` before 23.11 and `gres/gpu` from then on; the other spelling
-/// is ignored in silence.
+/// TRES strings name a GPU `gres:gpu` before 23.11 and `gres/gpu` since; the other spelling is
+/// silently ignored.
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)
 constexpr const char* k_gpu_tres = "gres/gpu";
 #else
 constexpr const char* k_gpu_tres = "gres:gpu";
 #endif
 
-/// The job id of a message: a field of its own, or of its step id from 25.11 on.
+/// The job id of a message: a separate field, or part of its step id since 25.11.
 template <typename Message>
 std::uint32_t job_id_of(const Message& message)
 {
@@ -60,7 +60,7 @@ void set_job_id(Message& message, std::uint32_t job)
     }
 }
 
-/// Names a whole job where a release wants a step id.
+/// Names a whole job where a release expects a step id.
 inline slurm_step_id_t whole_job(std::uint32_t job)
 {
     slurm_step_id_t id{};
@@ -79,7 +79,7 @@ inline int load_job(job_info_msg_t** answer, std::uint32_t job, std::uint16_t fl
 #endif
 }
 
-/// Asks for accounts that were deleted, too: a number of its own, or a flag from 24.05 on.
+/// Includes deleted accounts: a separate field, or a flag since 24.05.
 inline void with_deleted(slurmdb_account_cond_t& condition)
 {
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(24, 5, 0)
@@ -89,7 +89,7 @@ inline void with_deleted(slurmdb_account_cond_t& condition)
 #endif
 }
 
-/// CPUs that jobs have on a node: a field from 25.05 on, before that behind a question to a plugin.
+/// CPUs allocated on a node: a field since 25.05, before that queried from a plugin.
 inline std::optional<int> cpus_in_use(const node_info_t& info)
 {
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(25, 5, 0)
@@ -133,7 +133,7 @@ inline void free_conf(slurm_conf_t* conf)
 #endif
 }
 
-/// Whether accounting keeps the comments of jobs (AccountingStoreFlags=job_comment).
+/// Whether accounting stores job comments (AccountingStoreFlags=job_comment).
 inline bool keeps_comments()
 {
 #ifdef CTL_CONF_SJC
@@ -143,7 +143,7 @@ inline bool keeps_comments()
 #endif
 }
 
-/// `job`: an id, or a part of an array or of a heterogeneous job (`20_3`, `20+1`).
+/// `job`: an id, or a part of an array or heterogeneous job (`20_3`, `20+1`).
 inline int kill_job(const std::string& job, std::uint16_t signal)
 {
     return slurm_kill_job2(job.c_str(), signal, 0, nullptr);

@@ -26,9 +26,10 @@ namespace fs = std::filesystem;
 
 constexpr const char* k_usual_places[] = {"/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf"};
 
-/// Of a site without files ("configless"): libslurm fetches the configuration from there.
+/// Set at a site without configuration files ("configless"): libslurm fetches the configuration
+/// from this host.
 constexpr const char* k_server = "SLURM_CONF_SERVER";
-/// What stands for a path then.
+/// Prefix that replaces the path in this case.
 constexpr std::string_view k_from_server = "SLURM_CONF_SERVER=";
 
 bool begins_with(const std::string& line, std::string_view word)
@@ -41,7 +42,7 @@ void remove_indent(std::string& line)
     line.erase(0, std::min(line.find_first_not_of(" \t"), line.size()));
 }
 
-/// A file that `conf` includes and that is not there.
+/// The first missing file that `conf` includes.
 std::optional<fs::path> missing_include(const fs::path& conf)
 {
     constexpr std::string_view k_include = "include";
@@ -106,14 +107,14 @@ bool is_from_server(const std::string& conf)
 /// The configuration of this process: a path, or k_from_server and a host.
 std::string chosen;
 
-/// Takes what libslurm said when it ended a copy of this process.
+/// Receives libslurm's message if libslurm exits in a forked copy of this process.
 std::function<void(const std::string&)> on_exit_of_a_copy;
 
-/// What libslurm says to this thread; the handler below reads it.
+/// Collects libslurm's output on this thread while a request runs, for the handler below.
 thread_local const Words* listening = nullptr;
 
-/// libslurm calls exit(1) on a configuration that it can't use, also in the middle of a question (a
-/// plugin that is not there): say why, in our way.
+/// libslurm calls exit(1) on a configuration that it can't use, even in the middle of a request (a
+/// missing plugin): print the reason in gpuq's format.
 void at_exit()
 {
     if (listening == nullptr) {
@@ -207,7 +208,7 @@ std::optional<std::string> cluster_name_in(std::istream& conf)
     for (std::string line; std::getline(conf, line);) {
         remove_indent(line);
         if (begins_with(line, k_include)) {
-            return std::nullopt; // it may be there, too
+            return std::nullopt; // the included file may set it, too
         }
         if (begins_with(line, k_name)) {
             const auto end = std::min(line.find_first_of(" \t\r#", k_name.size()), line.size());

@@ -12,42 +12,41 @@ namespace gpuq::slurm {
 
 class Words;
 
-/// `usage` when the slurm.conf at this path includes a file that is not there: libslurm tries again
-/// for a minute in every program that reads it, before it says so.
+/// `usage` if the slurm.conf at this path includes a missing file: each program that reads it
+/// through libslurm would retry for a minute before reporting that.
 Result<void> check_includes(const std::string& conf);
 
-/// Says which configuration this process is to use. `usage` when there is none, when it includes a
-/// file that is not there, or when another one was chosen before.
+/// Selects the configuration for this process. `usage` if there is none, if it includes a missing
+/// file, or if a different one was selected before.
 Result<void> choose_configuration(const std::optional<std::string>& path);
 
-/// Has libslurm read it, the first time that one is chosen; before any question (errors.h, Words,
-/// sees to it). Not from two threads at once.
+/// Makes libslurm read the selected configuration; later calls do nothing. Required before any
+/// request (Words in errors.h calls it). Not thread-safe.
 void load_configuration();
 
-/// Has the linker load the plugins that libslurm's first question needs, so that this need not wait
-/// for them (1 ms). Nothing is lost when it can't: libslurm looks for them itself.
+/// Preloads the plugins that libslurm's first request needs, which saves that request 1 ms. Errors
+/// are ignored: libslurm loads the plugins itself if necessary.
 void load_plugins();
 
-/// From now on this process is a copy that must not run its parent's exit handlers. Where libslurm
-/// ends it, `on_exit` gets the reason.
+/// Marks this process as a forked copy that must not run its parent's exit handlers. If libslurm
+/// exits in it, `on_exit` receives the reason.
 void leave_without_handlers(std::function<void(const std::string&)> on_exit);
 
-/// While `words` (errors.h) collects what libslurm says to this thread, an exit of it is one by
-/// libslurm, and says why. Gives what was set before; null: none.
+/// While `words` (errors.h) collects libslurm's output on this thread, an exit() is libslurm's, and
+/// its reason is reported. Returns the previous value; null: none.
 const Words* listen(const Words* words);
 
-/// ClusterName of the configuration; where its text has that in the plain, libslurm need not read
-/// it.
+/// ClusterName of the configuration. If its text states it plainly, libslurm need not read it.
 std::string cluster_name();
 
-/// ClusterName in the text of a slurm.conf, where one line begins with it and nothing is included:
-/// what libslurm would find, else nothing.
+/// ClusterName in the text of a slurm.conf if exactly one line sets it and no file is included, so
+/// that it is the value that libslurm would use; else nullopt.
 std::optional<std::string> cluster_name_in(std::istream& conf);
 
 /// False with AccountingStorageType=accounting_storage/none.
 bool has_accounting();
 
-/// False with TaskPlugin=task/none, where srun warns of a --cpu-bind.
+/// False with TaskPlugin=task/none, for which srun warns about --cpu-bind.
 bool has_cpu_binding();
 
 } // namespace gpuq::slurm

@@ -20,7 +20,7 @@ std::string text(const char* value)
     return value == nullptr ? std::string() : std::string(value);
 }
 
-/// Slurm's numbers for "none" and "not set".
+/// 0 for Slurm's values "none" and "not set".
 std::chrono::seconds seconds_of(std::uint16_t value)
 {
     return std::chrono::seconds(value >= NO_VAL16 ? 0 : value);
@@ -40,7 +40,7 @@ Result<Controller> SlurmCluster::controller()
     Controller controller;
     controller.version = text(conf->version);
     controller.library = slurm::library_version();
-    controller.now = slurm::time_of(conf->last_update); // when slurmctld filled in the answer
+    controller.now = slurm::time_of(conf->last_update); // when slurmctld created the response
     controller.scheduler_parameters = text(conf->sched_params);
     controller.kill_wait = seconds_of(conf->kill_wait);
     controller.inactive_limit = seconds_of(conf->inactive_limit);

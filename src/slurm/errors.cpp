@@ -24,14 +24,14 @@ std::mutex& turn()
     return mutex;
 }
 
-/// The turn to ask libslurm, which has read its configuration by then.
+/// The mutex for libslurm requests, after libslurm has read its configuration.
 std::mutex& ready_turn()
 {
     load_configuration();
     return turn();
 }
 
-/// A file in memory; libslurm wants a stream with a descriptor. Made once per process.
+/// An in-memory file: libslurm needs a stream with a descriptor. Created once per process.
 std::FILE* notebook()
 {
     static std::FILE* const file = [] {
@@ -43,7 +43,7 @@ std::FILE* notebook()
 
 constexpr std::string_view k_marks[] = {"fatal: ", "error: ", "warning: "};
 
-/// True for nothing and for `program: `.
+/// True for an empty text and for `program: `.
 bool is_a_program(std::string_view text)
 {
     return text.empty() || (text.ends_with(": ") && text.find(' ') == text.size() - 1);
@@ -65,7 +65,7 @@ struct Meaning {
     Error::Kind kind;
 };
 
-/// Of an immediate allocation: not at this moment, the queue may take it.
+/// For an immediate allocation: not possible at the moment, but the queue may accept it.
 constexpr std::array k_not_now{
     ESLURM_NOT_TOP_PRIORITY,
     ESLURM_REQUESTED_PART_CONFIG_UNAVAILABLE,
@@ -87,10 +87,10 @@ constexpr std::array k_not_now{
     ESLURM_DEFER,
 };
 
-/// Whatever was asked. All other codes from 2000 on are refusals.
+/// For all requests. Other codes are refusals, unless is_of_the_way() holds for them.
 constexpr std::array k_always{
     Meaning{EAGAIN, Error::Kind::busy}, // MaxJobCount
-    Meaning{2007, Error::Kind::busy},   // the same; its name has changed
+    Meaning{2007, Error::Kind::busy},   // the same; the constant has been renamed
     Meaning{ESLURM_INVALID_JOB_ID, Error::Kind::missing},
     Meaning{ESLURM_IN_STANDBY_MODE, Error::Kind::unreachable},
     Meaning{ESLURM_IN_STANDBY_USE_BACKUP, Error::Kind::unreachable},
@@ -98,19 +98,19 @@ constexpr std::array k_always{
     Meaning{ESLURM_DB_CONNECTION_INVALID, Error::Kind::unreachable},
 };
 
-/// Errors of the way to the controller, of the network and of the system: it is not known what
-/// came of the request.
+/// Communication and system errors: it is unknown whether the request was carried out.
 bool is_of_the_way(int code)
 {
     return (code >= 0 && code < 2000) || (code >= 5000 && code < 7000);
 }
 
-/// Slurm's releases by the upper byte of their protocol's version, from 22.05's on.
+/// Slurm's releases by the upper byte of their protocol version, from 22.05 on.
 constexpr std::array<std::string_view, 8> k_releases{"22.05", "23.02", "23.11", "24.05",
                                                      "24.11", "25.05", "25.11", "26.05"};
 constexpr unsigned k_first_protocol = 38;
 
-/// The controller's release in libslurm's "Invalid Protocol Version 10752 from"; empty without.
+/// The controller's release in libslurm's "Invalid Protocol Version 10752 from"; empty if not
+/// found.
 std::string release_in(std::string_view words)
 {
     constexpr std::string_view k_before = "Invalid Protocol Version ";
@@ -221,8 +221,8 @@ std::string library_version()
 
 std::optional<std::string> protocol_mismatch(int code, std::string_view words)
 {
-    // An answer of a newer controller can't be unpacked, and libslurm prints its version. An older
-    // one closes the connection, as it does when munge refuses the credential.
+    // libslurm can't unpack the response of a newer controller, and prints its version. An older
+    // controller closes the connection, as it does if munge rejects the credential.
     constexpr std::string_view k_sign = "Incompatible versions of client and server code";
     if (words.find(k_sign) != std::string_view::npos || code == SLURM_PROTOCOL_VERSION_ERROR) {
         const std::string release = release_in(words);
@@ -260,7 +260,7 @@ Error error_of(int code, Question question, std::string_view what, const std::st
         }
     }
     const std::string meaning = slurm_strerror(code);
-    if (const auto said = words_of_policy(words)) { // they say all; Slurm's meaning is a guess
+    if (const auto said = words_of_policy(words)) { // complete; `meaning` would only be a guess
         return fail(kind_of(code, question), fmt::format("{}: {}", what, *said));
     }
     if (words.empty() && code == ESLURM_ACCOUNTING_POLICY) {
@@ -272,7 +272,7 @@ Error error_of(int code, Question question, std::string_view what, const std::st
     if (words.empty()) {
         return fail(kind_of(code, question), fmt::format("{}: {}", what, meaning));
     }
-    if (code == SLURM_ERROR) { // job_submit.lua's usual one; its meaning is "Unspecified error"
+    if (code == SLURM_ERROR) { // usual for job_submit.lua; means "Unspecified error"
         return fail(kind_of(code, question), fmt::format("{}: {}", what, words));
     }
     return fail(kind_of(code, question), fmt::format("{}: {} ({})", what, words, meaning));

@@ -11,12 +11,12 @@
 
 namespace gpuq::slurm {
 
-/// While one lives, what libslurm would print on the terminal is kept here instead: it reports the
-/// reasons for a refusal (job_submit.lua's words among them) in no other way.
+/// Captures libslurm's terminal output for as long as the object exists: libslurm has no other way
+/// to report the reasons for a refusal (including messages of job_submit.lua).
 ///
-/// It replaces the variable `stderr`, which glibc allows: only writes through that stream are
-/// caught, other threads' write(2) to descriptor 2 is not. One at a time; a second waits. The first
-/// has libslurm read its configuration (connection.h).
+/// It replaces the variable `stderr`, which glibc allows. Only writes through that stream are
+/// captured, not write(2) to descriptor 2 by other threads. Only one object exists at a time: a
+/// second constructor waits. The first one makes libslurm read its configuration (connection.h).
 class Words {
 public:
     Words();
@@ -24,7 +24,7 @@ public:
     Words(const Words&) = delete;
     Words& operator=(const Words&) = delete;
 
-    /// What was printed, in one line, without libslurm's prefixes.
+    /// The captured output as one line, without libslurm's prefixes.
     std::string text() const;
 
 private:
@@ -32,41 +32,41 @@ private:
     std::FILE* m_before;
 };
 
-/// libslurm's output as one line: `gpuq: error: ` and line ends removed.
+/// libslurm's output as one line, without `gpuq: error: ` and line ends.
 std::string tidy(std::string_view printed);
 
-/// What was asked, for it decides what a refusal means.
+/// The type of a request, which determines the meaning of an error code.
 enum class Question {
-    start, ///< an immediate allocation: what can not be now may be later
+    start, ///< an immediate allocation: the job may be able to start later
     submit,
     other,
 };
 
-/// The kind of a Slurm error code (errno after a call that failed).
+/// Classifies a Slurm error code (errno after a failed call).
 Error::Kind kind_of(int code, Question question);
 
-/// True for codes that say: the job has ended already.
+/// True for codes that mean that the job has already ended.
 bool says_ended(int code);
 
 /// True when `code` proves that the request never left this machine.
 bool never_sent(int code);
 
-/// The words of the lua that a policy makes, without its name and without what sbatch adds;
-/// nothing when they are another's.
+/// The message of a policy's job_submit.lua, without its prefix and the text appended by sbatch;
+/// nullopt for messages of other origin.
 std::optional<std::string> words_of_policy(const std::string& words);
 
 /// The release of the libslurm that gpuq was built with: `22.05.8`.
 std::string library_version();
 
-/// What `words` of libslurm, or `code`, mean when controller and libslurm are of releases that do
-/// not talk to each other: both releases, as far as they are known, and what to do. Nothing for
+/// An explanation if libslurm's output `words` or `code` shows that controller and libslurm are of
+/// incompatible releases: both releases, as far as they are known, and the remedy. nullopt for
 /// other failures.
 std::optional<std::string> protocol_mismatch(int code, std::string_view words);
 
-/// What `words` of libslurm mean when munged does not answer. Nothing for other failures.
+/// The explanation if `words` of libslurm report that munged does not respond; else nullopt.
 std::optional<std::string> munge_failure(std::string_view words);
 
-/// An error for people: `what`, then Slurm's own words (or the code's text when it had none).
+/// An error for the user: `what`, then Slurm's own message (or the code's text if there is none).
 Error error_of(int code, Question question, std::string_view what, const std::string& words);
 
 } // namespace gpuq::slurm

@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::chrono::seconds k_patience{10};
 
-/// In the child: `ok`, a line `since TIME`, and `TIME NODE` for each node that went down; or
-/// `error CODE`. Events of the cluster itself only tell since when it is known.
+/// Runs in the child. Returns `ok`, a line `since TIME`, and `TIME NODE` for each node that went
+/// down; or `error CODE`. Events of the cluster itself only determine the start of the record.
 std::string ask_for_failures(std::time_t from, std::time_t to)
 {
     const slurm::Words words;

@@ -20,9 +20,9 @@ namespace gpuq {
 namespace slurm {
 namespace {
 
-/// Each account and each of its users is a row: some ten thousand at the largest sites.
+/// One row for each account and each user in it: about ten thousand at the largest sites.
 constexpr std::chrono::seconds k_patience{20};
-/// No tree of accounts is deeper; a broken one ends here.
+/// Maximum depth of the account tree, so that a broken one does not cause an endless loop.
 constexpr int k_deepest = 64;
 constexpr std::string_view k_nothing = "-";
 
@@ -31,10 +31,10 @@ std::string text(const char* value)
     return value == nullptr ? std::string() : std::string(value);
 }
 
-/// As the header of Slurm's own has it: AccountingStorageEnforce=limits.
+/// AccountingStorageEnforce=limits, as defined in Slurm's internal header.
 constexpr std::uint16_t k_enforces_limits = 0x0002;
 
-/// priority/basic, and a controller that enforces nothing, count no use: it is always 0 then.
+/// priority/basic, and a controller that enforces no limits, do not count use: it is always 0.
 bool counts_use()
 {
     slurm_conf_t* conf = nullptr;
@@ -63,7 +63,8 @@ Association association_of(const slurmdb_assoc_rec_t& record, std::uint32_t gpus
     return made;
 }
 
-/// In the child: `ok` and a line for each association, or `error CODE`.
+/// Runs in the child. Returns `ok` and a line for each association, `none` if GPUs are not
+/// accounted for, or `error CODE`.
 std::string ask_for_associations()
 {
     const Words words;
@@ -88,10 +89,10 @@ std::string ask_for_associations()
             to_line(association_of(*static_cast<const slurmdb_assoc_rec_t*>(item), gpus, counted));
     }
     slurm_list_iterator_destroy(iterator);
-    return lines; // the child ends: nothing is freed
+    return lines; // not freed: the child exits
 }
 
-/// The account itself: its row without a user.
+/// The account's own row: the one without a user.
 const Association* find_account(const std::vector<Association>& all, const std::string& name)
 {
     const auto found = std::find_if(all.begin(), all.end(), [&](const Association& one) {
@@ -165,7 +166,7 @@ std::vector<AccountGrants> grants_of(const std::string& user,
             continue;
         }
         auto place = std::find_if(all.begin(), all.end(), [&](const AccountGrants& known) {
-            return known.account == one.account; // once for each partition
+            return known.account == one.account; // a user has one row per partition
         });
         const bool is_new = place == all.end();
         if (is_new) {

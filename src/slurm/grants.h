@@ -9,21 +9,22 @@
 
 namespace gpuq::slurm {
 
-/// What slurmctld says of one association: an account, or a user in one.
+/// An association as reported by slurmctld: an account, or a user in an account.
 struct Association {
     std::string account;
     std::string user;   ///< empty: the account itself
-    std::string parent; ///< of an account: the one above it; empty at the top
+    std::string parent; ///< of an account: its parent account; empty for the root
     std::optional<std::chrono::minutes> granted;
-    std::optional<std::chrono::seconds> used; ///< nothing where it is not counted
+    std::optional<std::chrono::seconds> used; ///< nullopt if it is not counted
     bool operator==(const Association&) const = default;
 };
 
-/// One line of the answer of a child, and back.
+/// Conversion to and from one line of a child's response.
 std::string to_line(const Association& association);
 Association association_of_line(const std::string& line);
 
-/// Of each account of `user`: the limits of the user in it, of itself and of all above it.
+/// For each account of `user`: the limits of the user in it, of the account, and of all its
+/// parents.
 std::vector<AccountGrants> grants_of(const std::string& user,
                                      const std::vector<Association>& associations);
 

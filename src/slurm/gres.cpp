@@ -8,7 +8,7 @@
 namespace gpuq::slurm {
 namespace {
 
-/// Takes what stands before the next `separator`; one inside parentheses does not count.
+/// Removes and returns the text before the next `separator` outside parentheses.
 std::string_view take(std::string_view& text, char separator)
 {
     int depth = 0;

@@ -21,7 +21,7 @@ namespace {
 
 std::string current_umask()
 {
-    // umask(2) can't be asked without being changed, for all threads.
+    // umask(2) can't read the umask without changing it for all threads.
     constexpr std::string_view k_field = "Umask:\t";
     std::ifstream status("/proc/self/status");
     for (std::string line; std::getline(status, line);) {
@@ -86,7 +86,7 @@ JobRequest::JobRequest(const JobSpec& spec)
 job_desc_msg_t* JobRequest::allocation()
 {
     m_message.immediate = 1;
-    // A listener would make Slurm end the job when it stops answering (InactiveLimit).
+    // With a listener, Slurm would end the job when it stops responding (InactiveLimit).
     m_message.other_port = 0;
     return &m_message;
 }
@@ -113,7 +113,7 @@ job_desc_msg_t* JobRequest::batch(const std::string& script, std::vector<std::st
     return &m_message;
 }
 
-/// Keeps a text for the message; nullptr, Slurm's word for unset, when it is empty.
+/// Stores a text for the message; returns nullptr, Slurm's value for "unset", if it is empty.
 char* JobRequest::text(std::string value)
 {
     if (value.empty()) {
@@ -122,7 +122,7 @@ char* JobRequest::text(std::string value)
     std::vector<char> bytes(value.begin(), value.end());
     bytes.push_back('\0');
     m_texts.push_back(std::move(bytes));
-    return m_texts.back().data(); // stays when m_texts grows: the bytes are on the heap
+    return m_texts.back().data(); // stays valid when m_texts grows: the bytes are on the heap
 }
 
 std::string gpu_text(const JobSpec& spec)
@@ -136,7 +136,7 @@ std::string gpu_text(const JobSpec& spec)
 
 std::string literal_file_name(std::string_view path)
 {
-    // A backslash turns every % of the name into itself, and is dropped.
+    // Slurm drops a backslash and then takes every % in the name literally.
     const bool escaped = path.find('\\') != std::string_view::npos;
     std::string name;
     for (const char c : path) {

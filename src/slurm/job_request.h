@@ -10,14 +10,14 @@
 
 namespace gpuq::slurm {
 
-/// Slurm's form of a JobSpec. The message points into this object.
+/// A JobSpec in Slurm's format. The message points into this object, which must not outlive `spec`.
 class JobRequest {
 public:
     explicit JobRequest(const JobSpec& spec);
     JobRequest(const JobRequest&) = delete;
     JobRequest& operator=(const JobRequest&) = delete;
 
-    /// For an allocation that starts at once or not at all, and tells nobody.
+    /// For an allocation that starts at once or not at all, without a listener for its messages.
     job_desc_msg_t* allocation();
     /// For a batch job.
     job_desc_msg_t* batch(const std::string& script, std::vector<std::string> environment);
@@ -32,14 +32,14 @@ private:
     std::vector<char*> m_arguments;
 };
 
-/// `gres:gpu:k80:2`; empty when no GPU is asked for.
+/// `gres:gpu:k80:2`; empty if no GPU is requested.
 std::string gpu_text(const JobSpec& spec);
 
-/// A file name in which Slurm finds no `%` or backslash to expand.
+/// The path, escaped so that Slurm expands no `%` or backslash in it.
 std::string literal_file_name(std::string_view path);
 
-/// What sbatch adds to the environment, so that umask and niceness follow the job. Not its limits:
-/// those of the node hold (man gpuq-run, ENVIRONMENT OF THE PROGRAM).
+/// The variables that sbatch adds to the environment to make umask and niceness carry over to the
+/// job. Resource limits do not: those of the node apply (man gpuq-run, ENVIRONMENT OF THE PROGRAM).
 std::vector<std::string> sbatch_variables(const JobSpec& spec);
 
 } // namespace gpuq::slurm

@@ -29,7 +29,7 @@ namespace gpuq {
 namespace slurm {
 namespace {
 
-// Without SHOW_LOCAL each question is preceded by one about federations.
+// Without SHOW_LOCAL, each request is preceded by one about federations.
 constexpr std::uint16_t k_show = SHOW_ALL | SHOW_LOCAL;
 
 struct FreeJobs {
@@ -69,7 +69,7 @@ std::string first_host(const char* nodes)
     return name;
 }
 
-/// The value of one kind in a TRES string, `cpu=4,mem=16G,node=1`; empty when it has none.
+/// The value of one TRES in `cpu=4,mem=16G,node=1`; empty if absent.
 std::string_view tres_value(std::string_view tres, std::string_view kind)
 {
     while (!tres.empty()) {
@@ -87,7 +87,7 @@ bool is_set(std::uint32_t number)
     return number != NO_VAL && number != INFINITE;
 }
 
-/// GPUs in one of the texts of a request, each `times` over.
+/// Adds the GPUs in one of the strings of a request, multiplied by `times`.
 void add_gpus(std::vector<AskedGpus>& list, const char* tres, int times)
 {
     for (const Gres& gres : parse_gres(text(tres))) {
@@ -112,7 +112,7 @@ std::vector<AskedGpus> gpus_asked_by(const slurm_job_info_t& info, int nodes)
     return list;
 }
 
-/// What gpuq does not compare with the nodes, in a word.
+/// A short description of a request that gpuq does not match against nodes.
 std::string other_wishes(const slurm_job_info_t& info, const std::vector<AskedGpus>& gpus)
 {
     const auto has = [](const char* value) { return value != nullptr && *value != '\0'; };
@@ -162,7 +162,8 @@ std::string called(const slurm_job_info_t& info)
     return {};
 }
 
-/// What libslurm leaves for slurmstepd to fill in, of a batch script: node, task, step.
+/// Replaces the patterns in a batch job's file name that libslurm leaves for slurmstepd: node,
+/// task, step.
 std::string with_node(std::string path, const std::string& host)
 {
     for (std::size_t at = 0; (at = path.find('%', at)) != std::string::npos;) {
@@ -177,7 +178,7 @@ std::string with_node(std::string path, const std::string& host)
     return path;
 }
 
-/// As Slurm's own commands do it; `info` is only read.
+/// As resolved by Slurm's own commands; `info` is not modified.
 std::string file_of(void (*resolve)(char*, int, slurm_job_info_t*), const slurm_job_info_t& info)
 {
     std::array<char, PATH_MAX> path{};
@@ -189,7 +190,7 @@ std::string file_of(void (*resolve)(char*, int, slurm_job_info_t*), const slurm_
 JobFiles files_of(const slurm_job_info_t& info)
 {
     JobFiles files{text(info.command), text(info.work_dir), "", ""};
-    if (info.batch_flag != 0) { // else its output went to a terminal
+    if (info.batch_flag != 0) { // otherwise its output went to a terminal
         files.output = file_of(slurm_get_job_stdout, info);
         files.error = file_of(slurm_get_job_stderr, info);
     }
@@ -198,7 +199,7 @@ JobFiles files_of(const slurm_job_info_t& info)
 
 int gpus_of(const slurm_job_info_t& info)
 {
-    // The TRES strings know GPUs only where the site accounts for them.
+    // TRES strings include GPUs only if the site accounts for them.
     if (const auto allocated = gpus_in_tres(text(info.tres_alloc_str))) {
         return *allocated;
     }
@@ -238,7 +239,7 @@ Job job_of(const slurm_job_info_t& info)
     }
     if (job.state == JobState::pending) {
         job.priority = info.priority;
-    } else if (is_over(job.state) || info.time_limit != INFINITE) { // else a year from its start
+    } else if (is_over(job.state) || info.time_limit != INFINITE) { // else a year from start
         job.ends_at = time_of(info.end_time);
     }
     if (job.state == JobState::completing) {
@@ -262,7 +263,7 @@ std::vector<std::string> hosts_in(const char* nodes)
     return names;
 }
 
-/// From the texts that SHOW_DETAIL adds, one for each node: `gpu:k80:2(IDX:0-1)`.
+/// From the strings that SHOW_DETAIL adds, one per node: `gpu:k80:2(IDX:0-1)`.
 std::vector<HeldGpus> held_by(const slurm_job_info_t& info)
 {
     std::vector<HeldGpus> held;
@@ -278,14 +279,15 @@ std::vector<HeldGpus> held_by(const slurm_job_info_t& info)
     return held;
 }
 
-/// False where others' jobs are nobody's business (PrivateData=jobs), operators apart.
+/// False if the site hides other users' jobs (PrivateData=jobs), except from root and SlurmUser.
 bool sees_jobs_of_others()
 {
     return (slurm_conf.private_data & PRIVATE_DATA_JOBS) == 0 || ::getuid() == 0 ||
            ::getuid() == slurm_conf.slurm_user_id;
 }
 
-/// slurmctld keeps a record of every immediate request that it turned down: never a job.
+/// slurmctld keeps a record of every immediate request that it refused, although it never was a
+/// job.
 bool is_refused_request(const slurm_job_info_t& info)
 {
     return (info.job_state & JOB_STATE_BASE) == JOB_FAILED && info.batch_flag == 0 &&
@@ -321,7 +323,7 @@ int change_comment(JobId id, std::string comment)
     slurm_init_job_desc_msg(&message);
     set_job_id(message, id.value);
     message.comment = comment.data();
-    const Words words; // which nobody reads: they are kept from the terminal
+    const Words words; // unused; keeps output off the terminal
     errno = 0;
     return slurm_update_job(&message) == SLURM_SUCCESS ? 0 : errno;
 }
@@ -537,7 +539,7 @@ Result<void> SlurmCluster::note(JobId id, const std::string& comment)
 Result<void> SlurmCluster::complete(JobId id, int exit_status)
 {
     const slurm::Words words;
-    // As an exit, also for 128+N: a signalled status makes Slurm call it a launch failure.
+    // As an exit status, even for 128+N: Slurm reports a signal in the status as a launch failure.
     const auto wait_status = static_cast<std::uint32_t>(exit_status & 0xff) << 8;
     if (slurm::complete_job(id.value, wait_status) == SLURM_SUCCESS || slurm::says_ended(errno)) {
         return {};

@@ -9,19 +9,20 @@
 
 namespace gpuq::slurm {
 
-/// Slurm's state word: a base state, perhaps with the flag of a job whose processes are ending.
+/// Converts Slurm's state: a base state, possibly with the flag of a job whose processes are
+/// ending.
 JobState state_of(std::uint32_t state);
 
-/// 128+N for signal N, out of a wait status.
+/// The exit status in a wait status; 128+N for signal N.
 int exit_status_of_wait(std::uint32_t wait_status);
 
-/// Slurm's seconds; 0 and its words for "none" are nothing.
+/// Converts Slurm's seconds; nullopt for 0 and Slurm's values for "none".
 std::optional<Time> time_of(std::int64_t seconds);
 
-/// GPUs in `cpu=4,mem=16G,gres/gpu=2,gres/gpu:k80=2`; nothing when the text does not mention any.
+/// GPUs in `cpu=4,mem=16G,gres/gpu=2,gres/gpu:k80=2`; nullopt if the text does not mention any.
 std::optional<int> gpus_in_tres(std::string_view tres);
 
-/// The job whose request was sent with `comment` and granted; `missing` when there is none.
+/// The running allocation that was requested with `comment`; `missing` if there is none.
 Result<JobId> granted_with(const std::string& comment);
 
 } // namespace gpuq::slurm

@@ -26,10 +26,20 @@
 
 extern char** environ;
 
+// A launch involves three processes. This process forks an intermediate child, which forks the new
+// process and exits, so that the new process is not a child of this one. The new process moves to
+// its own session, takes the step's pipes as standard streams and loads libslurm's configuration
+// and plugins; meanwhile this process runs `before`. If that succeeds, this process writes a byte
+// to the `permit` pipe: only then does the new process obtain the job. It reports the job, or an
+// error, through the `report` pipe and executes srun. The pipe is closed on exec: its end means
+// that srun runs.
+//
+// If this process dies before it gives the permit, the new process exits and no job is requested.
+// If it dies later, the step starts without it.
 namespace gpuq::slurm {
 namespace {
 
-/// We may have been started without standard streams: 0, 1 and 2 are to be replaced later.
+/// This process may have been started without standard streams: 0, 1 and 2 will be replaced later.
 Descriptor above_the_standard_ones(int fd)
 {
     if (fd > STDERR_FILENO) {
@@ -46,7 +56,7 @@ Result<Pipe> make_pipe_above_the_standard_ones()
                 above_the_standard_ones(pipe.write.release())};
 }
 
-/// The two sides of a step's streams.
+/// Both ends of a step's streams.
 struct Streams {
     Pipe input, output, error;
 };
@@ -64,7 +74,7 @@ Result<Streams> make_streams(bool with_input)
     return streams;
 }
 
-/// Found before anything is allocated for it.
+/// Called before anything is allocated.
 Result<std::string> find_srun()
 {
     const char* path = std::getenv("PATH");
@@ -89,8 +99,8 @@ std::vector<std::string> environment_for_srun()
     return variables_for_job(all);
 }
 
-// What the new process says through its report pipe: a line `job ID PID BORN` when there is a job,
-// and `error KIND TEXT` when it can't go on; then nothing more, for srun does not inherit the pipe.
+// The new process's report: a line `job ID PID BORN` if it has a job, and `error KIND TEXT` if it
+// can't continue.
 
 std::string as_report(const Error& error)
 {
@@ -143,7 +153,8 @@ std::string read_all(int fd)
     }
 }
 
-/// No signal is delivered while one lives: handlers of ours must not run in the new process.
+/// Blocks all signals for as long as it exists: this process's handlers must not run in the new
+/// one.
 class SignalsHeld {
 public:
     SignalsHeld()
@@ -160,10 +171,10 @@ private:
     sigset_t m_before{};
 };
 
-/// The new process, from its first instruction to srun's.
+/// The new process, from the fork to the execution of srun.
 class Starter {
 public:
-    /// `permit`: a byte comes when it may ask for the job, its end when it may not.
+    /// `permit`: a byte means that the job may be requested, end of file that it may not.
     Starter(Streams& streams, Pipe& permit, int report)
         : m_streams(streams)
         , m_permit(permit)
@@ -179,7 +190,7 @@ public:
         become_independent();
         load_configuration();
         load_plugins();
-        m_permit.write.reset(); // the parent's is the last one
+        m_permit.write.reset(); // leaves the parent's as the only one
         if (read_all(m_permit.read.get()).empty()) {
             ::_exit(1);
         }
@@ -205,14 +216,14 @@ private:
         for (int number = 1; number < NSIG; ++number) {
             ::signal(number, SIG_DFL);
         }
-        ::signal(SIGPIPE, SIG_IGN); // the reader of the report may be dead: go on
+        ::signal(SIGPIPE, SIG_IGN); // the reader of the report may have died: continue
         sigset_t none;
         ::sigemptyset(&none);
         ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
         ::dup2(m_streams.input.read.get(), STDIN_FILENO);
         ::dup2(m_streams.output.write.get(), STDOUT_FILENO);
         ::dup2(m_streams.error.write.get(), STDERR_FILENO);
-        (void)!::chdir("/"); // else srun keeps the folder busy, and the step needs it to exist
+        (void)!::chdir("/"); // or srun keeps the directory busy, and the step needs it to exist
         close_on_exec_from(STDERR_FILENO + 1);
     }
 
@@ -220,7 +231,7 @@ private:
     {
         const std::vector<std::string> variables = environment_for_srun();
         ::signal(SIGPIPE, SIG_DFL);
-        // srun has a handler for it that kills the step. From 26.05 on its threads do not block it.
+        // srun's own handler kills the step. From 26.05 on its threads do not block the signal.
         sigset_t pipe;
         ::sigemptyset(&pipe);
         ::sigaddset(&pipe, SIGPIPE);
@@ -235,7 +246,8 @@ private:
     int m_report;
 };
 
-/// Runs `work` in a grandchild. Gives the process between, for `has_begun`; -1 and errno without.
+/// Runs `work` in a grandchild. Returns the intermediate process, for `has_begun`; -1 and errno if
+/// it can't be created.
 template <typename Work>
 pid_t begin_in_a_grandchild(const Work& work)
 {
@@ -250,7 +262,7 @@ pid_t begin_in_a_grandchild(const Work& work)
     return child;
 }
 
-/// Whether there is a grandchild; takes the process between away. Asked once.
+/// Whether the grandchild was created; reaps the intermediate process. Must be called once.
 bool has_begun(pid_t child)
 {
     int status = 1;
@@ -266,16 +278,16 @@ std::vector<std::string> srun_command(JobId id, const Step& step)
     std::vector<std::string> words{
         "srun",
         fmt::format("--jobid={}", id.value),
-        "--overlap", // the step shares the job's CPUs, memory and GPUs with all the others
+        "--overlap", // share the job's CPUs, memory and GPUs with its other steps
         fmt::format("--nodes={}", step.nodes),
         fmt::format("--ntasks={}", step.nodes),
         fmt::format("--relative={}", step.first_node),
         "--mpi=none",
-        "--propagate=NONE", // the node's limits hold, not those of a login
+        "--propagate=NONE", // the node's limits apply, not those of the login host
         "--quiet",
         step.with_input ? "--input=all" : "--input=none",
     };
-    if (has_cpu_binding()) { // one task would be bound to one core, the job may have more
+    if (has_cpu_binding()) { // or the only task would be bound to one core
         words.emplace_back("--cpu-bind=none");
     }
     if (step.nodes > 1) {
@@ -299,10 +311,10 @@ Result<Launched> launch(const Launching& what, const Step& step)
     }
     report.write.reset();
     const Result<void> done = what.before ? what.before() : Result<void>();
-    if (!has_begun(child)) { // asked only now: it ends while `before` is done
+    if (!has_begun(child)) { // not earlier: it ends while `before` runs
         return fail(Error::Kind::io, "can't start a process: there are too many");
     }
-    TRY(done); // else the new process ends: our side of `permit` is gone
+    TRY(done); // on failure the new process exits: `permit` is closed
     (void)!::write(permit.write.get(), "", 1);
     permit.write.reset();
     TRY_ASSIGN(Launched launched, read_report(read_all(report.read.get())));
@@ -319,7 +331,7 @@ void orphan_step_of(const StepProcess& process)
         return;
     }
     srun.signal(SIGSTOP);
-    srun.wait_until_stopped(); // from here on it makes no more children
+    srun.wait_until_stopped(); // from now on it creates no more children
     std::vector<HeldProcess> watchers;
     for (const int child : children_of(process.pid)) {
         if (const auto facts = facts_of(child); facts && facts->parent == process.pid) {

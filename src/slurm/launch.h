@@ -14,14 +14,14 @@ struct Launched {
     StepProcess process;
 };
 
-/// What a launch does, in this order.
+/// The functions that a launch calls, in this order.
 struct Launching {
     Cluster::Before before;             ///< in this process; may be empty
-    std::function<Result<JobId>()> job; ///< in the new one: our death does not touch it
-    std::function<void(JobId)> give_up; ///< there, when srun can't be executed
+    std::function<Result<JobId>()> job; ///< in the new process, which survives this one
+    std::function<void(JobId)> give_up; ///< likewise, if srun can't be executed
 };
 
-/// One task on each of `nodes` nodes of a job, from its `first_node` (0, 1 ...) on.
+/// One task on each of `nodes` nodes of a job, starting with node `first_node` (0, 1 ...).
 struct Step {
     std::vector<std::string> words;
     bool with_input = false;
@@ -29,17 +29,17 @@ struct Step {
     int nodes = 1;
 };
 
-/// Makes a process in a session of its own, not our child, that gets ready while `before` is done
-/// here, asks `job` for a job id and then becomes the srun of `step` in that job.
-/// Returns when it has become srun, or with the reason why not; `unreachable` when it vanished
-/// before it could say.
+/// Creates a process in its own session, which is not a child of this one. It initializes while
+/// `before` runs in this process, calls `job` for a job id and then becomes the srun of `step` in
+/// that job. Returns when srun is executed, or with the reason for a failure; `unreachable` if the
+/// process ended without a report.
 Result<Launched> launch(const Launching& what, const Step& step);
 
-/// STOPs an srun and the process that watches it (which cancels the step as soon as it sees srun
-/// die), then KILLs both: the step goes on.
+/// Stops an srun and the process that watches it (which cancels the step as soon as srun dies),
+/// then kills both: the step continues.
 void orphan_step_of(const StepProcess& srun);
 
-/// The words of srun for a step in job `id`.
+/// The srun command for a step in job `id`.
 std::vector<std::string> srun_command(JobId id, const Step& step);
 
 } // namespace gpuq::slurm

@@ -13,7 +13,7 @@ namespace gpuq::slurm {
 struct FreeList {
     void operator()(std::remove_pointer_t<List>* list) const { slurm_list_destroy(list); }
 };
-/// A list of slurmdbd's, or one for a question to it.
+/// A list from slurmdbd, or one for a request to it.
 using OwnedList = std::unique_ptr<std::remove_pointer_t<List>, FreeList>;
 
 template <typename Record, typename Visit>
@@ -26,10 +26,10 @@ void for_each(List list, const Visit& visit)
     slurm_list_iterator_destroy(iterator);
 }
 
-/// `unreachable` when this Slurm keeps no accounting.
+/// `unreachable` if this Slurm has no accounting.
 Result<void> needs_accounting();
 
-/// What `error CODE`, or nothing at all, from a child that asked slurmdbd means.
+/// The error for a child that queried slurmdbd and returned `error CODE` or nothing at all.
 Error no_accounting_answer(const std::string& answer);
 
 } // namespace gpuq::slurm

@@ -72,7 +72,7 @@ std::optional<std::chrono::minutes> minutes_of(std::uint32_t minutes)
     return std::chrono::minutes(minutes);
 }
 
-/// The queue of a gpuq policy that a partition belongs to, by its only QOS; empty: none.
+/// The queue of a gpuq policy to which a partition belongs, derived from its only QOS; empty: none.
 std::string queue_of(const partition_info_t& info)
 {
     constexpr std::string_view k_ours = "gpuq_";
@@ -90,7 +90,7 @@ Partition partition_of(const partition_info_t& info)
     partition.is_default = (info.flags & PART_FLAG_DEFAULT) != 0;
     partition.up = info.state_up == PARTITION_UP;
     partition.nodes = text(info.nodes);
-    // max_nodes is INFINITE when there is no limit.
+    // max_nodes is INFINITE if there is no limit.
     partition.most_nodes = static_cast<int>(std::min(info.total_nodes, info.max_nodes));
     partition.submit_hosts = text(info.allow_alloc_nodes);
     partition.ruled = queue_of(info) == partition.name;
@@ -99,7 +99,7 @@ Partition partition_of(const partition_info_t& info)
     return partition;
 }
 
-/// Partitions that are ways of a queue into further pools, and the queue.
+/// Additional partitions that give a queue access to further pools, with the name of the queue.
 using Inner = std::map<std::string, std::string>;
 
 Inner inner_of(const partition_info_msg_t& message)
@@ -138,7 +138,7 @@ std::vector<Partition> partitions_in(const partition_info_msg_t& message)
     return partitions;
 }
 
-/// True when the node can be given to new jobs.
+/// True if the node accepts new jobs.
 bool is_up(std::uint32_t state)
 {
     constexpr std::uint32_t k_closed = NODE_STATE_DRAIN | NODE_STATE_FAIL | NODE_STATE_NO_RESPOND |
@@ -251,7 +251,7 @@ Result<Inventory> SlurmCluster::inventory()
     const slurm::Inner inner = slurm::inner_of(*partitions);
     Inventory inventory{slurm::partitions_in(*partitions), {}};
     for (std::uint32_t i = 0; i < message->record_count; ++i) {
-        if (message->node_array[i].name != nullptr) { // an unused place in the table
+        if (message->node_array[i].name != nullptr) { // null: an unused slot
             inventory.nodes.push_back(slurm::node_of(message->node_array[i], inner));
         }
     }

@@ -5,8 +5,8 @@
 
 namespace gpuq::slurm {
 
-/// True when a node of the partition waits for the processes of an ended job: Slurm gives nothing
-/// of such a node to anybody, free or not. False when that can't be found out.
+/// True if a node of the partition is waiting for the processes of an ended job: until then Slurm
+/// allocates no resources of that node, not even free ones. False if that can't be determined.
 bool is_a_node_completing(const std::string& partition);
 
 } // namespace gpuq::slurm

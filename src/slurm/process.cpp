@@ -34,7 +34,7 @@ std::string read_stat(int pid)
 std::optional<ProcessFacts> facts_of(int pid)
 {
     const std::string stat = read_stat(pid);
-    const auto name_end = stat.rfind(')'); // the name may hold anything
+    const auto name_end = stat.rfind(')'); // the name may contain any character
     if (name_end == std::string::npos) {
         return std::nullopt;
     }
@@ -72,7 +72,7 @@ HeldProcess::HeldProcess(int pid, std::uint64_t born)
     : m_pid(pid)
     , m_pidfd(pid > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)) : -1)
 {
-    // Looked at after the hold was taken: from then on the number can't change hands.
+    // Check after opening the descriptor: from then on it can't refer to another process.
     const auto facts = m_pidfd.get() >= 0 ? facts_of(pid) : std::nullopt;
     if (!facts || facts->born != born) {
         m_pidfd.reset();

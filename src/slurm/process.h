@@ -9,27 +9,27 @@
 
 namespace gpuq::slurm {
 
-/// What /proc says of a process.
+/// Data about a process from /proc.
 struct ProcessFacts {
     char state = '?';
     int parent = 0;
-    std::uint64_t born = 0; ///< in the kernel's ticks since boot
+    std::uint64_t born = 0; ///< start time in clock ticks since boot
 };
 
-/// Nothing when there is no such process.
+/// nullopt if there is no such process.
 std::optional<ProcessFacts> facts_of(int pid);
 
 std::vector<int> children_of(int pid);
 
-/// A hold on one process that is safe against the reuse of its number.
+/// A handle to one process that is safe against pid reuse.
 class HeldProcess {
 public:
-    /// Holds nothing when `pid` is gone, or is not the process born then.
+    /// Empty if `pid` has ended, or is a different process than the one born then.
     HeldProcess(int pid, std::uint64_t born);
 
     explicit operator bool() const { return m_pidfd.get() >= 0; }
     void signal(int number) const;
-    /// Waits until SIGSTOP has taken effect on all its threads, or it is gone; a second at most.
+    /// Waits until the process is stopped by SIGSTOP, or has ended; at most one second.
     void wait_until_stopped() const;
     int pid() const { return m_pid; }
 

@@ -31,13 +31,13 @@ using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
 constexpr int k_deepest = 8;
-constexpr int k_nobody = 4; ///< a port that no service has
+constexpr int k_nobody = 4; ///< a port without a service
 constexpr const char* k_lives = "Running as primary controller";
 constexpr const char* k_caches[] = {"assoc_mgr_state", "last_tres"};
 constexpr const char* k_cluster_name = "clustername";
 
-/// Keys that are dropped: what is said anew below, and everything that starts a program, reaches
-/// another machine or writes somewhere else.
+/// Keys to drop: those that are set again below, and everything that starts a program, contacts
+/// another host or writes to another place.
 constexpr std::string_view k_dropped[] = {"accountingstoragebackuphost",
                                           "accountingstorageexternalhost",
                                           "accountingstoragehost",
@@ -78,7 +78,7 @@ std::string lower(std::string text)
     return text;
 }
 
-/// Lines without comments, those that go on put together.
+/// Lines without comments, continued lines joined.
 std::vector<std::string> lines_of(const std::string& text)
 {
     std::vector<std::string> lines;
@@ -125,7 +125,7 @@ std::string node_line(const std::vector<std::string>& words)
     return defaults ? line : fmt::format("{}NodeAddr=127.0.0.1 Port={}", line, k_nobody);
 }
 
-/// Only such QOS as the cache knows.
+/// Keeps only QOS that are in the cache.
 std::string partition_line(const std::vector<std::string>& words, const std::string& qos)
 {
     std::string line;
@@ -169,7 +169,7 @@ std::string content(const fs::path& path)
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// A folder that goes with everything in it.
+/// A temporary directory, removed with its contents.
 class Folder {
 public:
     Folder()
@@ -225,7 +225,7 @@ Result<void> put(const fs::path& path, const std::string& text)
                 : fail(Error::Kind::io, fmt::format("{} can't be written", path.string()));
 }
 
-/// slurmctld becomes SlurmUser when root starts it.
+/// slurmctld runs as SlurmUser if root starts it.
 void give_to(const std::string& user, const fs::path& folder)
 {
     const passwd* const entry =
@@ -240,8 +240,8 @@ void give_to(const std::string& user, const fs::path& folder)
     }
 }
 
-/// What accounting last told the controller: without it, a slurmctld that can't reach slurmdbd does
-/// not start.
+/// Copies the controller's cache of accounting data: without it, a slurmctld that can't reach
+/// slurmdbd does not start. Returns the contents.
 Result<std::string> copy_cache(const std::string& from, const fs::path& to)
 {
     std::string all;
@@ -256,8 +256,9 @@ Result<std::string> copy_cache(const std::string& from, const fs::path& to)
         TRY(put(to / name, bytes));
         all += bytes;
     }
-    // `NAME|ID` from Slurm 24.11 on, which else waits for slurmdbd to tell the id. Before, its
-    // presence would make slurmctld ask for all the other state files, too.
+    // From Slurm 24.11 on the file contains `NAME|ID`; without it slurmctld waits for slurmdbd to
+    // provide the id. In earlier releases its presence would make slurmctld require all other state
+    // files.
     if (const std::string bytes = content(fs::path(from) / k_cluster_name);
         bytes.find('|') != std::string::npos) {
         TRY(put(to / k_cluster_name, bytes));
@@ -265,7 +266,7 @@ Result<std::string> copy_cache(const std::string& from, const fs::path& to)
     return all;
 }
 
-/// gres.conf, cgroup.conf, topology.conf and the like.
+/// Copies gres.conf, cgroup.conf, topology.conf and the like.
 void copy_others(const fs::path& from, const fs::path& to)
 {
     std::error_code ignored;
@@ -278,7 +279,7 @@ void copy_others(const fs::path& from, const fs::path& to)
     }
 }
 
-/// The lines that tell why.
+/// The lines that contain the reason; if there are none, the end of the output.
 std::string reasons_in(const std::string& said)
 {
     std::string reasons;
@@ -296,7 +297,7 @@ std::string reasons_in(const std::string& said)
 
 Result<void> start(const fs::path& conf)
 {
-    // Ended by timeout(1) if this process dies first.
+    // timeout(1) ends it if this process dies first.
     TRY_ASSIGN(
         const CommandAnswer answer,
         run_command({"timeout", "--signal=KILL", "60", "slurmctld", "-D", "-f", conf.string()}, 50s,

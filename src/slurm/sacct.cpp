@@ -15,14 +15,14 @@
 namespace gpuq::slurm {
 namespace {
 
-/// slurmdbd sends a few thousand jobs a second.
+/// slurmdbd sends a few thousand jobs per second.
 constexpr std::chrono::minutes k_patience{5};
 
-/// The submission stands first, for submitted_since.
+/// The submit time is first, for submitted_since.
 constexpr std::string_view k_columns = "Submit,JobID,User,Account,Partition,State,Eligible,Start,"
                                        "End,Elapsed,Timelimit,ReqTRES,AllocTRES";
 
-/// `2026-11-20T13:11:58`, as sacct writes it where it is UTC.
+/// `2026-11-20T13:11:58`, as printed by sacct in UTC.
 std::string moment(Time time)
 {
     return to_iso8601(time).substr(0, 19);
@@ -49,7 +49,7 @@ std::string submitted_since(const std::string& text, Time since)
     while (!rest.empty()) {
         const std::string_view line = rest.substr(0, rest.find('\n'));
         rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-        // Moments of one length, in the order of their letters; the header is none, nor `Unknown`.
+        // Times have the same length and sort as text; the header and `Unknown` are not times.
         const std::string_view submitted = line.substr(0, from.size());
         if (kept.empty() || (submitted >= from && submitted < "A")) {
             kept.append(line).append("\n");
@@ -61,7 +61,7 @@ std::string submitted_since(const std::string& text, Time since)
 Result<std::string> jobs_since(Time since)
 {
     TRY(needs_accounting());
-    // Hours that come twice, or never, would make waits wrong.
+    // Repeated or skipped hours of local time would distort waits.
     const auto answer = run_command(sacct_command(since), k_patience, {}, {"TZ=UTC0"});
     if (!answer) {
         return fail(Error::Kind::unreachable, answer.error().text);

@@ -9,17 +9,17 @@
 
 namespace gpuq::slurm {
 
-/// What `sacct -P` prints of the jobs of everybody that were submitted since then, without steps,
-/// in UTC; of what the site lets the caller see (PrivateData). `unreachable` without accounting or
-/// sacct, or when it does not answer within five minutes; choose the configuration first
+/// The output of `sacct -P` for the jobs of all users submitted since `since`, without steps, in
+/// UTC, as far as the site shows them to the caller (PrivateData). `unreachable` without accounting
+/// or sacct, or if it does not respond within five minutes. Select the configuration first
 /// (cluster.h).
 Result<std::string> jobs_since(Time since);
 
-/// The command for it.
+/// The command that prints them.
 std::vector<std::string> sacct_command(Time since);
 
-/// The header and the lines of jobs that were submitted since then: sacct tells of all that were
-/// still there.
+/// The header and the lines of jobs submitted since `since`: sacct also prints earlier jobs that
+/// had not ended by then.
 std::string submitted_since(const std::string& text, Time since);
 
 } // namespace gpuq::slurm

@@ -44,7 +44,7 @@ Error io_error(std::string_view what)
     return fail(Error::Kind::io, fmt::format("can't {}: {}", what, std::strerror(errno)));
 }
 
-/// A file in memory with the script, for sbatch to read as its stdin.
+/// An in-memory file with the script, as standard input of sbatch.
 Result<Descriptor> as_file(const std::string& script)
 {
     Descriptor file(::memfd_create("gpuq-script", MFD_CLOEXEC));
@@ -104,7 +104,7 @@ JobId id_in(std::string_view line)
     return error == std::errc() && rest == end ? id : JobId{};
 }
 
-/// sbatch has no exit status for it, only these words.
+/// sbatch reports this only by its message, not by its exit status.
 bool says_unreachable(std::string_view words)
 {
     constexpr std::string_view k_signs[] = {"Unable to contact", "Socket timed out",

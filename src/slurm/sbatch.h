@@ -9,12 +9,13 @@
 
 namespace gpuq::slurm {
 
-/// Submits a script with #SBATCH lines by the sbatch in PATH. What gpuq needs (comment, output, no
-/// requeue, folder) stands on its command line and wins over the script's lines.
+/// Submits a script with #SBATCH lines through the sbatch in PATH. The options that gpuq needs
+/// (comment, output, no requeue, directory) are on its command line and override the script's
+/// lines.
 Result<JobId> submit_by_sbatch(const JobSpec& spec, const std::string& script,
                                const std::vector<std::string>& environment);
 
-/// What sbatch meant. `printed`: its stdout and stderr.
+/// Interprets sbatch's answer. `printed`: its stdout and stderr.
 Result<JobId> job_in_answer(std::string_view printed, int wait_status);
 
 } // namespace gpuq::slurm

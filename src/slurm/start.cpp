@@ -21,7 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A node whose last job is still ending is closed for all, for tens of milliseconds to three
+/// A node whose last job is still completing accepts no jobs, for tens of milliseconds up to three
 /// seconds.
 constexpr std::chrono::milliseconds k_pauses[] = {50ms, 100ms, 200ms, 400ms, 800ms, 1450ms};
 
@@ -33,7 +33,7 @@ struct FreeAllocation {
 };
 
 struct Answer {
-    int code = 0; ///< SLURM_SUCCESS, and the job is ours
+    int code = 0; ///< SLURM_SUCCESS: the job is allocated
     JobId job;
     std::string words;
 };
@@ -50,15 +50,15 @@ Answer allocate_once(job_desc_msg_t* message)
         return {code == SLURM_SUCCESS ? int(SLURM_UNEXPECTED_MSG_ERROR) : code, {}, words.text()};
     }
     const std::uint32_t job = job_id_of(*response);
-    if (response->node_cnt == 0) { // queued after all: not wanted
+    if (response->node_cnt == 0) { // queued after all: cancel it
         kill_job(std::to_string(job), SIGKILL);
         return {ESLURM_CAN_NOT_START_IMMEDIATELY, {}, words.text()};
     }
     return {SLURM_SUCCESS, JobId{job}, {}};
 }
 
-/// Asks a second time when no node is ending a job any more, and not more often: accounting keeps
-/// every request that was turned down as a failed job.
+/// Asks a second time when no node is completing a job any more, but not more often: accounting
+/// records every refused request as a failed job.
 Answer allocate_patiently(job_desc_msg_t* message, const std::string& partition)
 {
     Answer answer = allocate_once(message);
@@ -74,8 +74,8 @@ Answer allocate_patiently(job_desc_msg_t* message, const std::string& partition)
     return allocate_once(message);
 }
 
-/// One allocation or the reason why not. The answer may be lost on its way here: then the job, if
-/// it was made, is recognised by its comment.
+/// One allocation or the reason for failure. If the response is lost, the job, if it was created,
+/// is recognized by its comment.
 Result<JobId> allocate(const JobSpec& spec)
 {
     JobRequest request(spec);

@@ -28,10 +28,10 @@ namespace gpuq {
 namespace slurm {
 namespace {
 
-/// A busy cluster has a hundred thousand jobs a month; slurmdbd sends a few thousand a second.
+/// A busy cluster has a hundred thousand jobs a month; slurmdbd sends a few thousand per second.
 constexpr std::chrono::seconds k_patience{60};
 constexpr std::string_view k_gpus = "gres/gpu";
-/// Seconds.
+/// In seconds.
 constexpr std::int64_t k_just_ended = 5;
 
 std::string text(const char* value)
@@ -44,7 +44,7 @@ std::int64_t seconds_of(Time time)
     return std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count();
 }
 
-/// Names as slurmdbd wants them, and a list that points at them.
+/// Names for a slurmdbd request, and a list that points to them.
 class NameList {
 public:
     explicit NameList(std::vector<std::string> names)
@@ -62,8 +62,8 @@ private:
     OwnedList m_list;
 };
 
-/// slurmdbd knows users of jobs by their numbers; in its SQL a name would be 0, which is root.
-/// `missing` names the first user that this host does not know.
+/// slurmdbd stores the users of jobs by uid; in its SQL a name would become 0, which is root.
+/// `missing` names the first user unknown to this host.
 Result<std::vector<std::string>> uids_of(const std::vector<std::string>& users)
 {
     std::vector<std::string> uids;
@@ -92,7 +92,7 @@ TresNames tres_names(void* connection)
     return names;
 }
 
-/// The next `ID=NUMBER` of what slurmdbd writes of resources, which is taken away from its front.
+/// Removes and returns the next `ID=NUMBER` of a resource list in slurmdbd's format.
 std::optional<std::pair<std::uint32_t, std::uint64_t>> next_item(std::string_view& resources)
 {
     while (!resources.empty()) {
@@ -120,7 +120,7 @@ JobUse use_of(const slurmdb_job_rec_t& record, const TresNames& names)
     return use;
 }
 
-/// In steps' records memory is in bytes.
+/// Step records contain memory in bytes.
 std::optional<std::uint64_t> most_memory_mib(List steps, const TresNames& names)
 {
     std::optional<std::uint64_t> most;
@@ -140,7 +140,8 @@ UseRecord record_of(const slurmdb_job_rec_t& record, const TresNames& names,
 {
     UseRecord told;
     told.use = use_of(record, names);
-    // slurmdbd cuts both to the span. What has just ended ends where a span ends that is up to now.
+    // slurmdbd truncates both times to the span. For a span up to now, a job that has just ended
+    // appears to end with the span.
     const std::int64_t to = seconds_of(question.to);
     const bool is_over = gpuq::is_over(state_of(record.state)) && record.end != 0;
     told.whole = is_over && record.start > seconds_of(question.from) &&
@@ -153,7 +154,7 @@ UseRecord record_of(const slurmdb_job_rec_t& record, const TresNames& names,
     return told;
 }
 
-/// The first of `accounts` that slurmdbd has never known; nothing when it knows them all, or did.
+/// The first of `accounts` that slurmdbd has never known; nullopt if there is none.
 std::optional<std::string> unknown_account(void* connection,
                                            const std::vector<std::string>& accounts)
 {
@@ -165,7 +166,7 @@ std::optional<std::string> unknown_account(void* connection,
     with_deleted(condition);
     const OwnedList list(slurmdb_accounts_get(connection, &condition));
     if (!list) {
-        return std::nullopt; // the question for the jobs will fail and say why
+        return std::nullopt; // the request for the jobs will fail with the reason
     }
     std::set<std::string> known;
     for_each<slurmdb_account_rec_t>(
@@ -175,7 +176,8 @@ std::optional<std::string> unknown_account(void* connection,
     return found == accounts.end() ? std::nullopt : std::optional(*found);
 }
 
-/// In the child: `ok` and a line for each job that had GPUs, `missing ACCOUNT`, or `error CODE`.
+/// Runs in the child. Returns `ok` and a line for each job that had GPUs, `missing ACCOUNT`, or
+/// `error CODE`.
 std::string ask_for_use(const UseQuestion& question, const std::vector<std::string>& uids,
                         Steps steps)
 {
@@ -199,7 +201,7 @@ std::string ask_for_use(const UseQuestion& question, const std::vector<std::stri
     condition.acct_list = accounts.get_or_null();
     condition.usage_start = seconds_of(question.from);
     condition.usage_end = seconds_of(question.to);
-    // Truncated to the span; each attempt of a job that was requeued by itself.
+    // Truncated to the span, with a separate record for each attempt of a requeued job.
     condition.flags = JOBCOND_FLAG_DUP;
     if (steps == Steps::leave_out) {
         condition.flags |= JOBCOND_FLAG_NO_STEP;
@@ -242,7 +244,7 @@ void add_gpus(JobUse& use, std::string_view allocation, const TresNames& names)
 
 std::optional<std::uint64_t> memory_in(std::string_view resources, const TresNames& names)
 {
-    // Slurm's words for "none" are just below 2^64.
+    // Slurm's values for "none" are just below 2^64.
     constexpr std::uint64_t k_most = std::uint64_t{1} << 60;
     while (const auto item = next_item(resources)) {
         const auto name = names.find(item->first);

@@ -9,17 +9,18 @@
 
 namespace gpuq::slurm {
 
-/// What slurmdbd calls its trackable resources: `1002` -> `gres/gpu:k80`.
+/// slurmdbd's names of trackable resources: `1002` -> `gres/gpu:k80`.
 using TresNames = std::map<std::uint32_t, std::string>;
 
-/// Puts the GPUs of an allocation (`1=4,2=16384,1001=2,1002=2`) into `use`.
+/// Adds the GPUs of an allocation (`1=4,2=16384,1001=2,1002=2`) to `use`.
 void add_gpus(JobUse& use, std::string_view allocation, const TresNames& names);
 
-/// The memory in the same, or in what steps have used, by its name; nothing when it is not there
-/// or no number.
+/// The memory in such a list or in one of resources used by steps; nullopt if it is absent or not a
+/// number.
 std::optional<std::uint64_t> memory_in(std::string_view resources, const TresNames& names);
 
-/// A record as one line of text, from a child process to its parent, and back.
+/// Conversion to and from one line of text, for passing a record from a child process to its
+/// parent.
 std::string to_line(const UseRecord& record);
 UseRecord record_of_line(const std::string& line);
 

@@ -11,7 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto k_look_period = 60s;
-/// Less of a processor than this is no work: a prompt, an editor, a clock.
+/// Less CPU time than this does not count as work: a prompt, an editor, a clock.
 constexpr int k_work_percent = 2;
 
 std::string in_minutes(std::chrono::milliseconds time)

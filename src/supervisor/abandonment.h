@@ -7,14 +7,14 @@
 
 namespace gpuq::supervisor {
 
-/// When a shell that nobody sits at gives its GPU back: after a while when it was granted and
-/// nobody came, after a longer while without any work when everybody has left. Pure.
+/// Decides when an unattended shell gives its GPU back: after a while if no client came once the
+/// GPU was granted, and after a longer time without work once all clients have left. Pure.
 class Abandonment {
 public:
     using Clock = std::chrono::steady_clock;
     struct Limits {
-        std::chrono::milliseconds unclaimed; ///< nobody ever came
-        std::chrono::milliseconds idle;      ///< nobody is there, and nothing happens
+        std::chrono::milliseconds unclaimed; ///< limit if no client has ever attached
+        std::chrono::milliseconds idle;      ///< limit if no client is attached and nothing happens
     };
     Abandonment(Clock::time_point started, Limits limits)
         : m_limits(limits)
@@ -24,14 +24,15 @@ public:
 
     struct Seen {
         Clock::time_point now;
-        bool attached = false;     ///< somebody sits there
-        bool was_attached = false; ///< somebody once did
+        bool attached = false;     ///< a client is attached
+        bool was_attached = false; ///< a client was attached at some time
         Clock::time_point last_output{};
-        std::chrono::milliseconds cpu_time{0}; ///< of the shell and all below it
+        std::chrono::milliseconds cpu_time{0}; ///< of the shell and all its descendants
     };
-    /// Why the shell is to be ended now, for people.
+    /// Returns the reason to end the shell now, as a message for users; otherwise nullopt.
     std::optional<std::string> look(const Seen& seen);
-    /// When to look again. What works is found to work by looking at least once a minute.
+    /// When to call `look` again: at least once a minute, because work is detected by comparing two
+    /// calls.
     Clock::time_point next_look(Clock::time_point now) const;
 
 private:
@@ -43,7 +44,7 @@ private:
     Limits m_limits;
     bool m_claimed = false;
     bool m_attached = false;
-    Clock::time_point m_since; ///< of being alone and idle
+    Clock::time_point m_since; ///< since when it is unattended and idle
     std::chrono::milliseconds m_cpu_time{0};
     std::optional<Clock::time_point> m_looked_at;
 };

@@ -17,7 +17,8 @@ constexpr const char* k_openafs = "/proc/fs/openafs/afs_ioctl";
 constexpr long k_afs_magic = 0x5346414F;
 constexpr long k_kafs_magic = 0x6B414653;
 
-/// OpenAFS's system calls go through an ioctl (its src/config/afs_args.h).
+/// Argument of the ioctl through which OpenAFS's system calls are made (src/config/afs_args.h in
+/// OpenAFS).
 struct AfsCall {
     long fourth = 0, third = 0, second = 0, first = 0;
     long number = 0;

@@ -8,18 +8,19 @@
 
 namespace gpuq::supervisor {
 
-/// The absolute path of the program that makes AFS tokens of a ticket: the one that the plan has,
-/// else `aklog` of PATH where this node has AFS. Empty: there is nothing to do.
+/// Returns the absolute path of the program that makes AFS tokens from a ticket: the plan's, else
+/// `aklog` from PATH if this node has AFS. Empty: no tokens are needed.
 std::string aklog_of(const CredentialPlan& plan);
 
-/// Gives this process, and all that it starts from now on, AFS tokens of its own: a process
-/// authentication group where OpenAFS is, a session keyring else. Without either, nothing.
+/// Gives this process, and all it starts from now on, AFS tokens of its own: in a process
+/// authentication group with OpenAFS, otherwise in a session keyring. Does nothing if neither is
+/// available.
 void make_pag();
 
-/// Executes it, for tokens of the tickets in `cache` (FILE:...), and waits for 5 s at most. What it
-/// has said when it fails, else empty.
+/// Runs `aklog` to make tokens from the tickets in `cache` (FILE:...); waits for at most 5 s.
+/// Returns its error message, or an empty string on success.
 std::string make_tokens(const std::string& aklog, const std::string& cache);
-/// That in words, of one that has ended; empty: it went well.
+/// The error message for an `aklog` that has ended; empty on success.
 std::string tokens_trouble(const std::string& aklog, const External::Ended& ended);
 
 } // namespace gpuq::supervisor

@@ -6,7 +6,7 @@ namespace {
 
 constexpr std::size_t k_limit = 4 << 20;
 constexpr std::size_t k_recent = 512 << 10;
-/// What a chunk costs beside its bytes; a program may write one byte at a time.
+/// Memory for a chunk in addition to its bytes; a program may write one byte at a time.
 constexpr std::size_t k_overhead = 128;
 
 std::size_t cost(const Chunk& chunk)

@@ -12,7 +12,7 @@
 
 namespace gpuq::supervisor {
 
-/// A place in the two streams.
+/// A position in the two streams.
 using Position = std::array<std::uint64_t, 2>; ///< by index_of(Stream)
 
 constexpr std::size_t index_of(Stream stream)
@@ -23,40 +23,40 @@ constexpr std::size_t index_of(Stream stream)
 /// One piece of output, as read from the program.
 struct Chunk {
     Stream stream = Stream::out;
-    std::uint64_t offset = 0; ///< of its first byte in its stream
+    std::uint64_t offset = 0; ///< offset of its first byte in the stream
     std::string bytes;
-    bool lost = false; ///< the log does not have it
+    bool lost = false; ///< missing from the log
 
     std::uint64_t end() const { return offset + bytes.size(); }
 };
 
-/// The output that is held in memory, in the program's order: all that is not in the log yet, and
-/// the newest of what is, so that clients that keep up never cost a read.
+/// The output held in memory, in the order in which the program wrote it: everything that is not in
+/// the log yet, and the newest logged output, so that clients that keep up never cause a read.
 ///
-/// Two threads: the loop appends, reads and trims; the log writer takes what is next for the log.
-/// A chunk stays where it is, unchanged, from append to trim; only the loop trims, and only what
-/// the log writer has done with.
+/// Two threads use it: the loop appends, reads and trims; the log writer takes the next chunk for
+/// the log. A chunk does not move or change between append and trim. Only the loop trims, and only
+/// chunks that the log writer is done with.
 class Backlog {
 public:
-    // The loop.
+    // For the loop.
     void append(Stream stream, std::string_view bytes);
-    /// No more is to be appended for now: the log writer is behind, or lost bytes are
-    /// kept for a client that is about to take them.
+    /// True if nothing should be appended for now: the log writer is behind, or lost bytes are kept
+    /// for a client that is about to receive them.
     bool full() const;
     /// Numbers of the chunks in memory: [first, last).
     std::uint64_t first() const { return m_first; }
     std::uint64_t last() const { return m_last; }
     const Chunk& at(std::uint64_t number) const { return m_chunks[number - m_first]; }
-    /// Where the chunks in memory begin; all before is in the log or lost.
+    /// Where the chunks in memory begin; everything before is in the log or lost.
     const Position& begin() const { return m_begin; }
     const Position& end() const { return m_end; }
-    /// Lets go of old chunks. Lost ones from `needed` on are kept for as long as there is room.
+    /// Removes old chunks. Lost chunks numbered `needed` or higher are kept.
     void trim(std::uint64_t needed);
 
-    // The log writer.
-    /// The next chunk for the log; nullptr when there is none.
+    // For the log writer.
+    /// The next chunk for the log, or nullptr.
     const Chunk* to_log() const;
-    /// It is in the log, or lost for it.
+    /// Marks that chunk as logged, or as missing from the log.
     void logged(bool lost);
 
 private:

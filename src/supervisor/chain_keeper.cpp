@@ -14,17 +14,18 @@ using namespace std::chrono_literals;
 
 constexpr std::chrono::milliseconds k_shortest_period = 500ms;
 constexpr std::chrono::milliseconds k_longest_period = 10s;
-/// Once the program is told to save, nobody wants to wait for us to see it.
+/// Polling interval once the program has been notified: it should not have to wait for gpuq to see
+/// the checkpoint.
 constexpr auto k_noticed_period = 250ms;
-/// A hanging disk, or a check of the user's own that takes its time.
+/// Allows for a hanging disk and for a slow check by the user.
 constexpr auto k_look_patience = 900s;
-/// Two message time-outs of Slurm, and the work.
+/// Two message timeouts of Slurm, plus the work.
 constexpr auto k_submit_patience = 45s;
 constexpr auto k_settle_patience = 60s;
 constexpr auto k_withdraw_patience = 15s;
-/// After an answer that was lost: Slurm has it, or has it not, by then.
+/// Retry delay after a lost answer: by then Slurm either has the job or not.
 constexpr auto k_submit_again = 60s;
-/// So much of the usual time between two checkpoints has to be left for another one.
+/// Multiple of the usual checkpoint interval that must be left for another checkpoint.
 constexpr double k_spare = 1.1;
 
 } // namespace
@@ -101,7 +102,7 @@ void ChainKeeper::handle(const PollSet& polls, Steady now)
         submitted(*said, now);
     }
     if (const auto said = answer(m_looking, polls, now)) {
-        // A helper that died has seen nothing, which is not that nothing is there.
+        // An empty answer comes from a helper that died, not from an empty directory.
         looked(said->empty() ? m_sights : sights_in(*said), now);
     }
     if (const auto said = answer(m_settling, polls, now)) {
@@ -253,8 +254,8 @@ void ChainKeeper::give_up_settling()
     if (m_settled) {
         return;
     }
-    // By what is known here. What is in doubt goes on: the next link, or whoever looks at the run,
-    // judges again.
+    // Decide with the information available here. In doubt the run continues: the next link, or the
+    // next gpuq command that examines the run, judges again.
     Settled settled;
     settled.verdict = judge(m_run.request, {m_self}, m_doors.clock.now());
     if (settled.verdict.go != Verdict::Go::over || !settled.verdict.why.empty()) {

@@ -12,51 +12,52 @@
 
 namespace gpuq::supervisor {
 
-/// What the loop around a program does so that its run goes on in a next link: has it submitted
-/// early, watches the checkpoints, tells when the program is to be told and when it may be
-/// stopped, and at the end settles what follows. Never blocks: the work is done in helper processes
-/// (supervisor/chain_work.h).
+/// The loop's side of a chain: submits the next link early, watches the checkpoints, reports
+/// whether the program may be stopped, and at the end settles how the run continues. Never blocks:
+/// the work is done in helper processes (supervisor/chain_work.h).
 class ChainKeeper {
 public:
     using Steady = std::chrono::steady_clock::time_point;
     using Journal = std::function<void(Event)>;
 
-    /// The references outlive the object.
+    /// The references must outlive the object.
     ChainKeeper(Doors& doors, const Options& options, const Run& run, Turn turn, Journal journal);
     ChainKeeper(const ChainKeeper&) = delete;
     ChainKeeper& operator=(const ChainKeeper&) = delete;
-    /// Whatever is under way is given up.
+    /// Aborts any work in progress.
     ~ChainKeeper();
 
     const Turn& turn() const { return m_turn; }
-    /// The program runs.
+    /// Call when the program runs.
     void begin(Steady now);
 
     void add_to(PollSet& polls);
     void handle(const PollSet& polls, Steady now);
-    /// When something is to be done next; nothing while only an answer is awaited.
+    /// When `handle` must be called again; nullopt while only an answer is awaited.
     std::optional<Steady> next_wake() const;
-    /// The helpers, which are no processes of the program's.
+    /// The helper processes, which do not belong to the program.
     std::vector<pid_t> pids() const;
 
-    /// The program is told now, as a job of higher priority wants the place or for another reason.
+    /// The program is being notified now, because of preemption or for another reason.
     void noticed(Time at, bool preempted, Steady now);
     bool was_noticed() const { return m_self.noticed_at.has_value(); }
     bool has_saved() const { return !m_saved.empty(); }
-    /// It has saved since it was told, this long ago: nothing is lost when it is stopped.
+    /// When a checkpoint was first seen that was written after the notice: from then on stopping
+    /// the program loses nothing.
     std::optional<Steady> saved_since() const { return m_saved_since; }
-    /// The last checkpoint was made so late that another one like it would not fit before `end`.
-    /// Only for programs that nobody can tell (no listener, no GPUQ_STOP_FILE).
+    /// True if the last checkpoint was made so late that another one after the same interval would
+    /// not fit before `end`. Only for programs that cannot be notified (no listener, no
+    /// GPUQ_STOP_FILE).
     bool is_last_that_fits(Time now, Time end) const;
 
-    /// The program has ended so. Once.
+    /// The program has ended with `ending`. Call once.
     void settle(const Ending& ending, bool by_itself, Steady now);
-    /// What follows; nothing while that is being found out.
+    /// The result of settle(); nullopt until it is available.
     const std::optional<Settled>& settled() const { return m_settled; }
-    /// Nobody can wait longer.
+    /// Stops waiting for that answer and decides with the information at hand.
     void give_up_settling();
 
-    /// The end of the run has been recorded: its next link is not needed.
+    /// The end of the run has been recorded: cancels the job of the next link.
     void withdraw(Steady now);
     bool is_withdrawing() const { return m_withdrawal.helper.has_value(); }
 
@@ -81,9 +82,9 @@ private:
     const Run& m_run;
     Turn m_turn;
     Journal m_journal;
-    LinkPast m_self; ///< this link as its journal will have it
+    LinkPast m_self; ///< this link, as its journal will describe it
     Sights m_sights;
-    std::vector<Time> m_saved; ///< when checkpoints were completed, oldest first
+    std::vector<Time> m_saved; ///< completion times of checkpoints, oldest first
     std::optional<Steady> m_saved_since;
     std::optional<Settled> m_settled;
     bool m_began = false, m_ended = false;

@@ -30,13 +30,13 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::seconds;
 
-/// Of more nobody will resume.
+/// Number of checkpoints considered: the run never resumes from older ones.
 constexpr std::size_t k_most_sights = 6;
-/// A file of before the run is not the run's: but clocks of file servers differ.
+/// Files older than the run are not its own; the slack allows for differing clocks of file servers.
 constexpr seconds k_clock_slack = 2s;
 constexpr std::size_t k_most_kept = 2;
 constexpr std::uint64_t k_small_enough_to_copy = std::uint64_t{1} << 30;
-/// Between two looks at what was left behind, which tell that nobody writes any more.
+/// Interval between two scans that show whether the remaining files are still being written.
 constexpr auto k_settling = 400ms;
 
 checkpoint::Place place_of(const Run& run, const std::string& root)
@@ -55,7 +55,7 @@ std::vector<checkpoint::Found> founds(const Sights& sights)
     return found;
 }
 
-/// What the check has said of the same bytes before.
+/// The earlier result of the check for the same bytes.
 std::optional<bool> known_validity(const Sights& before, const checkpoint::Found& found)
 {
     const auto same = std::find_if(before.begin(), before.end(), [&](const Seen& seen) {
@@ -65,7 +65,7 @@ std::optional<bool> known_validity(const Sights& before, const checkpoint::Found
     return same == before.end() ? std::nullopt : same->valid;
 }
 
-/// The place of the program as it is now, without the user's check.
+/// Scans the program's checkpoint location, without the user's check.
 Sights sights_at(const checkpoint::Place& place, const Run& run, const Sights& before)
 {
     Sights sights;
@@ -79,7 +79,7 @@ Sights sights_at(const checkpoint::Place& place, const Run& run, const Sights& b
     return sights;
 }
 
-/// Asks the user's check about the newest whole one that it has not refused.
+/// Runs the user's check on the newest complete checkpoint that it has not rejected.
 void ask_check(Sights& sights, const Run& run)
 {
     const Chain& chain = *run.request.chain;
@@ -96,7 +96,7 @@ void ask_check(Sights& sights, const Run& run)
     }
 }
 
-/// What a link left that could not write it into its journal.
+/// Adds the checkpoint of a link that could not record it in its journal.
 void take_what_it_saved(LinkPast& past, const Sights& sights, const Chain& chain)
 {
     const Seen* newest = newest_usable(sights, chain);
@@ -113,7 +113,7 @@ Sights kept_sights(Store& store, const Run& run)
 {
     const checkpoint::Place place{store.root() + "/" + layout::kept(run.key), "*"};
     Sights sights = sights_at(place, run, {});
-    return sights_at(place, run, sights); // nobody writes there: two looks settle it
+    return sights_at(place, run, sights); // no process writes to it: two scans settle it
 }
 
 bool was_usable(const Sights& before, const Seen& seen, const Chain& chain)
@@ -124,8 +124,9 @@ bool was_usable(const Sights& before, const Seen& seen, const Chain& chain)
     });
 }
 
-/// A program that writes each checkpoint under a new name can only remove it, which a hard link
-/// outlives; one that overwrites its last needs a copy.
+/// A hard link is enough for a program that writes each checkpoint under a new name, because it can
+/// only remove it. A program that overwrites its last checkpoint needs a copy; while it is not
+/// known whether it does, a small checkpoint is copied.
 void keep_newest(Store& store, const Run& run, const Sights& sights, const Seen& newest,
                  const Sights& before)
 {
@@ -138,19 +139,19 @@ void keep_newest(Store& store, const Run& run, const Sights& sights, const Seen&
                                        overwrites || perhaps ? checkpoint::KeepBy::copy
                                                              : checkpoint::KeepBy::link);
     if (!kept) {
-        return; // the program's own is still there
+        return; // the program's own copy still exists
     }
     const Sights all = sights_at({store.root() + "/" + folder, "*"}, run, {});
     for (std::size_t i = k_most_kept; i < all.size(); ++i) {
         const std::string& path = all[i].found.path;
         const std::string name = folder + path.substr(path.rfind('/'));
-        if (!store.remove(name)) { // a folder that is not empty
+        if (!store.remove(name)) { // a directory that is not empty
             (void)store.remove_tree(name);
         }
     }
 }
 
-/// What a look that was ended while it kept a checkpoint has left.
+/// Removes the leftovers of a scan that was killed while it kept a checkpoint.
 void forget_half_kept(Store& store, const RunKey& key)
 {
     const std::string folder = layout::kept(key);
@@ -162,7 +163,7 @@ void forget_half_kept(Store& store, const RunKey& key)
     }
 }
 
-/// The program itself and the scripts among its words. What these import is not looked at.
+/// Considers the program itself and the scripts among its arguments, but not the files they import.
 std::string changed_since(Time then, const Request& request)
 {
     constexpr std::array<std::string_view, 4> k_scripts{".py", ".sh", ".jl", ".R"};
@@ -208,7 +209,7 @@ std::optional<WhenShort> short_of(Doors& doors, Store& store, const Run& run, Li
                                  length_of(*run.request.chain, link), doors.clock.now());
 }
 
-/// What went wrong, fetching the ticket for the program tells, or the hold.
+/// Errors are ignored here: they are reported when the program's ticket is fetched, or by the hold.
 void ask_keytab(Doors& doors, Store& store, const Run& run)
 {
     const auto text = store.read(credential_plan_json(run.key));
@@ -219,7 +220,7 @@ void ask_keytab(Doors& doors, Store& store, const Run& run)
     }
 }
 
-/// This link is not to begin without a ticket: it waits in another job, which has no GPUs, or the
+/// This link must not start without a ticket: it waits as another job, which holds no GPUs, or the
 /// run ends.
 Judged held(Doors& doors, Store& store, Cluster* cluster, const Run& run, const Succession& found,
             const Options& options)
@@ -282,7 +283,7 @@ Judged judge_predecessor(Doors& doors, const Options& options)
     auto store = doors.store(options.state_dir);
     const auto run = store ? run_of(**store, options) : Result<Run>(store.error());
     if (!run) {
-        judged.turn = Turn{}; // the supervisor says what is wrong
+        judged.turn = Turn{}; // the supervisor reports the error
         return judged;
     }
     if (!run->request.chain) {
@@ -362,7 +363,7 @@ std::string submit_next(Doors& doors, const Options& options, const Turn& turn)
         return "later " + run.error().text;
     }
     std::vector<LinkPast> links = read_links(**store, run->key, options.link);
-    // As if this link had taken all of its time.
+    // Assume that this link uses all of its time.
     const Time now = doors.clock.now();
     LinkPast& self = links.back();
     self.started_at = self.started_at.value_or(now);
@@ -391,7 +392,7 @@ Settled settle(Doors& doors, const Options& options, LinkPast self, const Sights
     auto store = doors.store(options.state_dir);
     const auto run = store ? run_of(**store, options) : Result<Run>(store.error());
     if (!run) {
-        settled.verdict = Verdict{}; // not to be known here
+        settled.verdict = Verdict{}; // cannot be determined here
         return settled;
     }
     forget_half_kept(**store, run->key);
@@ -425,7 +426,7 @@ Settled settle(Doors& doors, const Options& options, LinkPast self, const Sights
             hand_over(**store, cluster ? cluster->get() : nullptr, doors.clock, *run,
                       next_of(options, next_length(run->request, links, now)), settled.verdict);
     }
-    forget_half_kept(**store, run->key); // a helper that was killed late
+    forget_half_kept(**store, run->key); // from a helper that was killed late
     return settled;
 }
 
@@ -441,7 +442,7 @@ void withdraw_next(Doors& doors, const Options& options)
     }
 }
 
-// Texts between processes.
+// Texts passed between processes.
 
 std::string packed(const Sights& sights)
 {
@@ -547,7 +548,7 @@ std::optional<Judged> judged_in(std::string_view packed)
 std::string packed(const Settled& settled)
 {
     if (settled.verdict.go == Verdict::Go::wait) {
-        return ""; // as if there was no answer
+        return ""; // as if there were no answer
     }
     return packed_fields({settled.verdict.go == Verdict::Go::on ? "on" : "over",
                           settled.verdict.why, packed_ending(settled.verdict.ending),

@@ -11,22 +11,25 @@
 #include <algorithm>
 #include <csignal>
 
+// The loop's part of a chain. Some time before the end of the link the program is notified to save.
+// It is then ended when it has saved, or at the end of the link. Submitting links and watching
+// checkpoints is left to ChainKeeper.
 namespace gpuq::supervisor {
 namespace {
 
 using namespace std::chrono_literals;
 
-/// For a program that has saved to leave by itself, before it is asked to, and then made to.
+/// Time for a program that has saved to exit on its own before it gets TERM, and then until KILL.
 constexpr auto k_time_to_leave = 1500ms;
 constexpr auto k_time_to_die = 3s;
-/// At the end of a link, for a program that did not save in time.
+/// Grace period at the end of a link for a program that did not save in time.
 constexpr auto k_last_grace = 5s;
 constexpr auto k_look_for_listeners = 5s;
 constexpr auto k_listeners_stay = 1s;
 
 } // namespace
 
-/// The record of the run has been read.
+/// Called when the record of the run has been read.
 void Supervisor::join_chain()
 {
     if (!m_run->request.chain) {
@@ -60,7 +63,7 @@ void Supervisor::tell_turn()
     }
 }
 
-/// The program of this link: with what makes it resume, when there is something to resume from.
+/// The program of this link, with the arguments that make it resume if there is a checkpoint.
 std::vector<std::string> Supervisor::words_of(const Run& run) const
 {
     Request request = run.request;
@@ -104,9 +107,9 @@ void Supervisor::look_after_chain()
     }
 }
 
-/// On this node: of the others nobody knows before they are told. All its processes are looked
-/// through for it, and a program that writes much keeps the
-/// loop busy: the last answer serves for a moment.
+/// Considers this node only: listeners on the other nodes are unknown until they are notified.
+/// Because this scans all processes, and a program that writes a lot keeps the loop busy, the last
+/// answer is reused for a moment.
 bool Supervisor::anybody_listens()
 {
     if (m_listened_at && m_now < *m_listened_at + k_listeners_stay) {
@@ -121,15 +124,15 @@ bool Supervisor::anybody_listens()
     return m_listened;
 }
 
-/// A program that saves and that nobody can tell: it is let go right after the last checkpoint that
-/// fits.
+/// True for a program that saves but cannot be notified: it is terminated right after the last
+/// checkpoint that fits.
 bool Supervisor::saves_in_its_own_time()
 {
     return !m_run->request.chain->aware && m_chain->has_saved() && !anybody_listens();
 }
 
-/// Tells the program to save and leave; what has not left by `until` is killed. The first reason is
-/// the reason. How many processes of this node got a signal by this.
+/// Notifies the program to save and leave; if it has not left by `until` it is killed. The first
+/// reason is kept. Returns the number of processes on this node that got a signal from this call.
 std::size_t Supervisor::notice(Killing killing, Clock::time_point until)
 {
     if (m_phase != Phase::running || !m_program) {
@@ -160,7 +163,8 @@ std::size_t Supervisor::notice(Killing killing, Clock::time_point until)
     return signalled;
 }
 
-/// Who was not told has the stop file. When the program has left meanwhile, nobody is missing.
+/// Processes that were not notified still have the stop file. If the program has ended meanwhile,
+/// none is missing.
 void Supervisor::noticed_elsewhere()
 {
     const auto until = m_elsewhere.gives_up_at();
@@ -203,14 +207,14 @@ void Supervisor::notice_when_due()
         notice({Cause::time_limit, ""}, in(end) + k_last_grace);
     }
     if (m_notice && now >= end && !m_observed.killing) {
-        m_observed.killing = *m_notice; // it has had its time
+        m_observed.killing = *m_notice; // its time is up
         m_term_due = m_now;
     } else if (m_notice && now < end) {
         wake_at(in(end));
     }
 }
 
-/// A program that has saved after it was told may leave; one that stays has nothing to lose.
+/// A program that saved after the notice may leave; one that stays has nothing to lose.
 void Supervisor::end_when_saved()
 {
     if (m_chain && !m_saved_at) {
@@ -228,8 +232,8 @@ void Supervisor::end_when_saved()
     }
 }
 
-/// Slurm tells it to the steps of a job alone, and not why: a batch job finds out by asking. The
-/// program has until the end of the grace.
+/// Slurm notifies only the steps of a job, and without a reason; a batch job finds out by asking.
+/// The program has until the end of the grace period.
 void Supervisor::take_grace(const JobNews& news)
 {
     take_end(news);
@@ -256,11 +260,11 @@ void Supervisor::save_and_stop(const std::string& by)
     }
     notice(killing, m_now + k_time_to_save);
     if (m_notice && m_notice->cause != Cause::stopped) {
-        m_notice = killing; // it was told already, and now it is not to go on
+        m_notice = killing; // it was notified already, but now the run must not continue
     }
 }
 
-/// `gpuq rehearse` tries now what else comes at the end of a link, or by a fault.
+/// `gpuq rehearse` triggers an event that normally happens at the end of a link or through a fault.
 void Supervisor::rehearse(const std::string& line)
 {
     const auto asked = rehearsal_request_in(line);
@@ -275,8 +279,8 @@ void Supervisor::rehearse(const std::string& line)
     }
 }
 
-/// Slurm has taken this link for dead, and the next one has begun: nothing of it may write any
-/// more, and what follows is not its business.
+/// Slurm has declared this link dead, and the next one has started: this one must not write any
+/// more, and no longer decides how the run continues.
 void Supervisor::fenced()
 {
     m_fenced = true;

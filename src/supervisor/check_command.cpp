@@ -53,7 +53,7 @@ bool passes_check(const std::vector<std::string>& command, const std::string& pa
 {
     Request checked = run.request;
     checked.program = with_path(command, path);
-    if (checked.program == command) { // it names no place for it
+    if (checked.program == command) { // no placeholder for the path
         checked.program.push_back(path);
     }
     const std::vector<std::string> words = program_argv(checked);

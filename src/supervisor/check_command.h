@@ -8,12 +8,12 @@
 
 namespace gpuq::supervisor {
 
-/// Runs the user's own check of a checkpoint (--valid) in the run's folder, `{}` in its words being
-/// the path, which is the last word when there is none; its output is thrown away. True when it
-/// exits with 0 within ten minutes. No shell reads the words. Blocks.
+/// Runs the user's own check of a checkpoint (--valid) in the run's directory. `{}` in its
+/// arguments is replaced by the path; without `{}` the path becomes the last argument. Output is
+/// discarded. True if the command exits with 0 within ten minutes. No shell is involved. Blocks.
 bool passes_check(const std::vector<std::string>& command, const std::string& path, const Run& run);
 
-/// `words` with `path` in place of every `{}`.
+/// Returns `words` with every `{}` replaced by `path`.
 std::vector<std::string> with_path(const std::vector<std::string>& words, const std::string& path);
 
 } // namespace gpuq::supervisor

@@ -15,18 +15,19 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t k_most = 200;
-/// A client of the socket that does not say who it is.
+/// Time limit for a client of the socket to send Attach.
 constexpr auto k_introduction = 10s;
 
-/// slurmstepd's small packets wait for srun's acknowledgement of the one before, 40 ms in TCP. So
-/// the greeting goes together with the program's first output, and that with its end, when they
-/// come this soon. Nobody waits for the end at a terminal.
+/// slurmstepd waits for srun to acknowledge each small packet before it sends the next, which takes
+/// 40 ms with TCP. So the greeting is sent together with the program's first output, and that
+/// output together with the end, if they follow this soon. At a terminal nothing is held back for
+/// the end.
 constexpr auto k_greeting_waits = 15ms;
 constexpr auto k_output_waits = 4ms;
 
-/// A word for each key would be a packet in front of its echo, which then waits for that packet's
-/// acknowledgement: 40 ms in TCP. A client keeps what it was not told of, and is far from its
-/// limit.
+/// Acknowledging each key would send a packet ahead of its echo, and the echo would wait 40 ms for
+/// the acknowledgement of that packet (TCP). The client keeps unacknowledged input and is far from
+/// its limit.
 constexpr std::uint64_t k_typed_untold = 16 << 10;
 
 std::string refusal(std::string why)
@@ -79,7 +80,7 @@ void Clients::add_to(PollSet& polls)
         member.polled_input.reset();
         member.polled_output.reset();
         member.polled_relay.reset();
-        // An owner that sends more than there is room for waits in its own pipe.
+        // If the window is full, the input of an owner stays in its own pipe.
         const bool sends = owns(member) || member.terminal;
         const bool may_send = !sends || m_input.room() > 0;
         if (connection.input() >= 0) {
@@ -197,7 +198,7 @@ void Clients::handle_input(Member& member, const wire::Stdin& frame)
     }
 }
 
-/// Bytes that a client sends again after a change of connection are typed once.
+/// Bytes that a client sends again after a change of connection are typed only once.
 void Clients::type(Member& member, const wire::Stdin& frame)
 {
     if (!member.terminal) {
@@ -214,7 +215,7 @@ void Clients::type(Member& member, const wire::Stdin& frame)
     m_input.take(m_input.taken(), news);
 }
 
-/// Of a client that does not come again.
+/// Called for a client that does not come back.
 void Clients::forget_typed(const Member& member)
 {
     if (member.terminal) {
@@ -235,7 +236,7 @@ void Clients::add_terminal(Member& member, const wire::Terminal& frame)
     m_requests.resize(frame.size, frame.redraw);
 }
 
-/// The size of whoever came or changed last, of those who are still there.
+/// The terminal's size is that of the remaining client that attached or changed size last.
 void Clients::lose_terminal(Member& member)
 {
     if (!std::exchange(member.terminal, std::nullopt)) {
@@ -258,8 +259,8 @@ bool Clients::has_terminal() const
                        [](const Member& member) { return member.terminal.has_value(); });
 }
 
-/// The others leave when they read it. Who feeds the program by a pipe stays: its end would be the
-/// run's.
+/// The other clients leave when they receive Taken. A client that feeds the program through a pipe
+/// stays, because its end would be the end of the run.
 void Clients::take(const Member& taker, const wire::Take& frame)
 {
     for (Member& member : m_members) {
@@ -275,7 +276,7 @@ void Clients::take(const Member& taker, const wire::Take& frame)
 
 void Clients::attach(Member& member, const wire::Attach& frame)
 {
-    member.connection.send(m_hello); // not before it is known where to
+    member.connection.send(m_hello); // not earlier: the destination was unknown until now
     member.connection.attach(frame, m_backlog);
     if (frame.role == wire::Role::owner) {
         own(member.connection);
@@ -286,9 +287,9 @@ void Clients::attach(Member& member, const wire::Attach& frame)
     }
 }
 
-/// The owner of the input is who came last: a relay takes over from the srun that started it all.
-/// Who takes over from it has left the step's own streams, and a step whose srun was killed shows
-/// no end by itself. Other owners of before look on.
+/// The last client to attach owns the input: a relay takes over from the srun that started the run.
+/// The previous owner on the step's own streams is dropped, because a step whose srun was killed
+/// shows no end of its streams. Other previous owners stay as viewers.
 void Clients::own(Connection& connection)
 {
     for (Member& member : m_members) {
@@ -329,7 +330,8 @@ void Clients::lose_owner(const Connection& connection, Clock::time_point now)
     if (!connection.left()) {
         m_without_owner = now;
     } else if (m_typing == Typing::one_owner && !m_input.ended() && !m_input.closed()) {
-        m_without_owner = Clock::time_point{}; // no patience: nobody else has the rest of the input
+        m_without_owner = Clock::time_point{}; // do not wait: no other client has the rest of the
+                                               // input
     }
 }
 

@@ -18,65 +18,66 @@
 
 namespace gpuq::supervisor {
 
-/// Everybody who is connected, and who of them owns the program's input.
+/// All connected clients, and which of them owns the program's input.
 class Clients {
 public:
     using Clock = Connection::Clock;
 
-    /// What clients ask for.
+    /// Callbacks for the clients' requests.
     struct Requests {
         std::function<void(int number)> signal;
         std::function<void(const std::string& by)> stop;
-        /// Of the program's terminal; `anew`: it is to draw all it shows.
+        /// Resizes the program's terminal; `anew`: the program should redraw everything.
         std::function<void(TerminalSize size, bool anew)> resize = {};
-        /// What a terminal that comes now is to be given first.
+        /// Initial content for a new client's terminal.
         std::function<std::string(TerminalSize size)> screen = {};
-        /// Something that belongs into the journal.
+        /// A message for the journal.
         std::function<void(const std::string& text)> report = {};
     };
     /// How the program gets its input.
     enum class Typing {
-        one_owner, ///< of a pipe: bytes of the owner, by offset
-        terminals, ///< whatever comes from connections that end in a terminal
+        one_owner, ///< through a pipe: bytes of the owner, by offset
+        terminals, ///< all input of connections that end in a terminal
     };
-    /// The references outlive the object.
+    /// The references must outlive the object.
     Clients(Backlog& backlog, InputBuffer& input, LogWriter& log, wire::Hello hello,
             Requests requests, Typing typing);
 
     void listen(Server server) { m_server = std::move(server); }
-    /// The standard streams, as the first owner.
+    /// Adds the standard streams as the first owner.
     void add_first(Descriptor input, Descriptor output, Clock::time_point now);
 
-    // In each round of the loop.
+    // Called in each round of the loop.
     void add_to(PollSet& polls);
     void handle(const PollSet& polls, Clock::time_point now);
     void history_came(LogWriter::Answer answer);
-    /// Sends what can be sent. Returns when it has to be called again at the latest.
+    /// Sends as much as possible. Returns the time by which it must be called again, if any.
     std::optional<Clock::time_point> transmit(Clock::time_point now);
 
-    // To all, now and later.
+    // Sent to all clients, including later ones.
     void started(int pid);
     void note(const std::string& text);
     void ended(const wire::Ended& ended);
 
-    /// A note to whoever comes first.
+    /// A note for the first client that attaches.
     void greet_with(const std::string& text) { m_greeting = text; }
 
-    /// Since when the program's input has no owner; nothing while it has, and when the owner left
-    /// on purpose.
+    /// Since when the program's input has had no owner; nullopt while it has one, and after an
+    /// owner left on purpose. The clock's epoch if that owner left without sending the end of its
+    /// piped input.
     std::optional<Clock::time_point> without_owner_since() const { return m_without_owner; }
     bool had_owner() const { return m_had_owner; }
     void expect_owner(Clock::time_point now) { m_without_owner = now; }
 
-    /// Somebody sits at the program's terminal; somebody once did.
+    /// Whether a client is attached to the program's terminal, now or at any time.
     bool has_terminal() const;
     bool had_terminal() const { return m_turn > 0; }
 
-    /// The first chunk that somebody who keeps reading still needs.
+    /// The first chunk that a client which keeps reading still needs.
     std::uint64_t needed(Clock::time_point now, std::chrono::milliseconds stalled) const;
-    /// Drops who takes nothing any more. True when all others have been told of the end.
+    /// Drops clients that do not read any more. True if all others have been sent the end.
     bool all_told(Clock::time_point now, std::chrono::milliseconds stalled);
-    /// Nobody is left but guards and such whose end can't be seen.
+    /// True if only guards, and clients whose end cannot be detected, are left.
     bool all_gone() const;
 
 private:
@@ -85,7 +86,7 @@ private:
         std::optional<std::size_t> polled_input, polled_output, polled_relay;
         bool dead = false;
         std::optional<wire::Terminal> terminal;
-        std::uint64_t turn = 0; ///< the highest among the terminals: its size counts
+        std::uint64_t turn = 0; ///< the terminal with the highest number determines the size
         std::optional<wire::StdinTaken> told;
     };
     void accept(Clock::time_point now);
@@ -112,7 +113,7 @@ private:
     wire::Hello m_hello;
     Requests m_requests;
     Typing m_typing;
-    std::map<std::uint64_t, std::uint64_t> m_typed; ///< offset in the input of each client
+    std::map<std::uint64_t, std::uint64_t> m_typed; ///< input offset per client
     std::uint64_t m_turn = 0;
     std::optional<Server> m_server;
     std::optional<std::size_t> m_polled_server;

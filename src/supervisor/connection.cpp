@@ -13,7 +13,7 @@
 namespace gpuq::supervisor {
 namespace {
 
-/// About how much is made ready for a client at a time.
+/// Approximate amount of data prepared for a client at a time.
 constexpr std::size_t k_batch = 64 << 10;
 constexpr std::size_t k_read = 64 << 10;
 constexpr std::uint64_t k_most_room = 1ULL << 40;
@@ -168,7 +168,7 @@ bool Connection::wants_output(const Backlog& backlog) const
 
 void Connection::taken(const wire::OutputTaken& taken, Clock::time_point now)
 {
-    // No client has read more than it was sent.
+    // A client cannot have read more than it was sent.
     m_room_until = std::min(taken.bytes, m_output_sent) + std::min(taken.room, k_most_room);
     m_progress = now;
 }

@@ -10,20 +10,20 @@
 
 namespace gpuq::supervisor {
 
-/// When a link ends, and the warnings 15, 5 and 1 minutes before. A limit that is not longer
-/// than a warning's lead has no such warning.
+/// The end of a link, and the warnings 15, 5 and 1 minutes before it. A warning is skipped if the
+/// time limit is not longer than its lead time.
 class Deadline {
 public:
     Deadline(Time started, std::chrono::minutes walltime, std::optional<Time> as_slurm_says);
 
     Time at() const { return m_at; }
-    /// Slurm's answer, which wins over what was computed.
+    /// Sets Slurm's answer, which takes precedence over the computed time.
     void correct(Time at) { m_at = at; }
 
-    /// When the next warning is due; nothing when all are given.
+    /// When the next warning is due; nullopt if none is left.
     std::optional<Time> next_warning() const;
-    /// The warning that is due at `now`, once: `15 minutes left`. One whose time passed unseen, as
-    /// when the limit was shortened, gives way to the later one.
+    /// Returns the warning due at `now`, once: `15 minutes left`. If several are due, for example
+    /// because the time limit was shortened, only the latest is returned.
     std::optional<std::string> warning(Time now);
 
 private:
@@ -32,7 +32,7 @@ private:
     std::chrono::minutes m_last = std::chrono::minutes::max();
 };
 
-/// KillWait in the text of a slurm.conf; Slurm's default when it is not there.
+/// Reads KillWait from the text of a slurm.conf; Slurm's default if it is not set.
 std::chrono::seconds kill_wait_in(std::string_view slurm_conf);
 
 } // namespace gpuq::supervisor

@@ -9,7 +9,7 @@ namespace gpuq::supervisor {
 
 void set_nonblocking(int fd);
 
-/// The text for errno, thread-safe.
+/// Thread-safe text for an errno value.
 std::string error_text(int error);
 
 } // namespace gpuq::supervisor

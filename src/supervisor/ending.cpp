@@ -27,7 +27,7 @@ int status_when(Cause cause, int own, bool signalled)
     case Cause::cancelled:
         return static_cast<int>(ExitStatus::stopped);
     case Cause::time_limit:
-        // A program that saves and leaves in time has earned its own status.
+        // A program that saves and exits in time keeps its own status.
         return signalled ? static_cast<int>(ExitStatus::time_limit) : own;
     case Cause::node_failed:
     case Cause::preempted:
@@ -45,7 +45,8 @@ int status_when(Cause cause, int own, bool signalled)
     return static_cast<int>(ExitStatus::internal);
 }
 
-/// The kernel's KILL reached the program itself, or what its shell had started and waited for.
+/// True if the kernel's KILL hit the program itself, or a process that its shell started and waited
+/// for.
 bool died_for_memory(const Observed& observed, int wait_status)
 {
     if (WIFSIGNALED(wait_status)) {

@@ -12,38 +12,39 @@
 
 namespace gpuq::supervisor {
 
-/// Why a program never ran.
+/// Why a program was never started.
 struct NotStarted {
     int status = 0;
     std::string detail;
 };
 
-/// Why the supervisor, or Slurm, was ending the program while it still ran.
+/// Why the supervisor or Slurm is ending a program that still runs.
 struct Killing {
     Cause cause = Cause::stopped;
     std::string detail;
 };
 
-/// What was seen of the program until it was gone.
+/// Everything observed about the program until it was gone.
 struct Observed {
-    std::optional<int> wait_status; ///< as waitpid gives it
+    std::optional<int> wait_status; ///< as returned by waitpid
     std::optional<NotStarted> not_started;
     std::optional<Killing> killing;
-    std::optional<Killing> grace;   ///< it is to go: it may die of the TERM that says so
-    std::bitset<65> asked_signals;  ///< sent to it on a client's behalf
-    std::string rank;               ///< whose wait status it is; empty: there are no ranks
-    MemoryKills memory;             ///< processes that the kernel killed meanwhile
-    bool gpu_out_of_memory = false; ///< the last output says so
+    std::optional<Killing> grace;   ///< grace period before preemption: the program may die from
+                                    ///< the TERM that announces it
+    std::bitset<65> asked_signals;  ///< sent to it on behalf of a client
+    std::string rank;               ///< the rank that the wait status belongs to; empty: no ranks
+    MemoryKills memory;             ///< processes killed by the kernel in the meantime
+    bool gpu_out_of_memory = false; ///< according to the last output
 };
 
-/// The sentence for kills that the program outlived, or may have; empty when there were none.
+/// The sentence about kills that the program survived, or may have survived; empty without any.
 std::string to_sentence(const MemoryKills& kills);
 
-/// How the run ended, and why: exit status and words of the contract.
+/// Determines how and why the run ended: the documented exit status, cause and detail.
 Ending decide(const Observed& observed, Time at);
 
-/// Why Slurm sent TERM, out of what it says about the job now; nothing when the job just goes on
-/// (somebody sent the signal with `scancel -s`).
+/// Derives from the job's current state why Slurm sent TERM; nullopt if the job simply continues
+/// (the signal was sent with `scancel -s`).
 std::optional<Killing> why_terminated(JobState state);
 
 } // namespace gpuq::supervisor

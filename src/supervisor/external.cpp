@@ -144,7 +144,7 @@ std::optional<External::Ended> finished(const External::Plan& plan)
         }
         pollfd wait{running->fd(), POLLIN, 0};
         ::poll(&wait, 1, 10);
-        ::poll(nullptr, 0, 2); // its pipe may have ended before it
+        ::poll(nullptr, 0, 2); // its pipe may end before the process does
     }
     return std::nullopt;
 }

@@ -11,32 +11,34 @@
 
 namespace gpuq::supervisor {
 
-/// The absolute path of a program by a PATH; relative folders in it don't count. Empty: none.
+/// Finds a program in a PATH and returns its absolute path; relative directories are ignored.
+/// Empty: not found.
 std::string found_in_path(const std::string& path, const std::string& program);
-/// kinit's absolute path on this node; empty: there is none.
+/// The absolute path of kinit on this node; empty: none.
 std::string kinit_of_node();
 constexpr const char* k_no_kinit = "there is no kinit on this node";
-/// This process's environment, in English and with these tickets: what kinit says is read.
+/// This process's environment, with LC_ALL=C, because kinit's messages are parsed, and with this
+/// credential cache.
 std::vector<std::string> in_english(const std::string& cache);
-/// What a program has said, in one line for people, without control characters.
+/// Converts a program's output to one line for users, without control characters.
 std::string one_line(std::string words);
 
-/// A program that is not waited for: executed by its absolute path, without a shell, without
-/// input, killed when its time is over or this process ends. What it prints is kept, to a limit.
+/// A program that runs in the background: executed by its absolute path, without a shell or input,
+/// and killed when its time limit expires or this process ends. Its output is kept, up to a limit.
 class External {
 public:
     struct Plan {
         std::vector<std::string> argv;
-        std::vector<std::string> environment; ///< NAME=VALUE, all it gets
+        std::vector<std::string> environment; ///< NAME=VALUE; the complete environment
         std::chrono::milliseconds limit{5000};
     };
-    /// Nothing when there is no process to be had.
+    /// Nullopt if no process could be created.
     static std::optional<External> start(const Plan& plan);
     External(External&&) = default;
     External& operator=(External&&) = default;
     ~External();
 
-    /// Readable when there is something to take.
+    /// Readable when there is output to read.
     int fd() const { return m_said.get(); }
     std::chrono::steady_clock::time_point until() const { return m_until; }
 
@@ -45,7 +47,7 @@ public:
         bool in_time = true;
         std::string words;
     };
-    /// Takes what is there; nothing while it goes on.
+    /// Reads available output. Nullopt while the program runs.
     std::optional<Ended> look();
 
 private:
@@ -57,7 +59,7 @@ private:
     bool m_silent = false, m_killed = false;
 };
 
-/// Executes one and waits until it has ended. Nothing: there is no process to be had.
+/// Runs a program and waits for its end. Nullopt if no process could be created.
 std::optional<External::Ended> finished(const External::Plan& plan);
 
 } // namespace gpuq::supervisor

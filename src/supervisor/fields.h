@@ -7,8 +7,8 @@
 
 namespace gpuq::supervisor {
 
-/// Texts of any bytes as one, and back: what a helper process hands over. A torn one gives the
-/// whole texts before the tear.
+/// Packs texts of arbitrary bytes into one, and unpacks them: the result format of helper
+/// processes. A truncated text yields the complete fields before the truncation.
 std::string packed_fields(const std::vector<std::string>& fields);
 std::vector<std::string> fields_in(std::string_view packed);
 

@@ -18,21 +18,26 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+// The guardian. In a later link of a chain it waits until the previous link has been judged. Then
+// it claims the link, forks the supervisor and outlives it. Afterwards it removes tickets and
+// TMPDIR; if the supervisor was killed, it also kills the remaining processes and records the loss.
+// Slurm requests and removals run in helper processes with a time limit.
 namespace gpuq::supervisor {
 namespace {
 
 using namespace std::chrono_literals;
 
 constexpr auto k_kill_patience = 10s;
-/// A supervisor whose disk hangs can not be waited for.
+/// Short, because a supervisor whose disk hangs never exits.
 constexpr auto k_exit_patience = 1s;
-/// Of a helper that judges the link before: Slurm's own patience, a check of the user's.
+/// For the helper that judges the previous link: allows for Slurm's timeouts and for a check by the
+/// user.
 constexpr std::chrono::milliseconds k_judge_patience = 700s;
 constexpr auto k_judge_pause = 15s;
 constexpr std::chrono::milliseconds k_settle_patience = 60s;
 constexpr std::chrono::milliseconds k_wipe_patience = 2s;
 
-/// Whoever opens a file must not get the number of a standard stream.
+/// Ensures that a file opened later does not get the number of a standard stream.
 void open_standard_streams()
 {
     for (int fd = ::open("/dev/null", O_RDWR); fd >= 0; fd = ::dup(fd)) {
@@ -43,7 +48,7 @@ void open_standard_streams()
     }
 }
 
-/// The streams are the supervisor's: they must end when it ends.
+/// The streams belong to the supervisor: they must end when it ends.
 void leave_standard_streams()
 {
     const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -53,7 +58,7 @@ void leave_standard_streams()
     ::close(null);
 }
 
-/// Signals go to all processes of a job; guardian and supervisor outlive the program.
+/// Slurm signals all processes of a job; guardian and supervisor must outlive the program.
 void block_signals()
 {
     sigset_t all;
@@ -64,7 +69,7 @@ void block_signals()
     ::sigprocmask(SIG_SETMASK, &all, nullptr);
 }
 
-/// The status that the supervisor left with; nothing when it was killed.
+/// The supervisor's exit status; nullopt if it was killed.
 std::optional<int> goodbye_of(pid_t supervisor, int goodbye)
 {
     int status = 0;
@@ -79,7 +84,7 @@ std::optional<int> goodbye_of(pid_t supervisor, int goodbye)
     return size == sizeof status ? std::optional(status) : std::nullopt;
 }
 
-/// How the run ended as the journal has it already.
+/// The end of the run, if the journal already contains it.
 std::optional<Event> journaled_end(int folder)
 {
     const auto text = read_file(folder, "journal.jsonl");
@@ -90,7 +95,7 @@ std::optional<Event> journaled_end(int folder)
     return ended == events.rend() ? std::nullopt : std::optional(*ended);
 }
 
-/// All that a helper says, within `patience`.
+/// The helper's complete answer, or the part that arrives within `patience`.
 std::string answer_of(Helper& helper, std::chrono::milliseconds patience)
 {
     const auto until = std::chrono::steady_clock::now() + patience;
@@ -105,7 +110,7 @@ std::string answer_of(Helper& helper, std::chrono::milliseconds patience)
     }
 }
 
-/// Whether the run goes on without its supervisor's word: a chain does, elsewhere.
+/// True if the run continues after the loss of its supervisor: a chain does, in its next link.
 bool settle_the_loss(Doors& doors, const Options& options, const RunFolder& folder, Event& ended)
 {
     const auto run = folder.read_run();
@@ -170,7 +175,7 @@ int clean_up_after_a_killed_supervisor(Doors& doors, const Options& options)
     return *ended.status;
 }
 
-/// As the journal has it, after whatever happened to the supervisor.
+/// True if the journal contains the end of the run, however the supervisor ended.
 bool run_is_over(const Options& options)
 {
     const auto run = RunFolder::open(options.state_dir, options.key);
@@ -179,14 +184,14 @@ bool run_is_over(const Options& options)
     return ended && !ended->continues;
 }
 
-/// The link has ended, however it did: its tickets go, and those that wait for a next link where
-/// there is none.
+/// Called when the link has ended, for any reason: removes its tickets, and also those kept
+/// for a next link if there is none.
 void wipe_tickets(Doors& doors, const Options& options)
 {
     if (doors.secrets == nullptr || !has_node_credentials(options)) {
         return;
     }
-    // The run's store may be on a disk that hangs.
+    // The run's store may be on a hanging disk.
     if (auto helper = Helper::start([&]() -> std::string {
             wipe_credentials(*doors.secrets, options, run_is_over(options));
             return "done";
@@ -195,10 +200,10 @@ void wipe_tickets(Doors& doors, const Options& options)
     }
 }
 
-/// Of a directory with a hundred thousand files; the job keeps its GPUs meanwhile.
+/// Enough for a directory with a hundred thousand files; the job keeps its GPUs meanwhile.
 constexpr std::chrono::milliseconds k_tmp_patience = 10s;
 
-/// In a helper: a disk may hang.
+/// In a helper process, because a disk may hang.
 void remove_tmp(Doors& doors, const LinkTmp& tmp)
 {
     if (auto helper = Helper::start([&]() -> std::string {
@@ -209,8 +214,8 @@ void remove_tmp(Doors& doors, const LinkTmp& tmp)
     }
 }
 
-/// A later link begins when it is known how the one before it has ended. Nothing: it has nothing to
-/// do, or was told to end while it waited.
+/// A later link starts once the outcome of the previous one is known. Nullopt: there is nothing to
+/// do, or this process got TERM while waiting.
 std::optional<Turn> wait_for_turn(Doors& doors, const Options& options)
 {
     sigset_t term;
@@ -237,8 +242,9 @@ std::optional<Turn> wait_for_turn(Doors& doors, const Options& options)
     }
 }
 
-/// True when another job runs this link: a request to Slurm whose answer was lost has made two.
-/// A folder that takes no files does not stop the one job there almost always is.
+/// True if another job runs this link: two jobs exist because the answer to a request to Slurm was
+/// lost. A directory that cannot be written does not stop the job, which is almost always the only
+/// one.
 bool is_claimed_by_another(const Options& options)
 {
     const auto run = RunFolder::open(options.state_dir, options.key);
@@ -293,7 +299,8 @@ int supervise(Doors& doors, const Options& options)
         alive->read.reset();
         leave_standard_streams();
         if (doors.sweep) {
-            doors.sweep(); // beside the supervisor, which starts the program meanwhile
+            doors.sweep(); // runs in parallel with the supervisor, which starts the program
+                           // meanwhile
         }
         const auto left_with = goodbye_of(supervisor, goodbye->read.get());
         status = left_with ? *left_with : clean_up_after_a_killed_supervisor(doors, options);
@@ -304,7 +311,8 @@ int supervise(Doors& doors, const Options& options)
     } else {
         write_all(STDERR_FILENO, "gpuq: no process for the supervisor on this node\n");
     }
-    // The status of a batch script is slurmstepd's to tell: when that was killed, nobody would.
+    // slurmstepd reports the status of a batch script. If slurmstepd was killed, or if this is the
+    // first step of an allocation, the status must be reported here.
     const bool nobody_tells = options.first || ::getppid() != slurmstepd;
     if (nobody_tells && options.job) {
         complete_for_ever(doors, *options.job, status);

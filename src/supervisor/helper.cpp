@@ -24,9 +24,10 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto k_longest_pause = 30s;
-/// A helper that is silent for so long is taken for hung.
+/// A helper that is silent for this long is considered hung.
 constexpr auto k_helper_patience = 60s;
-/// A killed helper that hangs in the kernel, with a disk, is left to whoever reaps all children.
+/// A killed helper that hangs in the kernel with a disk is left to the process that reaps all
+/// children.
 constexpr auto k_dying = 200ms;
 
 void be_quiet_and_small(int answer)
@@ -46,17 +47,17 @@ void be_quiet_and_small(int answer)
     ::close(null);
 }
 
-/// Slurm has moved the end of a job that is to be preempted, and left its time limit as it was.
+/// For a preempted job, Slurm moves the end time but does not change the time limit.
 bool has_grace(const Job& job)
 {
-    // A limit is in whole minutes, an end in seconds.
+    // Time limits are whole minutes, end times seconds.
     return job.state == JobState::running && job.started_at && job.ends_at && job.walltime &&
            *job.ends_at + 1min < *job.started_at + *job.walltime;
 }
 
 constexpr int k_unknown = -1;
 
-/// Whether a job of these queues, comma-separated, may be preempted with a time of grace.
+/// Whether a job in these comma-separated partitions may be preempted with a grace period.
 int may_get_grace(Cluster& cluster, const std::string& queues)
 {
     const auto partitions = cluster.partitions();
@@ -123,7 +124,7 @@ std::string ask_job(Doors& doors, JobId job, const std::string& queues)
     }
     const std::int64_t ends_at =
         found->ends_at ? found->ends_at->time_since_epoch().count() : std::int64_t{0};
-    // While its processes are ending, only the outcome says why.
+    // While its processes are ending, only the outcome shows the reason.
     const JobState state = found->outcome.value_or(found->state);
     return fmt::format("{} {} {} {:d} {}\n", static_cast<int>(state), ends_at,
                        found->walltime.value_or(0min).count(), has_grace(*found),

@@ -12,19 +12,19 @@
 
 namespace gpuq::supervisor {
 
-/// A child process that answers one question to Slurm: libslurm may block, or end its process. No
-/// descriptor but the pipe for its answer stays open in it.
+/// A child process that performs one operation whose calls may block or, like libslurm, end their
+/// process. The only descriptor left open in it is the pipe for its answer.
 class Helper {
 public:
-    /// Forks. Nothing when there is no process or pipe to be had.
+    /// Forks. Nullopt if no process or pipe could be created.
     static std::optional<Helper> start(const std::function<std::string()>& question);
 
-    /// Readable when the answer is there, or the helper is gone.
+    /// Readable when there is an answer or the helper has ended.
     int answer() const { return m_answer.get(); }
-    /// Takes what is there; true when the helper has said all. For answers of any length.
+    /// Reads available bytes, for answers of any length; true once the answer is complete.
     bool read_more();
-    /// What it said up to now or its end; ends and reaps it, unless it can't be killed at once.
-    /// Empty: no answer.
+    /// Returns the answer so far (empty: none), and kills and reaps the helper. A helper that
+    /// cannot be killed at once is left behind.
     std::string finish();
     pid_t pid() const { return m_pid; }
 
@@ -34,23 +34,24 @@ private:
     std::string m_said;
 };
 
-/// What Slurm says about the job now.
+/// Slurm's current information about the job.
 struct JobNews {
     JobState state = JobState::unknown;
     std::optional<Time> ends_at;
-    std::optional<std::chrono::minutes> walltime; ///< somebody may have changed it
-    bool has_grace = false; ///< a job of higher priority wants its place, and gets it at `ends_at`
-    std::optional<bool> may_get_grace; ///< jobs of its queues may; only when that was asked
+    std::optional<std::chrono::minutes> walltime; ///< the time limit, which may have been changed
+    bool has_grace = false; ///< preempted: a job of higher priority takes its place at `ends_at`
+    std::optional<bool> may_get_grace; ///< whether its partitions have a preemption grace period;
+                                       ///< set only if requested
 };
-/// `queues`, when it is to be told whether their jobs may get a time of grace: a further call.
+/// `queues`: the job's partitions, if `may_get_grace` is wanted, which needs another call; else
+/// empty.
 std::string ask_job(Doors& doors, JobId job, const std::string& queues);
 std::optional<JobNews> job_news_in(const std::string& answer);
 
-/// Ends the allocation with `status`, in a helper that gets so much time. True when Slurm has
+/// Ends the allocation with `status`, in a helper process that gets `patience`. True if Slurm has
 /// confirmed it.
 bool complete_once(Doors& doors, JobId job, int status, std::chrono::milliseconds patience);
-/// The same: in helpers, again after 1, 2, 4 .. 30 s, until Slurm has
-/// confirmed it.
+/// Like `complete_once`, but retries after 1, 2, 4 .. 30 s until Slurm has confirmed it.
 void complete_for_ever(Doors& doors, JobId job, int status);
 
 } // namespace gpuq::supervisor

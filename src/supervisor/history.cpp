@@ -18,7 +18,7 @@ struct Segment {
     std::uint64_t size = 0;
 };
 
-/// `o 1234`, or nothing for a line that is none.
+/// Parses `o 1234`; nullopt for an invalid line.
 std::optional<Segment> segment_in(std::string_view line)
 {
     if (line.size() < 3 || (line[0] != 'o' && line[0] != 'e') || line[1] != ' ') {
@@ -42,7 +42,7 @@ public:
     std::vector<Piece> read()
     {
         if (!read_segments()) {
-            // What `order` does not tell (yet) is the current segment.
+            // The rest is the current segment, which `order` does not contain yet.
             take(Stream::out, m_end[0]);
             take(Stream::err, m_end[1]);
         }
@@ -50,7 +50,7 @@ public:
     }
 
 private:
-    /// False when the recorded segments are used up.
+    /// False if the recorded segments are used up.
     bool read_segments()
     {
         std::string text(k_order_read, '\0');
@@ -83,7 +83,7 @@ private:
         m_consumed = from;
     }
 
-    /// False when there was no room for the whole segment.
+    /// False if the whole segment did not fit into the size limit.
     bool take_segment(const Segment& segment)
     {
         const std::size_t index = index_of(segment.stream);
@@ -92,7 +92,7 @@ private:
         return m_bookmark.at[index] >= end;
     }
 
-    /// Reads up to `end` of a stream while there is room.
+    /// Reads up to `end` of a stream, within the size limit.
     void take(Stream stream, std::uint64_t end)
     {
         const std::size_t index = index_of(stream);
@@ -102,7 +102,7 @@ private:
             at = std::min(lost.past(at), end);
             const std::uint64_t until = std::min(end, lost.next(at));
             if (at < until && !take_piece(stream, until)) {
-                // Not there, whatever the reason: truncated by somebody, or an error.
+                // The bytes are missing: the file was truncated, or an error occurred.
                 at = until;
             }
         }

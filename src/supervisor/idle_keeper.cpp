@@ -49,7 +49,7 @@ std::optional<IdleVerdict> IdleKeeper::read()
         verdict = add(sampled);
     }
     if (m_looks && size == 0) {
-        m_looks.reset(); // the sampler is gone: nothing is known any more
+        m_looks.reset(); // the sampler has ended: no more data
     }
     return verdict;
 }

@@ -12,30 +12,30 @@
 
 namespace gpuq::supervisor {
 
-/// What the loop around a program keeps of the watch over its idle GPUs: what the sampler's looks
-/// say, and what only the loop sees, input and output. The verdicts are telemetry's.
+/// The loop's side of watching for idle GPUs: combines the sampler's measurements with input and
+/// output, which only the loop sees. The verdicts come from telemetry::IdleWatch.
 class IdleKeeper {
 public:
     using Steady = std::chrono::steady_clock::time_point;
 
-    /// `measured`: all nodes of the run are.
+    /// `measured`: all nodes of the run are sampled.
     IdleKeeper(std::string partition, const telemetry::IdleRule& rule, bool measured);
 
     const std::string& partition() const { return m_partition; }
     const telemetry::IdleRule& rule() const { return m_rule; }
 
-    /// The pipe of the sampler (SampledLook).
+    /// Sets the sampler's pipe, which carries SampledLook records.
     void watch(Descriptor looks) { m_looks = std::move(looks); }
     int fd() const { return m_looks.get(); }
 
-    void began(Steady at) { m_began = at; } ///< the program
+    void began(Steady at) { m_began = at; } ///< the start of the program
     void printed(Steady at) { m_printed = at; }
-    /// So many bytes have been typed, or sent, until now.
+    /// Records the number of bytes typed or sent so far.
     void input(std::uint64_t taken, Steady at);
     void exempt() { m_watch.exempt(); }
     void put_off() { m_watch.put_off(); }
 
-    /// The verdict after the newest look; nothing when none has come since the last call.
+    /// The verdict after the newest sample; nullopt if none arrived since the last call.
     std::optional<telemetry::IdleVerdict> read();
     IdleFinding finding(IdleFinding::State state, const telemetry::IdleVerdict& verdict,
                         Time at) const;

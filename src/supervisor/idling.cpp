@@ -15,7 +15,8 @@ using State = IdleVerdict::State;
 
 } // namespace
 
-/// The record of the run has been read: does the queue that it is in take idle GPUs back?
+/// Called when the record of the run has been read: applies the rule if the partition takes idle
+/// GPUs back.
 void Supervisor::keep_idle_rule(const std::optional<std::string>& rules_json)
 {
     const auto rules =
@@ -24,7 +25,7 @@ void Supervisor::keep_idle_rule(const std::optional<std::string>& rules_json)
         return;
     }
     if (const auto rule = rules->find(m_options.partition); rule != rules->end()) {
-        // What the samplers of other nodes see does not come here.
+        // Measurements of the samplers on other nodes do not arrive here.
         m_idle.emplace(rule->first, rule->second, /*measured=*/m_run->request.nodes == 1);
     }
 }
@@ -36,7 +37,7 @@ void Supervisor::look_after_idle()
     }
     m_idle->input(m_input.taken(), m_now);
     if (m_backlog.full()) {
-        m_idle->printed(m_now); // it waits for us, not for nothing
+        m_idle->printed(m_now); // the program waits for the log, so it is not idle
     }
     const auto verdict = m_idle->read();
     const bool ends_already = m_phase != Phase::running || m_stop_asked || m_notice || m_kill_at;
@@ -78,11 +79,13 @@ void Supervisor::warn_idle(const IdleVerdict& verdict)
         m_idle->finding(IdleFinding::State::warned, verdict, m_doors.clock.now()), run);
     journal(Event::Kind::warned, text);
     if (!m_modes.on_other_screen()) {
-        m_clients->note(text); // it is for the person; what a program draws stays as it is
+        m_clients->note(text); // the note is for the user; the screen drawn by a program stays
+                               // intact
     }
 }
 
-/// There is no place, or there is one, which the next look has to want still.
+/// Handles the answer to ask_release(). Even if the release is allowed, the next sample must still
+/// call for it.
 void Supervisor::release_answered(bool may_release)
 {
     m_release_asked = false;
@@ -108,7 +111,7 @@ void Supervisor::take_exemption(const std::string& text)
                                              exemption->by, exemption->reason));
 }
 
-/// As `gpuq stop --checkpoint` would; who does not listen is not waited for.
+/// Like `gpuq stop --checkpoint`, but does not wait for a program that does not listen.
 void Supervisor::release_idle(const IdleVerdict& verdict)
 {
     tell_idle(IdleFinding::State::released, verdict);

@@ -61,7 +61,7 @@ void InputBuffer::flush()
         m_start += static_cast<std::size_t>(written);
     }
     if (m_ended && !closed()) {
-        // Only to count what the program leaves unread: its end of file comes all the same.
+        // Only used to count the unread bytes; the program sees the end of file all the same.
         m_after_end.reset(::open(fmt::format("/proc/self/fd/{}", m_pipe->get()).c_str(),
                                  O_RDONLY | O_NONBLOCK | O_CLOEXEC));
         m_pipe->reset();

@@ -35,7 +35,7 @@ constexpr std::array k_of_the_ranks = {
     "PET_MASTER_ADDR",  "PET_MASTER_PORT",    "PET_NNODES",
     "PET_NODE_RANK",    "PET_NPROC_PER_NODE", "PET_RDZV_ID",
     "PET_RDZV_BACKEND", "PET_RDZV_ENDPOINT"};
-/// Below the ports that Linux gives to whoever asks for none (ip_local_port_range).
+/// Below the ports that Linux assigns automatically (ip_local_port_range).
 constexpr std::uint32_t k_first_port = 20000;
 constexpr std::uint32_t k_ports = 10000;
 constexpr const char* k_own_node = "127.0.0.1";
@@ -51,7 +51,7 @@ bool is_set_by_user(const Request& request, std::string_view name)
 void describe_job(Environment& variables, const Run& run)
 {
     if (!variables.value("SLURM_STEP_NUM_NODES")) {
-        // A batch job. From Slurm 26.05 on its script has a step's number.
+        // A batch job. Since Slurm 26.05 its script has a step number.
         variables.unset("SLURM_STEPID");
         variables.unset("SLURM_STEP_ID");
         return;
@@ -60,7 +60,7 @@ void describe_job(Environment& variables, const Run& run)
     if (const auto gpus = variables.value("SLURM_STEP_GPUS")) {
         variables.set("SLURM_JOB_GPUS", *gpus);
     }
-    // SLURM_NODELIST is the job's even here, SLURM_JOB_NODELIST the step's.
+    // Even here SLURM_NODELIST is the job's, but SLURM_JOB_NODELIST is the step's.
     if (const auto list = variables.value("SLURM_NODELIST")) {
         variables.set("SLURM_JOB_NODELIST", *list);
     }
@@ -137,7 +137,7 @@ void describe_meeting(Environment& variables, const Run& run, LinkNumber link, J
         variables.set_default("MASTER_ADDR", k_own_node);
     }
     if (tasks_on_node(request) > 1) {
-        return; // ranks, and no launcher of ranks
+        return; // ranks without a launcher
     }
     variables.set_default("PET_MASTER_PORT", *variables.value("MASTER_PORT"));
     if (const auto address = variables.value("MASTER_ADDR")) {

@@ -10,26 +10,26 @@
 
 namespace gpuq::supervisor {
 
-/// Slurm's variables as sbatch gives them to a script. A supervisor that runs as a step on the
-/// first node finds those of that step instead: its own name, one node, addresses of its srun.
-/// Does nothing in a batch job.
+/// Sets Slurm's variables as sbatch sets them for a script. A supervisor that runs as a step on the
+/// first node inherits those of its step instead: the step's name, one node, addresses of its srun.
+/// In a batch job only the step number is removed.
 void describe_job(Environment& variables, const Run& run);
 
-/// Sets the GPUQ_ variables that say which run this is and where its files are, and what the user
-/// set with --env. The deadline is the supervisor's to know.
+/// Sets the GPUQ_ variables that identify the run and its files, and the variables that the user
+/// set with --env. The deadline is set by the supervisor.
 void describe_run(Environment& variables, const Run& run, LinkNumber link,
                   const std::string& state_dir);
 
-/// The same for a link of a chain: what it goes on from, and why; a run of Weights & Biases that
-/// fits it, unless the user has set one.
+/// Sets the variables of a chain's link: the checkpoint it resumes from and the reason; and, unless
+/// the user has set them, variables that make Weights & Biases continue the same run.
 void describe_link(Environment& variables, const Run& run, Restart restart,
                    const std::string& checkpoint);
 
-/// Where the run's processes can meet, by the names of torch and torchrun: MASTER_ADDR (of a run
-/// on several nodes only start_ranks.h knows it), MASTER_PORT, and for one launcher on each node
-/// how many nodes and GPUs there are. `port`: that is kept for it; unset: one is derived from the
-/// job's id. What these and a rank's variables say otherwise is of another run, and goes; what
-/// --env has set stays.
+/// Sets the rendezvous address for the run's processes in the variables of torch and torchrun:
+/// MASTER_ADDR (with several nodes it is set later, by start_ranks.h), MASTER_PORT, and, for one
+/// launcher per node, the number of nodes and GPUs. `port`: the port reserved for it; if unset, one
+/// is derived from the job's id. Inherited values of these and of rank variables belong to another
+/// run and are removed, except those set with --env.
 void describe_meeting(Environment& variables, const Run& run, LinkNumber link, JobId job,
                       std::optional<int> port);
 

@@ -3,10 +3,10 @@
 
 namespace gpuq::supervisor {
 
-/// Signals that reach all processes of a job, as Slurm sends them before it ends one, are for the
-/// program; what works beside it goes on, and is needed most just then. They are caught and not
-/// ignored: what this process executes has them as usual again. System calls are restarted, but
-/// for those that never are, as poll (signal(7)).
+/// Slurm signals all processes of a job before it ends the job. These signals are meant for the
+/// program; the other processes continue, and are needed most just then. The signals are caught,
+/// not ignored, so that programs executed by this process get the default handling back. System
+/// calls are restarted, except those that never are, such as poll (signal(7)).
 void heed_no_job_signals();
 
 } // namespace gpuq::supervisor

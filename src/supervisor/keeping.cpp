@@ -33,18 +33,20 @@ using credentials::Ticket;
 using credentials::Trouble;
 
 constexpr const char* k_renewing = "renewing";
-/// A login's ticket that is worth more in the end, kept alive beside ours until ours is at its.
+/// A delivered ticket that lasts longer in the end, kept alive alongside the current one until that
+/// has reached its limit.
 constexpr const char* k_spare = "spare";
-/// A login's new ticket is in the run within ten seconds: this, and what a disk takes.
+/// A new ticket from a login must reach the run within ten seconds: this interval plus disk delays.
 constexpr auto k_between_looks = 3s;
-/// After one that failed.
+/// Retry delay after a failure.
 constexpr auto k_between_tokens = 30s;
 constexpr auto k_longest_wait = 1s;
-constexpr std::size_t k_longest_line = 500; ///< written to a pipe whole, or not at all
-/// While a program is at work whose pipe may have ended before it.
+constexpr std::size_t k_longest_line = 500; ///< a line is written to the pipe completely or not at
+                                            ///< all
+/// While a child process runs, because its pipe may end before the process does.
 constexpr auto k_short_wait = 20ms;
 
-/// When a file was last changed; 0: it is not there.
+/// Modification time of a file; 0: it does not exist.
 std::int64_t changed_at(const std::string& path)
 {
     struct stat facts {};
@@ -53,6 +55,10 @@ std::int64_t changed_at(const std::string& path)
                : 0;
 }
 
+/// The loop of `gpuq-supervisor keep`. Each round takes a delivered token, collects the result of a
+/// finished kinit, checks the run's store and the keytab (every three seconds), lets
+/// credentials::step decide whether to start kinit, and reports changes. Only one kinit runs at a
+/// time.
 class Keeper {
 public:
     Keeper(SecretFiles& files, Clock& clock, const Options& options, CredentialPlan plan,
@@ -74,14 +80,14 @@ public:
         while (!wait()) {
             round();
         }
-        m_renewal.reset(); // killed, with what it writes
+        m_renewal.reset(); // kills kinit, then its file is removed
         (void)m_files.remove(m_place.folder, k_renewing);
     }
 
 private:
     using Steady = std::chrono::steady_clock;
 
-    /// True when the run has ended.
+    /// True if the run has ended.
     bool wait()
     {
         pollfd wait[] = {{k_keep_lifeline, POLLIN, 0},
@@ -124,7 +130,7 @@ private:
                 if (!std::exchange(m_of_delivered, false)) {
                     seen.attempt = std::move(attempt);
                 } else if (is_permanent(attempt.trouble)) {
-                    (void)m_files.remove(m_plan.folder, k_delivered); // worth nothing to anybody
+                    (void)m_files.remove(m_plan.folder, k_delivered); // of no use any more
                     (void)m_files.remove(m_place.folder, k_spare);
                 }
             }
@@ -147,7 +153,8 @@ private:
         look_after_tokens();
     }
 
-    /// What is delivered is newer than what we have: whoever delivers has looked.
+    /// A delivered token is newer than the current one: the client that delivered it has compared
+    /// them.
     void take_token()
     {
         auto stored = m_files.read(m_plan.folder, k_token);
@@ -170,7 +177,7 @@ private:
         }
     }
 
-    /// AFS's tokens follow the ticket.
+    /// AFS tokens are renewed whenever the ticket is.
     void look_after_tokens()
     {
         if (m_tokens) {
@@ -186,7 +193,7 @@ private:
         }
     }
 
-    /// The cache is read when it may have changed: a program may have logged in by itself.
+    /// Reads the cache in every round: a program may have logged in on its own.
     std::optional<Ticket> in_cache()
     {
         auto cache = m_files.read(m_place.folder, m_place.name);
@@ -222,8 +229,8 @@ private:
              m_keeping.ticket ? credentials::attempt_limit(*m_keeping.ticket, m_clock.now()) : 5s});
     }
 
-    /// The login's ticket lasts longer than ours in the end, and ends sooner: it is renewed before
-    /// it takes our ticket's place.
+    /// The delivered ticket lasts longer in the end but expires sooner: it is renewed before it
+    /// replaces the current ticket.
     void renew_delivered(const std::string& bytes, const Ticket& ticket)
     {
         if (m_tried == ticket && Steady::now() < m_delivered_at) {
@@ -237,7 +244,8 @@ private:
         }
     }
 
-    /// One that is not to take our ticket's place yet is renewed at half of what it has left.
+    /// A ticket that should not replace the current one yet is renewed after half of its remaining
+    /// lifetime.
     void put_off(const Ticket& ticket)
     {
         m_tried = ticket;
@@ -260,20 +268,21 @@ private:
         m_keeping = credentials::step(std::move(m_keeping), seen, m_clock.now(), m_jitter).keeping;
     }
 
-    /// A program may have logged in as somebody else, whose key it is not.
+    /// A program may have logged in as another principal, which the keytab does not belong to.
     bool has_keytab(const std::optional<Ticket>& ticket) const
     {
         return !m_plan.keytab.empty() && (!ticket || ticket->principal == m_plan.principal);
     }
 
-    /// A key that was refused is tried again when its file is another.
+    /// A rejected key is tried again once the keytab file has changed.
     void look_at_keytab()
     {
         if (!is_of_keytab(m_keeping.keytab)) {
             m_keytab_changed = m_plan.keytab.empty() ? 0 : changed_at(m_plan.keytab);
         } else if (const auto changed = changed_at(m_plan.keytab); changed != m_keytab_changed) {
             m_keytab_changed = changed;
-            m_keeping.keytab = Trouble::unreachable; // not well before it has given a ticket
+            m_keeping.keytab = Trouble::unreachable; // still a problem until the keytab has given a
+                                                     // ticket
             m_keeping.words = "the keytab is another one, which is tried";
             m_keeping.next = m_clock.now();
         }
@@ -297,7 +306,7 @@ private:
         return attempt;
     }
 
-    /// Nothing takes the place of a ticket but a better one.
+    /// A ticket is only replaced by a better one.
     Result<void> take_renewed()
     {
         TRY_ASSIGN(std::string bytes, m_files.read(m_place.folder, k_renewing));
@@ -331,7 +340,7 @@ private:
         m_store_at = Steady::now() + k_between_tokens;
     }
 
-    /// A disk that was full may have room again.
+    /// Retries the write: a full disk may have free space again.
     void keep_for_next_link_again()
     {
         if (m_store_trouble.empty() || Steady::now() < m_store_at) {
@@ -344,7 +353,7 @@ private:
         }
     }
 
-    /// What a login has delivered, or what we have kept alive of it, whichever is better.
+    /// The better of the delivered ticket and the spare, which is its renewed copy.
     std::pair<std::string, Ticket> best_delivered()
     {
         std::pair<std::string, Ticket> best;
@@ -365,7 +374,7 @@ private:
         return best;
     }
 
-    /// A login's ticket that is better than ours.
+    /// Takes a delivered ticket that is better than the current one.
     void take_delivered()
     {
         auto [bytes, ticket] = best_delivered();
@@ -422,8 +431,8 @@ private:
         }
     }
 
-    /// A line for the journal: what has gone wrong, and that it is well again. A try that fails
-    /// and is made again is told of once.
+    /// Sends a line for the journal when a problem appears or is solved. An attempt that keeps
+    /// failing is reported once.
     void tell_supervisor(const CredentialState& state)
     {
         const Trouble before = m_told ? m_told->trouble : Trouble::none;
@@ -435,7 +444,7 @@ private:
         std::string line = is_well ? std::string("its Kerberos ticket is kept again")
                                    : "its Kerberos ticket: " + in_words(state.trouble, state.words);
         line.resize(std::min(line.size(), k_longest_line));
-        // More than a pipe holds would be told to nobody: then the supervisor hangs.
+        // If the pipe is full, the supervisor hangs, and the line is dropped.
         (void)!::write(k_keep_news, (line + "\n").data(), line.size() + 1);
     }
 
@@ -458,11 +467,12 @@ private:
     Steady::time_point m_store_at;
     Keeping m_keeping;
     std::optional<External> m_renewal;
-    Source m_source = Source::renewal; ///< of the attempt that is being made
-    bool m_of_delivered = false;       ///< it is of the delivered ticket, not of ours
-    std::optional<Ticket> m_tried;     ///< the delivered one that was renewed last
-    Steady::time_point m_delivered_at; ///< when it is tried again
-    bool m_forwardable = false;        ///< the last ticket was
+    Source m_source = Source::renewal; ///< source of the attempt in progress
+    bool m_of_delivered = false;       ///< the attempt renews the delivered ticket, not the current
+                                       ///< one
+    std::optional<Ticket> m_tried;     ///< the delivered ticket that was renewed last
+    Steady::time_point m_delivered_at; ///< when to try it again
+    bool m_forwardable = false;        ///< whether the last ticket was
     std::int64_t m_keytab_changed = 0;
     Steady::time_point m_look_at;
     std::optional<CredentialState> m_told;

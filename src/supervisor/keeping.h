@@ -7,15 +7,16 @@
 
 namespace gpuq::supervisor {
 
-/// The descriptors that `gpuq-supervisor keep` is started with.
-constexpr int k_keep_folder = 3;   ///< the folder of the link
-constexpr int k_keep_lifeline = 4; ///< a pipe that ends when the run does
-constexpr int k_keep_news = 5;     ///< a pipe: lines for the journal, written without blocking
+/// File descriptors passed to `gpuq-supervisor keep`.
+constexpr int k_keep_folder = 3;   ///< the directory of the link
+constexpr int k_keep_lifeline = 4; ///< a pipe that closes when the run ends
+constexpr int k_keep_news = 5;     ///< a pipe for journal lines, written without blocking
 
-/// Keeps a link's tickets alive until the lifeline ends: renews them (credentials/keeping.h says
-/// when), takes others out of a keytab where the run has one, looks into the run's store for better
-/// ones, and writes link-N/credentials.json. A renewal is made in a copy beside the cache and put
-/// in its place by one rename: whoever reads finds the old ticket or the new one. Ends the process.
+/// Keeps a link's tickets alive until the lifeline closes: renews them (credentials/keeping.h
+/// determines when), gets new ones from the run's keytab if there is one, checks the run's store
+/// for better ones, and writes link-N/credentials.json. A renewal is made in a copy of the cache,
+/// which then replaces it with one rename, so readers see the old ticket or the new one. Ends the
+/// process.
 [[noreturn]] void keep_tickets(SecretFiles& files, Clock& clock, const Options& options);
 
 } // namespace gpuq::supervisor

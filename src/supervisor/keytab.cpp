@@ -13,7 +13,8 @@ namespace {
 
 using credentials::Source;
 
-/// A program that starts finds a ticket with an eighth of its life left, and its keeper at work.
+/// A program that starts needs a ticket with more than an eighth of its life left; from then on its
+/// keeper renews it.
 bool is_fresh(const credentials::Ticket& ticket, Time now)
 {
     return ticket.end - now > ticket.life() / 8;
@@ -52,7 +53,7 @@ std::string login_for_store(SecretFiles& files, const CredentialPlan& plan, Time
     if (plan.keytab.empty() || (stored && is_fresh(stored->ticket, now))) {
         return "";
     }
-    // Another user could have put it there: kinit does not ask.
+    // Another user could have created the keytab; kinit does not check its owner.
     if (const auto keytab = files.read_own(plan.keytab);
         !keytab && keytab.error().kind == Error::Kind::denied) {
         return keytab.error().text;

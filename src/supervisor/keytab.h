@@ -9,12 +9,13 @@
 
 namespace gpuq::supervisor {
 
-/// The words of a login with the plan's keytab, which puts its ticket into `cache` (FILE:...).
+/// The kinit command line for a login with the plan's keytab; the ticket is stored in `cache`
+/// (FILE:...).
 std::vector<std::string> login_words(const std::string& kinit, const CredentialPlan& plan,
                                      const std::string& cache, bool forwardable);
 
-/// Where the plan has a keytab, and the ticket in the run's store has ended or nearly so: puts a
-/// new one there. Waits for 5 s at most. What has gone wrong, else empty.
+/// If the plan has a keytab and the ticket in the run's store has expired or nearly so, stores a
+/// new one. Waits for at most 5 s. Returns an error message, or an empty string.
 std::string login_for_store(SecretFiles& files, const CredentialPlan& plan, Time now);
 
 } // namespace gpuq::supervisor

@@ -25,7 +25,7 @@ constexpr int k_nice = 10;
 constexpr int k_wipe_tries = 20;
 constexpr std::chrono::milliseconds k_wipe_pause{20};
 
-/// Nothing of this process is in a core file, or readable by a debugger, while this exists.
+/// While this exists, the process leaves no core file and cannot be read by a debugger.
 class Secretive {
 public:
     Secretive()
@@ -171,13 +171,13 @@ void LinkCredentials::fetch_ticket(SecretFiles& files, const CredentialPlan& pla
     if (const auto written = files.write(place.folder, place.name, stored->cache); !written) {
         m_problem = "its Kerberos ticket has no place: " + written.error().text;
     } else if (!run.request.chain) {
-        // Nobody else needs it: what lies on a shared disk is the weakest place.
+        // No other process needs it, and a shared disk is the weakest place to store it.
         (void)files.remove(plan.folder, k_delivered);
         (void)files.remove(plan.folder, k_renewed);
     }
     ::explicit_bzero(stored->cache.data(), stored->cache.size());
     if (const std::string aklog = aklog_of(plan); !aklog.empty()) {
-        make_pag(); // of the program, and of the keeper, which renews its tokens
+        make_pag(); // for the program and for the keeper, which renews its tokens
         m_problem = m_problem.empty() ? make_tokens(aklog, *m_cache) : m_problem;
     }
 }
@@ -260,14 +260,14 @@ bool has_node_credentials(const Options& options)
 void wipe_credentials(SecretFiles& files, const Options& options, bool run_is_over)
 {
     const std::string own = node_credential_folder(options);
-    // A keeper that is just being ended may put a last file there.
+    // A keeper that is just ending may write a last file.
     for (int tries = 0; !files.remove_folder(own) && tries < k_wipe_tries; ++tries) {
         std::this_thread::sleep_for(k_wipe_pause);
     }
     const auto folder = RunFolder::open(options.state_dir, options.key);
     if (const auto link =
             folder ? folder->link(options.link) : Result<Descriptor>(folder.error())) {
-        ::unlinkat(link->get(), k_credential_plan, 0); // it tells of what is
+        ::unlinkat(link->get(), k_credential_plan, 0); // it describes the current state
     }
     const auto text = folder ? folder->credential_plan() : std::nullopt;
     const auto plan = text ? credential_plan_from_json(*text)

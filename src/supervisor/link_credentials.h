@@ -15,21 +15,21 @@
 
 namespace gpuq::supervisor {
 
-/// The directory on the node where a link keeps its tickets: the first of its candidates
-/// (core/node_names.h) that is there and this user's. Empty: there is none.
+/// The directory on the node that holds a link's tickets: the first of its candidates
+/// (core/node_names.h) that exists and belongs to this user. Empty: none.
 std::string node_credential_folder(const Options& options);
 constexpr const char* k_node_cache = "krb5cc";
 constexpr const char* k_node_token = "bearer_token";
 
-/// Where a link's cache, and its bearer token, lie: on the node, or of a job of several nodes,
-/// whose other nodes have no supervisor, in the run's store.
+/// Location of a link's ticket cache or bearer token: on the node, or, if the job has several
+/// nodes, in the run's store, because the other nodes have no supervisor.
 struct CachePlace {
     std::string folder, name;
 };
 CachePlace cache_place(const CredentialPlan& plan, const Run& run, const Options& options);
 CachePlace token_place(const CredentialPlan& plan, const Run& run, const Options& options);
 
-/// For KRB5CCNAME and BEARER_TOKEN_FILE of who comes to a link that runs here. Nothing: it has
+/// Values of KRB5CCNAME and BEARER_TOKEN_FILE for processes that join a link running here; nullopt:
 /// none.
 struct CredentialNames {
     std::optional<std::string> cache, token;
@@ -37,26 +37,26 @@ struct CredentialNames {
 CredentialNames credentials_of(const Run& run, const Options& options);
 
 /// The tickets of one link: fetched before its program is started, then kept alive by a child
-/// (keeping.h) that is of the same executable and ends with the lifeline.
+/// process (keeping.h) of the same executable, which ends with the lifeline.
 class LinkCredentials {
 public:
-    /// Does nothing for a run that has no plan. Blocking, as reading the run's record is. Whatever
-    /// goes wrong, the program is started: `problem` says what, empty for nothing.
+    /// Does nothing for a run without a plan. Blocking, like reading the run's record. The program
+    /// is started even if this fails; `problem` then holds the error message.
     void fetch(SecretFiles& files, const RunFolder& folder, const Run& run, const Options& options,
                Time now);
     const std::string& problem() const { return m_problem; }
     /// Readable when there is news; -1: there will be none.
     int news() const { return m_news.get(); }
-    /// What has happened to the tickets since, in words.
+    /// Events concerning the tickets since the last call, as messages for users.
     std::vector<std::string> take_news();
-    /// Directories that another user made before this link could, and what it does about it.
+    /// Messages about directories that another user created first, and the consequence.
     const std::vector<std::string>& taken() const { return m_taken; }
-    /// For KRB5CCNAME; nothing: the run has no tickets.
+    /// For KRB5CCNAME; nullopt: the run has no tickets.
     const std::optional<std::string>& cache() const { return m_cache; }
-    /// For BEARER_TOKEN_FILE; nothing: the run has no bearer token.
+    /// For BEARER_TOKEN_FILE; nullopt: the run has no bearer token.
     const std::optional<std::string>& token() const { return m_token; }
 
-    /// Begins to keep them alive. `link_folder`: a descriptor.
+    /// Starts the keeper. `link_folder`: a descriptor.
     void start(const Options& options, int link_folder);
     void stop() { m_lifeline.reset(); }
     std::optional<pid_t> pid() const { return m_pid; }
@@ -75,15 +75,15 @@ private:
     std::optional<pid_t> m_pid;
     Descriptor m_lifeline;
     Descriptor m_news;
-    std::string m_line;     ///< that has begun
-    PrivateDir m_directory; ///< on the node; its lock says that this link is alive
+    std::string m_line;     ///< an incomplete line
+    PrivateDir m_directory; ///< on the node; its lock shows that this link is alive
     std::vector<std::string> m_taken;
 };
 
-/// This link has had tickets, or has some still.
+/// True if this link has had tickets on this node.
 bool has_node_credentials(const Options& options);
-/// The link has ended: its cache on the node goes, and the run's store where the run is over too.
-/// May hang as long as the disk of the store does.
+/// Called when the link has ended: removes its cache from the node and, if the run is over, its
+/// part of the run's store. May hang as long as the disk of the store does.
 void wipe_credentials(SecretFiles& files, const Options& options, bool run_is_over);
 
 } // namespace gpuq::supervisor

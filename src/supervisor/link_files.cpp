@@ -67,7 +67,7 @@ Result<std::string> read_file(int folder, const char* name)
 
 namespace {
 
-/// Whole or not at all, also after a crash: the first link of several processes stands.
+/// Atomic, also across a crash: if several processes create it, the first one's stays.
 void make_secret(int root, const std::string& name)
 {
     SipKey key{};
@@ -75,7 +75,7 @@ void make_secret(int root, const std::string& name)
         return;
     }
     const std::string part = fmt::format(".{}.{}", name, ::getpid());
-    ::unlinkat(root, part.c_str(), 0); // of a process of this number that was killed
+    ::unlinkat(root, part.c_str(), 0); // left by a killed process with the same number
     const Descriptor file(
         ::openat(root, part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (file && write_all(file.get(), fmt::format("{:02x}", fmt::join(key, ""))) &&
@@ -85,8 +85,8 @@ void make_secret(int root, const std::string& name)
     ::unlinkat(root, part.c_str(), 0);
 }
 
-/// How many files of `folder` tell a time after `since`, or none that can be read; older ones are
-/// removed. Nothing when the folder can't be read.
+/// Counts the files in `folder` whose time is not before `since` or cannot be read, and removes
+/// older ones. Nullopt if the directory cannot be read.
 std::optional<int> releases_since(int folder, Time since)
 {
     const int copy = ::openat(folder, ".", k_folder);
@@ -123,15 +123,16 @@ NodeNames node_names(const std::string& state_dir)
     auto secret = read_file(root->get(), name.c_str());
     if (!secret && secret.error().kind == Error::Kind::missing) {
         make_secret(root->get(), name);
-        secret = read_file(root->get(), name.c_str()); // ours, or that of who was faster
+        secret = read_file(root->get(), name.c_str()); // ours, or that of a faster process
     }
     return NodeNames(secret ? *secret : "");
 }
 
 Result<RunFolder> RunFolder::open(const std::string& state_dir, const RunKey& key)
 {
-    // Only what leads to the state folder may be a symbolic link: homes often are. On this node
-    // the path may lead elsewhere than where the run was written, to what others can write.
+    // Only the path to the state directory may contain symbolic links; home directories often do.
+    // On this node the path may lead to another place than where the run was recorded, one that
+    // others can write.
     TRY_ASSIGN(const Descriptor root, open_trusted_directory(state_dir));
     const Descriptor runs(::openat(root.get(), layout::runs().c_str(), k_folder));
     if (!runs) {
@@ -190,7 +191,7 @@ std::optional<std::string> RunFolder::credential_plan() const
 
 bool RunFolder::take_release(const std::string& name, int most, Time now) const
 {
-    // No link on the way here was followed: above runs/KEY lies the state folder.
+    // No symbolic link was followed on the way here: runs/KEY is inside the state directory.
     const Descriptor index(::openat(m_folder.get(), "../../index", k_folder));
     if (!index || (::mkdirat(index.get(), "released", 0700) != 0 && errno != EEXIST)) {
         return false;
@@ -213,7 +214,7 @@ bool RunFolder::take_release(const std::string& name, int most, Time now) const
 
 std::optional<std::string> RunFolder::request(const char* name) const
 {
-    // Opened anew each time: on NFS only that asks the server.
+    // Opened anew each time: on NFS only opening asks the server.
     const Descriptor inbox(::openat(m_folder.get(), "inbox", k_folder));
     auto text =
         inbox ? read_file(inbox.get(), name) : Result<std::string>(fail(Error::Kind::missing, ""));
@@ -245,7 +246,8 @@ Result<bool> RunFolder::claim(LinkNumber link, JobId job) const
     constexpr int k_new = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
     const Descriptor file(::openat(folder.get(), k_claim, k_new, 0600));
     if (file) {
-        // The file itself is the claim: on a full disk it stays empty, and says "somebody's".
+        // The file itself is the claim: on a full disk it stays empty and only shows that the link
+        // is taken.
         write_all(file.get(), text);
         return true;
     }

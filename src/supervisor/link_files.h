@@ -17,41 +17,44 @@
 
 namespace gpuq::supervisor {
 
-/// The folder of a run, held open by descriptor: no symbolic link below the state folder
-/// is followed. Blocking; whoever has one calls it from one thread at a time.
+/// The directory of a run, held open by a descriptor: no symbolic link below the state directory is
+/// followed. Blocking; the owner calls it from one thread at a time.
 class RunFolder {
 public:
-    /// `missing` when this node does not see the state folder or the run in it.
+    /// `missing` if this node does not see the state directory or the run in it.
     static Result<RunFolder> open(const std::string& state_dir, const RunKey& key);
 
-    /// As gpuq extend and gpuq resume have changed it.
+    /// Includes changes made by gpuq extend and gpuq resume.
     Result<Run> read_run() const;
-    /// The text of inbox/stop.json, or of save_and_stop.json, when there is one.
+    /// The text of inbox/stop.json or save_and_stop.json, if present.
     std::optional<std::string> stop_request() const;
     std::optional<std::string> save_request() const;
-    /// Of inbox/rehearsal (runs/rehearsal.h).
+    /// The text of inbox/rehearsal (runs/rehearsal.h).
     std::optional<std::string> rehearsal_request() const;
-    /// Of inbox/exempt.json, and of idle.json (runs/idle.h).
+    /// The text of inbox/exempt.json and of idle.json (runs/idle.h).
     std::optional<std::string> exemption() const;
     std::optional<std::string> idle_rules() const;
-    /// Of credentials.json (runs/credentials.h).
+    /// The text of credentials.json (runs/credentials.h).
     std::optional<std::string> credential_plan() const;
-    /// Takes one of the `most` places for releases of idle GPUs that the owner of this state folder
-    /// has in an hour: index/released/NAME. False when they are taken, or nobody can tell; of two
-    /// that take the last place at once, perhaps neither gets it.
+    /// Takes one of the `most` releases of idle GPUs per hour that the owner of this state
+    /// directory is allowed: index/released/NAME. False if all are taken, or if that cannot be
+    /// determined. If two runs take the last one at the same time, possibly neither gets it.
     bool take_release(const std::string& name, int most, Time now) const;
-    /// A job runs this link, or has run it.
+    /// True if a job runs this link or has run it.
     bool is_claimed(LinkNumber link) const;
-    /// Makes the folder if need be and opens it. `io` when it is neither there nor can be made.
+    /// Creates the directory if necessary and opens it. Fails if it can be neither opened nor
+    /// created.
     Result<Descriptor> link(LinkNumber link) const;
-    /// Takes the link for `job`, for good: of several jobs that were made for one run, one may run
-    /// it. The same job may ask again. False: it is another's. `io` when nobody can tell.
+    /// Claims the link for `job`, permanently: if several jobs were created for one run, only one
+    /// may run it. The same job may repeat the call. False: it belongs to another job. `io` if that
+    /// cannot be determined.
     Result<bool> claim(LinkNumber link, JobId job) const;
-    /// runs/KEY/connect. `missing` when nobody has asked to connect, or the run has ended.
+    /// Opens runs/KEY/connect. `missing` if no client has requested a connection, or the run has
+    /// ended.
     Result<Descriptor> connect() const;
-    /// Removes the keys of `gpuq connect`: a run that has ended lets nobody in.
+    /// Removes the keys of `gpuq connect`: a run that has ended accepts no connections.
     void forget_keys() const;
-    /// Makes runs/KEY/NAME; an error is for later: the program meets it where it writes.
+    /// Creates runs/KEY/NAME. Errors are ignored: the program gets them when it writes to it.
     void make(const char* name) const;
 
 private:
@@ -63,26 +66,26 @@ private:
     Descriptor m_folder;
 };
 
-/// The files of a link that the supervisor writes.
+/// The files of a link that are written by the supervisor.
 struct LinkFiles {
     Descriptor folder;
     std::array<Descriptor, 2> logs; ///< out.log, err.log
     Descriptor order, journal, heartbeat;
 
-    /// Opens what is not open yet. False when something could not be opened.
+    /// Opens the files that are not open yet. False if one could not be opened.
     bool open();
     bool all_open() const;
-    /// A supervisor has been here before.
+    /// True if an earlier supervisor has used them.
     bool used() const;
 };
 
-/// Appends events to a journal, one writer at a time; a torn line of an earlier one is closed
-/// first.
+/// Appends events to a journal, which has one writer at a time. If an earlier writer left a
+/// truncated line, it is terminated first.
 class JournalFile {
 public:
-    /// `file` outlives the object.
+    /// `file` must outlive the object.
     void use(int file);
-    /// False when the line could not be written whole; then none of it stays.
+    /// False if the line could not be written completely; the part that was written is removed.
     bool append(const Event& event);
 
 private:
@@ -90,12 +93,12 @@ private:
     std::uint64_t m_size = 0;
 };
 
-/// The names that this user's runs have on nodes, by the secret of the state directory, which is
-/// made if it is not there. Names without a secret when that fails, or when the state directory is
-/// not there.
+/// The names that this user's runs have on nodes, derived from the secret of the state directory,
+/// which is created if necessary. Without a secret if that fails, or if there is no state
+/// directory.
 NodeNames node_names(const std::string& state_dir);
 
-/// The whole of a file of up to 4 MiB below `folder`. `missing` or `io`.
+/// Reads a file of up to 4 MiB in `folder`. `missing` or `io`.
 Result<std::string> read_file(int folder, const char* name);
 
 } // namespace gpuq::supervisor

@@ -22,7 +22,8 @@ namespace {
 constexpr std::string_view k_prefix = "gpuq-tmp-";
 constexpr int k_tries = 10;
 
-/// The host is part of the name: should the directory be shared, a lock may not be seen elsewhere.
+/// The host is part of the name: if the directory is shared, a lock may not be visible on other
+/// hosts.
 std::string own_prefix()
 {
     char host[256] = "";
@@ -44,7 +45,8 @@ Descriptor open_directory(int parent, const char* name)
     return Descriptor(::openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
-/// Ours, and nobody's any more; with the lock, which ends with the descriptor.
+/// Opens and locks a directory of this user that no process uses any more; the lock ends with the
+/// descriptor.
 Descriptor abandoned(int parent, const char* name)
 {
     Descriptor directory = open_directory(parent, name);
@@ -63,7 +65,7 @@ std::vector<std::string> names_with(int directory, const std::string& prefix)
     const std::unique_ptr<DIR, int (*)(DIR*)> entries(again ? ::fdopendir(again.get()) : nullptr,
                                                       ::closedir);
     if (entries) {
-        again.release(); // closedir closes it
+        again.release(); // closed by closedir
     }
     while (const dirent* entry = entries ? ::readdir(entries.get()) : nullptr) {
         if (std::string_view(entry->d_name).starts_with(prefix)) {
@@ -85,7 +87,7 @@ Result<LinkTmp> LinkTmp::make()
         }
         Descriptor lock = open_directory(AT_FDCWD, path.c_str());
         struct stat status = {};
-        // Another link of ours that ends just now may have taken it for an abandoned one.
+        // Another link of this user that ends just now may have taken it for an abandoned one.
         const bool is_held = lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0 &&
                              ::fstat(lock.get(), &status) == 0 && status.st_nlink > 0;
         if (is_held) {

@@ -10,23 +10,24 @@
 
 namespace gpuq::supervisor {
 
-/// Removes the directory `name` of `parent` with all that is in it, following no link and crossing
-/// no mount (posix/tree.h).
+/// Removes the directory `name` of `parent` with all its contents, without following links or
+/// crossing mounts (posix/tree.h).
 using RemoveTree = std::function<bool(int parent, const std::string& name)>;
 
-/// A directory for the temporary files of one link on one node, TMPDIR of its program. Only its
-/// user may enter it, and other users can't take its name first: mkdtemp makes it. A lock tells
-/// that it is in use, until the last process that has this object is gone, however that ended.
+/// A directory for the temporary files of one link on one node: the TMPDIR of its program. Only its
+/// user may enter it, and other users cannot take its name first, because mkdtemp creates it. A
+/// lock shows that it is in use until the last process with this object is gone, however it ended.
 class LinkTmp {
 public:
-    /// Below what the node has set as TMPDIR for its jobs (TaskProlog, job_container), else /tmp.
-    /// `io`: there is no place for it.
+    /// Creates it in the directory that the node has set as TMPDIR for its jobs (TaskProlog,
+    /// job_container), otherwise in /tmp. `io` if that fails.
     static Result<LinkTmp> make();
 
     const std::string& path() const { return m_path; }
 
-    /// Removes it, and those of this user on this host that nothing uses any more: their processes
-    /// were killed before they could. May take long; what can't be removed stays for the next.
+    /// Removes it, and also this user's unused ones on this host, whose processes were killed
+    /// before they could remove them. May take long; anything that cannot be removed is left for
+    /// the next call.
     void remove(const RemoveTree& remove_tree) const;
 
 private:
@@ -40,7 +41,7 @@ private:
     Descriptor m_lock;
 };
 
-/// Whether a value of TMPDIR is such a directory of a link.
+/// True if a value of TMPDIR is such a directory.
 bool is_link_tmp(std::string_view path);
 
 } // namespace gpuq::supervisor

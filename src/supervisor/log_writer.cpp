@@ -21,7 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto k_tick = 1s;
-/// An event that is not urgent reaches the disk this much later: short runs wait for no sync.
+/// Delay until a non-urgent event is synced: short runs do not wait for a sync.
 constexpr auto k_sync_delay = 50ms;
 constexpr int k_chunks_at_once = 16;
 constexpr std::size_t k_history_piece = 256 << 10;
@@ -32,7 +32,8 @@ constexpr std::uint64_t k_room_again = 1 << 20;
 constexpr std::size_t k_max_pending_order = 64 << 10;
 constexpr std::size_t k_max_pending_events = 256;
 
-/// On these a written byte is seen by every reader at once; elsewhere (NFS) only a synced one.
+/// On these file systems written bytes are visible to all readers at once; on others (NFS) only
+/// synced ones are.
 bool is_local(int file)
 {
     constexpr long k_xfs = 0x58465342;
@@ -51,7 +52,7 @@ std::string order_line(Stream stream, std::uint64_t size)
     return fmt::format("{} {}\n", stream == Stream::out ? 'o' : 'e', size);
 }
 
-/// The same sums in two lines: how the streams interleaved is given up.
+/// Reduces the lines to two with the same sums; the interleaving of the streams is lost.
 std::string compacted(const std::string& order)
 {
     Position sums{};
@@ -322,7 +323,7 @@ void LogWriter::lose(const Chunk& chunk, std::size_t from, int error)
     }
 }
 
-/// False while the log is known to be broken. Comes back from that when there is room again.
+/// False while the log is known to be broken. Recovers when there is free space again.
 bool LogWriter::may_write()
 {
     if (!m_broken && m_setup.files.all_open()) {
@@ -348,7 +349,7 @@ bool LogWriter::may_write()
     m_broken = false;
     m_journal.use(m_setup.files.journal.get());
     make_reserve();
-    // The journal tells of the hole before the first byte behind it is written.
+    // The journal must report the gap before the first byte after it is written.
     tell_lost();
     tell({.notes = {"the log of this run is written again"}});
     return true;
@@ -470,7 +471,8 @@ void LogWriter::make_stop_file()
                                    O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
 }
 
-/// A reader sees the old one or the new one. Of a full disk the journal tells what matters.
+/// Readers see the old file or the new one. Errors are ignored: the journal has the essential
+/// facts.
 void LogWriter::replace_idle(const std::string& text)
 {
     const std::string temporary = std::string(".") + k_idle_finding;
@@ -488,7 +490,7 @@ void LogWriter::beat()
 {
     const std::string line =
         to_line(Heartbeat{m_clock.now(), m_setup.job, ::getpid(), m_written[0], m_written[1]});
-    // A heart that can not beat is what a reader has to see then.
+    // If the heartbeat cannot be written, readers should see that it stops.
     [[maybe_unused]] const ssize_t written =
         ::pwrite(m_setup.files.heartbeat.get(), line.data(), line.size(), 0);
 }

@@ -22,14 +22,15 @@
 
 namespace gpuq::supervisor {
 
-/// Must an event be on the disk before anything else happens?
+/// Whether an event must be on the disk before anything else happens.
 enum class Urgency { soon, now };
 
-/// The one thread that touches the state folder while the program runs: a disk that
-/// hangs stops it, and then, when the backlog is full, the program, but never the loop.
+/// The only thread that accesses the state directory while the program runs: a hanging disk stops
+/// this thread and then, once the backlog is full, the program, but never the loop.
 ///
-/// A write that fails loses the bytes for the log, not for clients; what is lost is in the journal.
-/// A full disk is tried again when it has room; a small file gives its room to the journal.
+/// If a write fails, the bytes are missing from the log, but clients still get them; the loss is
+/// recorded in the journal. A full disk is retried once it has free space; a small reserve file is
+/// deleted to make space for the journal.
 class LogWriter {
 public:
     struct Setup {
@@ -37,37 +38,38 @@ public:
         LinkFiles files;
         JobId job;
         std::chrono::milliseconds retry{5'000};
-        std::optional<LinkNumber> next; ///< of a chain: told when somebody has claimed it
-        bool exemptible = false; ///< its idle GPUs may be taken back: exempt.json is looked for
+        std::optional<LinkNumber> next; ///< of a chain: report when it has been claimed
+        bool exemptible = false;        ///< its idle GPUs may be taken back: check for exempt.json
     };
-    /// `backlog` and `clock` outlive the object. `wake`: an eventfd, written when there are news.
+    /// `backlog` and `clock` must outlive the object. `wake`: an eventfd, written when there is
+    /// news.
     LogWriter(Setup setup, Backlog& backlog, Clock& clock, int wake);
-    /// Waits for the thread: for ever where the disk hangs for ever.
+    /// Waits for the thread: forever if the disk hangs forever.
     ~LogWriter();
     LogWriter(const LogWriter&) = delete;
     LogWriter& operator=(const LogWriter&) = delete;
 
     void start();
-    /// Before start(): the text of a stop request that is there already.
+    /// Before start(): the text of a stop request that already exists.
     std::optional<std::string> stop_request_now() const;
-    /// The backlog has something new.
+    /// Notifies the thread of new data in the backlog.
     void poke();
     void record(Event event, Urgency urgency = Urgency::soon);
-    /// Reads on from a bookmark up to `end`; the answer comes with the news.
+    /// Reads from a bookmark up to `end`; the answer arrives in take_news().
     void ask_history(int asker, const Bookmark& bookmark, const Position& end);
-    /// Looks for a stop request now, and not only once a second.
+    /// Checks for a stop request now instead of at the next tick (one second).
     void look_for_stop();
-    /// Makes the link's file `stop`: GPUQ_STOP_FILE.
+    /// Creates the link's file `stop`: GPUQ_STOP_FILE.
     void drop_stop_file();
     /// Replaces the link's idle.json (runs/idle.h).
     void write_idle(std::string text);
-    /// Reads what the ranks have noted (rank_notes.h).
+    /// Reads the notes of the ranks (rank_notes.h).
     void ask_rank_notes();
-    /// Takes a place among the releases of this hour (RunFolder::take_release).
+    /// Takes one of this hour's releases (RunFolder::take_release).
     void ask_release(std::string name, int most);
-    /// Wakes the loop at the next chunk that is done with.
+    /// Wakes the loop after the next written chunk.
     void tell_of_room() { m_tell_of_room = true; }
-    /// Nothing is appended to the backlog any more: write all, and then `ended`.
+    /// Nothing is appended to the backlog any more: writes everything, then `ended`.
     void finish(Event ended);
 
     struct Answer {
@@ -77,17 +79,17 @@ public:
     };
     struct News {
         std::optional<std::string> stop_request;      ///< the text of stop.json, once
-        std::optional<std::string> save_request;      ///< of save_and_stop.json, once
-        std::optional<std::string> rehearsal_request; ///< each other text once
+        std::optional<std::string> save_request;      ///< the text of save_and_stop.json, once
+        std::optional<std::string> rehearsal_request; ///< each new text once
         std::optional<std::string> exemption;         ///< the text of exempt.json, once
-        std::optional<RankNotes> rank_notes;          ///< ask_rank_notes() is answered
-        std::optional<bool> may_release;              ///< ask_release() is answered
-        bool fenced = false;            ///< the next link has begun: this one is taken for dead
-        bool looked = false;            ///< look_for_stop() is answered
-        std::vector<std::string> notes; ///< for people
+        std::optional<RankNotes> rank_notes;          ///< answer to ask_rank_notes()
+        std::optional<bool> may_release;              ///< answer to ask_release()
+        bool fenced = false;            ///< the next link has started: this one was declared dead
+        bool looked = false;            ///< answer to look_for_stop()
+        std::vector<std::string> notes; ///< messages for users
         std::vector<Answer> answers;
-        bool written = false; ///< after finish(): others can read all of it
-        bool synced = false;  ///< after finish(): a crash of the node does not undo it
+        bool written = false; ///< after finish(): all of it is visible to readers
+        bool synced = false;  ///< after finish(): it survives a crash of the node
     };
     News take_news();
 
@@ -142,14 +144,14 @@ private:
     std::thread m_thread;
     std::atomic<bool> m_tell_of_room = false;
 
-    // Shared, under the mutex.
+    // Shared, protected by the mutex.
     std::mutex m_mutex;
     std::condition_variable m_condition;
     Work m_work;
     std::deque<Question> m_questions;
     News m_news;
 
-    // The thread's own.
+    // Only used by the thread.
     JournalFile m_journal;
     std::deque<Event> m_pending_events;
     std::array<Ranges, 2> m_lost;

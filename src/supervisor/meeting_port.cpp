@@ -44,7 +44,8 @@ std::optional<MeetingPort> MeetingPort::hold()
         any4.sin_family = AF_INET;
         port = bound_port(socket.get(), any4);
     }
-    // Only now: with it, bind() would share the port that another run holds in the same way.
+    // Set only after bind(): otherwise bind() would share a port that another run has reserved in
+    // the same way.
     const int on = 1;
     if (!port || ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0) {
         return std::nullopt;

@@ -7,14 +7,14 @@
 
 namespace gpuq::supervisor {
 
-/// A TCP port of this node that is kept for the ranks of one run to meet at (MASTER_PORT), for as
-/// long as the object lives. It is bound, but nobody listens at it: the kernel gives it to no other
-/// run, no outgoing connection and no program that takes any free port, whoever's these are. A
-/// program that sets SO_REUSEADDR before it binds, as torch, gRPC, libuv, Go, Java and Python's
-/// create_server do, can listen there, again and again.
+/// A TCP port of this node, reserved for as long as the object lives as the rendezvous port of one
+/// run's ranks (MASTER_PORT). It is bound without listening, so the kernel does not assign it to
+/// another run, to an outgoing connection or to a program that asks for any free port, of whichever
+/// user. A program that sets SO_REUSEADDR before bind, as torch, gRPC, libuv, Go, Java and Python's
+/// create_server do, can listen on it, repeatedly.
 class MeetingPort {
 public:
-    /// Nothing when there is no descriptor or no free port.
+    /// Nullopt if there is no descriptor or no free port.
     static std::optional<MeetingPort> hold();
     int number() const { return m_number; }
 

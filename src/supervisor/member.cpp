@@ -36,23 +36,24 @@ namespace {
 
 constexpr std::size_t k_own_words = 8; ///< member FOLDER FIRST GPUS TASKS GPUS_PER_TASK TMP --
 constexpr std::string_view k_no_tmp = "-";
-constexpr int k_between_looks = 5000;  ///< milliseconds: at what was killed for memory
-constexpr int k_leftover_output = 500; ///< milliseconds without any, after the program's end
-/// The exit statuses of a program that asks for something (man gpuq-chain).
+constexpr int k_between_looks = 5000;  ///< milliseconds between two checks for kills for memory
+constexpr int k_leftover_output = 500; ///< milliseconds without output after the end of the program
+/// Exit statuses with which a program requests something (man gpuq-chain).
 constexpr std::array k_asking = {85, 93};
 
-/// By what a driver's library takes for the GPUs that a process may see; Slurm sets them.
+/// Variables in which a driver library reads the GPUs that a process may see; set by Slurm.
 constexpr std::array k_visible = {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
                                   "GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK"};
 
-/// A child of nobody that the program knows: one that waits for any child is not to wait for it.
+/// Starts the sampler as a grandchild, so that a program that waits for any child does not wait for
+/// it.
 void sample_beside(int link, const std::string& node, int gpus)
 {
     const pid_t member = ::getpid();
     const pid_t between = ::fork();
     if (between == 0) {
         ::setsid();
-        // Its lifeline is the member itself; this one never ends.
+        // The member itself serves as the lifeline; this descriptor never becomes readable.
         const Descriptor never(::eventfd(0, EFD_CLOEXEC));
         if (link >= 0 && never && ::fork() == 0) {
             become_sampler({"/proc/self/exe", node, k_gpus_of_step, gpus, link, false}, member,
@@ -64,7 +65,7 @@ void sample_beside(int link, const std::string& node, int gpus)
     }
 }
 
-/// The part of a list that the task with that number on its node has.
+/// The part of a list that belongs to task number `task` of its node.
 std::string part_of(std::string_view list, std::size_t task, std::size_t count)
 {
     std::vector<std::string_view> all;
@@ -110,8 +111,8 @@ Error execute(const std::vector<std::string>& words, const std::string& node)
                             missing ? "not found" : "not executable", node));
 }
 
-/// Slurm's signals to a step, but for KILL, reach only the tasks themselves where it tracks
-/// processes by cgroups, and else all that is below them.
+/// True if Slurm's signals to a step, except KILL, reach only the tasks themselves, as they do if
+/// it tracks processes by cgroups. Otherwise they reach all processes below the tasks.
 bool are_signals_for_tasks_only()
 {
     std::ifstream file("/proc/self/cgroup");
@@ -128,7 +129,7 @@ bool are_signals_for_tasks_only()
 constexpr std::array k_for_the_program = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGUSR1,
                                           SIGUSR2, SIGALRM, SIGXCPU, SIGURG,  SIGIO};
 
-/// Takes signals from here on; what is for the program waits for a reader.
+/// Blocks signals from now on; those for the program wait to be read.
 Descriptor hold_signals()
 {
     sigset_t set;
@@ -148,10 +149,10 @@ void let_signals_go()
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-/// Waits for the rank's program.
+/// Waits for the program of a rank.
 class Rank {
 public:
-    /// `first`: of its node, which it keeps an eye on for all.
+    /// `first`: the first rank on its node, which checks for kills on behalf of all.
     Rank(int link, int number, std::string node, bool first)
         : m_link(link)
         , m_number(number)
@@ -162,7 +163,7 @@ public:
         , m_memory(memory_counts())
     {
     }
-    /// To its end and that of its output; its wait status.
+    /// Waits for the end of the program and of its output; returns the wait status.
     int wait_for(pid_t program, RankOutput& output)
     {
         std::optional<int> status;
@@ -172,7 +173,7 @@ public:
             const int patience = status ? k_leftover_output : m_first ? k_between_looks : -1;
             const int ready = ::poll(all.data(), all.size(), patience);
             if (ready == 0 && status) {
-                break; // what the program has left behind holds them
+                break; // held open by processes that the program left behind
             }
             if (ready == 0) {
                 look_at_memory();
@@ -223,7 +224,7 @@ private:
     MemoryWatch m_memory;
 };
 
-/// For Slurm, in the program's place.
+/// Ends with the program's signal or status, but with 0 for the statuses in k_asking.
 int end_as(int status)
 {
     if (WIFSIGNALED(status)) {

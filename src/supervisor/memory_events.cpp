@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Below a job: steps, tasks, and one level of Slurm's own.
+/// Levels below a job: steps, tasks, and one of Slurm's own.
 constexpr int k_deepest = 3;
 constexpr std::size_t k_most_cgroups = 4096;
 
@@ -34,7 +34,7 @@ std::optional<std::string> contents(const char* path)
     return text;
 }
 
-/// Cuts the part up to `separator` off `text`.
+/// Removes the part up to `separator` from `text` and returns it.
 std::string_view part_of(std::string_view& text, char separator)
 {
     const std::size_t end = std::min(text.find(separator), text.size());
@@ -59,7 +59,7 @@ struct Membership {
     bool hierarchical = false;
 };
 
-/// Version 1 where memory is one of its controllers, as on hybrid hosts too.
+/// Version 1 if memory is one of its controllers, also on hybrid hosts.
 std::optional<Membership> memory_membership(std::string_view proc_self_cgroup)
 {
     std::optional<Membership> unified;
@@ -78,7 +78,7 @@ std::optional<Membership> memory_membership(std::string_view proc_self_cgroup)
     return unified;
 }
 
-/// Up to and with the part `job_NUMBER`.
+/// The path up to and including the component `job_NUMBER`.
 std::optional<std::string> path_of_job(const std::string& path)
 {
     constexpr std::string_view k_job = "/job_";
@@ -92,7 +92,7 @@ std::optional<std::string> path_of_job(const std::string& path)
     return whole ? std::optional(path.substr(0, end)) : std::nullopt;
 }
 
-/// Where that hierarchy is mounted, and which part of it.
+/// The mount point of that hierarchy, and the part of it that is mounted.
 struct Mount {
     std::string root, point;
 };
@@ -165,7 +165,7 @@ std::optional<MemoryCgroup> memory_cgroup(std::string_view proc_self_cgroup,
         return std::nullopt;
     }
     const std::string_view root = mount->root == "/" ? "" : std::string_view(mount->root);
-    if (!path->starts_with(root)) { // of a container that shows another part of the tree
+    if (!path->starts_with(root)) { // a container that shows another part of the tree
         return std::nullopt;
     }
     return MemoryCgroup{mount->point + path->substr(root.size()), member->hierarchical};

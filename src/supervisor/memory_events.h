@@ -9,35 +9,36 @@
 
 namespace gpuq::supervisor {
 
-/// How many processes the kernel has killed for memory, as it counts them at one moment.
+/// The kernel's counts of processes killed for memory at one moment.
 struct MemoryCounts {
-    /// By cgroup of the job on this node; nothing: Slurm has made no memory cgroup for the job.
+    /// By cgroup of the job on this node; nullopt: Slurm has created no memory cgroup for the job.
     std::optional<std::map<std::string, std::uint64_t>> job;
-    std::optional<std::uint64_t> node; ///< of the whole node, whoever they belong to
+    std::optional<std::uint64_t> node; ///< of the whole node, all users
 };
 
 /// Reads the counters of the calling process's job. Does not block.
 MemoryCounts memory_counts();
 
-/// Processes that were killed for memory.
+/// Number of processes killed for memory.
 struct MemoryKills {
     std::uint64_t ours = 0;   ///< of this job
-    std::uint64_t nearby = 0; ///< on the node of a job that nothing counts for: whose is not known
+    std::uint64_t nearby = 0; ///< on the node, if the job has no counter of its own: owner unknown
     bool operator==(const MemoryKills&) const = default;
 };
 
-/// What the counters have risen by since the object was made. Version 1 forgets the count of a
-/// cgroup that is removed, such as that of a step which has ended: what was seen of it stays.
+/// Sums the increases of the counters since the object was made. In cgroup version 1 the count of a
+/// removed cgroup is lost, for example that of a step that has ended; kills seen before stay
+/// included.
 class MemoryWatch {
 public:
     explicit MemoryWatch(MemoryCounts start)
         : m_last(std::move(start))
     {
     }
-    /// The kills between the last call, or the start, and these counts.
+    /// Returns the kills since the previous call or the start.
     MemoryKills add(const MemoryCounts& now);
     const MemoryKills& all() const { return m_all; }
-    /// The job's own processes are counted: `all().ours` is exact.
+    /// True if the job has its own counter, so that `all().ours` is exact.
     bool is_exact() const { return m_last.job.has_value(); }
 
 private:
@@ -45,17 +46,17 @@ private:
     MemoryKills m_all;
 };
 
-/// The job's directory in the memory hierarchy, out of the texts of /proc/self/cgroup and
-/// /proc/self/mountinfo; nothing where the process is in no cgroup of a Slurm job.
+/// The job's directory in the memory hierarchy, from the texts of /proc/self/cgroup and
+/// /proc/self/mountinfo; nullopt if the process is in no cgroup of a Slurm job.
 struct MemoryCgroup {
     std::string directory;
-    bool hierarchical = false; ///< version 2: its counter includes those below it
+    bool hierarchical = false; ///< version 2: its counter includes the cgroups below it
     bool operator==(const MemoryCgroup&) const = default;
 };
 std::optional<MemoryCgroup> memory_cgroup(std::string_view proc_self_cgroup,
                                           std::string_view mountinfo);
 
-/// The number after `oom_kill` in a counter file.
+/// Parses the number after `oom_kill` in a counter file.
 std::optional<std::uint64_t> kills_in(std::string_view text);
 
 } // namespace gpuq::supervisor

@@ -12,7 +12,7 @@
 namespace gpuq::supervisor {
 namespace {
 
-/// Hand signals on to what they have started, or end it.
+/// These forward signals to the processes they started, or end them.
 constexpr std::string_view k_launchers[] = {"srun",
                                             "mpirun",
                                             "mpiexec",
@@ -35,20 +35,20 @@ constexpr std::string_view k_launchers[] = {"srun",
                                             "conda",
                                             "mamba"};
 
-/// In the command lines of children of multiprocessing and of libraries like it.
+/// Found in the command lines of children of multiprocessing and similar libraries.
 constexpr std::string_view k_of_multiprocessing[] = {
     "multiprocessing.spawn", "multiprocessing.forkserver", "multiprocessing.resource_tracker",
     "loky.backend"};
 
-/// Handlers that are not the program's.
+/// Signals that a runtime, not the program, handles.
 struct OfRuntime {
     std::string_view executable;
     int signal;
 };
 constexpr OfRuntime k_of_runtimes[] = {
-    {"node", SIGUSR1},                      // lets debuggers in
-    {"java", SIGUSR2},                      // stops its threads
-    {"julia", SIGUSR1}, {"julia", SIGUSR2}, // measures itself, stops its threads
+    {"node", SIGUSR1},                      // opens the debugger
+    {"java", SIGUSR2},                      // suspends its threads
+    {"julia", SIGUSR1}, {"julia", SIGUSR2}, // profiler; suspends its threads
     {"R", SIGUSR1},     {"R", SIGUSR2},     // quits
 };
 
@@ -62,7 +62,7 @@ std::string_view name_in(std::string_view path)
     return path.substr(path.rfind('/') + 1);
 }
 
-/// A program has no use for these: who catches them catches all there is.
+/// Programs do not use these signals: a process that catches them catches all signals.
 bool catches_all(const Listener& one)
 {
     return catches(one, SIGSYS) && catches(one, SIGXFSZ) && catches(one, SIGVTALRM);
@@ -77,7 +77,7 @@ bool handles(const Listener& one, int signal)
     return catches(one, signal) && !catches_all(one) && !of_its_runtime;
 }
 
-/// The script or module that an interpreter executes, or a program's first argument.
+/// The script or module executed by an interpreter, or a program's first argument.
 std::string_view script_of(const Listener& one)
 {
     std::string_view rest = one.command_line;
@@ -129,7 +129,7 @@ public:
         return !is_worker(one) || (m_signal != SIGTERM && !is_handled_above(one));
     }
 
-    /// A launcher: below it somebody is told.
+    /// True for a launcher: a process below it is notified.
     bool has_told_below(const Listener& one) const
     {
         return std::any_of(m_all.begin(), m_all.end(), [&](const Listener& other) {
@@ -146,7 +146,7 @@ private:
         return found == m_all.end() ? nullptr : &*found;
     }
 
-    /// Executes its parent's code.
+    /// True if it executes its parent's code.
     bool is_worker(const Listener& one) const
     {
         const Listener* parent = find(one.parent);
@@ -239,7 +239,7 @@ std::vector<pid_t> tell(const std::vector<Listener>& all, Notice notice)
     for (const int signal : signals_of(notice)) {
         std::vector<pid_t> told = to_be_told(all, signal);
         const auto gone = [&](pid_t pid) {
-            // It may have executed another program since it was looked at.
+            // It may have executed another program in the meantime.
             return !catches(pid, signal) || ::kill(pid, signal) != 0;
         };
         told.erase(std::remove_if(told.begin(), told.end(), gone), told.end());

@@ -8,45 +8,47 @@
 #include <sys/types.h>
 #include <vector>
 
-/// Who is told by a signal that the link is about to end. Only a process that handles the signal,
-/// for the others would die of it; of those the innermost: launchers (torchrun, conda run, a shell)
-/// answer a signal by ending what they have started.
+/// Selects the processes that are notified by a signal that the link is about to end. Only
+/// processes that handle the signal are selected, because others would die from it; and of these
+/// only the innermost, because launchers (torchrun, conda run, a shell) respond to a signal by
+/// ending the processes they started.
 namespace gpuq::supervisor {
 
 struct Listener {
     pid_t pid = 0;
     pid_t parent = 0;
-    std::uint64_t caught = 0; ///< SigCgt of proc(5)
+    std::uint64_t caught = 0; ///< SigCgt in proc(5)
     std::string executable;
-    std::string command_line; ///< words ended by NUL each
-    std::string image;        ///< auxv of proc(5): of each exec another, a fork has its parent's
+    std::string command_line; ///< arguments, each terminated by NUL
+    std::string image;        ///< auxv in proc(5): changed by each exec, inherited by a fork
 };
 
-/// The processes among `all` that are to get `signal`.
+/// The processes among `all` that should get `signal`.
 ///
-/// A child that was forked without an exec, as DataLoader workers are, and one of Python's
-/// multiprocessing may have its handler from its parent's code, and is told only when nobody
-/// handles the signal above it, up to what started them. Of TERM such children are never told:
-/// PyTorch gives its workers a handler to die by. A process below another one of the same program,
-/// as the ranks that Lightning starts are, does not make that one a launcher.
+/// A child that was forked without an exec, such as a DataLoader worker, or that belongs to
+/// Python's multiprocessing, may have its handler from its parent's code. It is notified only if no
+/// process above it, up to the one that started these children, handles the signal. Such children
+/// never get TERM, because PyTorch gives its workers a handler that ends them. A process below
+/// another one of the same program, such as a rank started by Lightning, does not make the other
+/// one a launcher.
 ///
-/// Never told: what hands signals on to all below it, whether they handle them or not (srun,
-/// mpirun), what answers each signal by ending them (torchrun), and what catches the signal for
-/// ends of its own: Go's runtime, which catches all, and bash with a trap on EXIT, which dies of
-/// it.
+/// Never notified: programs that forward signals to everything below them, handled or not (srun,
+/// mpirun); programs that respond to any signal by ending their children (torchrun); and programs
+/// that catch the signal for purposes of their own: Go's runtime, which catches all of them, and
+/// bash with a trap on EXIT, which dies from it.
 std::vector<pid_t> to_be_told(const std::vector<Listener>& all, int signal);
 
-/// The signals for a notice, the first that anybody handles is sent.
+/// The signals for a notice, in order of preference: the first one with a handler is sent.
 std::vector<int> signals_of(Notice notice);
 
-/// All processes of the calling process's program on this node: what is below it, but for those in
-/// `spared` and below them, and all that were started with `variable` (NAME=VALUE), wherever they
-/// hang in the tree; supervisors excepted, and what Slurm has started on another node than `node`:
-/// two slurmds may share a machine.
+/// All processes of the calling process's program on this node: its descendants, except those in
+/// `spared` and their descendants, and all processes started with `variable` (NAME=VALUE), wherever
+/// they are in the process tree. Excludes supervisors and processes that Slurm started on another
+/// node than `node`: two slurmds may share a machine.
 std::vector<Listener> listeners(const std::string& variable, const std::string& node,
                                 const std::vector<pid_t>& spared);
 
-/// Tells those of `all` that listen, each once; the told ones.
+/// Notifies the listeners among `all`, each once; returns the notified ones.
 std::vector<pid_t> tell(const std::vector<Listener>& all, Notice notice);
 
 } // namespace gpuq::supervisor

@@ -20,19 +20,19 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A step starts within tenths of a second; a controller that is busy takes seconds.
+/// A step starts within tenths of a second; with a busy controller it takes seconds.
 constexpr auto k_step_patience = 20s;
-/// For an srun that is told to end to take its step along.
+/// Time for an srun to end its step after TERM.
 constexpr auto k_srun_patience = 2s;
-/// Then the helper itself is hung.
+/// After this the helper itself is considered hung.
 constexpr auto k_helper_patience = k_step_patience + k_srun_patience + 3s;
-/// Of the step's processes, each for itself: looking through a node takes milliseconds.
+/// Time limit in seconds for each of the step's processes: scanning a node takes milliseconds.
 constexpr unsigned k_alarm = 15;
-/// What a node says that has been looked at.
+/// Printed by a node that has been scanned.
 constexpr std::string_view k_looked = "told ";
 constexpr std::string_view k_all_reached = "all";
 
-/// What a step says on both its streams.
+/// The output of a step on both streams.
 class Words {
 public:
     explicit Words(const StepProcess& step)
@@ -43,7 +43,7 @@ public:
         }
     }
 
-    /// True when the step has ended within `patience`.
+    /// True if the step ended within `patience`.
     bool read_to_the_end(std::chrono::milliseconds patience)
     {
         const auto until = std::chrono::steady_clock::now() + patience;
@@ -65,7 +65,7 @@ public:
         return true;
     }
 
-    /// Nodes that have been looked at.
+    /// The number of nodes that have reported.
     int nodes() const
     {
         int count = 0;
@@ -98,7 +98,7 @@ private:
     std::array<std::string, 2> m_said;
 };
 
-/// The helper's work: `all`, or why not all.
+/// The helper's work. Returns `all`, or why not all nodes were reached.
 std::string tell_elsewhere(Doors& doors, const Options& options, int nodes, Notice notice)
 {
     become_subreaper(); // srun stays below this process
@@ -116,7 +116,7 @@ std::string tell_elsewhere(Doors& doors, const Options& options, int nodes, Noti
     if (!words.read_to_the_end(k_step_patience)) {
         ::kill(step->pid, SIGTERM);
         if (!words.read_to_the_end(k_srun_patience)) {
-            ::kill(-step->pid, SIGKILL); // a session of its own
+            ::kill(-step->pid, SIGKILL); // it has a session of its own
         }
     }
     const int others = nodes - 1;

@@ -11,9 +11,9 @@
 
 namespace gpuq::supervisor {
 
-/// The notice on the other nodes of a job of several: a helper has Slurm start one step on all of
-/// them, whose processes (`gpuq-supervisor notice`) look at their node as the supervisor does at
-/// its own. Three requests to slurmctld, however many nodes there are.
+/// Sends the notice on the other nodes of a multi-node job: a helper has Slurm start one step on
+/// all of them, and each of its processes (`gpuq-supervisor notice`) notifies the processes on its
+/// node. This takes three requests to slurmctld, regardless of the number of nodes.
 class NoticeElsewhere {
 public:
     using Clock = std::chrono::steady_clock;
@@ -27,15 +27,16 @@ public:
     NoticeElsewhere& operator=(const NoticeElsewhere&) = delete;
     ~NoticeElsewhere();
 
-    /// In a job of `nodes`. Without other nodes, or with nothing to tell, nothing happens.
+    /// Starts the notice in a job of `nodes` nodes. Does nothing if there are no other nodes or no
+    /// signal is to be sent.
     void begin(int nodes, Notice notice, Clock::time_point now);
     bool open() const { return m_helper.has_value(); }
-    /// Readable when it is over; -1 when nothing is under way.
+    /// Readable when it has finished; -1 if it is not running.
     int fd() const { return m_helper ? m_helper->answer() : -1; }
     std::optional<Clock::time_point> gives_up_at() const;
-    /// Ends it. Why not all of the other nodes were reached; nothing when they were.
+    /// Ends it. Returns why not all other nodes were reached; nullopt if they were.
     std::optional<std::string> finish();
-    /// The helper's process, with the step's client below it: none of the program's.
+    /// The helper process, which has the step's srun below it and does not belong to the program.
     std::optional<pid_t> pid() const;
 
 private:
@@ -45,8 +46,9 @@ private:
     Clock::time_point m_began_at;
 };
 
-/// The step's process on one of these nodes: tells the run's processes there, and says so on its
-/// stdout. Those of another node whose slurmd is on this machine too are left to that one.
+/// The step's process on one of these nodes: notifies the run's processes on this node and reports
+/// their number on stdout. Processes of another node whose slurmd shares this machine are left to
+/// that node's process.
 int tell_this_node(const Options& options, Notice notice);
 
 } // namespace gpuq::supervisor

@@ -12,6 +12,10 @@
 #include <sys/wait.h>
 #include <utility>
 
+// From the end of the program to the end of this process: kill leftover processes, read the ranks'
+// notes, determine the ending, settle the chain, complete the log, inform the clients, and wait for
+// them to disconnect. Each step has a time limit, and most are cut short if Slurm is about to kill
+// the job (out_of_time()).
 namespace gpuq::supervisor {
 namespace {
 
@@ -20,14 +24,14 @@ using namespace std::chrono_literals;
 constexpr auto k_leftovers_pause = 5ms;
 constexpr auto k_leftovers_patience = 10s;
 constexpr auto k_complete_first = 3s;
-/// A notice that is still on its way to other nodes.
+/// For a notice that is still being sent to other nodes.
 constexpr auto k_elsewhere_patience = 1s;
-/// For the last sample, which a full or slow disk may hold up.
+/// For the last sample, which a full or slow disk may delay.
 constexpr auto k_last_sample = 300ms;
-/// Slurm kills the processes of a step one after the other, within this.
+/// Slurm kills the processes of a step one after the other, within this time.
 constexpr auto k_kill_spread = 250ms;
 
-/// Slurm takes a task for failed that ended with 0 after losing a process for memory.
+/// If one of its processes was killed for memory, Slurm reports a task that ended with 0 as failed.
 bool is_out_of_memory_of_srun(int wait_status)
 {
     constexpr int k_signal_of_slurm = 125;
@@ -37,7 +41,7 @@ bool is_out_of_memory_of_srun(int wait_status)
 
 } // namespace
 
-/// All that runs below the supervisor, but its own helper.
+/// All processes below the supervisor, except its own helpers.
 std::vector<pid_t> Supervisor::left_behind() const
 {
     return descendants(own_helpers());
@@ -45,15 +49,15 @@ std::vector<pid_t> Supervisor::left_behind() const
 
 bool Supervisor::nothing_left() const
 {
-    // Without children there are no descendants: all orphans are our children.
+    // Without children there are no descendants: all orphans become our children.
     siginfo_t child{};
     const bool childless =
         ::waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD;
     return childless || left_behind().empty();
 }
 
-/// The program was killed, and perhaps all of the step is: who told a reason now would tell a wrong
-/// one, and might not live to free the job.
+/// The program was killed, and Slurm may be killing the whole step: a cause reported now would be
+/// wrong, and this process might not live to free the job.
 bool Supervisor::may_still_be_killed() const
 {
     const bool died_of_kill = m_observed.wait_status && WIFSIGNALED(*m_observed.wait_status) &&
@@ -62,7 +66,8 @@ bool Supervisor::may_still_be_killed() const
     return died_of_kill && !expected && m_now < m_program_ended_at + k_kill_spread;
 }
 
-/// The program died of TERM or left on it, and ours may be on its way: then the job is being ended.
+/// The program died or exited because of TERM, and our own TERM may still arrive: then the job is
+/// being ended.
 bool Supervisor::may_still_be_terminated() const
 {
     const bool died_of_term = m_observed.wait_status && WIFSIGNALED(*m_observed.wait_status) &&
@@ -73,8 +78,8 @@ bool Supervisor::may_still_be_terminated() const
             m_now < m_program_ended_at + k_term_spread);
 }
 
-/// Daemons and other things that the program has left are killed: at once when they do not hold its
-/// output, after a moment when they do (`... | tee log` still has to write).
+/// Kills daemons and other processes left by the program: at once if they do not hold its output,
+/// otherwise after a moment (`... | tee log` still has to write).
 void Supervisor::clear_leftovers()
 {
     wake_at(m_now + k_leftovers_pause);
@@ -91,14 +96,15 @@ void Supervisor::clear_leftovers()
         settle_or_record();
         return;
     }
-    // What can not be killed, or was never below us, may hold the pipes for ever.
+    // Processes that cannot be killed, or were never below us, may hold the pipes forever.
     const auto last = std::max(m_program_ended_at, m_last_output_at);
     if (m_now > last + k_leftovers_patience && !m_backlog.full()) {
         settle_or_record();
     }
 }
 
-/// The program's process was srun, which knows less of how the ranks ended than they do.
+/// If the program's process was srun, the ranks' own notes describe their end better. False while
+/// the notes are awaited.
 bool Supervisor::knows_rank_notes()
 {
     if (!m_program || !has_ranks(m_run->request) || m_options.sampler.empty()) {
@@ -106,7 +112,7 @@ bool Supervisor::knows_rank_notes()
     }
     const bool waits = m_now <= m_program_ended_at + m_options.patience.disk && !out_of_time();
     if (m_rank_notes_asked && waits) {
-        return false; // perhaps read before the end: then once more
+        return false; // may have been read before the end: read them once more
     }
     if (!std::exchange(m_rank_notes_last, true)) {
         m_rank_notes.reset();
@@ -153,7 +159,7 @@ bool Supervisor::is_worth_a_note() const
            m_now - m_started_at >= m_options.patience.noted_from;
 }
 
-/// While the log is brought to its end and the clients are told.
+/// Runs while the log is completed and the clients are informed.
 void Supervisor::note_use()
 {
     if (m_use_note.open()) {
@@ -183,8 +189,8 @@ void Supervisor::note_use()
 void Supervisor::record_end()
 {
     if (has_to_complete()) {
-        // An end on disk is taken for the end of the job, and whoever killed the guardian may kill
-        // us before we come to it.
+        // Before the end is recorded: readers take it for the end of the job, and the cause of the
+        // guardian's death may kill this process too before it completes the job.
         m_completed = complete_once(m_doors, *m_options.job, m_ending.status, k_complete_first);
     }
     Event ended = event(Event::Kind::ended);
@@ -205,7 +211,7 @@ void Supervisor::record_end()
     m_phase_since = m_now;
 }
 
-/// Once all is written: who is told of the end may read the whole log.
+/// Waits until everything is written: a client that receives Ended may read the whole log.
 void Supervisor::tell_the_end()
 {
     const auto disk_until = m_phase_since + m_options.patience.disk;
@@ -221,7 +227,7 @@ void Supervisor::tell_the_end()
     m_phase = Phase::parting;
 }
 
-/// Clients that read get all of it, and then a moment to leave.
+/// Clients that read get all the output, and then a moment to disconnect.
 void Supervisor::part()
 {
     const bool drained_enough = m_now > m_phase_since + m_options.patience.draining;

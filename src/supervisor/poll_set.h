@@ -10,10 +10,10 @@
 
 namespace gpuq::supervisor {
 
-/// What one round of the loop waits for.
+/// The descriptors that one round of the loop waits for.
 class PollSet {
 public:
-    /// An index for ready(). `events` may be 0: then only for the other end's leaving.
+    /// Returns an index for ready(). `events` may be 0: then only a hangup is reported.
     std::size_t add(int fd, short events)
     {
         m_fds.push_back({fd, events, 0});
@@ -39,7 +39,7 @@ public:
     void clear() { m_fds.clear(); }
 
 private:
-    /// poll() takes no more than RLIMIT_NOFILE, and somebody may have lowered that.
+    /// poll() accepts no more than RLIMIT_NOFILE descriptors, and that limit may have been lowered.
     void look_one_by_one()
     {
         constexpr int k_pause_ms = 10;

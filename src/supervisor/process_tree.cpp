@@ -38,7 +38,7 @@ bool read_process(pid_t pid, Process& process)
         return false;
     }
     text[size] = '\0';
-    // The name in parentheses may hold anything, also parentheses.
+    // The name in parentheses may itself contain parentheses.
     const char* rest = std::strrchr(text, ')');
     char state = 0;
     int parent = 0;
@@ -63,7 +63,7 @@ std::vector<Process> all_processes()
     return processes;
 }
 
-/// Of a file in /proc, also a long one.
+/// The text of a file in /proc, of any length.
 std::string proc_text(pid_t pid, const char* name)
 {
     const std::string path = "/proc/" + std::to_string(pid) + "/" + name;
@@ -85,7 +85,7 @@ std::string executable(pid_t pid)
     return std::string(path, size > 0 ? static_cast<std::size_t>(size) : 0);
 }
 
-/// SigCgt of proc(5); 0 where it can not be seen.
+/// SigCgt in proc(5); 0 if it is not visible.
 std::uint64_t caught_by(pid_t pid)
 {
     const std::string text = proc_text(pid, "status");
@@ -176,7 +176,7 @@ ProcessFacts facts_of(pid_t pid)
     facts.executable = executable(pid);
     facts.command_line = proc_text(pid, "cmdline");
     facts.image = proc_text(pid, "auxv");
-    // Last: an exec meanwhile takes handlers away and adds none.
+    // Read last: an exec in the meantime removes handlers and adds none.
     facts.caught = caught_by(pid);
     return facts;
 }

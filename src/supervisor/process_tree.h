@@ -10,48 +10,47 @@
 
 namespace gpuq::supervisor {
 
-/// Orphans among the descendants become children of the calling process from now on.
+/// From now on, orphaned descendants become children of the calling process.
 void become_subreaper();
 
-/// Path of this executable; when its file has been replaced since, of the one that is there now.
+/// The path of this executable. If its file has been replaced, the path of the new one.
 std::string own_program();
 
-/// Every process below the calling one, zombies not counted, without those in `spared` and what is
-/// below them.
+/// All processes below the calling one except zombies, those in `spared` and their descendants.
 std::vector<pid_t> descendants(const std::vector<pid_t>& spared = {});
 
-/// Processor time that these and their ended children have used.
+/// CPU time used by these processes and their ended children.
 std::chrono::milliseconds cpu_time_of(const std::vector<pid_t>& processes);
 
-/// That a process has a handler for a signal, or had one when it ended and is not reaped yet
-/// (SigCgt of proc(5)). False where it can not be seen.
+/// True if a process handles a signal, or did when it ended and has not been reaped (SigCgt in
+/// proc(5)). False if the process is not visible.
 bool catches(pid_t pid, int signal);
 
-/// What proc(5) tells of a process; empty where it can not be seen.
+/// Properties of a process from proc(5); empty if it is not visible.
 struct ProcessFacts {
     pid_t parent = 0;
     std::uint64_t caught = 0; ///< SigCgt
     std::string executable;
-    std::string command_line; ///< words ended by NUL each
-    std::string image;        ///< auxv: of each exec another, a fork has its parent's
+    std::string command_line; ///< arguments, each terminated by NUL
+    std::string image;        ///< auxv: changed by each exec, inherited by a fork
 };
 ProcessFacts facts_of(pid_t pid);
 
 /// All processes on this node that were started with `variable` (NAME=VALUE) in their environment,
-/// wherever they hang in its tree; supervisors excepted.
+/// wherever they are in the process tree; supervisors excluded.
 std::vector<pid_t> started_with(const std::string& variable);
 
 /// The value of a variable in the environment that a process was started with.
 std::optional<std::string> variable_of(pid_t pid, const std::string& name);
 
-/// Kills (SIGKILL) and reaps all that is below the calling process, again and again until nothing
-/// is left or `patience` is over (a process in an uninterruptible sleep, or of another user).
-/// True when nothing is left.
+/// Kills (SIGKILL) and reaps all processes below the calling one, repeatedly, until none is left or
+/// `patience` is over (a process in uninterruptible sleep, or of another user). True if none is
+/// left.
 bool kill_descendants(std::chrono::milliseconds patience);
 
-/// Kills all processes on this node, wherever they hang in its tree, that were started with
-/// `variable` (NAME=VALUE) in their environment; supervisors, which may have inherited it from a
-/// run around theirs, excepted. For when nobody is left who knows the tree.
+/// Kills all processes on this node that were started with `variable` (NAME=VALUE) in their
+/// environment, wherever they are in the process tree. Supervisors are excluded, because they may
+/// have inherited it from an enclosing run. Used when no process is left that knows the tree.
 void kill_by_variable(const std::string& variable, std::chrono::milliseconds patience);
 
 } // namespace gpuq::supervisor

@@ -23,7 +23,7 @@
 namespace gpuq::supervisor {
 namespace {
 
-/// What the child says when it can not become the program.
+/// Sent by the child if it cannot execute the program.
 struct Report {
     enum class Step { change_directory, execute } step = Step::execute;
     int error = 0;
@@ -52,7 +52,7 @@ void reset_signals()
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-/// Both sides of a new terminal, in the modes that a login gives it.
+/// Both sides of a new terminal.
 struct Sides {
     Descriptor ours, programs;
 };
@@ -77,7 +77,7 @@ Result<Sides> open_terminal(TerminalSize size)
     if (!sides.programs || ::tcgetattr(sides.programs.get(), &modes) != 0) {
         return no_terminal();
     }
-    modes.c_iflag |= IUTF8; // erasing takes whole characters
+    modes.c_iflag |= IUTF8; // erasing removes whole characters
     modes.c_cc[VERASE] = 0x7f;
     ::tcsetattr(sides.programs.get(), TCSANOW, &modes);
     const winsize cells = as_winsize(size);
@@ -85,8 +85,8 @@ Result<Sides> open_terminal(TerminalSize size)
     return sides;
 }
 
-/// execvp gives what the kernel does not know to a shell, which takes a program of another machine
-/// for a script.
+/// execvp passes files that the kernel does not recognise to a shell, which would treat a program
+/// for another architecture as a script.
 bool is_elf(const char* path)
 {
     const int file = ::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -107,7 +107,7 @@ bool is_elf(const char* path)
         ::_exit(static_cast<int>(ExitStatus::internal));
     };
     ::setsid();
-    // When guardian and supervisor are both killed, the program goes too.
+    // The program must not outlive the supervisor, even if the guardian is killed too.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (int fd = 0; fd < 3; ++fd) {
         ::dup2(streams[fd], fd);
@@ -115,7 +115,7 @@ bool is_elf(const char* path)
     if (plan.terminal) {
         ::ioctl(0, TIOCSCTTY, 0);
     }
-    close_on_exec_from(STDERR_FILENO + 1); // `report` among them
+    close_on_exec_from(STDERR_FILENO + 1); // including `report`
     if (::chdir(plan.work_dir.c_str()) != 0) {
         give_up(Report::Step::change_directory);
     }

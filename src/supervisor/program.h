@@ -16,17 +16,17 @@
 
 namespace gpuq::supervisor {
 
-/// NAME=VALUE texts; a later pair of the same name wins.
+/// NAME=VALUE texts; if a name is set twice, the later value is used.
 class Environment {
 public:
-    /// The calling process's.
+    /// The calling process's environment.
     static Environment own();
     explicit Environment(std::vector<std::string> start)
         : m_texts(std::move(start))
     {
     }
     void set(std::string_view name, std::string_view value);
-    /// Unless the user has it already.
+    /// Sets the variable unless it already has a value.
     void set_default(std::string_view name, std::string_view value);
     void unset(std::string_view name);
     bool has(std::string_view name) const { return value(name).has_value(); }
@@ -37,48 +37,51 @@ private:
     std::vector<std::string> m_texts;
 };
 
-/// Gives this process these soft limits, where the hard ones allow less, those.
+/// Sets this process's soft limits, capped at the hard limits.
 void apply_limits(const SoftLimits& limits);
 
-/// The srun that starts `argv`, below the words of `member`, as each rank of the request. What is
-/// piped goes to every rank, what a person types to the first.
+/// The srun command that starts `argv`, preceded by the arguments in `member`, as each rank of the
+/// request. Piped input goes to every rank, typed input to the first.
 std::vector<std::string> srun_of_ranks(std::vector<std::string> argv, const Request& request,
                                        const std::vector<std::string>& member);
 
-/// The program of a run: a child in a session and process group of its own, its standard streams
-/// on pipes, or on a terminal of its own, which it controls: then both streams come as output()[0].
-/// No other descriptor reaches it, every signal has its default meaning for it.
+/// The program of a run: a child in its own session and process group. Its standard streams are
+/// pipes or its own controlling terminal; with a terminal, both output streams arrive as
+/// output()[0]. It inherits no other descriptor, and every signal has its default action.
 class Program {
 public:
     struct Plan {
         std::vector<std::string> argv;
         std::vector<std::string> environment;
         std::string work_dir;
-        SoftLimits limits;       ///< as far as the node's hard limits go; else the node's own
-        bool with_input = false; ///< else stdin is /dev/null
-        std::optional<TerminalSize> terminal; ///< set: on a terminal, with input
+        SoftLimits limits;       ///< applied as far as the node's hard limits allow; unset: the
+                                 ///< node's own
+        bool with_input = false; ///< false: stdin is /dev/null
+        std::optional<TerminalSize> terminal; ///< set: run on a terminal, with input
     };
-    /// Forks. What goes wrong later, in the child, is told by report().
+    /// Forks. Errors that occur later, in the child, are reported through report().
     static Result<Program> start(const Plan& plan);
 
     pid_t pid() const { return m_pid; }
-    /// Ends, empty, when the program was executed; else carries why not.
+    /// Reaches end of file without data once the program was executed; otherwise carries the
+    /// reason.
     int report() const { return m_report.get(); }
-    /// To be called when report() is readable; once.
+    /// Call once, when report() is readable.
     std::optional<NotStarted> read_report();
 
-    /// Non-blocking ends of the pipes.
+    /// The non-blocking ends of the pipes.
     std::array<Descriptor, 2>& output() { return m_output; }
     Descriptor& input() { return m_input; }
 
-    /// To its whole process group.
+    /// Sends a signal to its whole process group.
     void signal(int number) const;
-    /// To what runs in the foreground of its terminal as well, as when it is hung up.
+    /// Sends a hangup, also to the foreground process group of its terminal.
     void hang_up() const;
 
-    /// Tells the foreground of the terminal (SIGWINCH) when that is a change.
+    /// Sets the terminal's size. A change sends SIGWINCH to its foreground process group.
     void resize(TerminalSize size) const;
-    /// Once the program has ended: the terminal ends as soon as nobody else has it open.
+    /// Call once the program has ended: the terminal closes as soon as no other process has it
+    /// open.
     void let_terminal_go() { m_terminal.reset(); }
 
 private:
@@ -90,7 +93,8 @@ private:
     std::string m_work_dir;
     pid_t m_pid = -1;
     Descriptor m_report, m_input;
-    Descriptor m_terminal; ///< the program's side, so that the terminal stays while it runs
+    Descriptor m_terminal; ///< the program's side, held so that the terminal stays open while the
+                           ///< program runs
     std::array<Descriptor, 2> m_output;
 };
 

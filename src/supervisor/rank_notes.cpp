@@ -30,7 +30,7 @@ Descriptor open_folder(int link_folder)
         ::openat(link_folder, k_folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
-/// Appears whole or not at all; where there is one already, as `how` says.
+/// Writes a note atomically; an existing one is kept unless `replace`.
 void write_note(int folder, const std::string& name, const std::string& text, bool replace)
 {
     const std::string draft = fmt::format(".{}.{}", name, ::getpid());
@@ -46,11 +46,11 @@ void write_note(int folder, const std::string& name, const std::string& text, bo
         ::renameat(folder, draft.c_str(), folder, name.c_str());
         return;
     }
-    ::linkat(folder, draft.c_str(), folder, name.c_str(), 0); // fails where there is one
+    ::linkat(folder, draft.c_str(), folder, name.c_str(), 0); // fails if it exists
     ::unlinkat(folder, draft.c_str(), 0);
 }
 
-/// The words of a note's one line; none when it is not there or not whole.
+/// The fields of a note's single line; empty if it is missing or incomplete.
 std::vector<std::string> words_of(int folder, const std::string& name)
 {
     const Descriptor file(

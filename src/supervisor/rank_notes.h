@@ -7,33 +7,33 @@
 #include <optional>
 #include <string>
 
-/// What the ranks of a link tell its supervisor, which may run on another node: small files in the
-/// folder `ranks` of the link, there only when there is something to tell. Callers pass a
-/// descriptor of the link's folder.
+/// Messages from the ranks of a link to its supervisor, which may run on another node: small files
+/// in the link's directory `ranks`, written only when there is something to report. Callers pass a
+/// descriptor of the link's directory.
 ///
 ///     ranks/first      the first rank that did not end with status 0
-///     ranks/memory.R   processes killed for memory on the node of rank R, as R has seen it
+///     ranks/memory.R   processes killed for memory on the node of rank R, as seen by R
 namespace gpuq::supervisor {
 
 struct RankEnd {
     int rank = 0;
     std::string node;
-    int wait_status = 0; ///< as waitpid gives it
+    int wait_status = 0; ///< as returned by waitpid
     bool operator==(const RankEnd&) const = default;
 };
 
 struct RankNotes {
     std::optional<RankEnd> first;
-    std::map<std::string, MemoryKills> memory; ///< by node, the highest of its ranks
+    std::map<std::string, MemoryKills> memory; ///< by node, the highest count of its ranks
 };
 
-/// Makes the folder. What goes wrong is not reported: then there are no notes.
+/// Creates the directory. Errors are not reported: then there are no notes.
 void make_rank_notes(int link_folder);
-/// Of several ranks, on whatever nodes, only the first leaves a note.
+/// If several ranks call this, on any nodes, only the first leaves a note.
 void note_end(int link_folder, const RankEnd& end);
 /// Replaces this rank's note.
 void note_memory(int link_folder, int rank, const std::string& node, const MemoryKills& kills);
-/// All notes as they are now. Blocks as the file system does.
+/// Reads all notes. Blocks for as long as the file system does.
 RankNotes read_rank_notes(int link_folder);
 
 } // namespace gpuq::supervisor

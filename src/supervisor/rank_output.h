@@ -12,20 +12,20 @@
 
 namespace gpuq::supervisor {
 
-/// The output of one rank: handed on to the task's own streams, unchanged and in order, and kept in
-/// `out.log.R` and `err.log.R` of the link's folder. A file that can't be written loses the bytes,
-/// not their places; the streams never do.
+/// The output of one rank: forwarded to the task's own streams, unchanged and in order, and saved
+/// in `out.log.R` and `err.log.R` in the link's directory. If a file cannot be written, those bytes
+/// are missing, but later ones keep their offsets; the streams are always complete.
 class RankOutput {
 public:
     static Result<RankOutput> open(int link_folder, int rank);
-    /// In the rank's process: its stdout and stderr from now on.
+    /// Call in the rank's process: makes the pipes its stdout and stderr.
     void become_streams() const;
-    /// In its parent, once that process is there.
+    /// Call in its parent, once that process exists.
     void close_program_side();
 
-    /// What to poll: both streams, -1 for one that has ended.
+    /// The descriptors to poll: both streams; -1 for one that has ended.
     std::array<pollfd, 2> polled() const;
-    /// Hands on what is there. Blocks as long as nobody takes it.
+    /// Forwards available output. Blocks until it is read.
     void pass(const std::array<pollfd, 2>& ready);
     bool ended() const { return !m_streams[0].from && !m_streams[1].from; }
 

@@ -24,7 +24,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto k_pause = 20ms;
-/// From the end of a run to the end of its job.
+/// Time from the end of a run to the end of its job.
 constexpr auto k_slurm_patience = 15s;
 constexpr auto k_kill_patience = 5s;
 
@@ -47,7 +47,7 @@ int no_supervisor(const Error& error)
 }
 
 struct Watched {
-    std::optional<int> status; ///< in the Ended frame; nothing when the connection broke without
+    std::optional<int> status; ///< from the Ended frame; nullopt if the connection broke before it
     bool let_in = false;
 };
 
@@ -65,7 +65,7 @@ Watched wait_for_the_end(int socket)
             if (const auto* ended = std::get_if<wire::Ended>(&**frame)) {
                 watched.status = ended->ending.status;
             } else if (std::holds_alternative<wire::Hello>(**frame)) {
-                // The client may let go of this step: it stands.
+                // From now on the client may let go of this step.
                 watched.let_in = true;
                 write_all(STDOUT_FILENO, wire::encode(**frame).append(wire::k_flush));
             }
@@ -79,19 +79,19 @@ Watched wait_for_the_end(int socket)
 int relay(const Options& options)
 {
     ::signal(SIGPIPE, SIG_IGN);
-    // Slurm sends it to all processes of a job that ends: the last output and the reason still have
-    // to pass. The supervisor ends in time, and this process with it.
+    // Slurm sends it to all processes of a job that ends, but the last output and the cause still
+    // have to pass through. The supervisor ends in time, and this process with it.
     ::signal(SIGTERM, SIG_IGN);
     const auto socket = connect_soon(options);
     if (!socket) {
         return no_supervisor(socket.error());
     }
-    // slurmstepd takes 4 KiB at a time, and should not have to wake the supervisor for each.
+    // slurmstepd reads 4 KiB at a time, and should not have to wake the supervisor for each piece.
     ::fcntl(STDOUT_FILENO, F_SETPIPE_SZ, k_largest_pipe);
     const bool given = give_streams(socket->get(), STDIN_FILENO, STDOUT_FILENO);
     const int why_not = given ? 0 : errno;
-    // What comes this way is why the supervisor does not take them; it may have shut the door
-    // before they were given.
+    // Data on the socket is the reason why the supervisor does not accept the streams; it may have
+    // closed the connection before they were sent.
     char piece[4096];
     ssize_t size = 0;
     bool told = false;
@@ -127,11 +127,11 @@ int guard(Doors& doors, const Options& options)
             fail(Error::Kind::busy, "the one that listens has not let the guard in"));
     }
     if (status) {
-        // The guardian ends the job, and Slurm then this process: only when that fails is it our
-        // turn.
+        // The guardian ends the job, and Slurm then this process; only if that fails is it done
+        // here.
         ::poll(nullptr, 0, std::chrono::milliseconds(k_slurm_patience).count());
     } else {
-        // Where Slurm has no cgroups it finds processes by their parents, who are dead.
+        // Without cgroups, Slurm finds processes by their parents, which are dead.
         kill_by_variable("GPUQ_RUN_ID=" + options.key.text(), k_kill_patience);
     }
     if (options.job) {

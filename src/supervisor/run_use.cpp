@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A walk over all processes of a job costs more than a look at its cgroup.
+/// Scanning all processes of a job costs more than reading its cgroup.
 constexpr auto k_between_walks = 5s;
 constexpr std::size_t k_most_processes = 4096;
 constexpr std::uint64_t k_ns_per_ms = 1'000'000;
@@ -67,7 +67,7 @@ bool names(std::string_view list, std::string_view controller)
     return false;
 }
 
-/// The folder that a step's is in: the job's, whatever Slurm calls it.
+/// The directory above the step's is the job's, regardless of its name.
 std::string above_step(std::string_view path)
 {
     const std::size_t step = path.find("/step_");
@@ -83,7 +83,7 @@ std::optional<std::uint64_t> number_in(const std::string& path)
     return text ? whole_number(*text) : std::nullopt;
 }
 
-/// Fills what is not filled yet.
+/// Sets a value that is still unknown.
 void fill(Reading& reading, const std::optional<std::uint64_t>& value)
 {
     if (!reading.known() && value) {
@@ -101,7 +101,7 @@ std::optional<std::uint64_t> without_cache(const std::string& total, const std::
 }
 
 struct ProcessUse {
-    std::uint64_t ticks = 0; ///< with those of its ended children
+    std::uint64_t ticks = 0; ///< including its ended children
     std::uint64_t own_pages = 0, shared_pages = 0;
     std::uint64_t read = 0, written = 0;
     bool may_read_io = false;
@@ -156,13 +156,13 @@ std::vector<std::string> children_of(const std::string& folder)
     return children;
 }
 
-/// The kernel may have been built without such lists.
+/// The kernel may have been built without these lists.
 bool has_lists_of_children()
 {
     return ::access("/proc/thread-self/children", R_OK) == 0;
 }
 
-/// A process and all below it, `spared` excepted.
+/// Sums a process and all its descendants, except `spared`.
 ProcessUse use_of_all(pid_t root, pid_t spared)
 {
     std::vector<std::string> pids = {std::to_string(root)};
@@ -188,7 +188,7 @@ ProcessUse use_of_all(pid_t root, pid_t spared)
 
 std::uint64_t larger(const std::optional<RunSample>& before, RunMetric metric, std::uint64_t now)
 {
-    // What an ended process had used may be out of sight.
+    // The use of a process that has ended may not be visible any more.
     const Reading last = before ? (*before)[metric] : Reading();
     return std::max(now, last.value().value_or(0));
 }

@@ -11,23 +11,23 @@
 
 namespace gpuq::supervisor {
 
-/// Where the kernel counts for the job that this process belongs to: the cgroup above its step's,
-/// as /proc/self/cgroup names it. Each empty when the process is in no step's cgroup.
+/// The cgroups in which the kernel counts for this process's job: those above its step's in
+/// /proc/self/cgroup. A field is empty if the process is in no step's cgroup.
 struct JobCgroup {
-    std::string unified;                ///< of version 2: a folder
-    std::string cpu, memory, transfers; ///< of version 1
+    std::string unified;                ///< version 2: a directory
+    std::string cpu, memory, transfers; ///< version 1
 };
 JobCgroup job_cgroup(std::string_view proc_self_cgroup);
 
-/// Out of the texts of the kernel's files.
+/// Parse the texts of the kernel's files.
 std::optional<std::uint64_t> value_after(std::string_view text, std::string_view name);
-/// io.stat of version 2, blkio.throttle.io_service_bytes of version 1: sums over all disks.
+/// Sums over all disks in io.stat (version 2) or blkio.throttle.io_service_bytes (version 1).
 std::optional<std::uint64_t> io_stat_sum(std::string_view text, std::string_view name);
-/// /proc/net/dev: received or sent, of all interfaces but the loopback.
+/// Bytes received or sent according to /proc/net/dev, on all interfaces except the loopback.
 std::optional<std::uint64_t> net_sum(std::string_view text, bool sent);
 
-/// What a job uses of its node besides GPUs. By its cgroup; where it has none, by its processes:
-/// those below `root`.
+/// A job's use of its node apart from GPUs: measured by its cgroup or, if it has none, by its
+/// processes, those below `root`.
 class RunUse {
 public:
     explicit RunUse(pid_t root);

@@ -33,7 +33,7 @@ void become_sampler(const SamplerPlan& plan, pid_t root, int lifeline, int looks
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
     ::setpriority(PRIO_PROCESS, 0, k_nice);
-    // Out of the way of the places that they are to have.
+    // Move them away from the numbers that they will be given.
     const int high_folder = ::fcntl(plan.folder, F_DUPFD, 16);
     const int high_lifeline = ::fcntl(lifeline, F_DUPFD, 16);
     const int high_looks = looks >= 0 ? ::fcntl(looks, F_DUPFD, 16) : -1;

@@ -9,28 +9,28 @@
 
 namespace gpuq::supervisor {
 
-/// What a sampler is told.
+/// Parameters of a sampler.
 struct SamplerPlan {
-    std::string executable; ///< empty: nobody samples
+    std::string executable; ///< empty: no sampler is started
     std::string node;
-    std::string variable; ///< that names its GPUs (sampling.h)
+    std::string variable; ///< the variable with its GPUs (sampling.h)
     int gpus = 0;
-    int folder = -1;    ///< of the link
-    bool looks = false; ///< tells what each sample says of idle GPUs
+    int folder = -1;    ///< the link's directory
+    bool looks = false; ///< report for each sample whether the GPUs are idle
 };
 
-/// This process becomes one: of `root` and what is below it, until `root` is gone or `lifeline`
-/// ends. `looks`: where it tells them; -1: nowhere.
+/// Replaces this process by a sampler of `root` and its descendants, which runs until `root` is
+/// gone or `lifeline` closes. `looks`: the pipe for its idle reports; -1: none.
 [[noreturn]] void become_sampler(const SamplerPlan& plan, pid_t root, int lifeline, int looks);
 
-/// The child that samples this node while the program runs (sampling.h): a process of its own, for
-/// a driver may hang, and of the same executable. Never started a second time; it ends by itself
-/// when the lifeline does, also that of a supervisor that was killed, and is never killed.
+/// The child process that samples this node while the program runs (sampling.h): a separate
+/// process, because a driver may hang, from the same executable. It is started only once and never
+/// killed; it ends when the lifeline closes, also if the supervisor was killed.
 class Sampler {
 public:
     void start(const SamplerPlan& plan);
     void stop() { m_lifeline.reset(); }
-    /// Where the looks come from (SampledLook), non-blocking; none when nobody asked for them.
+    /// The pipe of its idle reports (SampledLook), non-blocking; empty if they were not requested.
     Descriptor take_looks() { return std::move(m_looks); }
 
     bool was_started() const { return m_started; }

@@ -27,10 +27,10 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr auto k_period = 1000ms;
-/// Closing is what sends bytes to the server of a network file system.
+/// Closing a file sends its bytes to the server of a network file system.
 constexpr int k_samples_per_open = 5;
 
-/// The driver, and the one thread that may hang in it.
+/// The driver, and the only thread that may hang in it.
 class Driver {
 public:
     Driver(const OpenGpus& open, const JobGpus& held)
@@ -116,7 +116,7 @@ private:
         m_file.reset(::openat(k_sample_folder, m_name.c_str(),
                               O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | how, 0600));
     }
-    /// What does not fit on a full disk is missing; a part of it is no sample.
+    /// On a full disk samples are missing; a partial one is not valid.
     void write(const Piece& piece) const
     {
         [[maybe_unused]] const ssize_t written = ::pwrite(
@@ -130,7 +130,7 @@ private:
     int m_since_open = 0;
 };
 
-/// True when the run has ended.
+/// True if the run has ended.
 bool wait_until(Clock::time_point when)
 {
     pollfd lifeline{k_sample_lifeline, POLLIN, 0};
@@ -191,7 +191,7 @@ void sample(const OpenGpus& open, const JobGpus& held, const std::string& node, 
 {
     heed_no_job_signals();
     ::prctl(PR_SET_NAME, "gpuq-sample");
-    // All sleepers of a node may wake together.
+    // Lets the kernel wake all sleeping processes of a node together.
     ::prctl(PR_SET_TIMERSLACK, 20'000'000UL);
     ::mallopt(M_ARENA_MAX, 1);
     RunUse use(root);
@@ -219,7 +219,7 @@ void sample(const OpenGpus& open, const JobGpus& held, const std::string& node, 
         file.name(names_of(state.last));
         file.add(sample);
         if (with_looks) {
-            // One that finds no room is missing, and counts as such.
+            // If the pipe is full, the report is lost, and counts as missing.
             const SampledLook sampled{began, looks.look(sample)};
             [[maybe_unused]] const ssize_t told = ::write(k_sample_looks, &sampled, sizeof sampled);
         }

@@ -17,7 +17,7 @@ namespace gpuq::supervisor {
 namespace {
 
 constexpr int k_waiting_clients = 64;
-/// After nobody could be let in: what waits would keep the loop spinning.
+/// Pause when no client could be accepted: pending connections would keep the loop busy.
 constexpr int k_pause_ms = 20;
 
 Descriptor spare()
@@ -66,7 +66,7 @@ void Server::turn_away(std::string_view refusal)
 {
     m_spare.reset();
     if (const Descriptor client = next(); !client) {
-        // The writer of the log may have been faster.
+        // The log writer may have taken the descriptor.
         ::poll(nullptr, 0, k_pause_ms);
     } else if (is_same_user(client.get())) {
         (void)::send(client.get(), refusal.data(), refusal.size(), MSG_NOSIGNAL);
@@ -83,7 +83,7 @@ bool give_streams(int socket, int input, int output)
 {
     const int streams[] = {input, output};
     alignas(cmsghdr) char control[CMSG_SPACE(sizeof streams)] = {};
-    std::string bytes(wire::k_flush); // says nothing, but something has to go along
+    std::string bytes(wire::k_flush); // has no meaning, but some data must be sent along
     iovec piece{bytes.data(), bytes.size()};
     msghdr message{};
     message.msg_iov = &piece;
@@ -120,7 +120,7 @@ ssize_t read_with_streams(int socket, char* bytes, std::size_t size,
         }
     }
     const bool cut = count >= 0 && (message.msg_flags & MSG_CTRUNC) != 0;
-    return cut ? 0 : count; // no descriptor was left for them: the end of the connection
+    return cut ? 0 : count; // no descriptor was left for them: ends the connection
 }
 
 } // namespace gpuq::supervisor

@@ -12,35 +12,36 @@
 
 namespace gpuq::supervisor {
 
-/// The socket on the node (core/local_socket.h) through which relays, guards and the clients that
-/// are on this node themselves come. Only processes of the same user are let in.
+/// The socket on the node (core/local_socket.h) to which relays, guards and clients on this node
+/// connect. Only processes of the same user are accepted.
 class Server {
 public:
-    /// At the first name that nobody has; appends why it was not the ones before.
+    /// Listens at the first free name; appends to `taken` why earlier names were not used.
     static Result<Server> listen(const std::vector<std::string>& names, std::vector<Error>& taken);
 
     int fd() const { return m_socket.get(); }
-    /// A client, non-blocking; nothing when there is none. One for whom there is no descriptor
-    /// is given those bytes, and is gone.
+    /// Accepts a client, non-blocking; empty if there is none. If no descriptor is left for the
+    /// client, it is sent `refusal` and dropped.
     Descriptor accept(std::string_view refusal);
-    /// The next client is given those bytes, and is gone.
+    /// Sends `refusal` to the next client and drops it.
     void turn_away(std::string_view refusal);
 
 private:
     explicit Server(Descriptor socket);
     Descriptor next();
     Descriptor m_socket;
-    Descriptor m_spare; ///< given up to turn a client away when there are no descriptors left
+    Descriptor m_spare; ///< closed to turn a client away when no descriptors are left
 };
 
-/// Hands a client's streams through a connection (SCM_RIGHTS, unix(7)): the supervisor reads and
-/// writes them itself from now on, and nobody has to be woken for each piece. False: errno.
+/// Hands a client's streams over through a connection (SCM_RIGHTS, unix(7)): from then on the
+/// supervisor reads and writes them itself, and no process in between has to wake up for each
+/// piece. On failure returns false and sets errno.
 bool give_streams(int socket, int input, int output);
 
 struct Streams {
     Descriptor input, output;
 };
-/// As read(2), of a connection over which streams may come.
+/// Like read(2), for a connection over which streams may be handed over.
 ssize_t read_with_streams(int socket, char* bytes, std::size_t size,
                           std::optional<Streams>& streams);
 

@@ -6,7 +6,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Slurm's own patience with its controller is ten seconds.
+/// Slurm's own timeout for its controller is ten seconds.
 constexpr auto k_patience = 15s;
 
 } // namespace

@@ -10,7 +10,8 @@
 
 namespace gpuq::supervisor {
 
-/// Asks Slurm about the own job, one question at a time, without waiting for it.
+/// Queries Slurm about the supervisor's own job, one query at a time, without waiting for the
+/// answer.
 class SlurmQuestions {
 public:
     using Clock = std::chrono::steady_clock;
@@ -24,17 +25,17 @@ public:
     SlurmQuestions& operator=(const SlurmQuestions&) = delete;
     ~SlurmQuestions() { drop(); }
 
-    /// False when the question can not even be asked. One that is open goes on. `queues` as ask_job
+    /// Starts a query, unless one is open. False if it cannot be started. `queues` as in ask_job
     /// (helper.h).
     bool ask(Clock::time_point now, const std::string& queues = "");
     bool open() const { return m_helper.has_value(); }
-    /// Readable when there is an answer; -1 when none is awaited.
+    /// Readable when there is an answer; -1 if no query is open.
     int fd() const { return m_helper ? m_helper->answer() : -1; }
     std::optional<Clock::time_point> gives_up_at() const;
-    /// The answer, or nothing when Slurm gave none. Closes the question.
+    /// Closes the query. Returns the answer; nullopt if Slurm gave none.
     std::optional<JobNews> answer();
     void drop();
-    /// The helper's process, which is not the program's.
+    /// The helper process, which does not belong to the program.
     std::optional<pid_t> pid() const;
 
 private:

@@ -35,10 +35,10 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto k_kill_patience = 5s;
-/// Where Debian's sshd, started by root, wants a folder that its service would have made.
+/// Debian's sshd, if started by root, needs this directory, which its service would have created.
 constexpr const char* k_root_folder = "/run/sshd";
 
-/// The settings of one sshd, for as long as it runs.
+/// The configuration file of one sshd, for as long as it runs.
 class ConfigFile {
 public:
     ConfigFile(Descriptor folder, std::string name)
@@ -65,13 +65,13 @@ private:
     std::string m_name;
 };
 
-/// As sshd's StrictModes asks, which has to be off for the run's own keys.
+/// The check of sshd's StrictModes, which must be off for the run's own keys.
 bool has_own_keys(const std::string& home)
 {
     return static_cast<bool>(open_trusted_file(home + "/.ssh/authorized_keys"));
 }
 
-/// The TMPDIR that the program has here.
+/// The program's TMPDIR on this node.
 std::optional<std::string> tmp_of_program(const RunKey& key)
 {
     for (const pid_t pid : started_with("GPUQ_RUN_ID=" + key.text())) {
@@ -87,7 +87,7 @@ std::vector<std::string> environment_for(const Run& run, const Options& options)
 {
     Environment variables = Environment::own();
     describe_job(variables, run);
-    // Those of the login that ssh came from are of no use here.
+    // The values from the login session are of no use here.
     const CredentialNames own = credentials_of(run, options);
     for (const auto& [name, value] :
          {std::pair{"KRB5CCNAME", own.cache}, std::pair{"BEARER_TOKEN_FILE", own.token}}) {
@@ -114,7 +114,7 @@ Result<SshdSettings> settings_for(const Run& run, const Options& options)
                         has_own_keys(entry->pw_dir), environment_for(run, options)};
 }
 
-/// SIGTERM, and the death of children, as something to read.
+/// Makes SIGTERM and the death of children readable.
 Descriptor signals()
 {
     sigset_t set;
@@ -135,7 +135,7 @@ Descriptor signals()
     ::_exit(k_status_no_sshd);
 }
 
-/// Takes what an sshd says to our standard output until it has ended.
+/// Copies the output of an sshd to standard output until sshd has ended.
 class Carrier {
 public:
     Carrier(Descriptor signals, Descriptor from, pid_t sshd)
@@ -205,7 +205,7 @@ private:
         if (size >= 0) {
             m_outgoing.erase(0, static_cast<std::size_t>(size));
         } else if (errno != EAGAIN && errno != EINTR) {
-            m_done = true; // nobody listens
+            m_done = true; // the reader is gone
         }
     }
 

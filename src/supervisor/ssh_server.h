@@ -9,19 +9,19 @@
 
 namespace gpuq::supervisor {
 
-/// Serves one connection of ssh on the standard streams: an sshd of this user, in a step of the
-/// job, told by files in runs/KEY/connect. What it says goes out in frames (wire::Output). When the
-/// connection ends, or Slurm ends the job, everything that it has started is killed. 0, or
-/// k_status_no_sshd or another status with a line on stderr.
+/// Serves one ssh connection on the standard streams with an sshd of this user, in a step of the
+/// job, configured by files in runs/KEY/connect. The output of sshd is sent in frames
+/// (wire::Output). When the connection or the job ends, all processes that it started are killed.
+/// Returns 0, or k_status_no_sshd or another status with a message on stderr.
 int serve_ssh(const Options& options);
 
-/// Runs `child` in a child process, which writes to `output` and reads the standard input, and
-/// sends what it writes in frames, as above. Kills it and what it has started when the connection
-/// or the job ends.
+/// Runs `child` in a child process, which reads standard input and writes to `output`, and sends
+/// its output in frames, as above. Kills it and the processes it started when the connection or the
+/// job ends.
 int serve_child(const std::function<void(int output)>& child);
 
-/// The sshd to execute: `chosen` (GPUQ_SSHD) and no other; else the one in `path` (as in PATH), or
-/// where systems keep it.
+/// Finds the sshd to execute: only `chosen` (GPUQ_SSHD) if it is set; otherwise in `path` (as in
+/// PATH) and in the usual system directories.
 std::optional<std::string> find_sshd(const char* chosen, const char* path);
 
 } // namespace gpuq::supervisor

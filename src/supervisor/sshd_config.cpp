@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, 12> k_prefixes = {
     "SLURM_", "SLURMD_", "CUDA_", "NVIDIA_", "ROCR_",       "HIP_",
     "ZE_",    "GPU_",    "GPUQ_", "TMPDIR=", "KRB5CCNAME=", "BEARER_TOKEN_FILE="};
 
-/// OpenSSH reads quotes, but versions differ in what a backslash means inside them.
+/// OpenSSH supports quotes, but versions differ in the meaning of a backslash within them.
 bool can_be_quoted(std::string_view text)
 {
     const bool plain = std::none_of(text.begin(), text.end(), [](char c) {
@@ -33,7 +33,7 @@ std::string set_environment(const std::vector<std::string>& environment)
             line += fmt::format(" \"{}\"", variable);
         }
     }
-    // One line: sshd heeds the first.
+    // One line: sshd uses only the first.
     return line.empty() ? "" : "SetEnv" + line + "\n";
 }
 

@@ -10,20 +10,20 @@
 
 namespace gpuq::supervisor {
 
-/// What an sshd that serves one connection of one user has to know.
+/// Parameters of an sshd that serves one connection of one user.
 struct SshdSettings {
     std::string folder; ///< runs/KEY/connect, absolute
     std::string user;
-    bool own_keys = false;                ///< ~/.ssh/authorized_keys counts too
+    bool own_keys = false;                ///< also accept keys in ~/.ssh/authorized_keys
     std::vector<std::string> environment; ///< NAME=VALUE for its sessions
 };
 
-/// The text of an sshd_config (OpenSSH 7.8 or newer): keys alone, no PAM, no root's privileges
-/// needed, sftp inside. `usage` for a folder whose name can't be written there.
+/// The text of an sshd_config (OpenSSH 7.8 or newer): public keys only, no PAM, no root privileges
+/// needed, built-in sftp. `usage` if the directory's name cannot be written in it.
 Result<std::string> sshd_config(const SshdSettings& settings);
 
-/// The variables that make a session part of its job: Slurm's, those of GPUs, of credentials,
-/// gpuq's and the ones in `chosen`. The rest is for the login shell to set, as everywhere with ssh.
+/// The variables that make a session part of its job: those of Slurm, GPUs, credentials and gpuq,
+/// and those in `chosen`. All others are left to the login shell, as usual with ssh.
 std::vector<std::string>
 session_environment(const std::vector<std::string>& environment,
                     const std::vector<std::pair<std::string, std::string>>& chosen);

@@ -37,7 +37,7 @@ Result<int> start_ranks(const std::vector<std::string>& words, const std::string
     if (!known) {
         ::setenv("MASTER_ADDR", places.address.value_or(host).c_str(), 1);
     }
-    if (std::getenv("PET_MASTER_PORT") != nullptr) { // for torchrun, once on each node
+    if (std::getenv("PET_MASTER_PORT") != nullptr) { // for torchrun, which runs once on each node
         ::setenv("PET_MASTER_ADDR", std::getenv("MASTER_ADDR"), 0);
     }
     std::vector<std::string> srun(words.begin() + k_own_words, words.end());

@@ -10,22 +10,23 @@
 
 namespace gpuq::supervisor {
 
-/// What only Slurm knows of the ranks' step.
+/// Data about the ranks' step that only Slurm has.
 struct RankPlaces {
-    std::optional<std::string> address; ///< of a node, as Slurm's other nodes reach it
-    bool binds_cpus = false;            ///< the cluster binds tasks to cores, unless told not to
+    std::optional<std::string> address; ///< of a node, as other nodes reach it according to Slurm
+    bool binds_cpus = false;            ///< the cluster binds tasks to cores by default
 };
-/// Asks Slurm about a node, and about nothing of it when its name is empty. May block.
+/// Queries Slurm about a node, or only about the cluster if the name is empty. May block.
 using FindRankPlaces = std::function<RankPlaces(const std::string& node)>;
 
-/// The words that start `srun`, which starts the ranks of a run whose first node is `node`.
+/// The command that starts `srun`, which in turn starts the ranks of a run whose first node is
+/// `node`.
 std::vector<std::string> start_ranks_words(const std::string& executable, const std::string& node,
                                            std::vector<std::string> srun);
 
-/// Becomes the srun of `ranks NODE -- srun ...`, in a process of the supervisor's, whose loop must
-/// not wait for Slurm. Tells the ranks where they meet, MASTER_ADDR, when nobody has yet: the first
-/// node's address as Slurm has it (NodeAddr), else its host name. The tasks of a node share its
-/// CPUs. Comes back only when there is no srun.
+/// Becomes the srun of `ranks NODE -- srun ...`, in a child process of the supervisor, whose loop
+/// must not wait for Slurm. Sets MASTER_ADDR, where the ranks meet, unless it is already set: the
+/// first node's address according to Slurm (NodeAddr), else its host name. The tasks of a node
+/// share its CPUs. Returns only if srun cannot be executed.
 Result<int> start_ranks(const std::vector<std::string>& words, const std::string& host,
                         const FindRankPlaces& find);
 

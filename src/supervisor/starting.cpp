@@ -20,7 +20,7 @@
 namespace gpuq::supervisor {
 namespace {
 
-/// A standard stream, which then ends when its connection does.
+/// Takes a standard stream over, so that it ends when its connection does.
 Descriptor taken_stream(int fd)
 {
     Descriptor stream(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
@@ -29,7 +29,7 @@ Descriptor taken_stream(int fd)
     return stream;
 }
 
-/// For a run whose client had no terminal: what nearly all of them understand.
+/// For a run whose client had no terminal: almost all terminals understand it.
 constexpr const char* k_terminal_type = "xterm-256color";
 
 } // namespace
@@ -78,7 +78,7 @@ void Supervisor::open_records()
 
 void Supervisor::start()
 {
-    // One arena: the log writer frees what the loop has allocated.
+    // One arena, because the log writer frees memory allocated by the loop.
     ::mallopt(M_ARENA_MAX, 1);
     become_subreaper();
     ::signal(SIGPIPE, SIG_IGN);
@@ -129,7 +129,7 @@ void Supervisor::start()
             not_started(*std::move(reason));
         }
     }
-    // The start of the program need not wait for it.
+    // The start of the program need not wait for the server.
     std::vector<Error> taken;
     auto server = Server::listen(socket_names(m_options), taken);
     for (const Error& error : taken) {
@@ -147,7 +147,7 @@ void Supervisor::start()
     }
 }
 
-/// Once each, and not without end.
+/// Records each message once, up to a limit.
 void Supervisor::report(const std::string& text)
 {
     constexpr std::size_t k_most = 20;
@@ -188,7 +188,7 @@ std::optional<NotStarted> Supervisor::start_program(const Run& run)
 
 std::vector<std::string> Supervisor::words_of_ranks(const Run& run)
 {
-    if (m_options.sampler.empty()) { // there is no such executable
+    if (m_options.sampler.empty()) { // the executable is not available
         return srun_of_ranks(words_of(run), run.request, {});
     }
     if (m_link_folder) {
@@ -218,7 +218,7 @@ std::vector<std::string> Supervisor::environment(const Run& run)
     }
     if (run.request.pty) {
         variables.set_default("TERM", k_terminal_type);
-        variables.unset("COLUMNS"); // of the terminal that the client was started in
+        variables.unset("COLUMNS"); // those of the terminal in which the client was started
         variables.unset("LINES");
     }
     if (m_credentials.cache()) {
@@ -226,7 +226,7 @@ std::vector<std::string> Supervisor::environment(const Run& run)
     }
     if (m_credentials.token()) {
         variables.set("BEARER_TOKEN_FILE", *m_credentials.token());
-        variables.unset("BEARER_TOKEN"); // it would be found first, and never changes
+        variables.unset("BEARER_TOKEN"); // it would take precedence and never change
     }
     describe_run(variables, run, m_options.link, m_options.state_dir);
     describe_turn(variables);
@@ -238,7 +238,7 @@ std::vector<std::string> Supervisor::environment(const Run& run)
 
 void Supervisor::not_started(NotStarted reason)
 {
-    // The first connection carries it; the stderr of a batch job has no other reader.
+    // Sent over the first connection; the stderr of a batch job is read by nothing else.
     if (!m_options.first) {
         write_all(STDERR_FILENO, "gpuq: " + reason.detail + "\n");
     }

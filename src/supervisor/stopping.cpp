@@ -9,18 +9,22 @@
 #include <algorithm>
 #include <csignal>
 
+// Ending the program for an outside reason: a stop by the owner, lost input, or TERM from Slurm.
+// Slurm sends the same TERM for a cancellation, the time limit and preemption, so the reason is
+// looked up in steps (enum Term): first a stop request in the inbox, then the deadline, then a
+// query to Slurm.
 namespace gpuq::supervisor {
 namespace {
 
 using namespace std::chrono_literals;
 
 constexpr auto k_stop_look_patience = 2s;
-/// Slurm looks at limits twice a minute; TERM so close to the limit is the limit.
+/// Slurm checks time limits twice a minute; a TERM this close to the limit is due to the limit.
 constexpr auto k_limit_tolerance = 5s;
 constexpr auto k_most_grace = 20s;
-/// What the end of a run takes, kept back from Slurm's KillWait.
+/// Time needed to end a run, reserved from Slurm's KillWait.
 constexpr auto k_time_to_end = 2s;
-/// A controller that is busy ending jobs may not answer the first time.
+/// A controller that is busy ending jobs may not answer the first query.
 constexpr auto k_ask_again = 250ms;
 constexpr auto k_most_asking = 5s;
 
@@ -50,7 +54,8 @@ void Supervisor::stop(const std::string& by)
     }
 }
 
-/// TERM now, KILL after `grace`. The first reason is the reason, but a stop by the owner.
+/// Sends TERM now and KILL after `grace`. The first reason is kept, except that a stop by the owner
+/// replaces it.
 void Supervisor::kill_for(Killing killing, Clock::duration grace)
 {
     if (m_phase != Phase::running || !m_program) {
@@ -64,7 +69,7 @@ void Supervisor::kill_for(Killing killing, Clock::duration grace)
     m_program->signal(SIGTERM);
     m_program->signal(SIGCONT);
     if (m_run->request.pty && m_run->request.pty->shell) {
-        m_program->hang_up(); // it takes no notice of TERM
+        m_program->hang_up(); // an interactive shell ignores TERM
     }
 }
 
@@ -93,7 +98,7 @@ void Supervisor::kill_when_due()
     wake_at(*m_kill_at);
 }
 
-/// TERM from outside: Slurm's, sent to all processes of the job, or somebody's `scancel -s TERM`.
+/// Handles TERM from outside: sent by Slurm to all processes of the job, or with `scancel -s TERM`.
 void Supervisor::terminated()
 {
     if (m_term != Term::none) {
@@ -119,7 +124,7 @@ void Supervisor::take_end(const JobNews& news)
     }
 }
 
-/// Tells the limit only when it is another than the run was started with.
+/// Includes the time limit only if it differs from the one the run was started with.
 Killing Supervisor::limit_reached() const
 {
     const bool changed = m_walltime && *m_walltime != m_run->request.walltime;
@@ -129,7 +134,7 @@ Killing Supervisor::limit_reached() const
 void Supervisor::judge_term()
 {
     if (m_stop_asked) {
-        // Its request may have been read after the program had died of the same TERM.
+        // The stop request may have been read after the program died from the same TERM.
         conclude_term(Killing{Cause::stopped, "by " + *m_stop_asked});
         return;
     }
@@ -144,14 +149,14 @@ void Supervisor::judge_term()
     }
 }
 
-/// The answer to why there was a TERM, or that there was none.
+/// Handles the answer to the query for the reason of a TERM, or the lack of an answer.
 void Supervisor::term_explained(const std::optional<JobNews>& news)
 {
     const auto time = std::clamp<Clock::duration>(m_kill_wait - k_time_to_end, 0ms, k_most_asking);
     if (news && news->has_grace) {
         take_walltime(*news);
         take_grace(*news);
-        m_term = Term::none; // that of the end comes later
+        m_term = Term::none; // the one that ends the job comes later
     } else if (news) {
         take_walltime(*news);
         auto killing = why_terminated(news->state);
@@ -188,7 +193,7 @@ void Supervisor::conclude_term(std::optional<Killing> killing)
 {
     m_term = Term::known;
     if (!killing) {
-        // The next TERM is a new question.
+        // The next TERM is evaluated anew.
         m_term = Term::none;
         return;
     }
@@ -198,7 +203,7 @@ void Supervisor::conclude_term(std::optional<Killing> killing)
         const bool may_save =
             killing->cause == Cause::preempted || killing->cause == Cause::time_limit;
         if (m_chain && may_save) {
-            // Slurm ends the job: what the program says when it leaves is not its end.
+            // Slurm ends the job: the program's status when it exits is not the cause of the end.
             m_observed.killing = m_observed.killing.value_or(*killing);
             notice(*std::move(killing), m_term_at + grace);
         } else {
@@ -225,7 +230,7 @@ void Supervisor::slurm_answered()
             take_walltime(*news);
             take_end(*news);
             m_may_get_grace = news->may_get_grace ? news->may_get_grace : m_may_get_grace;
-            if (m_may_get_grace == false) { // then there is nothing to look for
+            if (m_may_get_grace == false) { // no need to look for preemption
                 m_look_at_limit_at = Clock::time_point::max();
             }
             if (news->has_grace && m_phase == Phase::running) {
@@ -252,8 +257,8 @@ void Supervisor::check_input_owner()
              m_options.patience.stop);
 }
 
-/// Warnings before the limit. Slurm is asked for the limit once, and again before each of them; of
-/// a chain regularly where it may be asked to go.
+/// Gives warnings before the time limit. Slurm is queried for the limit once at the start and again
+/// before each warning; in a chain also regularly, if the job may be preempted with a grace period.
 void Supervisor::warn()
 {
     if (!m_deadline) {
@@ -289,7 +294,7 @@ void Supervisor::warn()
     if (const auto text = m_deadline->warning(m_doors.clock.now())) {
         journal(Event::Kind::warned, *text);
         if (!m_run->request.pty) {
-            m_clients->note(*text); // nothing of ours comes between what a program draws
+            m_clients->note(*text); // do not write into the screen drawn by a program
         }
     }
 }

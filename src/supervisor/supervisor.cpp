@@ -15,15 +15,19 @@
 #include <unistd.h>
 #include <utility>
 
+// The event loop. Each round polls all descriptors, at most until the earliest time passed to
+// wake_at(), and handles signals, the program, the clients, the log writer and the helpers; output
+// is sent to the clients at its end. The phases only move forward: running, leftovers, settling (in
+// a chain), recording, parting, done.
 namespace gpuq::supervisor {
 namespace {
 
 using namespace std::chrono_literals;
 
 constexpr std::size_t k_read = 64 << 10;
-/// Nothing of what the loop waits for by itself needs more than this.
+/// The loop's own timers need no longer wait than this.
 constexpr auto k_longest_wait = 60'000ms;
-/// While nothing more is read from the program: a client may have to be given up.
+/// While output from the program is not read: a client may have to be given up.
 constexpr auto k_full_pause = 500ms;
 
 Descriptor open_signals()
@@ -35,7 +39,7 @@ Descriptor open_signals()
     return Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-/// A terminal gives 4 KiB at a time, however much there is.
+/// A terminal returns at most 4 KiB per read, however much is available.
 ssize_t read_more(int fd, char* bytes, std::size_t size)
 {
     constexpr std::size_t k_of_a_terminal = 4096;
@@ -77,7 +81,7 @@ int Supervisor::run()
         round();
     }
     m_clients.reset();
-    // For Slurm a link whose run goes on has done what it was to do.
+    // For Slurm, a link whose run continues has succeeded.
     return m_ending.continues ? 0 : m_ending.status;
 }
 
@@ -119,7 +123,7 @@ void Supervisor::round()
     if (const auto again = m_clients->transmit(m_now)) {
         wake_at(*again);
     }
-    // Not before who looks on has it: the writer's waking would hold up the echo of a key.
+    // Not before the clients have the output: waking the writer would delay the echo of a key.
     if (std::exchange(m_to_be_logged, false)) {
         m_log->poke();
     }
@@ -212,7 +216,7 @@ void Supervisor::take_signals()
 
 void Supervisor::reap()
 {
-    // The helper's status is the helper's: only others are taken.
+    // A helper's status is left for the helper's owner; only other children are reaped.
     siginfo_t child{};
     while (::waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0 && child.si_pid > 0) {
         const std::vector<pid_t> helpers = own_helpers();
@@ -226,7 +230,7 @@ void Supervisor::reap()
         const bool of_program =
             m_program && child.si_pid == m_program->pid() && !m_observed.wait_status;
         if (of_program) {
-            // An interactive shell catches it, and stays.
+            // An interactive shell catches it and stays.
             m_program_caught_term = !(m_run->request.pty && m_run->request.pty->shell) &&
                                     catches(child.si_pid, SIGTERM);
         }
@@ -309,7 +313,7 @@ void Supervisor::sample_when_due()
     }
 }
 
-/// A program may go on, or hang, after one of its processes was killed.
+/// The program may continue, or hang, after one of its processes was killed.
 void Supervisor::check_memory_when_due()
 {
     if (m_phase != Phase::running || !m_program) {
@@ -325,7 +329,7 @@ void Supervisor::check_memory_when_due()
     wake_at(m_next_memory);
 }
 
-/// This node, and what the ranks have noted of theirs.
+/// Checks this node, and the counts that the ranks have noted for theirs.
 void Supervisor::check_memory(Tell tell)
 {
     m_memory->add(m_doors.memory());
@@ -336,7 +340,7 @@ void Supervisor::check_memory(Tell tell)
     }
 }
 
-/// Puts what is new of a node's kills into the journal; of this node several may have counted.
+/// Records a node's new kills in the journal; several ranks may have counted on the same node.
 void Supervisor::tell_memory(const std::string& node, const MemoryKills& all, Tell tell)
 {
     MemoryKills& told = m_memory_told[node];
@@ -434,7 +438,7 @@ void run_program(Doors& doors, const Options& options, const std::optional<Turn>
     if (supervisor.has_to_complete()) {
         complete_for_ever(doors, *options.job, status);
     }
-    // Nothing is torn down: a thread may still hang in a write.
+    // No destructors: a thread may still hang in a write.
     ::_exit(status);
 }
 

@@ -34,22 +34,23 @@
 
 namespace gpuq::supervisor {
 
-/// Slurm's TERM reaches the processes of a job one after the other, within this.
+/// Slurm's TERM reaches the processes of a job one after the other, within this time.
 constexpr std::chrono::milliseconds k_term_spread{100};
 
-/// `gpuq stop --checkpoint` does not wait longer for the program.
+/// Maximum time that `gpuq stop --checkpoint` waits for the program to save.
 constexpr std::chrono::seconds k_time_to_save{600};
 
-/// The loop around one program. It never blocks: the disk has its thread, Slurm its helpers, and
-/// whoever does not read waits.
+/// The event loop around one program. It never blocks: disk access is done by a thread and Slurm
+/// requests by helper processes, and a client that does not read only delays itself.
 class Supervisor {
 public:
-    /// The references outlive the object; `guardian` is a descriptor that ends with the guardian.
+    /// The references must outlive the object; `guardian` is a descriptor that closes when the
+    /// guardian dies.
     Supervisor(Doors& doors, const Options& options, const std::optional<Turn>& turn, int guardian);
 
-    /// From the record of the run to its end; the status of the run.
+    /// Runs from reading the run's record to the end of the run; returns the run's status.
     int run();
-    /// The guardian is gone, and has left an allocation to be ended.
+    /// True if the guardian is gone and has left an allocation that must be ended.
     bool has_to_complete() const
     {
         return m_guardian_gone && m_options.first && m_options.job && !m_completed;
@@ -59,21 +60,22 @@ private:
     using Clock = std::chrono::steady_clock;
 
     enum class Phase {
-        running,   ///< the program is there
-        leftovers, ///< it has ended; what it left behind, and its last output, has not
-        settling,  ///< of a chain: what follows is being found out
-        recording, ///< the log is brought to its end
-        parting,   ///< the clients are
+        running,   ///< the program runs
+        leftovers, ///< the program has ended, but not its leftover processes and output
+        settling,  ///< of a chain: determining whether the run continues
+        recording, ///< the log is being completed
+        parting,   ///< the clients are being informed
         done,
     };
-    /// What TERM meant: Slurm sends it to all processes of a job, for reasons of its own.
+    /// Progress in finding the reason of a TERM: Slurm sends it to all processes of a job, for
+    /// reasons of its own.
     enum class Term { none, looking_for_stop, asking_slurm, known };
 
     // Start: starting.cpp.
     void open_records();
     void start();
     std::optional<NotStarted> start_program(const Run& run);
-    /// What starts the program as each of the run's ranks.
+    /// The command line that starts the program as each of the run's ranks.
     std::vector<std::string> words_of_ranks(const Run& run);
     std::vector<std::string> environment(const Run& run);
     void not_started(NotStarted reason);
@@ -182,30 +184,30 @@ private:
     SlurmQuestions m_slurm;
     std::optional<Turn> m_turn; ///< of a chain
     std::optional<ChainKeeper> m_chain;
-    std::optional<Killing> m_notice; ///< why the program was told to save and leave
+    std::optional<Killing> m_notice; ///< why the program was notified to save and leave
     NoticeElsewhere m_elsewhere;
-    bool m_fenced = false; ///< the next link goes on
+    bool m_fenced = false; ///< the next link has taken over
     bool m_listened = false;
     std::optional<Clock::time_point> m_listened_at;
-    std::optional<IdleKeeper> m_idle; ///< where the queue takes idle GPUs back
+    std::optional<IdleKeeper> m_idle; ///< if the partition takes idle GPUs back
     telemetry::IdleVerdict m_idle_verdict;
     std::optional<IdleFinding::State> m_idle_told;
     bool m_release_asked = false, m_may_release = false;
     LinkCredentials m_credentials;
-    std::set<std::string> m_reports; ///< in the journal
+    std::set<std::string> m_reports; ///< already in the journal
     Sampler m_sampler;
     UseNote m_use_note;
     bool m_to_be_noted = false;
     bool m_to_be_logged = false;
-    Descriptor m_link_folder; ///< for the sampler, and the keeper of tickets
+    Descriptor m_link_folder; ///< for the sampler and the ticket keeper
     std::optional<Clock::time_point> m_sample_at;
     Tail m_tail;
     std::optional<MemoryWatch> m_memory;
     std::map<std::string, MemoryKills> m_memory_told; ///< by node
-    std::optional<MeetingPort> m_port;                ///< of the ranks
+    std::optional<MeetingPort> m_port;                ///< for the ranks
     std::optional<RankNotes> m_rank_notes;
     bool m_rank_notes_asked = false; ///< and not answered yet
-    bool m_rank_notes_last = false;  ///< asked for after the program's end
+    bool m_rank_notes_last = false;  ///< requested after the end of the program
     Clock::time_point m_next_memory;
     std::chrono::seconds m_kill_wait{0};
     std::optional<Deadline> m_deadline;
@@ -219,14 +221,14 @@ private:
     Observed m_observed;
     Ending m_ending;
     bool m_guardian_gone = false, m_completed = false;
-    std::optional<std::string> m_stop_asked;        ///< by whom
-    std::optional<std::chrono::minutes> m_walltime; ///< as Slurm last told it
+    std::optional<std::string> m_stop_asked;        ///< the requester
+    std::optional<std::chrono::minutes> m_walltime; ///< according to Slurm's last answer
     Term m_term = Term::none;
     bool m_program_caught_term = false;
     bool m_written = false, m_synced = false;
     bool m_asked_for_warning = false;
     std::optional<Clock::time_point> m_look_at_limit_at;
-    std::optional<bool> m_may_get_grace; ///< not known yet, or never
+    std::optional<bool> m_may_get_grace; ///< nullopt: unknown
 
     Clock::time_point m_now, m_started_at, m_next_wake;
     Clock::time_point m_look_until, m_term_at, m_program_ended_at, m_last_output_at, m_phase_since,
@@ -246,7 +248,7 @@ private:
     Polled m_polled;
 };
 
-/// Who asked for the stop, out of the text of a stop.json.
+/// The requester of a stop, from the text of a stop.json.
 std::string who_asked(const std::optional<std::string>& stop_json);
 
 } // namespace gpuq::supervisor

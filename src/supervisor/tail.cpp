@@ -11,7 +11,7 @@ constexpr std::size_t k_kept = 64 << 10;
 constexpr std::size_t k_told = 2 << 10;
 constexpr int k_lines = 5;
 
-// PyTorch, CUDA's runtime and driver, cuBLAS, HIP, JAX and TensorFlow.
+// PyTorch, CUDA runtime and driver, cuBLAS, HIP, JAX and TensorFlow.
 constexpr std::array<std::string_view, 13> k_phrases = {
     "CUDA out of memory",
     "HIP out of memory",
@@ -34,7 +34,7 @@ void keep(std::string& kept, std::string_view bytes)
         kept = bytes.substr(bytes.size() - k_kept);
         return;
     }
-    // Cut rarely: each cut moves all that is kept.
+    // Rarely, because each cut moves all the data.
     if (kept.size() + bytes.size() > 2 * k_kept) {
         kept.erase(0, kept.size() - (k_kept - bytes.size()));
     }

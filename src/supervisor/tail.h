@@ -8,14 +8,15 @@
 
 namespace gpuq::supervisor {
 
-/// The end of the program's output, for the record of how it ended.
+/// The end of the program's output, for the record of its ending.
 class Tail {
 public:
     void add(Stream stream, std::string_view bytes);
 
-    /// Up to five lines and 2 KiB: of stderr when there is any, else of stdout.
+    /// Up to five lines and 2 KiB: of stderr unless it is empty, else of stdout.
     std::string last_lines() const;
-    /// The last 64 KiB of either stream hold a framework's words for a GPU without free memory.
+    /// True if the end of either stream (at least 64 KiB) contains a framework's message about
+    /// exhausted GPU memory.
     bool says_gpu_out_of_memory() const;
 
 private:

@@ -11,13 +11,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// How long a program sees the other size, so that it does notice: it draws only after a change.
+/// How long a program sees a different size, so that it notices: it redraws only after a change.
 constexpr auto k_other_size = 60ms;
-/// What is looked through for the lines that a new terminal is shown.
+/// Amount of output searched for the lines that a new terminal shows.
 constexpr std::size_t k_recent = 16 << 10;
 constexpr std::string_view k_leaves_other_screen = "\x1b[?1049l";
 
-/// The end of what is in memory of stdout, from the beginning of a line.
+/// The end of stdout's output in memory, from the beginning of a line.
 std::string recent_output(const Backlog& backlog)
 {
     std::string bytes;
@@ -33,8 +33,8 @@ std::string recent_output(const Backlog& backlog)
 
 } // namespace
 
-/// A program on the other screen draws it anew; of any other the last lines are shown, and a line
-/// editor draws its own.
+/// A program on the alternate screen redraws it. For others the last lines are shown, and a line
+/// editor redraws its own.
 std::string Supervisor::screen(TerminalSize size) const
 {
     if (m_modes.on_other_screen()) {
@@ -74,7 +74,7 @@ void Supervisor::restore_size()
     m_program->resize(m_size);
 }
 
-/// A shell that nobody comes to, or comes back to.
+/// Ends a shell that no client attaches to, or comes back to.
 void Supervisor::check_abandoned()
 {
     if (!m_abandonment || m_phase != Phase::running) {

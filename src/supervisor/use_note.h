@@ -10,10 +10,10 @@
 
 namespace gpuq::supervisor {
 
-/// At the end of a link: what its GPUs did is noted in the job's comment, which Slurm's accounting
-/// keeps when the job ends. One request to slurmctld, or to slurmdbd when Slurm has ended the
-/// job, made by a helper and never twice. Nobody
-/// waits for it longer than Patience::noting; without samples that say anything it is not made.
+/// At the end of a link, notes the use of its GPUs in the job's comment, which Slurm's accounting
+/// keeps when the job ends. A helper makes one request, never repeated, to slurmctld, or to
+/// slurmdbd if Slurm has ended the job. No process waits for it longer than Patience::noting.
+/// Without usable samples no request is made.
 class UseNote {
 public:
     using Clock = std::chrono::steady_clock;
@@ -27,14 +27,14 @@ public:
     UseNote& operator=(const UseNote&) = delete;
     ~UseNote() { finish(); }
 
-    /// The GPUs were the link's for `allocated`, added up over all of them.
+    /// `allocated`: the time for which the link held its GPUs, summed over all of them.
     void begin(std::chrono::milliseconds allocated, JobEnd end, Clock::time_point now);
     bool open() const { return m_helper.has_value(); }
-    /// Readable when it is over; -1 when nothing is under way.
+    /// Readable when it has finished; -1 if it is not running.
     int fd() const { return m_helper ? m_helper->answer() : -1; }
     Clock::time_point gives_up_at() const { return m_gives_up_at; }
     void finish();
-    /// The helper's process, which is not the program's.
+    /// The helper process, which does not belong to the program.
     std::optional<pid_t> pid() const;
 
 private:

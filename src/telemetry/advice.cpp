@@ -9,16 +9,16 @@
 namespace gpuq::telemetry {
 namespace {
 
-/// What the rules see.
+/// The input of the rules.
 struct Facts {
     const Profile& profile;
     PhaseTimes phases;
-    double known = 0; ///< seconds of GPU time that are
+    double known = 0; ///< seconds of GPU time with known use
     bool enough = false;
     double length = 0; ///< of all links, in seconds
     Given given;
 
-    /// Of the GPU time that is known.
+    /// Share of the known GPU time.
     double share(Phase phase) const
     {
         const auto time = phases[static_cast<std::size_t>(phase)];
@@ -28,7 +28,7 @@ struct Facts {
 
 using Found = std::optional<ProfileAdvice>;
 
-/// Whether so much of what `count` GPUs or nodes could have told is known.
+/// True if enough of the samples of `count` GPUs or nodes is known.
 bool enough(const Facts& facts, const Measured& measured, int count, double share)
 {
     return measured.known >= k_advice_seconds && measured.known >= share * facts.length * count;
@@ -44,7 +44,7 @@ int percent(double share)
     return static_cast<int>(std::lround(100 * share));
 }
 
-/// The least number of cores of any node; nothing when nobody has said.
+/// The smallest number of cores of any node; nothing if unknown.
 std::optional<double> cores_of(const Facts& facts)
 {
     std::optional<double> cores;
@@ -59,7 +59,7 @@ std::optional<double> cores_of(const Facts& facts)
     return cores;
 }
 
-constexpr double k_unused = 0.01; ///< of the time a GPU may be busy and yet count as not used
+constexpr double k_unused = 0.01; ///< a GPU busy for less than this share counts as unused
 
 Found unused_gpu(const Facts& facts)
 {
@@ -73,7 +73,7 @@ Found unused_gpu(const Facts& facts)
                     100 * facts.share(Phase::busy))};
 }
 
-/// Some of several GPUs.
+/// For some of several GPUs.
 Found unused_gpus(const Facts& facts)
 {
     constexpr auto k_busy = static_cast<std::size_t>(Measure::busy);
@@ -172,7 +172,7 @@ Found long_start(const Facts& facts)
                                      percent(share))};
 }
 
-/// The highest of the GPUs, each as a share of its own memory; nothing unless all are known.
+/// The highest use of any GPU as a share of its own memory; nothing unless known for all GPUs.
 std::optional<std::pair<double, double>> gpu_memory(const Facts& facts)
 {
     constexpr auto k_used = static_cast<std::size_t>(Measure::memory_used);

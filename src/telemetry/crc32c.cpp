@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t k_width = 8;
 using Tables = std::array<std::array<std::uint32_t, 256>, k_width>;
 
-/// Table N: what a byte comes to that has N others behind it ("slicing by 8").
+/// Table N: the contribution of a byte that N other bytes follow ("slicing by 8").
 constexpr Tables k_tables = [] {
     Tables tables{};
     for (std::uint32_t byte = 0; byte < 256; ++byte) {

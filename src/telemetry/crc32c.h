@@ -6,10 +6,10 @@
 
 namespace gpuq::telemetry {
 
-/// CRC-32C (Castagnoli). `before`: that of the bytes in front of these.
+/// CRC-32C (Castagnoli). `before`: the checksum of the preceding bytes.
 std::uint32_t crc32c(std::string_view bytes, std::uint32_t before = 0);
 
-/// As TensorFlow's record files store it, so that a checksum of checksums is none.
+/// The masked form stored in TensorFlow's record files, so that data may itself contain checksums.
 std::uint32_t masked(std::uint32_t crc);
 
 } // namespace gpuq::telemetry

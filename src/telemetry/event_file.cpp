@@ -29,7 +29,7 @@ Number number_at(std::string_view bytes, std::size_t at)
     return number;
 }
 
-/// The length of a record, out of its header. Nothing when it is damaged.
+/// The length of a record, from its header. Nothing if the header is damaged.
 std::optional<std::uint64_t> length_in(std::string_view header)
 {
     const auto length = number_at<std::uint64_t>(header, 0);
@@ -38,7 +38,7 @@ std::optional<std::uint64_t> length_in(std::string_view header)
     return is_sound && length <= EventFile::k_longest_record ? std::optional(length) : std::nullopt;
 }
 
-/// Nothing for a number that is no time of years with four digits.
+/// Nothing if the number is not a time in years of four digits.
 std::optional<Time> time_of(double seconds)
 {
     constexpr double k_last = 253'402'300'799;
@@ -89,8 +89,8 @@ std::optional<Value> value_in(std::string_view bytes)
     return message.is_sound() ? std::optional(value) : std::nullopt;
 }
 
-/// A tensor of rank 0: the number that it is. TensorProto: 1 dtype, 2 shape, 4 tensor_content,
-/// 5 float_val, 6 double_val.
+/// The value of a tensor of rank 0. TensorProto: 1 dtype, 2 shape, 4 tensor_content, 5 float_val, 6
+/// double_val.
 std::optional<double> scalar_in(std::string_view tensor)
 {
     constexpr std::uint64_t k_float = 1;
@@ -137,10 +137,10 @@ std::optional<double> scalar_in(std::string_view tensor)
 struct Event {
     std::optional<Time> at;
     std::int64_t step = 0;
-    std::string_view summary; ///< its values
+    std::string_view summary; ///< the encoded Summary
 };
 
-/// Nothing for what is no event, or one of no time.
+/// Nothing for an invalid event or one without a time.
 std::optional<Event> event_in(std::string_view data)
 {
     Event event;
@@ -163,7 +163,7 @@ std::optional<Event> event_in(std::string_view data)
 void EventFile::feed(std::string_view bytes, Curves& curves)
 {
     while (!bytes.empty()) {
-        if (m_is_searching && !m_held.empty()) { // a header may lie across the two pieces
+        if (m_is_searching && !m_held.empty()) { // a header may span the two pieces
             const std::string joined = std::exchange(m_held, {}).append(bytes);
             feed(joined, curves);
             return;
@@ -175,7 +175,7 @@ void EventFile::feed(std::string_view bytes, Curves& curves)
             used = pass_over(bytes);
         } else if (m_held.empty()) {
             used = take(bytes, curves);
-            if (used == 0) { // a record that is not all there
+            if (used == 0) { // an incomplete record
                 m_held = bytes;
                 return;
             }
@@ -198,8 +198,8 @@ void EventFile::skip(std::uint64_t bytes)
     m_is_damage = false;
 }
 
-/// How many bytes stand before the first record in them: one chance in four thousand millions that
-/// a length fits its checksum and is none.
+/// Skips bytes up to the next record and returns their number. The probability that random bytes
+/// look like a length with a matching checksum is 1 in 2^32 per position.
 std::size_t EventFile::search(std::string_view bytes)
 {
     for (std::size_t at = 0; at + k_header <= bytes.size(); ++at) {
@@ -246,11 +246,12 @@ std::size_t EventFile::take(std::string_view bytes, Curves& curves)
         return whole;
     }
     ++m_bad_records;
-    m_is_searching = m_is_damage = true; // bytes may be missing: the next one begins in it
+    m_is_searching = m_is_damage = true; // bytes may be missing: the next record may begin within
+                                         // this one
     return leave_out(k_header);
 }
 
-/// Adds to the held bytes what their record needs, and takes it when it is all there.
+/// Completes the held record from `bytes`, and reads it once it is complete.
 std::size_t EventFile::take_held(std::string_view bytes, Curves& curves)
 {
     std::size_t needed = k_header;
@@ -263,7 +264,7 @@ std::size_t EventFile::take_held(std::string_view bytes, Curves& curves)
         const std::string held = std::exchange(m_held, {});
         const std::size_t taken = take(held, curves);
         if (taken == 0) {
-            m_held = held; // only its header was there
+            m_held = held; // only its header was complete
         } else if (m_is_searching) {
             feed(std::string_view(held).substr(taken), curves);
         }
@@ -293,7 +294,7 @@ std::size_t EventFile::pass_over(std::string_view bytes)
     return some.size();
 }
 
-/// False when it is none.
+/// False if it is not a valid event.
 bool EventFile::read_event(std::string_view data, Curves& curves)
 {
     const auto event = event_in(data);

@@ -5,14 +5,15 @@
 
 namespace gpuq {
 
-/// What a sample is taken to say of the time before it: not more than so long.
+/// A sample describes at most this much of the time before it.
 constexpr std::chrono::milliseconds k_longest_step{2500};
 
-/// The time of all GPUs between two samples, by the later one. After a gap none of it is known.
+/// The use of all GPUs between two samples, according to the later one. After a gap, all of it is
+/// unknown.
 GpuTime gpu_time_between(std::chrono::milliseconds elapsed, const std::vector<GpuSample>& later);
 
-/// `measured` out of `allocated`, exactly: what was not measured is unknown. When more was measured
-/// than there was to have (two clocks), unknown gives way first, then idle.
+/// Distributes exactly `allocated`: time that was not measured is unknown. If more was measured
+/// than allocated (two clocks differ), unknown time is reduced first, then idle time.
 GpuTime of_allocated(GpuTime measured, std::chrono::milliseconds allocated);
 
 } // namespace gpuq

@@ -47,7 +47,7 @@ bool is(std::string_view text, std::string_view lower_case_word)
     return std::ranges::equal(text, lower_case_word, same);
 }
 
-/// `max_iters = 9` is a setting, `global_step 9` is how far it is.
+/// True if a keyword may begin at `at`: `max_iters = 9` is a setting, `global_step 9` is progress.
 bool begins_word(std::string_view line, std::size_t at)
 {
     const auto before = line.substr(0, at);
@@ -61,7 +61,7 @@ std::string_view without(std::string_view text, std::string_view bytes)
     return text;
 }
 
-/// Takes a whole number off `text`: not the 0 of a 0.37, which is a loss, nor that of a 0%.
+/// Removes a whole number from `text`. Rejects the 0 of 0.37, which is a loss, and that of 0%.
 std::optional<std::uint64_t> take_number(std::string_view& text)
 {
     std::uint64_t number = 0;
@@ -88,12 +88,12 @@ std::optional<std::uint64_t> total_after(std::string_view text)
     return take_number(text);
 }
 
-/// What stands after the word.
+/// Parses the text after a keyword.
 std::optional<Progress> progress_after(std::string_view text, std::string_view unit)
 {
     text.remove_prefix(!text.empty() && same(text.front(), 's') ? 1 : 0);
     if (!text.empty() && is_letter(text.front())) {
-        return std::nullopt; // another word, which begins like it
+        return std::nullopt; // a longer word with the same beginning
     }
     text = without(text, " :=#[(\t'\"");
     const auto done = take_number(text);
@@ -154,8 +154,7 @@ std::optional<std::chrono::seconds> take_clock(std::string_view& text)
     return std::nullopt;
 }
 
-/// `4.40it/s`, `2.10s/it`: steps in a second. Nothing where the thing counted is no step: bytes,
-/// examples.
+/// `4.40it/s`, `2.10s/it`: steps per second. Nothing if the unit is not a step: bytes, examples.
 std::optional<double> rate_in(std::string_view text)
 {
     double number = 0;
@@ -177,7 +176,7 @@ std::optional<double> rate_in(std::string_view text)
     return std::nullopt;
 }
 
-/// `DONE/TOTAL`, and what stands behind it.
+/// `DONE/TOTAL`, and the text after it.
 struct Counted {
     std::uint64_t done, total;
     std::string_view rest;
@@ -224,7 +223,7 @@ std::optional<Bar> tqdm_in(std::string_view line)
     }
     bar.elapsed = *elapsed;
     bar.rate = rate_in(rest.substr(comma + 2));
-    // `?it/s`: not known yet. What counts other things than steps is a download, or the like.
+    // `?it/s`: not known yet. A bar with another unit than steps is a download or similar.
     const bool is_steps = bar.rate || rest.substr(comma + 2).starts_with("?it/s");
     return is_steps ? std::optional(bar) : std::nullopt;
 }
@@ -247,7 +246,7 @@ bool is_name(char c)
     return is_letter(c) || is_digit(c) || c == '_' || c == '/' || c == '.' || c == '-';
 }
 
-/// Words that people write before a number without anything between.
+/// Names that programs commonly print before a number with only a blank in between.
 bool is_well_known(std::string_view name)
 {
     return has(name, "loss") || is(name, "acc") || is(name, "accuracy") || is(name, "lr");
@@ -261,7 +260,7 @@ bool is_place(std::string_view name)
     });
 }
 
-/// Takes a number off `text`, if what follows it can follow a number.
+/// Removes a number from `text`, if the character after it may follow a number.
 std::optional<double> take_value(std::string_view& text)
 {
     double number = 0;
@@ -303,7 +302,7 @@ std::vector<std::pair<std::string, double>> values_in(std::string_view line)
     return values;
 }
 
-/// Without colours and the like (ECMA-48 control sequences).
+/// Removes ECMA-48 control sequences such as colours.
 std::string plain(std::string_view line)
 {
     std::string text;

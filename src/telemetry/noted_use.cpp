@@ -12,10 +12,11 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// Of ten thousand GPUs for three hundred years.
+/// Ten thousand GPUs for three hundred years.
 constexpr std::uint64_t k_most_seconds = 100'000'000'000'000;
 
-/// The number behind `name=` at the front of `note`, which it takes away with one blank after it.
+/// Removes `name=`, a number and one blank after it from the beginning of `note`; returns the
+/// number.
 std::optional<seconds> take(std::string_view& note, std::string_view name)
 {
     if (!note.starts_with(name) || note.substr(name.size(), 1) != "=") {

@@ -30,7 +30,7 @@ bool is_header(std::string_view line)
     return line.starts_with(k_epoch) && rest.find_first_not_of(" 0123456789/") == rest.npos;
 }
 
-/// Of a bar's title `Epoch 2`, as Lightning has it.
+/// The epoch in a bar's title: `Epoch 2`, as printed by Lightning.
 std::optional<std::uint64_t> epoch_of_title(std::string_view title)
 {
     if (!title.starts_with(k_epoch)) {
@@ -83,7 +83,7 @@ void OutputReader::take_line(std::string_view line)
         m_headers_begin = m_headers_begin || m_header.has_value();
         take_bar(*told.bar);
         if (told.bar->done == 0) {
-            return; // a bar that begins anew still has the values of the one before
+            return; // a bar that starts again still shows the values of the previous one
         }
     }
     for (const auto& [name, value] : told.values) {
@@ -114,10 +114,10 @@ void OutputReader::add(std::optional<Range>& range, const Progress& place)
     }
 }
 
-/// Of a line that tells both. A validation in between counts other steps.
+/// For a line that contains both an epoch and a step. A validation in between counts other steps.
 std::optional<Progress> OutputReader::step_of_all(const std::vector<Progress>& words)
 {
-    constexpr std::uint64_t k_most = 1'000'000'000; // of each: their product is a number still
+    constexpr std::uint64_t k_most = 1'000'000'000; // for each: their product does not overflow
     const auto fits = [](const Progress& place) {
         return place.total && *place.total > 0 && *place.total < k_most &&
                place.done <= *place.total;
@@ -141,7 +141,7 @@ void OutputReader::take_bar(Bar bar)
 {
     if (const auto epoch = epoch_of_title(bar.title)) {
         m_titles = Titles{m_titles ? m_titles->first : std::min<std::uint64_t>(*epoch, 1), *epoch};
-        bar.title = k_epoch; // one bar, epoch after epoch
+        bar.title = k_epoch; // all epochs share one bar
     }
     const auto found = std::ranges::find_if(m_bars, [&](const Bars& bars) {
         return bars.last.title == bar.title && bars.last.total == bar.total;
@@ -225,7 +225,7 @@ std::optional<Bar> OutputReader::bar() const
     return bars != nullptr ? std::optional(bars->last) : std::nullopt;
 }
 
-/// The bar behind the newest header is at its end.
+/// True if the bar after the newest header is complete.
 bool OutputReader::is_epoch_over() const
 {
     const Bars* const bars = main_bar();
@@ -233,7 +233,7 @@ bool OutputReader::is_epoch_over() const
            bars->last.done == bars->last.total;
 }
 
-/// Before the one whose bar is drawn.
+/// The number of epochs before the one whose bar is drawn.
 std::uint64_t OutputReader::epochs_before() const
 {
     if (m_titles) {
@@ -243,7 +243,7 @@ std::uint64_t OutputReader::epochs_before() const
     return m_headers_begin ? told - std::min<std::uint64_t>(told, 1) : told;
 }
 
-/// Where a value belongs that the newest line tells.
+/// The step that the newest line's values belong to.
 std::int64_t OutputReader::step() const
 {
     if (counts_in_epochs()) {

@@ -14,42 +14,44 @@
 
 namespace gpuq::telemetry {
 
-/// What the output of a program tells of its training, read in pieces. A line ends at \n, at the \r
-/// of a bar that draws itself anew, or at a backspace.
+/// Extracts the progress of a training from a program's output, read in pieces. A line ends at \n,
+/// at the \r of a bar that redraws itself, or at a backspace.
 class OutputReader {
 public:
-    /// With a pattern of the person's own, which outlives the reader, only that counts.
+    /// If there is a pattern of the user, which must outlive the reader, only that is used.
     explicit OutputReader(const Pattern* own = nullptr)
         : m_own(own)
     {
     }
 
     void feed(std::string_view bytes);
-    /// The last line has no end, or a piece is left out behind it.
+    /// Ends the last line, at the end of the output or before a gap.
     void end_line();
 
-    /// The first and the last place it told. Where one line tells an epoch and a step in it, both
-    /// with their totals (`Epoch [2/10], Step [100/600]`), steps of all epochs. Of the units that
-    /// occur else epochs count before steps and
-    /// these before iterations, so that the places of two links of one program can be compared; a
-    /// bar counts, as steps, where there are none. An epoch counts when it is over: `Epoch 3/3`
-    /// alone on its line, with a bar to follow (Keras), says that it begins.
+    /// The first and the last progress in the output. If one line contains an epoch and a step in
+    /// it, both with their totals (`Epoch [2/10], Step [100/600]`), it is converted to steps over
+    /// all epochs. Otherwise epochs take precedence over steps and steps over iterations, so that
+    /// the progress of two links of one program can be compared; without any of them, a bar counts
+    /// as steps. An epoch counts when it is over: `Epoch 3/3` alone on its line, followed by a bar
+    /// (Keras), marks its beginning.
     std::optional<Progress> first() const;
     std::optional<Progress> last() const;
-    /// Where it was when it began: a place is told when it has been reached, so it has come as far
-    /// to the first as from there to the second. With one place alone, of a bar, which is drawn at
-    /// its beginning, and of epochs that are told as they begin, the first itself.
+    /// The progress when the program began. Progress is reported after it is made, so the program
+    /// is assumed to have advanced as far before the first report as between the first and the
+    /// second. For a single report, for a bar, which is drawn at its beginning, and for epochs
+    /// reported at their beginning, it is the first report itself.
     std::optional<Progress> began() const;
-    /// The newest state of the bar that has been drawn for the longest: that of the training, not
-    /// of a validation in it.
+    /// The newest state of the bar that has been drawn for the longest time: the training's, not
+    /// that of a validation within it.
     std::optional<Bar> bar() const;
-    /// By what the lines name; the step is that of the line, or the one told last before it.
+    /// Curves by the names in the output. A value's step is that of its line, or the last one
+    /// reported before it.
     const Curves& curves() const { return m_curves; }
 
 private:
     struct Range {
         Progress first, last;
-        std::optional<std::uint64_t> second; ///< another place; nothing also where it tells nothing
+        std::optional<std::uint64_t> second; ///< the next different value, if meaningful
     };
     struct Bars {
         Bar first, last;
@@ -69,21 +71,21 @@ private:
 
     const Pattern* m_own;
     std::string m_line;
-    std::array<std::optional<Range>, 3> m_words; ///< by unit, as they count
-    std::optional<Range> m_all_steps;            ///< of all epochs
+    std::array<std::optional<Range>, 3> m_words; ///< by unit, in order of precedence
+    std::optional<Range> m_all_steps;            ///< over all epochs
     struct InEpoch {
         std::uint64_t epoch = 0, step = 0, total = 0;
     };
     std::optional<InEpoch> m_in_epoch; ///< the newest
-    bool m_steps_go_on = false;        ///< they do not begin anew with each epoch
+    bool m_steps_go_on = false;        ///< steps do not restart with each epoch
     bool m_epochs_from_zero = false;
     std::vector<Bars> m_bars;
     Curves m_curves;
     std::uint64_t m_lines = 0;
-    std::optional<std::uint64_t> m_header; ///< the line of the newest epoch, when it says no more
-    bool m_headers_begin = false;          ///< such lines stand before their epochs
-    bool m_told_as_they_begin = false;     ///< the first epoch's line was such
-    /// Bars are titled by their epoch: the one that counts as the first, and the newest.
+    std::optional<std::uint64_t> m_header; ///< the newest epoch's line, if it contains nothing else
+    bool m_headers_begin = false;          ///< such lines precede their epochs
+    bool m_told_as_they_begin = false;     ///< the first epoch's line was of that kind
+    /// Bars whose titles are epochs: the epoch that counts as the first, and the newest.
     struct Titles {
         std::uint64_t first = 0, last = 0;
     };

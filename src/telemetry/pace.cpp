@@ -8,7 +8,7 @@
 namespace gpuq::telemetry {
 namespace {
 
-/// The newest points with a time, of steps that only go on.
+/// The newest points with a time whose steps only increase.
 std::vector<Point> since_it_began(const Series& series)
 {
     std::vector<Point> points;

@@ -6,18 +6,19 @@
 #include <chrono>
 #include <optional>
 
-/// How fast a training goes, out of the times of its newest points.
+/// The pace of a training, from the times of its newest points.
 namespace gpuq::telemetry {
 
-/// Steps in a second, since the program last began again. Nothing without two points of different
+/// Steps per second since the program last restarted. Nothing without two points with different
 /// steps and times.
 std::optional<double> steps_per_second(const Series& series);
 
-/// From one step that was told to the next, the median of the newest. Nothing of fewer than three.
+/// The median of the newest intervals between two logged steps. Nothing for fewer than three
+/// points.
 std::optional<std::chrono::milliseconds> usual_interval(const Series& series);
 
-/// A silence that is no pause: of 20 usual intervals, and of 5 minutes, since writers hold back
-/// what they write for two.
+/// True if a silence is too long to be a pause: more than 20 usual intervals, and more than 5
+/// minutes, since event writers buffer their data for up to two minutes.
 bool is_stall(std::chrono::milliseconds silence, std::chrono::milliseconds usual);
 
 } // namespace gpuq::telemetry

@@ -10,15 +10,16 @@
 
 namespace gpuq::telemetry {
 
-/// A person's own regular expression for the lines that tell a progress: RE2's, whose time is
-/// linear in the line. Named groups say what is what: (?P<step>..), (?P<epoch>..), (?P<total>..)
-/// of the steps, else of the epochs; every other name is a value, as (?P<loss>..).
+/// A user's own regular expression for lines that report progress, in RE2's syntax and with RE2's
+/// linear run time. Named groups identify the values: (?P<step>..), (?P<epoch>..), (?P<total>..)
+/// for the total of the steps, or of the epochs if there are no steps; any other name is a value,
+/// such as (?P<loss>..).
 class Pattern {
 public:
-    /// `usage` for what is no regular expression, or names no group.
+    /// `usage` if the text is not a valid regular expression or has no named group.
     static Result<Pattern> compile(std::string_view text);
 
-    /// What a line tells; nothing when it does not match.
+    /// The information in a line; nothing if it does not match.
     std::optional<Told> match(std::string_view line) const;
 
     Pattern(Pattern&&) noexcept;

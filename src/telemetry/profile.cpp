@@ -49,7 +49,7 @@ constexpr double k_kib_per_gib = 1024 * 1024;
 constexpr double k_bytes_per_mib = 1024.0 * 1024;
 constexpr double k_bytes_per_gib = 1024 * k_bytes_per_mib;
 
-/// Where a measure of GPUs comes from, and what its number is divided by.
+/// The source of a GPU measure, and the divisor of its number.
 struct GpuSource {
     GpuMetric metric;
     double scale;
@@ -69,7 +69,7 @@ constexpr std::array<GpuSource, k_gpu_measures> k_gpu_sources = {{
     {GpuMetric::dram_active, 100},
 }};
 
-/// Measures of nodes that only ever grow: what is told is how fast.
+/// Node measures that only increase: their rate is used.
 struct Counter {
     Measure measure;
     RunMetric metric;
@@ -83,11 +83,11 @@ constexpr std::array<Counter, 5> k_counters = {{
     {Measure::network_tx, RunMetric::node_net_tx, k_bytes_per_mib},
 }};
 
-/// A node without cgroups looks at its processes every five seconds.
+/// A node without cgroups checks its processes every five seconds.
 constexpr milliseconds k_rate_window{10'000};
-/// No sample, however much older ones were thinned out, stands for more.
+/// No sample represents more time, even if older samples were merged into it.
 constexpr milliseconds k_longest_sample{15min};
-/// What is below is noise of the driver, and not yet the first work.
+/// A smaller share is noise of the driver, not the first work.
 constexpr double k_first_work = 0.05;
 
 double seconds(milliseconds time)
@@ -95,7 +95,7 @@ double seconds(milliseconds time)
     return static_cast<double>(time.count()) / 1000;
 }
 
-/// Of sums that only ever grow; a file may say anything.
+/// The growth of sums that only increase; a damaged file may contain any numbers.
 GpuTime grown(const GpuTime& before, const GpuTime& now)
 {
     const auto growth = [](milliseconds from, milliseconds to) { return std::max(to - from, 0ms); };
@@ -103,8 +103,8 @@ GpuTime grown(const GpuTime& before, const GpuTime& now)
             growth(before.unknown, now.unknown)};
 }
 
-/// How much of the time before a sample it tells of: after a gap, as by an operator who suspends
-/// the job, only the end of it.
+/// How much of the time before a sample it represents: after a gap, for instance when an operator
+/// suspended the job, only the end of it.
 milliseconds covered(const Sample& sample, const GpuTime& growth)
 {
     const bool known =
@@ -115,7 +115,7 @@ milliseconds covered(const Sample& sample, const GpuTime& growth)
                                                        : sample.stands_for;
 }
 
-/// How fast a counter has grown in the last ten seconds before `samples[at]`.
+/// The growth rate of a counter in the last ten seconds before `samples[at]`.
 std::optional<double> rate(const std::vector<Sample>& samples, std::size_t at, RunMetric metric)
 {
     const auto& now = samples[at].run[metric].value();
@@ -218,18 +218,18 @@ PhaseTimes phases_of(const PhaseTimes& phases, const GpuTime& total)
     return all;
 }
 
-/// The time that one sample tells of.
+/// The time that one sample represents.
 struct Profiler::Look {
     Time from, to;
     double time = 0; ///< in seconds
-    GpuTime growth;  ///< in it
+    GpuTime growth;  ///< during this time
     bool has_worked; ///< a GPU of the link, so far
     std::optional<double> cpu, read, written;
 };
 
 struct Profiler::Tracked {
     Track track;
-    /// By measure and step: the sum of values, each times how long, and of these times.
+    /// By measure and step: the sum of values weighted by time, and the sum of these times.
     std::array<std::vector<std::pair<double, double>>, k_measures> sums;
 };
 
@@ -445,7 +445,7 @@ Profile Profiler::take()
     };
     finish(m_gpus, m_profile.gpus);
     finish(m_nodes, m_profile.nodes);
-    // What no sample tells of the time of a link is unknown.
+    // The time of a link without samples is unknown.
     for (std::size_t step = 0; step < m_profile.phase_course.size(); ++step) {
         const Time from = m_profile.from + m_profile.step * static_cast<std::int64_t>(step);
         microseconds had{0};

@@ -14,12 +14,11 @@
 #include <utility>
 #include <vector>
 
-/// What a run has done with what it was given, out of the samples of all its links and nodes, in
-/// bounded memory however long it runs. Pure.
+/// The use of a run's resources, computed from the samples of all its links and nodes in bounded
+/// memory, however long the run is. Pure.
 namespace gpuq::telemetry {
 
-/// What a profile tells of a run. Those up to `dram_active` are of each GPU, the others of each
-/// node.
+/// The measures in a profile. Those up to `dram_active` are per GPU, the others per node.
 enum class Measure : std::uint8_t {
     busy,
     memory_used,
@@ -51,53 +50,54 @@ struct MeasureRow {
 };
 const MeasureRow& row(Measure measure);
 
-/// What the GPUs of a run did at a time. The time of all GPUs is split into these, exactly.
+/// The activity of a run's GPUs. The phases sum up exactly to the time of all GPUs.
 enum class Phase : std::uint8_t {
     start_up, ///< idle before the first work of the link
     busy,
-    waiting,    ///< idle, while the processors or the disk work: for data, as a rule
-    saving,     ///< idle, while the run writes, shortly before a checkpoint was there
-    other_idle, ///< idle, and nothing else is known to work either
+    waiting,    ///< idle while the CPUs or the disk work, usually waiting for data
+    saving,     ///< idle while the run writes, shortly before a checkpoint appeared
+    other_idle, ///< idle, and no other activity is known
     unknown,
 };
 constexpr std::size_t k_phases = 6;
 struct PhaseRow {
     std::string_view word;  ///< in JSON
-    std::string_view title; ///< for people
+    std::string_view title; ///< for display
     std::string_view meaning;
 };
 const PhaseRow& row(Phase phase);
 
 using PhaseTimes = std::array<std::chrono::milliseconds, k_phases>;
 
-/// A processor that works for half of a core or more is at work.
+/// CPUs are at work if they use at least this many cores.
 constexpr double k_cores_at_work = 0.5;
-/// So is a disk from here on, in MiB/s; and one that is written to for a checkpoint.
+/// The disk is at work from this read rate on, in MiB/s; from the second one on, a write rate may
+/// be a checkpoint's.
 constexpr double k_disk_at_work = 10;
 constexpr double k_disk_saves = 1;
-/// How long before a checkpoint was seen to be there its saving may have begun.
+/// How long before a checkpoint was detected its writing may have begun.
 constexpr std::chrono::seconds k_longest_save{60};
 
 /// One measure of one GPU or node, or of all of them; times in seconds.
 struct Measured {
-    double sum = 0;   ///< of values, each times how long it was measured
-    double known = 0; ///< how long it was known
+    double sum = 0;   ///< of values, weighted by time
+    double known = 0; ///< how long the value was known
     double least = 0, most = 0;
-    std::array<double, k_unknowns> unknown{}; ///< how long it was not, by reason
+    std::array<double, k_unknowns> unknown{}; ///< how long it was unknown, by reason
 
     void add(double value, double seconds);
     double mean() const { return known > 0 ? sum / known : 0; }
-    /// Why it was not known for most of that time. `not_measured` when nobody has looked.
+    /// The reason why it was unknown for the longest time; `not_measured` if there were no samples.
     Unknown why() const;
-    /// Of all the time that was looked at; 0 when none was.
+    /// The known share of all time with samples; 0 if there is none.
     double known_share() const;
 };
 
-/// Nearly exact quantiles of values that were measured for some time each, in bounded memory.
+/// Nearly exact quantiles of values weighted by time, in bounded memory.
 class Quantiles {
 public:
     void add(double value, double seconds);
-    /// The value that a `share` of the time is not above; nothing of nothing.
+    /// The value that is not exceeded during a `share` of the time; nothing without values.
     std::optional<double> at(double share) const;
 
 private:
@@ -107,30 +107,30 @@ private:
     std::vector<std::pair<double, double>> m_values; ///< with their times
 };
 
-/// One GPU or one node in the course of the run: it may be another one in each link.
+/// One GPU or one node over the course of the run: it may be a different one in each link.
 struct Track {
-    std::size_t node = 0;           ///< its place among the nodes of a link
-    std::size_t gpu = 0;            ///< of a GPU: its place on the node
+    std::size_t node = 0;           ///< its index among the nodes of a link
+    std::size_t gpu = 0;            ///< for a GPU: its index on the node
     std::vector<std::string> nodes; ///< their names, each once
-    std::string model;              ///< of a GPU; empty: nobody knows
+    std::string model;              ///< for a GPU; empty: unknown
     std::array<Measured, k_measures> measured;
-    /// By measure and step of time: the mean, nothing where it is not known.
+    /// By measure and step of time: the mean, or nothing if unknown.
     std::array<std::vector<std::optional<double>>, k_measures> course;
-    std::optional<double> memory_total; ///< of a GPU: GiB
-    std::optional<double> cores;        ///< of a node: that the job has there
+    std::optional<double> memory_total; ///< for a GPU: GiB
+    std::optional<double> cores;        ///< for a node: the job's cores on it
 };
 
-/// More GPUs, or nodes, than this have no curves of their own.
+/// GPUs or nodes beyond this number have no curves of their own.
 constexpr std::size_t k_most_tracks = 64;
-/// Into how many steps of time a run is cut at most.
+/// The maximum number of time steps that a run is divided into.
 constexpr int k_most_steps = 360;
 
-/// The life of one link.
+/// The lifetime of one link.
 struct ProfiledLink {
     LinkNumber link;
     Time from, to;
-    std::vector<Time> saves;        ///< when a checkpoint was seen to be there
-    std::vector<std::string> nodes; ///< those that have samples
+    std::vector<Time> saves;        ///< when new checkpoints were detected
+    std::vector<std::string> nodes; ///< nodes with samples
 };
 
 struct Profile {
@@ -138,11 +138,10 @@ struct Profile {
     std::chrono::milliseconds step; ///< of `course`
     std::vector<ProfiledLink> links;
     std::vector<Track> gpus, nodes;       ///< at most `k_most_tracks` of each
-    std::array<Measured, k_measures> all; ///< over all GPUs, or nodes, also those without a track
-    std::array<Quantiles, k_measures> quantiles; ///< the same
-    PhaseTimes phases{};                  ///< as far as samples tell; `unknown`: also what they
-                                          ///< say is not known
-    std::vector<PhaseTimes> phase_course; ///< by step of time, of all GPUs
+    std::array<Measured, k_measures> all; ///< over all GPUs or nodes, with or without a track
+    std::array<Quantiles, k_measures> quantiles; ///< likewise
+    PhaseTimes phases{}; ///< only time with samples; `unknown`: unknown according to samples
+    std::vector<PhaseTimes> phase_course; ///< by step of time, over all GPUs
     bool has_samples() const { return !nodes.empty(); }
     const Measured& operator[](Measure measure) const
     {
@@ -150,18 +149,19 @@ struct Profile {
     }
 };
 
-/// `phases` in a total that is right (`gpu_time_so_far`): what was not measured is unknown, and the
-/// times add up to `total`.
+/// Fits `phases` into a correct total (`gpu_time_so_far`): time that was not measured is unknown,
+/// and the phases sum up to `total`.
 PhaseTimes phases_of(const PhaseTimes& phases, const GpuTime& total);
 
-/// Makes a profile, given the samples node by node.
+/// Builds a profile from samples, node by node.
 class Profiler {
 public:
-    /// `links` in their order; `gpus`: how many the run has at a time.
+    /// `links` in order; `gpus`: the number of GPUs that the run has at a time.
     Profiler(std::vector<ProfiledLink> links, int gpus);
     ~Profiler();
 
-    /// All samples of one node of the link at `link`, the oldest first; its nodes in one order.
+    /// Adds all samples of one node of the link with index `link`, oldest first. A link's nodes
+    /// must be added in the same order as those of other links.
     void add(std::size_t link, const SampleHeader& header, const std::vector<Sample>& samples);
     Profile take();
 

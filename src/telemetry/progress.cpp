@@ -8,7 +8,7 @@ namespace gpuq::telemetry {
 std::optional<std::chrono::seconds> time_left(const Progress& first, const Progress& last,
                                               std::chrono::seconds between)
 {
-    constexpr double k_longest = 10.0 * 365 * 86400; // what takes longer is no forecast
+    constexpr double k_longest = 10.0 * 365 * 86400; // longer times are not a meaningful forecast
     if (!last.total || first.unit != last.unit || last.done <= first.done ||
         *last.total < last.done || between.count() <= 0) {
         return std::nullopt;

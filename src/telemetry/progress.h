@@ -8,7 +8,7 @@
 
 namespace gpuq::telemetry {
 
-/// How far a training has come.
+/// The progress of a training.
 struct Progress {
     std::string unit; ///< `epoch`, `step` or `iteration`
     std::uint64_t done = 0;
@@ -16,8 +16,8 @@ struct Progress {
     bool operator==(const Progress&) const = default;
 };
 
-/// How long the rest takes at the pace of what was done `between` the two places, of one unit.
-/// Nothing without a total, or while nothing was done in between.
+/// The remaining time at the pace between `first` and `last`, which are `between` apart and have
+/// the same unit. Nothing without a total or without progress in between.
 std::optional<std::chrono::seconds> time_left(const Progress& first, const Progress& last,
                                               std::chrono::seconds between);
 

@@ -9,11 +9,11 @@
 
 namespace gpuq::telemetry {
 
-/// One field of a protocol buffer message, whatever the message is.
+/// One field of any protocol buffer message.
 struct Field {
     std::uint32_t number = 0;
-    std::uint64_t value = 0; ///< of a varint, or the bits of a fixed number
-    std::string_view bytes;  ///< of a string, a message or a packed list; into the message
+    std::uint64_t value = 0; ///< a varint, or the bits of a fixed number
+    std::string_view bytes;  ///< a string, a message or a packed list; points into the message
     enum class Kind : std::uint8_t { varint, fixed64, bytes, fixed32 } kind = Kind::varint;
 
     bool is(std::uint32_t other, Kind wanted) const { return number == other && kind == wanted; }
@@ -21,8 +21,8 @@ struct Field {
     float as_float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(value)); }
 };
 
-/// Goes through the fields of a message, as they stand there. All of it inline: a scalar is a dozen
-/// fields.
+/// Iterates over the fields of a message in their order. All of it is inline, since a scalar has a
+/// dozen fields.
 class Message {
 public:
     explicit Message(std::string_view bytes)
@@ -31,7 +31,7 @@ public:
     {
     }
 
-    /// False at the end, and where it is no message: is_sound() says which.
+    /// False at the end and for an invalid message; is_sound() distinguishes them.
     bool next(Field& field)
     {
         if (m_at == m_end || !m_is_sound) {
@@ -68,7 +68,7 @@ private:
         case 5:
             field.kind = Field::Kind::fixed32;
             return fixed<std::uint32_t>(field.value);
-        default: // groups, which nobody writes any more
+        default: // groups, which are obsolete
             return false;
         }
     }

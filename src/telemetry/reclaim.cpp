@@ -20,13 +20,13 @@ std::uint64_t count_of(milliseconds time)
     return static_cast<std::uint64_t>(std::max(time, 0ms).count());
 }
 
-/// Counters may begin anew; less than before is nothing.
+/// Counters may restart; a decrease counts as 0.
 std::uint64_t grown(std::uint64_t from, std::uint64_t to)
 {
     return to > from ? to - from : 0;
 }
 
-/// What may be used of a CPU in that time by something that does not work.
+/// The CPU time that an idle program may use in this time.
 std::uint64_t cpu_share(milliseconds time)
 {
     return count_of(time) * k_idle_cpu_percent / 100;
@@ -51,7 +51,7 @@ IdleLook IdleLooks::of_gpus(const Sample& sample)
         const Reading& memory = gpu[GpuMetric::memory_used];
         look.memory_kib += memory.value().value_or(0);
         if (busy.known() && *busy.value() > 0) {
-            look.says = Says::works; // one that works is enough, whatever the others do
+            look.says = Says::works; // one GPU at work is enough
             look.by = By::gpu;
         } else if (!(busy.known() && memory.known()) && look.says != Says::works) {
             look.says = Says::unknown;
@@ -62,8 +62,8 @@ IdleLook IdleLooks::of_gpus(const Sample& sample)
     return look;
 }
 
-/// Both the last ten seconds and the last step of them are above the share, so that the time
-/// counts from the last step of a burst and not from ten seconds later.
+/// Both the last ten seconds and the last step within them must exceed the share, so that the idle
+/// time starts at the last step of a burst and not ten seconds later.
 By IdleLooks::works_elsewhere(const Use& now) const
 {
     if (m_recent.empty()) {
@@ -86,7 +86,7 @@ By IdleLooks::works_elsewhere(const Use& now) const
 IdleLook IdleLooks::look(const Sample& sample)
 {
     if (m_elapsed && sample.elapsed < *m_elapsed) {
-        *this = {}; // another sampler
+        *this = {}; // a different sampler
     }
     m_elapsed = sample.elapsed;
     IdleLook look = of_gpus(sample);
@@ -99,7 +99,7 @@ IdleLook IdleLooks::look(const Sample& sample)
     look.cpu_ms = use.cpu_ms;
     look.disk_bytes = use.disk_bytes;
     const By elsewhere = known ? works_elsewhere(use) : By::nothing;
-    // Somebody takes memory of the GPUs, or gives it back.
+    // The amount of used GPU memory changes.
     const bool moved = m_memory_kib && *m_memory_kib != look.memory_kib;
     if (look.says == Says::unused && moved) {
         look.says = Says::works;
@@ -192,12 +192,12 @@ IdleEvidence IdleWatch::evidence(const IdleLook& look) const
 IdleVerdict IdleWatch::add(const IdleLook& look)
 {
     if (m_last && look.elapsed < *m_last) {
-        // Another sampler, with a beginning of its own: nothing from before can be compared.
+        // A different sampler with a different start: earlier data is not comparable.
         *this = {m_rule, m_measured, m_exempt};
     }
     const milliseconds from = look.elapsed - look.covers;
     if (!m_last) {
-        begin_anew(from); // nobody has measured what was before
+        begin_anew(from); // the time before was not measured
     }
     if (m_last && from > *m_last) {
         m_gaps.push_back({from, from - *m_last});
@@ -234,14 +234,15 @@ IdleVerdict IdleWatch::add(const IdleLook& look)
         return verdict;
     }
     if (verdict.evidence.missing > most_missing) {
-        m_warned.reset(); // what was said then does not hold now
+        m_warned.reset(); // the earlier warning is no longer valid
         verdict.state = IdleVerdict::State::unknown;
         return verdict;
     }
     if (!m_warned) {
         m_warned = look.elapsed;
     }
-    // Not before it has been warned for so long, and not because of the step that warned late.
+    // Not before the warning has been active for `warn`; the sample that triggered it late does not
+    // delay the release.
     const milliseconds due =
         std::max(*m_since + m_rule.after, *m_warned + m_rule.warn - look.covers);
     verdict.left = std::max(due - look.elapsed, 0ms);

@@ -10,41 +10,42 @@
 #include <string_view>
 #include <vector>
 
-/// Whether the GPUs of a run lie idle, and for how long: what a policy's `idle` is judged by. Pure:
-/// the same samples, read again from the file, give the same answers.
+/// Decides whether the GPUs of a run are idle, and for how long, as the basis of a policy's `idle`
+/// rule. Pure: the same samples, read again from the file, give the same results.
 ///
-/// Nothing is taken for idle that is not known to be. A GPU whose use is unknown, for whatever
-/// reason, begins the time anew; so does a CPU or a disk that nobody could measure. Samples that
-/// are missing are counted, and too many of them let nothing happen. So an unknown in the place of
-/// any value never brings a release nearer.
+/// Only GPUs that are known to be idle count as idle. A GPU whose use is unknown for any reason
+/// restarts the idle time; so does a CPU or a disk that could not be measured. Missing samples are
+/// counted, and too many of them prevent a release. An unknown value therefore never brings a
+/// release nearer.
 namespace gpuq::telemetry {
 
 using std::chrono::milliseconds;
 
-/// What a queue says of idle GPUs.
+/// A queue's rule for idle GPUs.
 struct IdleRule {
-    milliseconds after{0}; ///< all unused for so long: released
-    milliseconds warn{0};  ///< so long before that the run is warned; less than `after`
+    milliseconds after{0}; ///< released when all GPUs have been unused for this long
+    milliseconds warn{0};  ///< the warning precedes the release by this time; less than `after`
     milliseconds start{0}; ///< the time after the program's start that does not count
-    int max_per_hour = 0;  ///< releases of one user
+    int max_per_hour = 0;  ///< maximum number of releases per user
     bool operator==(const IdleRule&) const = default;
 };
 
-/// Part of the time that has to be covered by samples, in percent.
+/// The share of the time that samples must cover, in percent.
 constexpr int k_idle_coverage = 95;
-/// A run that uses more of a CPU than this, or of a disk, works: percent of one core and bytes per
-/// second over ten seconds. What gpuq's own processes and a sleeping notebook need is far below.
+/// A run that uses more CPU or disk than this is at work: percent of one core, and bytes per
+/// second, over ten seconds. gpuq's own processes and a sleeping notebook use far less.
 constexpr int k_idle_cpu_percent = 5;
 constexpr std::uint64_t k_idle_disk_rate = 100 << 10;
 
-/// What one sample says. The numbers go through a pipe between processes of one executable.
+/// The result of one sample. The enumerators' numbers pass through a pipe between processes of the
+/// same executable.
 struct IdleLook {
     enum class Says : std::uint8_t { unused, works, unknown };
     enum class By : std::uint8_t { nothing, gpu, gpu_memory, cpu, disk };
     milliseconds elapsed{0}; ///< of the sample
-    milliseconds covers{0};  ///< of the time before it
+    milliseconds covers{0};  ///< how much of the time before the sample
     Says says = Says::unknown;
-    By by = By::nothing; ///< what works, or is not known
+    By by = By::nothing; ///< the part that works or is unknown
     Unknown why = Unknown::not_measured;
     std::uint64_t memory_kib = 0; ///< of all GPUs
     std::uint64_t cpu_ms = 0;     ///< since the run began
@@ -52,7 +53,7 @@ struct IdleLook {
     bool operator==(const IdleLook&) const = default;
 };
 
-/// Makes looks of samples, which come in their order.
+/// Converts samples, given in their order, to IdleLook values.
 class IdleLooks {
 public:
     IdleLook look(const Sample& sample);
@@ -70,48 +71,49 @@ private:
     std::optional<milliseconds> m_elapsed;
 };
 
-/// Why a verdict is what it is; goes to JSON as it is, so that it can be judged again.
+/// The evidence for a verdict; written to JSON unchanged, so that the verdict can be verified.
 struct IdleEvidence {
     milliseconds at{0};           ///< all times: since the first sample
-    milliseconds idle_since{0};   ///< nothing of the run has worked since
-    milliseconds missing{0};      ///< of the last `after`, without a sample
-    std::uint64_t samples = 0;    ///< since `idle_since`, all of them with all GPUs unused
+    milliseconds idle_since{0};   ///< since when no part of the run has worked
+    milliseconds missing{0};      ///< time without samples, within the last `after`
+    std::uint64_t samples = 0;    ///< since `idle_since`; all GPUs are unused in each of them
     std::uint64_t memory_kib = 0; ///< still held on the GPUs
     std::uint64_t cpu_ms = 0;     ///< used since `idle_since`
     std::uint64_t disk_bytes = 0;
-    std::optional<milliseconds> started; ///< the program
+    std::optional<milliseconds> started; ///< the program's start
     std::optional<milliseconds> last_input, last_output;
     bool operator==(const IdleEvidence&) const = default;
 };
 
 struct IdleVerdict {
     enum class State {
-        works,   ///< or it has not been idle for long
-        warn,    ///< it is to be told: released in `left`
-        release, ///< the time is over
-        unknown, ///< nobody can say; why: `by` and `why`
-        exempt,  ///< its owner has said that it is to be left alone
+        works,   ///< or has not been idle for long
+        warn,    ///< must be warned: released in `left`
+        release, ///< due for release
+        unknown, ///< not known; reason: `by` and `why`
+        exempt,  ///< its owner has requested an exemption
     };
     State state = State::works;
     IdleLook::By by = IdleLook::By::nothing;
     Unknown why = Unknown::not_measured;
-    milliseconds left{0}; ///< before it is released; of one that is warned
+    milliseconds left{0}; ///< remaining time of a warned run
     IdleEvidence evidence;
     bool operator==(const IdleVerdict&) const = default;
 };
 
-/// The watch over the GPUs of one link. Times are those of the samples (Sample::elapsed), which no
-/// step of the node's clock moves; they may be negative.
+/// Watches the GPUs of one link. Times are those of the samples (Sample::elapsed), which do not
+/// depend on changes of the node's clock; they may be negative.
 class IdleWatch {
 public:
-    /// `measured`: all nodes of the run are. Where they are not, nothing is ever released.
+    /// `measured`: all nodes of the run are measured. Otherwise its GPUs are never released.
     IdleWatch(const IdleRule& rule, bool measured, bool exempt = false);
 
-    void began(milliseconds at);   ///< the program
-    void typed(milliseconds at);   ///< somebody at its terminal
-    void printed(milliseconds at); ///< the program
+    void began(milliseconds at);   ///< the program's start
+    void typed(milliseconds at);   ///< input at its terminal
+    void printed(milliseconds at); ///< output of the program
     void exempt() { m_exempt = true; }
-    /// Not released although it was time: the warning is given anew, `after` from now on.
+    /// Called if the GPUs were due but not released: the warning is repeated, and `after` starts
+    /// again.
     void put_off();
     IdleVerdict add(const IdleLook& look);
 
@@ -132,8 +134,8 @@ private:
     bool m_count_from_next = true;
 };
 
-/// The verdict at `evidence.at` once more, from samples as the file has them one by one (those of
-/// the last two hours): it is the same. Nothing when there is no sample of that time.
+/// Repeats the verdict at `evidence.at`, from individual samples as in the file (those of the last
+/// two hours); the result must be the same. Nothing if there is no sample of that time.
 std::optional<IdleVerdict> replayed(const std::vector<Sample>& samples, const IdleRule& rule,
                                     const IdleEvidence& evidence);
 

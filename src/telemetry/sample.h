@@ -12,16 +12,16 @@
 
 namespace gpuq {
 
-/// Why a value is not known. The numbers are those of files: only ever add to them.
+/// Why a value is unknown. The numbers are used in files: only add new ones.
 enum class Unknown : std::uint8_t {
-    not_measured = 0,  ///< nobody has looked, or not yet
-    not_supported = 1, ///< this chip, or this part of it, has no such counter
-    no_driver = 2,     ///< the node has no NVIDIA driver that answers
+    not_measured = 0,  ///< not measured, or not yet
+    not_supported = 1, ///< this chip, or this part of it, lacks the counter
+    no_driver = 2,     ///< the node has no working NVIDIA driver
     no_permission = 3,
-    hung = 4,        ///< the driver does not return
-    lost = 5,        ///< the GPU does not answer any more
-    which_gpu = 6,   ///< the node shows more GPUs than the job has, and not which these are
-    implausible = 7, ///< what the driver said can not be
+    hung = 4,      ///< the driver does not return
+    lost = 5,      ///< the GPU no longer responds
+    which_gpu = 6, ///< the node has more visible GPUs than the job, and does not identify the job's
+    implausible = 7, ///< the driver returned an impossible value
     failed = 8,      ///< another error
 };
 constexpr std::size_t k_unknowns = 9;
@@ -31,7 +31,7 @@ std::string_view in_words(Unknown why);
 /// For JSON: `no_driver`.
 std::string_view word(Unknown why);
 
-/// A number, or why there is none. There is no way from the second to 0.
+/// A number, or the reason why it is unknown. An unknown value can't be converted to 0.
 class Reading {
 public:
     constexpr Reading(Unknown why = Unknown::not_measured)
@@ -46,7 +46,7 @@ public:
     }
     constexpr bool known() const { return m_value.has_value(); }
     constexpr const std::optional<std::uint64_t>& value() const { return m_value; }
-    /// Only of one that is not known.
+    /// Only for an unknown value.
     constexpr Unknown why() const { return m_why; }
     constexpr bool operator==(const Reading&) const = default;
 
@@ -55,9 +55,9 @@ private:
     Unknown m_why = Unknown::not_measured;
 };
 
-/// What is measured of a GPU, in the order of the file.
+/// The metrics of a GPU, in the order of the file.
 enum class GpuMetric : std::uint8_t {
-    busy, ///< hundredths of a percent of the time in which anything ran; says nothing of how much
+    busy, ///< hundredths of a percent of the time with any activity, regardless of its amount
     memory_used,  ///< KiB
     memory_total, ///< KiB
     power,        ///< mW
@@ -68,7 +68,7 @@ enum class GpuMetric : std::uint8_t {
     pcie_tx,
     nvlink_rx, ///< KiB/s
     nvlink_tx,
-    graphics_active, ///< hundredths of a percent, from here on; chips with GPM alone
+    graphics_active, ///< from here on hundredths of a percent; only chips with GPM
     sm_active,
     sm_occupancy,
     tensor_active,
@@ -79,23 +79,23 @@ enum class GpuMetric : std::uint8_t {
 };
 constexpr std::size_t k_gpu_metrics = 19;
 
-/// What is measured of a run on one node. All but memory only ever grow.
+/// The metrics of a run on one node. All except memory only increase.
 enum class RunMetric : std::uint8_t {
-    cpu,          ///< ms of all its processors
-    memory,       ///< bytes, without what the kernel only caches
+    cpu,          ///< ms, all CPUs
+    memory,       ///< bytes, without the kernel's caches
     disk_read,    ///< bytes
     disk_written, ///< bytes
-    node_net_rx,  ///< bytes, of the whole node: Linux counts them for no job
+    node_net_rx,  ///< bytes of the whole node: Linux does not count them by job
     node_net_tx,
 };
 constexpr std::size_t k_run_metrics = 6;
 
-/// How several values become one when old samples are thinned out.
+/// How values are merged when old samples are thinned out.
 enum class Thinned { mean, largest, last };
 
 struct MetricRow {
     std::string_view name; ///< in JSON, with its unit
-    std::uint32_t scale;   ///< what is divided by for JSON
+    std::uint32_t scale;   ///< divisor for JSON
     Thinned thinned;
 };
 const MetricRow& row(GpuMetric metric);
@@ -104,7 +104,7 @@ const MetricRow& row(RunMetric metric);
 struct GpuSample {
     std::array<Reading, k_gpu_metrics> readings;
 
-    /// One with the same reason everywhere.
+    /// A sample whose values are all unknown for the same reason.
     static GpuSample unknown(Unknown why);
     Reading& operator[](GpuMetric metric) { return readings[static_cast<std::size_t>(metric)]; }
     const Reading& operator[](GpuMetric metric) const
@@ -125,7 +125,7 @@ struct RunSample {
     bool operator==(const RunSample&) const = default;
 };
 
-/// Time of GPUs: of two GPUs, two seconds each second.
+/// GPU time: two GPUs have two seconds per second.
 struct GpuTime {
     std::chrono::milliseconds busy{0}, idle{0}, unknown{0};
 
@@ -134,12 +134,12 @@ struct GpuTime {
     bool operator==(const GpuTime&) const = default;
 };
 
-/// One look at one node.
+/// One sample of one node.
 struct Sample {
     Time at;                                 ///< by the node's clock
-    std::chrono::milliseconds elapsed{0};    ///< since the first look, by a clock that never jumps
-    std::chrono::milliseconds stands_for{0}; ///< up to `at`
-    GpuTime gpu_time;                        ///< since the first look
+    std::chrono::milliseconds elapsed{0};    ///< since the first sample, by a monotonic clock
+    std::chrono::milliseconds stands_for{0}; ///< the time up to `at` that it represents
+    GpuTime gpu_time;                        ///< since the first sample
     RunSample run;
     std::vector<GpuSample> gpus;
     bool operator==(const Sample&) const = default;

@@ -33,14 +33,15 @@ struct Ring {
     milliseconds period; ///< of one slot
     std::uint64_t slots;
 };
-/// The first tells the newest sample: of two one is always whole.
+/// The first ring holds the newest sample twice: one of the two slots is always complete.
 constexpr std::array<Ring, 4> k_rings = {{{1s, 2}, {1s, 7200}, {60s, 2880}, {600s, 4032}}};
 enum : std::size_t { k_newest, k_seconds, k_minutes, k_ten_minutes };
 
-/// Whoever has written the file: sums of what it says stay numbers.
+/// Times in a file are limited to this, so that sums of them can not overflow even if the file is
+/// damaged.
 constexpr milliseconds k_longest = std::chrono::hours(24 * 366 * 200);
 
-/// The highest numbers are reasons.
+/// The highest numbers represent reasons.
 template <typename Number>
 constexpr Number k_reasons_from = std::numeric_limits<Number>::max() - 0xff;
 
@@ -53,7 +54,7 @@ public:
         m_bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
     }
     void put(milliseconds time) { put(std::int64_t{time.count()}); }
-    /// Cut, or filled up with NUL.
+    /// Truncated or padded with NUL.
     void put(std::string_view text, std::size_t size)
     {
         m_bytes.append(text.substr(0, size));
@@ -67,7 +68,7 @@ public:
         const Unknown why = reading.known() ? Unknown::implausible : reading.why();
         put(static_cast<Number>(value < k_limit ? value : k_limit + static_cast<Number>(why)));
     }
-    /// With the checksum in front, `size` long.
+    /// With the checksum at the beginning, `size` bytes long.
     std::string sealed(std::size_t size)
     {
         m_bytes.resize(size - k_checksum);
@@ -81,7 +82,7 @@ private:
 
 class Unpacker {
 public:
-    /// Nothing when it is not what was sealed.
+    /// Nothing if the checksum does not match.
     static std::optional<Unpacker> open(std::string_view sealed)
     {
         std::uint32_t sum = 0;
@@ -221,7 +222,7 @@ std::optional<Copy> header_copy(std::string_view bytes)
         name.pci = unpacker->text(k_pci);
         copy.header.gpus.push_back(std::move(name));
     }
-    // NUL where an earlier gpuq has written it.
+    // NUL if written by an earlier version of gpuq.
     copy.header.cpus = unpacker->get<std::uint32_t>();
     return copy;
 }

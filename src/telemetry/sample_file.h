@@ -9,21 +9,21 @@
 #include <string_view>
 #include <vector>
 
-/// The file of samples of one node and one link: link-N/samples-NODE. Two copies of a header, then
-/// slots of one size, each with a checksum of its own, in rings: of the last two hours every
-/// sample, of two days one a minute, of four weeks one in ten minutes. A slot that was written in
-/// part, wherever it is, is no slot; the others are. So the file can be read at any moment, also
-/// after a crash, and never grows beyond its rings. All of this is pure.
+/// The sample file of one node and one link: link-N/samples-NODE. It consists of two copies of a
+/// header, then slots of equal size, each with its own checksum, in rings: every sample of the last
+/// two hours, one per minute for two days, one per ten minutes for four weeks. A partly written
+/// slot is ignored, the others remain valid. The file can therefore be read at any time, also after
+/// a crash, and never grows beyond its rings. All of this is pure.
 namespace gpuq {
 
 constexpr std::string_view k_samples_prefix = "samples-";
-/// More GPUs of one node than this are not sampled.
+/// The maximum number of GPUs per node that are sampled.
 constexpr std::size_t k_most_gpus = 24;
 
-/// Its name in the folder of a link; `node` may be any text.
+/// The file's name in a link's directory; `node` may be any text.
 std::string samples_name(std::string_view node);
 
-/// What a GPU is called. Empty as long as nobody knows.
+/// The names of a GPU; empty while unknown.
 struct GpuName {
     std::string uuid; ///< GPU-... or MIG-...
     std::string model;
@@ -35,21 +35,21 @@ struct SampleHeader {
     Time began;
     std::string node;
     std::vector<GpuName> gpus; ///< their number never changes
-    std::uint32_t cpus = 0;    ///< that the job has on the node; 0: nobody has said
+    std::uint32_t cpus = 0;    ///< the job's CPUs on the node; 0: unknown
     bool operator==(const SampleHeader&) const = default;
 };
 
-/// Bytes for a place in the file.
+/// Bytes for a position in the file.
 struct Piece {
     std::uint64_t offset = 0;
     std::string bytes;
 };
 
-/// Makes one sample out of several.
+/// Merges several samples into one.
 class Thinner {
 public:
     void add(const Sample& sample);
-    /// What was added since the last call; with at least one sample.
+    /// The merged samples since the last call; requires at least one.
     Sample take();
     std::chrono::milliseconds stands_for() const { return m_newest.stands_for; }
 
@@ -66,16 +66,16 @@ private:
     std::vector<std::array<Sum, k_gpu_metrics>> m_gpus;
 };
 
-/// What to write, and where. The first piece is the header's.
+/// Produces the pieces to write. The first piece must be the header's.
 class SampleWriter {
 public:
     explicit SampleWriter(SampleHeader header);
 
-    /// The header, for the place that its last writing has left alone.
+    /// The header, at the position of the copy that was written less recently.
     Piece header();
-    /// GPUs that have become known; the header has to be written again.
+    /// Sets the names of GPUs when they become known; the header must then be written again.
     void rename(std::vector<GpuName> gpus);
-    /// `sample.gpus` has as many as the header.
+    /// `sample.gpus` must have as many entries as the header.
     std::vector<Piece> add(const Sample& sample);
 
 private:
@@ -87,25 +87,27 @@ private:
     Thinner m_minute, m_ten_minutes;
 };
 
-/// How many bytes of the beginning tell the newest sample, whatever the number of GPUs.
+/// The number of bytes at the beginning of a file that contain the newest sample, for any number of
+/// GPUs.
 constexpr std::size_t k_newest_size = 12 << 10;
 
-/// `bytes` is the beginning of the file, or all of it. `io` when it is none, or of a later version.
+/// `bytes` is the beginning of the file, or all of it. `io` if it is not a sample file, or of
+/// another version.
 Result<SampleHeader> sample_header(std::string_view bytes);
-/// The newest sample, out of at least `k_newest_size` bytes or the whole file.
+/// The newest sample, from at least `k_newest_size` bytes or the whole file.
 std::optional<Sample> newest_sample(std::string_view bytes);
-/// All there are, oldest first, each time told of once, as finely as it is known.
+/// All samples, oldest first, without overlaps, at the finest available resolution.
 std::vector<Sample> all_samples(std::string_view bytes);
 
-/// Where in a file its finest samples are: slots in the order of their writing, the first again
-/// after the last.
+/// The position of the finest samples in a file: slots in the order of writing, which wraps around
+/// from the last to the first.
 struct FinestSlots {
-    std::uint64_t offset = 0; ///< of the first
-    std::size_t size = 0;     ///< of one
+    std::uint64_t offset = 0; ///< of the first slot
+    std::size_t size = 0;     ///< of one slot
     std::size_t count = 0;
 };
 FinestSlots finest_slots(const SampleHeader& header);
-/// Nothing where no sample was written, or a part of one.
+/// Nothing if the slot is empty or incomplete.
 std::optional<Sample> sample_in(std::string_view slot, const SampleHeader& header);
 
 } // namespace gpuq

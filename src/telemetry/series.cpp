@@ -73,7 +73,7 @@ void Series::into_bucket(const Point& point, bool gap_before)
     }
 }
 
-/// Each with its neighbour, but not over a gap, as long as that makes room enough.
+/// Merges each bucket with its neighbour, but not across a gap unless that frees too few buckets.
 void Series::merge_buckets()
 {
     for (const bool over_gaps : {false, true}) {

@@ -12,19 +12,19 @@
 #include <utility>
 #include <vector>
 
-/// What a training measures of itself, step by step: a loss, a learning rate. Pure.
+/// The values that a training reports step by step: a loss, a learning rate. Pure.
 namespace gpuq::telemetry {
 
 struct Point {
     std::int64_t step = 0;
-    std::optional<Time> at; ///< when it was measured; not every source says
+    std::optional<Time> at; ///< when it was measured; unset if the source has no times
     double value = 0;
     bool operator==(const Point&) const = default;
 };
 
-/// The points of one tag in bounded memory, however many there are: a bucket holds the lowest and
-/// the highest of points that follow each other, and when there are too many buckets each takes
-/// twice as many points. So a spike of one step is never lost.
+/// The points of one tag in bounded memory, for any number of points: a bucket holds the lowest and
+/// the highest of consecutive points. When there are too many buckets, each takes twice as many
+/// points. A spike of a single step is thus never lost.
 class Series {
 public:
     static constexpr std::size_t k_most_buckets = 4096;
@@ -33,24 +33,24 @@ public:
     struct Bucket {
         Point low, high;
         std::uint64_t points = 0;
-        /// The step went back before it: a program that began again from a checkpoint; or there
-        /// were values that are not finite. A curve has a gap there.
+        /// Before it, the step decreased, because a program restarted from a checkpoint, or values
+        /// were not finite. A curve has a gap at this place.
         bool gap_before = false;
     };
 
-    /// A value that is not finite is in no bucket; it is told by not_finite_since().
+    /// A value that is not finite is in no bucket; not_finite_since() reports it.
     void add(const Point& point);
 
-    /// In the order of their coming.
+    /// In the order in which the points were added.
     const std::vector<Bucket>& buckets() const { return m_buckets; }
-    /// The newest points one by one, the oldest first.
+    /// The newest points individually, oldest first.
     const std::vector<Point>& recent() const { return m_recent; }
     const std::optional<Point>& first() const { return m_first; }
     const std::optional<Point>& last() const { return m_last; }
     std::uint64_t points() const { return m_points; }
-    /// How often the step went back.
+    /// The number of times that the step decreased.
     std::uint64_t restarts() const { return m_restarts; }
-    /// The first of the NaN and infinite values that the series ends with.
+    /// The first of the NaN and infinite values at the end of the series.
     const std::optional<Point>& not_finite_since() const { return m_not_finite_since; }
 
 private:
@@ -66,21 +66,20 @@ private:
     bool m_gap = false; ///< before the next bucket
 };
 
-/// The series of a training by tag. Tags come from outside: they are sanitised where they are
-/// shown.
+/// The series of a training by tag. Tags are untrusted: they are sanitised when displayed.
 class Curves {
 public:
     static constexpr std::size_t k_most_tags = 128;
     static constexpr std::size_t k_longest_tag = 256;
 
-    /// A tag that is too long, or one too many, is left out and counted.
+    /// A tag that is too long, or exceeds the maximum number of tags, is ignored and counted.
     void add(std::string_view tag, const Point& point);
-    /// A whole series, under a tag that has none.
+    /// Adds a whole series under a new tag.
     void add(std::string_view tag, const Series& series);
 
     const std::map<std::string, Series, std::less<>>& by_tag() const { return m_by_tag; }
     const Series* find(std::string_view tag) const;
-    /// Points of tags that had no room.
+    /// The number of points of ignored tags.
     std::uint64_t left_out() const { return m_left_out; }
 
 private:
@@ -88,11 +87,11 @@ private:
     std::uint64_t m_left_out = 0;
 };
 
-/// The word is in it, in whatever letters: `Loss`, `val_loss`.
+/// True if the tag contains "loss", ignoring case: `Loss`, `val_loss`.
 bool is_loss(std::string_view tag);
 
-/// The tag that people mean by "the loss": `loss`, `train/loss`, `train_loss`, else the shortest
-/// one with the word in it, the training's before a validation's. Nothing when there is none.
+/// The main loss: the tag `loss`, `train/loss` or `train_loss`, else the shortest one that contains
+/// "loss", the training's before a validation's. Null if there is none.
 const std::pair<const std::string, Series>* main_loss(const Curves& curves);
 
 } // namespace gpuq::telemetry

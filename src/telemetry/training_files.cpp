@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Of a row with more of them than any table has, only so many.
+/// The cells of a row, limited to a number that no real table exceeds.
 std::vector<std::string> cells_of(std::string_view row)
 {
     constexpr std::size_t k_most_cells = 4096;
@@ -39,7 +39,7 @@ std::vector<std::string> cells_of(std::string_view row)
     return cells;
 }
 
-/// Takes the first line off `text`; nothing when it has no end.
+/// Removes the first line from `text`; nothing if it has no end.
 std::optional<std::string_view> take_line(std::string_view& text)
 {
     const auto end = text.find('\n');
@@ -51,7 +51,7 @@ std::optional<std::string_view> take_line(std::string_view& text)
     return line;
 }
 
-/// log_history, read without building the whole: each of its objects is one step.
+/// Parses log_history without building a document: each of its objects is one step.
 class Reader : public nlohmann::json_sax<json> {
 public:
     TrainerState state;

@@ -7,21 +7,21 @@
 #include <optional>
 #include <string_view>
 
-/// Files that training libraries write beside their checkpoints.
+/// Files that training libraries write next to their checkpoints.
 namespace gpuq::telemetry {
 
-/// Adds what a metrics.csv of Lightning's CSVLogger tells: a row has `step`, `epoch`, and a value
-/// in some of the other columns. A last row without an end is one that is being written. False
-/// without such a header.
+/// Adds the values of a metrics.csv of Lightning's CSVLogger: a row has `step`, `epoch`, and values
+/// in some of the other columns. A last row without an end is still being written and ignored.
+/// False without such a header.
 bool read_metrics_csv(std::string_view text, Curves& curves);
 
-/// What a trainer_state.json of Hugging Face's Trainer tells: all of the training so far.
+/// The content of a trainer_state.json of Hugging Face's Trainer: the training so far.
 struct TrainerState {
     std::optional<std::uint64_t> global_step;
     std::optional<std::uint64_t> max_steps;
     Curves curves; ///< log_history
 };
-/// Nothing for a text that is no JSON object.
+/// Nothing if the text is not a JSON object.
 std::optional<TrainerState> read_trainer_state(std::string_view text);
 
 } // namespace gpuq::telemetry

@@ -182,14 +182,14 @@ Ended ended_from(Reader& in)
     frame.out = in.number<std::uint64_t>();
     frame.err = in.number<std::uint64_t>();
     frame.last_lines = in.text();
-    // Supervisors of before chains do not send it.
+    // Supervisors older than chains do not send this field.
     frame.ending.continues = !in.at_end() && in.number<std::uint8_t>() != 0;
-    // Nor those of before it was counted.
+    // Supervisors that do not count the bytes do not send this one.
     frame.stdin_read = in.at_end() ? Ended::k_unknown : in.number<std::uint64_t>();
     return frame;
 }
 
-/// Braced initialisers read their fields from left to right.
+/// Braced initialisers evaluate their fields from left to right.
 std::optional<Frame> frame_from(std::uint8_t type, Reader& in)
 {
     switch (static_cast<Type>(type)) {

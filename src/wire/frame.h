@@ -12,37 +12,37 @@
 #include <string_view>
 #include <variant>
 
-/// What a client and a supervisor say to each other: over the standard streams of the step that
-/// started the supervisor, and over those of a relay step, which only copies bytes to and from
-/// the supervisor's socket.
+/// The protocol between client and supervisor. It runs over the standard streams of the step that
+/// started the supervisor, and over those of a relay step, which only copies bytes to and from the
+/// supervisor's socket.
 ///
-/// On the wire: wire/payload.h.
+/// wire/payload.h describes the encoding.
 namespace gpuq::wire {
 
-/// The largest piece of output or input in one frame.
+/// Maximum size of the output or input in one frame.
 constexpr std::size_t k_piece = 64 << 10;
 constexpr int k_version = 1;
 
-/// What a connection is for.
+/// The purpose of a connection.
 enum class Role : std::uint8_t {
     owner,  ///< started the run: its input goes to the program
     viewer, ///< reads only
-    guard,  ///< frees the allocation when the supervisor dies without saying goodbye
+    guard,  ///< frees the allocation when the supervisor dies without sending Ended
 };
 
 // Client to supervisor.
-/// In the place of an offset: nothing of what was written before now.
+/// Used as an offset: only output written from now on.
 constexpr std::uint64_t k_from_now = ~std::uint64_t{0};
-/// First frame of a client. Output is sent from these offsets on. On the step's own streams no
-/// Attach is needed: it is an owner from offset 0.
+/// First frame of a client. Output is sent starting at these offsets. The step's own streams need
+/// no Attach: they are an owner at offset 0.
 struct Attach {
     int version = k_version;
     Role role = Role::viewer;
     std::uint64_t out = 0, err = 0;
     bool operator==(const Attach&) const = default;
 };
-/// Bytes for the program's stdin; `offset` counts from the start of the run, so that bytes sent
-/// again after a change of relay are taken once.
+/// Bytes for the program's stdin. `offset` counts from the start of the run, so bytes that are
+/// resent after a change of relay are used only once.
 struct Stdin {
     std::uint64_t offset = 0;
     std::string bytes;
@@ -62,37 +62,37 @@ struct Stop {
     std::string by;
     bool operator==(const Stop&) const = default;
 };
-/// Of this connection: so many bytes of output have been read, and `room` more may be on their way.
-/// A client that says it once limits what it is sent from then on. With it, what a client that has
-/// stopped reading leaves unread fits into its own pipe: Slurm's processes in between would keep a
-/// job, and its node, from ending for a minute.
+/// Flow control for this connection: the client has read `bytes` bytes of output and accepts `room`
+/// more. After the first such frame the supervisor keeps to this window. It ensures that the output
+/// left unread by a stopped client fits into the client's own pipe; otherwise the Slurm processes
+/// in between would delay the end of the job, and the release of its node, by up to a minute.
 struct OutputTaken {
     std::uint64_t bytes = 0;
     std::uint64_t room = 0;
     bool operator==(const OutputTaken&) const = default;
 };
-/// This connection ends in a terminal of that size, and what it sends is typed there. Said after
-/// Attach, and again when the size changes; only where the program has a terminal.
+/// This connection ends in a terminal of the given size, and its input is typed at that terminal.
+/// Sent after Attach and again whenever the size changes; only used if the program has a terminal.
 struct Terminal {
-    std::uint64_t client = 0; ///< the same over all connections of a client: Stdin's offsets
-                              ///< count for each client by itself
+    std::uint64_t client = 0; ///< identifies the client across its connections: Stdin offsets are
+                              ///< counted per client
     TerminalSize size;
-    bool redraw = false; ///< a new client: show it the screen
+    bool redraw = false; ///< a new client: send it the screen
     bool operator==(const Terminal&) const = default;
 };
-/// All other clients are to leave.
+/// Disconnects all other clients, except guards and an owner that feeds piped input.
 struct Take {
     std::string by;
     bool operator==(const Take&) const = default;
 };
-/// In the place of Attach, and the last: something for the journal that another process of the run
-/// has found on this node, of another user (Event::Kind::other_user).
+/// Sent instead of Attach, as the only frame: a message for the journal about another user, found
+/// on this node by another process of the run (Event::Kind::other_user).
 struct Report {
     std::string text;
     bool operator==(const Report&) const = default;
 };
-/// A client leaves on purpose: an owner's silence from here on is not a death. One that has not
-/// sent the end of its piped input will not come again to send it.
+/// The client leaves on purpose: silence of an owner after this frame does not mean that it died.
+/// If it has not sent the end of its piped input, the rest of the input is lost.
 struct Bye {
     bool operator==(const Bye&) const = default;
 };
@@ -107,51 +107,53 @@ struct Hello {
     std::string host;
     bool operator==(const Hello&) const = default;
 };
-/// The program has been started (or Ended follows at once).
+/// The program has been started (or Ended follows immediately).
 struct Started {
     int pid = 0;
     bool operator==(const Started&) const = default;
 };
-/// Output of the program; `offset` is that of the first byte in its stream.
+/// Output of the program; `offset` is the position of the first byte in its stream.
 struct Output {
     Stream stream = Stream::out;
     std::uint64_t offset = 0;
     std::string bytes;
     bool operator==(const Output&) const = default;
 };
-/// Input up to here is safe in the supervisor; `room`: how much more may be in flight.
+/// Input up to `offset` is safe in the supervisor; `room` more bytes may be in flight.
 struct StdinTaken {
     std::uint64_t offset = 0;
     std::uint64_t room = 0;
     bool operator==(const StdinTaken&) const = default;
 };
-/// One line of gpuq's own for people (a time warning, lost output).
+/// A one-line message from gpuq to the user (a time warning, lost output).
 struct Note {
     std::string text;
     bool operator==(const Note&) const = default;
 };
-/// What a new client's terminal is to be given before anything else: the modes that the program
-/// has set, and the last lines. No part of the output.
+/// Bytes for a new client's terminal, to be written before anything else: the terminal modes set by
+/// the program, and the last lines. Not part of the output.
 struct Screen {
     std::string bytes;
     bool operator==(const Screen&) const = default;
 };
-/// Another client has said Take; nothing more comes.
+/// Another client has sent Take; no more frames follow.
 struct Taken {
     std::string by;
     bool operator==(const Taken&) const = default;
 };
-/// In the place of Hello: nobody more can be let in. Why, in a sentence; the connection ends.
+/// Sent instead of Hello: the supervisor cannot accept another client. `why` is a sentence; the
+/// connection ends.
 struct Refused {
     std::string why;
     bool operator==(const Refused&) const = default;
 };
-/// The end: all output has been sent before it.
+/// The end of the run. All output is sent before this frame.
 struct Ended {
     Ending ending;
     std::uint64_t out = 0, err = 0;
     std::string last_lines;
-    /// How much of its piped input the program has read; k_unknown: an older supervisor.
+    /// How much of the piped input the program has read; k_unknown if the supervisor is too old to
+    /// report it.
     static constexpr std::uint64_t k_unknown = ~std::uint64_t{0};
     std::uint64_t stdin_read = k_unknown;
     bool operator==(const Ended&) const = default;
@@ -161,12 +163,12 @@ using Frame =
     std::variant<Attach, Stdin, StdinEnd, Signal, Stop, OutputTaken, Terminal, Take, Report, Bye,
                  Hello, Started, Output, StdinTaken, Note, Screen, Taken, Refused, Ended>;
 
-/// The bytes of a frame. Payloads beyond `k_max_payload` are a programming error.
+/// Encodes a frame. A payload larger than `k_max_payload` is a programming error.
 std::string encode(const Frame& frame);
 
-/// A frame of a type that nobody knows, whose last byte is a newline. slurmstepd keeps what follows
-/// the last newline of a step's stdout until there is another: who writes through a step ends
-/// each batch of frames with it.
+/// A frame of an unassigned type whose last byte is a newline. slurmstepd holds back everything
+/// after the last newline of a step's stdout until the next one arrives, so a process that writes
+/// through a step ends each batch of frames with this one.
 constexpr std::string_view k_flush{"\0\1\0\0\0\n", k_header + 1};
 
 class Decoder : public FrameDecoder<Frame> {

@@ -11,9 +11,8 @@
 #include <string_view>
 #include <utility>
 
-/// How the frames of this room are put together and taken apart: type (1 byte), length of the
-/// payload (4 bytes, little endian), payload. An unknown type is skipped, so either side of a
-/// connection may be newer.
+/// Encoding and decoding of frames: type (1 byte), payload length (4 bytes, little endian),
+/// payload. Frames of unknown type are skipped, so either side of a connection may be newer.
 namespace gpuq::wire {
 
 constexpr std::size_t k_header = 5;
@@ -26,7 +25,7 @@ public:
         m_bytes.push_back(static_cast<char>(type));
         m_bytes.append(k_header - 1, '\0');
     }
-    /// An integer, little endian, as wide as its type.
+    /// Appends an integer, little endian, in the width of its type.
     template <typename Integer>
     PayloadWriter& number(Integer value)
     {
@@ -42,7 +41,7 @@ public:
         m_bytes += value;
         return *this;
     }
-    /// Bytes up to the end of the payload.
+    /// Appends the bytes that fill the remainder of the payload.
     PayloadWriter& rest(std::string_view value)
     {
         m_bytes += value;
@@ -62,7 +61,8 @@ private:
     std::string m_bytes;
 };
 
-/// Takes a payload apart. Reading beyond its end gives zeros and `ok()` is false from then on.
+/// Reads the fields of a payload. Reading beyond its end yields zeros, and `ok()` is false from
+/// then on.
 class PayloadReader {
 public:
     explicit PayloadReader(std::string_view payload)
@@ -82,7 +82,7 @@ public:
     bool flag() { return number<std::uint8_t>() != 0; }
     std::string text() { return std::string(take(number<std::uint32_t>())); }
     std::string rest() { return std::string(take(m_left.size())); }
-    /// A number that has to be one of the `count` values of an enum.
+    /// Reads a number that must be one of the `count` values of an enum.
     template <typename Enum>
     Enum one_of(std::uint8_t count)
     {
@@ -108,7 +108,7 @@ private:
     bool m_ok = true;
 };
 
-/// The length that a header of `k_header` bytes tells.
+/// The payload length stored in a header of `k_header` bytes.
 inline std::size_t payload_size(std::string_view header)
 {
     std::size_t size = 0;
@@ -118,12 +118,13 @@ inline std::size_t payload_size(std::string_view header)
     return size;
 }
 
-/// Takes bytes in any pieces, gives frames. After an error (a length beyond `k_max_payload`, a
-/// payload that is too short for its type) it stays in error: the connection is to be closed.
+/// Assembles frames from bytes that arrive in pieces of any size. After an error (a length beyond
+/// `k_max_payload`, a payload that is too short for its type) the decoder stays in the error state,
+/// and the connection should be closed.
 template <typename Frame>
 class FrameDecoder {
 public:
-    /// What a payload holds; nothing when nobody knows the type.
+    /// Decodes a payload; returns nullopt for an unknown type.
     using Read = std::optional<Frame> (*)(std::uint8_t type, PayloadReader& payload);
     explicit FrameDecoder(Read read)
         : m_read(read)
@@ -138,7 +139,7 @@ public:
         m_start = 0;
         m_buffer += bytes;
     }
-    /// The next whole frame; an empty optional when more bytes are needed.
+    /// Returns the next complete frame, or nullopt if more bytes are needed.
     Result<std::optional<Frame>> next()
     {
         if (m_broken) {

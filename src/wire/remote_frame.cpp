@@ -234,7 +234,7 @@ std::string bytes_of(const StreamGone& frame)
     return begin(Type::stream_gone).number(frame.stream).text(frame.why).frame();
 }
 
-/// A field that older versions do not send; 0 then.
+/// Reads a field that older versions do not send; 0 if it is missing.
 std::uint64_t number_if_any(PayloadReader& in)
 {
     return in.at_end() ? 0 : in.number<std::uint64_t>();
@@ -252,7 +252,7 @@ Start start_from(PayloadReader& in)
     frame.raw = in.flag();
     frame.size = size_from(in);
     frame.patience = std::chrono::seconds{in.number<std::uint32_t>()};
-    if (!in.at_end()) { // a client of version 1 says nothing of them
+    if (!in.at_end()) { // clients of version 1 do not send it
         frame.forwards = texts(in);
     }
     if (!in.at_end()) {
@@ -272,7 +272,7 @@ Failure failure_from(PayloadReader& in)
             in.text()};
 }
 
-/// Braced initialisers read their fields from left to right.
+/// Braced initialisers evaluate their fields from left to right.
 std::optional<Frame> frame_from(std::uint8_t type, PayloadReader& in)
 {
     switch (static_cast<Type>(type)) {
@@ -420,7 +420,7 @@ Result<Came> OutputDecoder::take(std::string_view& bytes)
         if (!has(k_header, bytes)) {
             break;
         }
-        // The Decoder says what is wrong with a size or a stream that can not be.
+        // An impossible size or stream is passed to the Decoder, which reports the error.
         const std::size_t size = k_header + payload_size(m_begun);
         const bool too_large = size > k_header + k_max_payload;
         const bool is_output =
@@ -454,7 +454,7 @@ Result<Came> OutputDecoder::take(std::string_view& bytes)
 
 Result<std::optional<std::string>> Greeting::feed(std::string_view bytes)
 {
-    // Only what is new can hold it, and the end of what was there.
+    // The marker can only be in the new bytes, or begin at the end of the old ones.
     const std::size_t from = m_text.size() - std::min(m_text.size(), k_marker.size());
     m_text += bytes;
     const std::size_t found = m_text.find(k_marker, from);

@@ -14,77 +14,81 @@
 #include <variant>
 #include <vector>
 
-/// What `gpuq --host` and the `gpuq serve` that ssh has started for it say to each other: over any
-/// number of connections, one after the other, to one verb on the login host. Built as the frames
-/// of frame.h; an unknown type is skipped, so either side may be newer.
+/// The protocol between `gpuq --host` and the `gpuq serve` that ssh starts for it. A session runs
+/// one verb on the login host over any number of successive connections. Frames are encoded as in
+/// frame.h; unknown types are skipped, so either side may be newer.
 ///
-/// Every byte of output and of input has an offset, from the start of the verb. Who comes back says
-/// how far it has got, and the other side goes on there: nothing is lost, nothing comes twice.
+/// Every byte of output and input has an offset, counted from the start of the verb. A client that
+/// reconnects sends the offsets it has reached and the other side continues from them, so nothing
+/// is lost or repeated.
 namespace gpuq::wire::remote {
 
-/// What serve writes before its first frame: a shell may have printed a greeting before it.
+/// Written by serve before its first frame, because a shell may have printed a greeting.
 constexpr std::string_view k_marker = "\x1dgpuq-serve\x1d\n";
-/// So much may stand before the marker.
+/// Maximum number of bytes before the marker.
 constexpr std::size_t k_most_greeting = 256 << 10;
 constexpr int k_version = 3;
 constexpr int k_oldest_version = 1;
-/// The first that knows Dial and what follows it.
+/// The first version with Dial and the stream frames.
 constexpr int k_version_of_forwards = 2;
-/// The first that says which signals have come.
+/// The first version that counts received signals.
 constexpr int k_version_of_signals = 3;
-/// Output on its way that nobody has taken: serve keeps it, and reads no more from the verb.
+/// Limit of unacknowledged output: serve keeps that much and then stops reading from the verb.
 constexpr std::uint64_t k_output_room = 4 << 20;
-/// The same of the input, in serve and in the client.
+/// Limit of unacknowledged input, in serve and in the client.
 constexpr std::uint64_t k_input_room = 256 << 10;
-/// The same of a connection that is forwarded, each way; and so many there may be at once.
+/// Limit of unacknowledged bytes in each direction of a forwarded connection. The other two limit
+/// the number of open streams and of forwards.
 constexpr std::uint64_t k_stream_room = 512 << 10;
 constexpr std::size_t k_most_streams = 256;
 constexpr std::size_t k_most_forwards = 32;
-/// The name of a session: 128 random bits in hexadecimal digits.
+/// Length of a session name: 128 random bits in hexadecimal digits.
 constexpr std::size_t k_session_digits = 32;
 
-/// True for what may be a session's name, and with that a file's.
+/// True if `text` is a valid session name, and therefore safe as a file name.
 bool is_session_name(std::string_view text);
 
-/// The first bytes of a client as a word of a command line, where they arrive a round trip earlier:
-/// sshd takes nothing for the command before it has started. They come once more with the others.
+/// Encodes the client's first bytes as a command-line argument, which saves a round trip: sshd
+/// accepts no input for the command before starting it. The bytes are sent again on the connection.
 std::string word_of(std::string_view bytes);
-/// Nothing: `text` is not such a word.
+/// Decodes such an argument; nullopt if `text` is not one.
 std::optional<std::string> bytes_of_word(std::string_view text);
-/// The longest such word.
+/// Maximum length of such an argument.
 constexpr std::size_t k_longest_word = 4096;
 
 // Client to serve.
-/// First frame of every connection. Output is to be sent from these offsets on.
+/// First frame of every connection. Output is sent starting at these offsets.
 struct Open {
     int version = k_version;
     int oldest = k_oldest_version;
     std::string session;
     std::uint64_t out = 0, err = 0;
-    std::chrono::milliseconds beat{1000}; ///< how often the client lets hear of itself
-    /// Of the session, from 1. One that arrives after a later one is late and is left.
+    std::chrono::milliseconds beat{1000}; ///< the client's heartbeat interval
+    /// Number of the connection within the session, from 1. If a connection with a higher number
+    /// has already arrived, this one is stale and is dropped.
     std::uint32_t connection = 0;
     bool operator==(const Open&) const = default;
 };
-/// Start the verb: once in a session, when Hello has said that it is not known; `brief` ones
-/// before.
+/// Starts the verb, once per session: sent after Hello has reported that the session is unknown, or
+/// before Hello if `brief`.
 struct Start {
     std::vector<std::string> words;
-    std::string folder; ///< empty: the home
+    std::string folder; ///< empty: the home directory
     std::vector<std::string> variables;
-    std::array<bool, 3> terminals{}; ///< which of stdin, stdout, stderr are one
-    bool raw = false; ///< the verb's terminal does what a terminal does; else the person's does it
+    std::array<bool, 3> terminals{}; ///< whether stdin, stdout, stderr are terminals
+    bool raw = false; ///< the verb's terminal processes input and output; otherwise the user's
+                      ///< terminal does
     TerminalSize size{24, 80};
-    std::chrono::seconds patience{0};  ///< without a connection the verb is hung up after that
+    std::chrono::seconds patience{0};  ///< without a connection the verb is hung up after this time
     std::vector<std::string> forwards; ///< HOST:PORT, as seen from the node of the verb's run
-    bool no_input = false;             ///< stdin is /dev/null, and no pipe at its end
-    /// The verb only looks and ends soon. Start is sent together with Open, unless the session is
-    /// known, and may arrive when the client has gone: the verb is hung up if nothing follows. The
-    /// connection ends with Exit, which is not answered.
+    bool no_input = false;             ///< stdin is /dev/null, not a pipe at its end
+    /// The verb only reads state and ends soon. Until the session is known, Start is sent together
+    /// with Open and may arrive after the client has left: the verb is hung up if nothing follows.
+    /// The connection ends with Exit, which is not acknowledged.
     bool brief = false;
     bool operator==(const Start&) const = default;
 };
-/// So much of the output has been shown, or can not be lost any more.
+/// Output up to these offsets has been shown or cannot be lost any more.
 struct Taken {
     std::uint64_t out = 0, err = 0;
     bool operator==(const Taken&) const = default;
@@ -100,36 +104,37 @@ struct InputEnd {
 };
 struct Resize {
     TerminalSize size;
-    bool redraw = false; ///< something has been written over what the verb has drawn
+    bool redraw = false; ///< something has overwritten the verb's output on the screen
     bool operator==(const Resize&) const = default;
 };
 struct Signal {
     int number = 0;
-    std::uint64_t place = 0; ///< the first of the session is 1; 0: of a client that does not count
+    std::uint64_t place = 0; ///< the session's first signal is 1; 0: the client does not count
     bool operator==(const Signal&) const = default;
 };
-/// Somebody has connected to a port here, who is to reach number `forward` of Start's. Streams live
-/// as long as the connection; the client chooses their numbers, and never one twice.
+/// A process has connected to a local port of the client; serve connects it to entry `forward` of
+/// Start's list. Streams live as long as the connection; the client chooses their numbers and never
+/// reuses one.
 struct Dial {
     std::uint32_t stream = 0;
     std::uint32_t forward = 0;
     bool operator==(const Dial&) const = default;
 };
-/// The client leaves and does not come back. A verb that has not ended is hung up.
+/// The client leaves for good. If the verb has not ended, it is hung up.
 struct Bye {
     bool operator==(const Bye&) const = default;
 };
 
 // Serve to client.
-/// First frame of serve. Unknown session: no verb runs; Start makes one.
+/// First frame of serve. For an unknown session no verb is running; Start creates one.
 struct Hello {
     int version = k_version;
-    std::string program; ///< gpuq's version there
+    std::string program; ///< gpuq's version on the login host
     std::string host;
     bool known = false;
-    std::uint64_t input = 0;   ///< so much of it has come
-    std::uint64_t room = 0;    ///< and so much more may
-    std::uint64_t signals = 0; ///< so many have come
+    std::uint64_t input = 0;   ///< bytes of input received
+    std::uint64_t room = 0;    ///< bytes of input that may follow
+    std::uint64_t signals = 0; ///< signals received
     bool operator==(const Hello&) const = default;
 };
 struct Output {
@@ -143,13 +148,13 @@ struct InputTaken {
     std::uint64_t room = 0;
     bool operator==(const InputTaken&) const = default;
 };
-/// So many have come since the session began.
+/// Number of signals received since the session began.
 struct SignalTaken {
     std::uint64_t count = 0;
     bool operator==(const SignalTaken&) const = default;
 };
-/// The verb shows a run from these offsets of a link on: where to go on should serve be lost. Link
-/// 0: the log, from its beginning.
+/// The verb is showing a run from these offsets of a link: the position to resume from if serve is
+/// lost. Link 0: the log, from its beginning.
 struct Following {
     std::string key;
     std::uint32_t job = 0;
@@ -157,20 +162,20 @@ struct Following {
     std::uint64_t out = 0, err = 0;
     bool operator==(const Following&) const = default;
 };
-/// What `connect --config` on the client's machine needs to know about a run there.
+/// Data about a run that `connect --config` needs on the client's machine.
 struct SshTarget {
     std::string key;
-    std::uint32_t job = 0; ///< 0: it has none yet
-    std::string user;      ///< who logs in
+    std::uint32_t job = 0; ///< 0: no job yet
+    std::string user;      ///< the login name
     bool operator==(const SshTarget&) const = default;
 };
-/// The verb has ended; all that it has written comes before.
+/// The verb has ended. All its output is sent before this frame.
 struct Exit {
     int status = 0;
     std::uint64_t out = 0, err = 0;
     bool operator==(const Exit&) const = default;
 };
-/// In the place of anything else, and the last: why not, in a sentence.
+/// Sent instead of any other frame, as the last one: the reason, in a sentence.
 struct Failure {
     Error::Kind kind = Error::Kind::internal;
     std::string text;
@@ -178,7 +183,7 @@ struct Failure {
 };
 
 // Both ways.
-/// Serve sends back what it was sent.
+/// Serve returns each heartbeat unchanged.
 struct Beat {
     std::uint64_t number = 0;
     bool operator==(const Beat&) const = default;
@@ -189,18 +194,19 @@ struct StreamBytes {
     std::string bytes;
     bool operator==(const StreamBytes&) const = default;
 };
-/// So many bytes more may come: k_stream_room at first.
+/// The receiver accepts `count` more bytes; the initial window is k_stream_room.
 struct StreamTaken {
     std::uint32_t stream = 0;
     std::uint32_t count = 0;
     bool operator==(const StreamTaken&) const = default;
 };
-/// No more bytes from this side; when both have said so, the stream is gone.
+/// No more bytes from this side. When both sides have sent it, the stream is closed.
 struct StreamEnd {
     std::uint32_t stream = 0;
     bool operator==(const StreamEnd&) const = default;
 };
-/// Gone at once, bytes on their way too; `why` for people, or empty.
+/// The stream is closed at once and bytes in flight are dropped; `why` is a message for the user or
+/// empty.
 struct StreamGone {
     std::uint32_t stream = 0;
     std::string why;
@@ -211,10 +217,11 @@ using Frame = std::variant<Open, Start, Taken, Input, InputEnd, Resize, Signal, 
                            InputTaken, Following, Exit, Failure, Beat, Dial, StreamBytes,
                            StreamTaken, StreamEnd, StreamGone, SignalTaken, SshTarget>;
 
-/// What stands before the bytes of an Output, which follow without a copy of them being made.
+/// The bytes that precede the content of an Output frame, so that the content can follow without
+/// being copied.
 std::string output_header(Stream stream, std::uint64_t offset, std::size_t size);
 
-/// The bytes of a frame. Payloads beyond `k_max_payload` are a programming error.
+/// Encodes a frame. A payload larger than `k_max_payload` is a programming error.
 std::string encode(const Frame& frame);
 
 class Decoder : public FrameDecoder<Frame> {
@@ -222,43 +229,41 @@ public:
     Decoder();
 };
 
-/// Bytes of an Output, where they came: as valid as what was read.
+/// Content of an Output frame, not copied: valid as long as the buffer that was read.
 struct OutputBytes {
     Stream stream = Stream::out;
     std::uint64_t offset = 0;
     std::string_view bytes;
 };
-/// Nothing: all of what has come is taken, and more is needed.
+/// Monostate: everything received is consumed, and more bytes are needed.
 using Came = std::variant<std::monostate, OutputBytes, Frame>;
 
-/// A Decoder that makes no copy of output: it gives it in the pieces that come. An Output without
-/// bytes is a frame.
+/// A Decoder that does not copy output but passes it on in the pieces that arrive. An Output
+/// without bytes is returned as a frame.
 class OutputDecoder {
 public:
-    /// What is next in `bytes`, behind what was given before; takes it off their front. Errors of
-    /// Decoder.
+    /// Returns the next item in `bytes` and removes it from their front. Fails as Decoder does.
     Result<Came> take(std::string_view& bytes);
 
 private:
-    /// Whether so much of the frame is there.
+    /// Collects bytes until `size` bytes of the frame are present; false if more are needed.
     bool has(std::size_t size, std::string_view& bytes);
 
-    std::string
-        m_begun; ///< a frame that is not whole, or what stands before the bytes of an Output
+    std::string m_begun; ///< an incomplete frame, or the part of an Output before its content
     Stream m_stream = Stream::out;
     std::uint64_t m_offset = 0;
-    std::size_t m_left = 0; ///< of that Output
+    std::size_t m_left = 0; ///< bytes of that Output still to come
     Decoder m_whole;
     bool m_broken = false;
 };
 
-/// Finds the marker in what comes from a shell that may have printed something before.
+/// Finds the marker in the output of a shell that may have printed something before it.
 class Greeting {
 public:
-    /// What comes after the marker, once it has come. `internal` when there is more before it than
-    /// any greeting has.
+    /// Returns the bytes after the marker once it has arrived. `internal` if more than
+    /// `k_most_greeting` bytes precede it.
     Result<std::optional<std::string>> feed(std::string_view bytes);
-    /// What has come instead.
+    /// The text before the marker, or everything received so far.
     const std::string& text() const { return m_text; }
 
 private:

@@ -19,7 +19,7 @@
 namespace gpuq::yaml {
 namespace {
 
-/// Leaves yaml-cpp's parser from inside a handler.
+/// Thrown by event handlers to leave yaml-cpp's parser.
 struct Refused {
     Error error;
 };
@@ -34,8 +34,8 @@ Node node_at(Node::Kind kind, const std::string& file, const YAML::Mark& mark)
     return node;
 }
 
-/// False for a quoted text that begins at `begin` and never ends. yaml-cpp takes such a one to the
-/// end of the file without a word.
+/// False for a quoted text that begins at `begin` and is not terminated: yaml-cpp silently extends
+/// it to the end of the file.
 bool is_closed(std::string_view source, std::size_t begin)
 {
     const char quote = begin < source.size() ? source[begin] : ' ';
@@ -53,7 +53,7 @@ bool is_closed(std::string_view source, std::size_t begin)
     return false;
 }
 
-/// Builds the tree out of the parser's events and refuses what we do not want.
+/// Builds the tree from the parser's events and refuses unsupported constructs.
 class Builder : public YAML::EventHandler {
 public:
     Builder(std::string_view source, const std::string& file)
@@ -101,7 +101,7 @@ public:
     void OnMapEnd() override { close(); }
 
 private:
-    /// A list or map being filled; a map's key waits for its value.
+    /// A list or map being filled; in a map, a key waiting for its value.
     struct Open {
         Node node;
         std::optional<Node> key;
@@ -117,7 +117,7 @@ private:
         if (anchor != YAML::NullAnchor) {
             throw Refused{error_at(node, "anchors (&name) are not allowed")};
         }
-        // `?` and `!` are the parser's own words for plain and quoted.
+        // The parser reports `?` for plain and `!` for quoted scalars.
         if (!tag.empty() && tag != "?" && tag != "!") {
             throw Refused{error_at(node, fmt::format("tags ({}) are not allowed", tag))};
         }
@@ -197,7 +197,7 @@ Result<Node> parse_one(std::string_view text, const std::string& file)
     return root;
 }
 
-/// What yaml-cpp's words about a file's form mean to who wrote it.
+/// Translates yaml-cpp's messages about malformed files for the author of the file.
 std::string in_words(const std::string& message)
 {
     namespace Said = YAML::ErrorMsg;
@@ -223,7 +223,7 @@ std::string in_words(const std::string& message)
     return found == k_words.end() ? message : found->second;
 }
 
-/// The first line that a tab indents; yaml-cpp complains of what comes after it.
+/// The first line indented with a tab; yaml-cpp only reports a later error.
 std::optional<int> line_with_tab(std::string_view text, int last)
 {
     std::size_t begin = 0;
@@ -239,8 +239,8 @@ std::optional<int> line_with_tab(std::string_view text, int last)
     return std::nullopt;
 }
 
-/// The first byte that no YAML file of ours has: yaml-cpp guesses at other encodings, and passes on
-/// what it can't read.
+/// Offset of the first byte that is not allowed in a file: yaml-cpp guesses other encodings and
+/// passes on bytes that it cannot decode.
 std::optional<std::size_t> first_foreign_byte(std::string_view text)
 {
     const auto control = std::find_if(text.begin(), text.end(), [](char c) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Loaded into Slurm's daemons (LD_PRELOAD) by `gpuq cluster up`: a socket for every address of the
-// machine becomes one for the loopback interface.
+// Loaded into Slurm's daemons (LD_PRELOAD) by `gpuq cluster up`: makes sockets that would be bound
+// to all addresses of the machine listen on the loopback interface.
 //
-// Slurm's own way, CommunicationParameters=NoInAddrAny, binds to whatever the host's name resolves
-// to: on most machines 127.0.1.1 or the address of the network, where nothing finds it or
-// everybody does. Jobs do not inherit this: slurmstepd gives them the environment of their owner.
+// Slurm's own option, CommunicationParameters=NoInAddrAny, binds to the address to which the host
+// name resolves: on most machines 127.0.1.1, where other daemons do not find it, or the network
+// address, which is public. Jobs do not inherit the variable: slurmstepd gives them the environment
+// of their owner.
 #include <cstring>
 #include <netinet/in.h>
 #include <sys/socket.h>
