@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the benches share: a cluster of their own, fair turns, and the form of a figure.
+"""Shared by the benchmarks: a private cluster, measurements in random order, and the output format.
 
-A bench prints one line per figure, `NAME VALUE GOAL` (`-`: no goal, for comparison), and remarks after `#`.
-It exits 0 whatever the figures are, 1 when it could not measure. GPUQ names the program to measure.
+A benchmark prints one line per figure, `NAME VALUE GOAL` (`-`: no goal, for comparison), and remarks after `#`.
+It exits with 0 for any figures, and with 1 if it could not measure. GPUQ names the program to measure.
 """
 import contextlib
 import os
@@ -20,13 +20,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class CannotMeasure(Exception):
-    """Says what is missing or went wrong; becomes exit status 1."""
+    """A missing prerequisite or a failure; leads to exit status 1."""
 
 
 def main(bench):
-    """Runs bench() as the whole program."""
+    """Runs bench() as the main program."""
     sys.stdout.reconfigure(line_buffering=True)
-    # A killed bench takes its cluster down as well.
+    # A killed benchmark shuts its cluster down too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         bench()
@@ -43,13 +43,13 @@ def remark(text):
 
 
 def percentile(values, percent):
-    """The smallest value that at least so many percent do not exceed."""
+    """The smallest value not exceeded by at least this percentage of the values."""
     ordered = sorted(values)
     return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]
 
 
 def gpuq():
-    """The gpuq to measure: $GPUQ, else this tree's release build, else its dev build."""
+    """The gpuq to measure: $GPUQ, or this tree's release build, or its dev build."""
     chosen = os.environ.get("GPUQ")
     for path in [Path(chosen)] if chosen else [ROOT / "build" / p / "bin" / "gpuq" for p in ("release", "dev")]:
         if os.access(path, os.X_OK):
@@ -58,7 +58,7 @@ def gpuq():
 
 
 def built(program):
-    """A program of the tests, optimised, from a build folder of the benches' own."""
+    """Builds a program of the tests, optimised, in a separate build directory."""
     folder = ROOT / "build" / "bench"
     for words in (["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"],
                   ["cmake", "--build", folder, "--target", program]):
@@ -69,7 +69,7 @@ def built(program):
 
 
 def wait_for(condition, what, seconds=60):
-    """The first true value of condition()."""
+    """Waits for a true value of condition() and returns it."""
     end = time.monotonic() + seconds
     while not (value := condition()):
         if time.monotonic() > end:
@@ -79,7 +79,7 @@ def wait_for(condition, what, seconds=60):
 
 
 def run(words, **options):
-    """The output of a command that must succeed."""
+    """Runs a command that must succeed. Returns its output."""
     try:
         done = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=60, **options)
     except subprocess.TimeoutExpired:
@@ -90,7 +90,7 @@ def run(words, **options):
 
 
 def in_fair_turns(rounds, *measures):
-    """Calls each measure once a round, in an order that changes; a list of results for each."""
+    """Calls each measure once per round, in changing order. Returns a list of results per measure."""
     order = random.Random(1)
     results = [[] for _ in measures]
     for _ in range(rounds):
@@ -100,7 +100,7 @@ def in_fair_turns(rounds, *measures):
 
 
 class Cluster:
-    """A Slurm of the bench's own, and an environment in which gpuq and Slurm's commands use it."""
+    """A private Slurm cluster, and the environment for using it with gpuq and Slurm's commands."""
 
     def __init__(self, folder):
         self.gpuq = gpuq()
@@ -122,16 +122,16 @@ class Cluster:
         return subprocess.Popen(list(map(str, words)), env=self.env, cwd=self.scratch, **options)
 
     def idle(self):
-        """Waits until no job holds or closes a node: the next start has nothing to wait for."""
+        """Waits until no job occupies a node, so that the next start is not delayed."""
         def free():
             return not self.run("squeue", "-h", "-o", "%T", "--states=PD,CF,R,S,CG").strip() \
                 and set(self.run("sinfo", "-h", "-N", "-o", "%T").split()) == {"idle"}
         wait_for(free, "an idle cluster")
 
     def rpcs(self):
-        """What slurmctld was asked so far: message type -> (how often, microseconds in all).
+        """RPCs handled by slurmctld so far: message type -> (count, total microseconds).
 
-        Left out: what its own daemons report, and the asking itself."""
+        Reports of its own daemons and this query are left out."""
         daemons = {"REQUEST_STATS_INFO", "MESSAGE_NODE_REGISTRATION_STATUS", "MESSAGE_EPILOG_COMPLETE",
                    "REQUEST_COMPLETE_PROLOG", "ACCOUNTING_UPDATE_MSG", "ACCOUNTING_REGISTER_CTLD", "REQUEST_PING"}
         by_type = self.run("sdiag").split("by message type")[1].split("by user")[0]
@@ -140,7 +140,7 @@ class Cluster:
 
 
 def rpcs_between(before, after):
-    """Message type -> (how often, microseconds) of what was asked in between."""
+    """RPCs in between: message type -> (count, microseconds)."""
     asked = {name: (count - before.get(name, (0, 0))[0], spent - before.get(name, (0, 0))[1])
              for name, (count, spent) in after.items()}
     return {name: figures for name, figures in asked.items() if figures[0]}
@@ -152,9 +152,9 @@ def told(rpcs):
 
 @contextlib.contextmanager
 def a_cluster(gpus=4, nodes=1, lines=()):
-    """A cluster with Slurm's default way to schedule, up while the block runs."""
+    """A cluster with Slurm's default scheduling, which is up while the block runs."""
     folder = Path(tempfile.mkdtemp(prefix="gpuq-bench-"))
-    folder.chmod(0o755)  # another user's jobs have to find their way
+    folder.chmod(0o755)  # other users' jobs need access
     options = ["--gpus", gpus, "--nodes", nodes, "--model", "k80"]
     for line in ("SchedulerParameters=batch_sched_delay=3", *lines):
         options += ["--slurm-conf", line]

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Checks every #include under src/ and tui/ against the table in src/README.md, and that there is one for each
-use of a library that some releases declare in another header."""
+"""Checks every #include under src/ and tui/ against the table in src/README.md, and checks that every use of a
+function that some library releases declare in another header has the #include for it."""
 import pathlib
 import re
 import sys
 
-# Headers of third-party libraries, by the word used in the table's `library` column.
+# Headers of third-party libraries, with the name in the table's `library` column.
 LIBRARIES = {
     "fmt/": "fmt",
     "nlohmann/": "nlohmann",
@@ -21,7 +21,7 @@ LIBRARIES = {
     "re2/": "re2",
 }
 
-# What only newer releases of a library declare in this header alone.
+# Names that newer releases of a library declare only in this header.
 MOVED = {
     "fmt::join": "fmt/ranges.h",  # {fmt} 11
 }
@@ -66,7 +66,7 @@ def main(root):
                 if not (source / header).exists() and not (other == "tui" and (root / header).exists()):
                     problems.append(f"{where}: no such header in src: '{header}'")
             for prefix, library in LIBRARIES.items():
-                # "slurm/cluster.h" is our room, <slurm/slurm.h> the library.
+                # "slurm/cluster.h" is a module of gpuq, <slurm/slurm.h> the library.
                 if quote == "<" and header.startswith(prefix) and library not in libraries:
                     problems.append(f"{where}: room '{room}' may not use library '{library}'")
     for room in rooms.keys() - seen:

@@ -18,7 +18,7 @@ std::string cut()
     return npz_file().substr(0, 50);
 }
 
-/// What a second look finds put aside.
+/// Looks for checkpoints again and returns the paths that are then set aside.
 std::vector<std::string> put_aside_in(const Scratch& scratch, const std::string& pattern)
 {
     return put_aside(look({scratch.path(), pattern}, {}).value());

@@ -11,7 +11,7 @@
 
 namespace gpuq::checkpoint {
 
-/// A file that is only a string; counts what is read of it, and can fail.
+/// An in-memory file. Counts the bytes read from it and can be made to fail.
 class BytesInMemory final : public Bytes {
 public:
     explicit BytesInMemory(std::string text)

@@ -16,7 +16,7 @@ namespace {
 
 using Says = Judgement::Says;
 
-/// A folder with these files, and the folders that they are in.
+/// A directory with these files and their parent directories.
 std::vector<Seen> folder(const std::vector<Member>& files)
 {
     std::vector<Seen> all;
@@ -54,7 +54,7 @@ const FolderJudgement k_settles{{Says::settles, ""}, std::nullopt, ""};
 const std::string k_index = R"({"weight_map": {"a": "model-1-of-2.safetensors",)"
                             R"( "b": "model-2-of-2.safetensors"}})";
 
-/// What Hugging Face's Trainer leaves.
+/// The files that Hugging Face's Trainer writes.
 std::vector<Member> trainer_folder()
 {
     return {{"config.json", "{}"},

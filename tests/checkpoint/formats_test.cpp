@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 const Judgement k_whole{Says::whole, ""};
 const Judgement k_settles{Says::settles, ""};
 
-/// Every beginning of a file.
+/// Checks every proper prefix of a file.
 void expect_no_truncation_is_whole(const std::string& file, std::string_view name)
 {
     for (std::size_t size = 0; size < file.size(); ++size) {
@@ -175,7 +175,7 @@ TEST(Hdf5, ThatItsWriterHasNotClosedIsIncomplete)
     file[11] = '\1';
     EXPECT_THAT(judged(file, "a.h5").why, HasSubstr("was not closed"));
     file = hdf5_file(0, 120);
-    file.replace(40, 8, 8, '\xff'); // the end is not known yet
+    file.replace(40, 8, 8, '\xff'); // end of file not known yet
     EXPECT_EQ(judged(file, "a.h5").says, Says::incomplete);
 }
 

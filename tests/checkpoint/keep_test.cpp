@@ -35,7 +35,7 @@ std::size_t names_in(const std::string& folder)
     return static_cast<std::size_t>(std::distance(begin(entries), end(entries)));
 }
 
-/// All but where it is.
+/// Compares everything but the path; the inode must differ.
 bool is_copy_of(const Found& copy, const Found& original)
 {
     return copy.bytes == original.bytes && copy.modified == original.modified &&
@@ -126,7 +126,7 @@ TEST(Keep, RefusesWhatIsNotAnyMoreWhatWasFound)
     const Found file = the_one(scratch, "a.npz");
     const Found folder = the_one(scratch, "b");
     scratch.put("a.npz", npz_file(), 99);
-    std::filesystem::remove(scratch.at("b/a.npz")); // it is being pruned
+    std::filesystem::remove(scratch.at("b/a.npz")); // pruned in the meantime
     for (const Found& found : {file, folder}) {
         const auto kept = keep(found, scratch.at("kept"), KeepBy::copy);
         ASSERT_FALSE(kept);

@@ -28,7 +28,7 @@ std::vector<Found> seen(const Scratch& scratch, const std::string& pattern,
     return found ? *std::move(found) : std::vector<Found>();
 }
 
-/// `NAME VERDICT STEP` of each.
+/// `NAME VERDICT STEP` for each checkpoint.
 std::vector<std::string> summary(const Scratch& scratch, const std::vector<Found>& all)
 {
     constexpr std::array k_words = {"whole", "incomplete", "unsettled"};

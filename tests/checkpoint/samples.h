@@ -8,7 +8,7 @@
 /// Checkpoint files as programs write them, byte by byte.
 namespace gpuq::checkpoint {
 
-/// `value` in so many bytes, the lowest first.
+/// `value` as `width` bytes, little-endian.
 inline std::string little(std::uint64_t value, std::size_t width)
 {
     std::string text;
@@ -25,7 +25,8 @@ struct Member {
 
 enum class Zip64 { no, yes };
 
-/// A zip archive of stored files, as torch.save (with zip64 records) and numpy write it.
+/// A zip archive of stored (uncompressed) files, as written by torch.save (with zip64 records) and
+/// numpy.
 inline std::string zip_of(const std::vector<Member>& members, Zip64 zip64 = Zip64::no,
                           const std::string& comment = "")
 {
@@ -65,7 +66,7 @@ inline std::string torch_file()
                   Zip64::yes);
 }
 
-/// An .npz; more `data` makes it longer.
+/// An .npz file; more `data` makes it longer.
 inline std::string npz_file(const std::string& data = "0123456789")
 {
     return zip_of({{"weights.npy", data}, {"step.npy", "7"}});
@@ -92,7 +93,7 @@ inline std::string npy_file(const std::string& descr, const std::string& shape, 
            std::string(bytes, '\3');
 }
 
-/// An HDF5 file of `size` bytes whose superblock is of `version`.
+/// An HDF5 file of `size` bytes with a superblock of this version.
 inline std::string hdf5_file(int version, std::size_t size)
 {
     const std::string addresses = little(0, 8) + little(~0ULL, 8) + little(size, 8);

@@ -13,7 +13,7 @@
 
 namespace gpuq::checkpoint {
 
-/// A folder of its own; gone at the end.
+/// A temporary directory, removed by the destructor.
 class Scratch {
 public:
     Scratch()
@@ -31,8 +31,8 @@ public:
     const std::string& path() const { return m_path; }
     std::string at(const std::string& name) const { return m_path + '/' + name; }
 
-    /// Writes a file, and the folders above it. Of files with different ages (in seconds) the
-    /// one with less is newer, whenever they were written.
+    /// Writes a file and creates its parent directories. `age` in seconds sets the modification
+    /// time: a file with a lower age is newer, no matter when it was written.
     void put(const std::string& name, const std::string& text, int age = 100) const
     {
         std::filesystem::create_directories(std::filesystem::path(at(name)).parent_path());

@@ -15,7 +15,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-/// Doors of which none may be opened.
+/// Aborts when any service is opened.
 class ClosedDoors : public Doors {
 public:
     Result<Cluster*> cluster() override { std::abort(); }
@@ -87,7 +87,7 @@ TEST(Application, SaysWhatItCanDo)
             EXPECT_THAT(help.out, HasSubstr("  " + std::string(verb->synopsis) + " "));
             EXPECT_THAT(help.out, HasSubstr(std::string(verb->summary)));
         }
-        EXPECT_THAT(help.out, Not(HasSubstr("gpuq serve"))); // for ssh to call
+        EXPECT_THAT(help.out, Not(HasSubstr("gpuq serve"))); // called only through ssh
     }
 }
 

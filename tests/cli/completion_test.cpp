@@ -65,7 +65,7 @@ Words lines_of(const std::string& text)
     return lines;
 }
 
-/// What bash offers after `line`, whose last word is being typed.
+/// The completions that bash offers for the last, incomplete word of `line`.
 Words offered(const std::string& line)
 {
     const File script(bash_completion() + R"(
@@ -79,7 +79,7 @@ printf '%s\n' "${COMPREPLY[@]}"
     return lines_of(shell("LINE='" + line + "' bash --norc --noprofile " + script.path()).out);
 }
 
-/// What a shell said of each line, with `--` behind each.
+/// Splits a shell's answers into one list per input line; `--` ends each list.
 std::vector<Words> by_line(const std::string& text)
 {
     std::vector<Words> all;
@@ -103,9 +103,9 @@ std::string quoted(const Words& lines)
     return text;
 }
 
-/// What fish offers after each line: a word, a tab and its description. From release 4 on it also
-/// lists words that have the typed letters anywhere, which it does not insert while others begin
-/// with them.
+/// The completions that fish offers for each line: word, tab, description. Since release 4, fish
+/// also lists words that contain the typed letters anywhere, but does not insert them while other
+/// words begin with those letters.
 std::vector<Words> offered_by_fish(const Words& lines)
 {
     const File script("function gpuq; printf '41\\n42\\n'; end\n" + fish_completion() + R"(
@@ -125,7 +125,7 @@ end
     return all;
 }
 
-/// What zsh offers to somebody who presses Tab: its own functions work in nothing but a terminal.
+/// The completions that zsh offers on Tab. Its completion functions work only on a terminal.
 std::vector<Words> offered_by_zsh(const Words& lines)
 {
     const File inside(R"(PROMPT=
@@ -198,11 +198,11 @@ TEST(BashCompletion, OffersWhatAnOptionOrVerbMayBe)
 TEST(BashCompletion, LeavesTheProgramToTheShell)
 {
     EXPECT_THAT(offered("gpuq run -t 2h pyth"), Contains("python3"));
-    EXPECT_EQ(offered("gpuq run prog --ti"), Words{""}); // its option, not ours
+    EXPECT_EQ(offered("gpuq run prog --ti"), Words{""}); // the program's option, not gpuq's
     EXPECT_EQ(offered("gpuq run -- prog --ti"), Words{""});
 }
 
-/// A shell that is here reads its script without a complaint.
+/// The shell (or linter) must be installed and must accept the script without a message.
 void expect_good_syntax(const std::string& name, const std::string& command,
                         const std::string& text)
 {

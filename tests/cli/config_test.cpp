@@ -135,7 +135,8 @@ TEST(Settings, AreNeverHalfRead)
 {
     EXPECT_EQ(load_settings(from({}, {{k_site_config, "unreadable"}})).error().kind,
               Error::Kind::io);
-    // Also when a better place has the setting: the next one to need the file would stumble.
+    // A broken file is an error even if a source of higher precedence has the setting: the next
+    // setting taken from the file would fail.
     EXPECT_EQ(
         load_settings(from({{"GPUQ_STATE_DIR", "/x"}}, {{k_site_config, "a: b\n"}})).error().kind,
         Error::Kind::usage);

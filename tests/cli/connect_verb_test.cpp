@@ -24,7 +24,7 @@ class Connect : public testing::Test {
 protected:
     Connect()
     {
-        // A test may be run by hand: stdin is then a terminal.
+        // If the test is run by hand, stdin is a terminal.
         const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
         ::dup2(nothing, STDIN_FILENO);
         ::close(nothing);
@@ -63,7 +63,7 @@ TEST_F(Connect, StartsAStepInTheJob)
     EXPECT_THAT(
         m_doors.slurm.steps.front(),
         ElementsAre("/gpuq-supervisor", "connect", m_doors.memory.root(), one.key().text(), "1"));
-    // The fake step says nothing at all.
+    // The fake step prints nothing.
     EXPECT_EQ(used.status, 125);
     EXPECT_EQ(used.out, "");
     EXPECT_THAT(used.err, HasSubstr("no connection to run 7 (train)"));

@@ -62,7 +62,7 @@ TEST_F(Doctor, HasNoComplaintAboutAPlaceThatIsWell)
     EXPECT_THAT(result.out, Not(ContainsRegex("(^|\n)(problem|warning) ")));
     EXPECT_THAT(result.out, HasSubstr("queue gpu (default): at most 12 h, otherwise 2 h"));
     EXPECT_THAT(result.out, ContainsRegex("\nok +srun +/usr/bin/srun\n"));
-    EXPECT_THAT(m_doors.memory.files, IsEmpty()); // the probe is gone
+    EXPECT_THAT(m_doors.memory.files, IsEmpty()); // the probe was removed
 }
 
 TEST_F(Doctor, AProblemHasARemedyAndStatusOne)
@@ -86,7 +86,7 @@ TEST_F(Doctor, ASilentSlurmIsOneProblemAndTheRestUnknown)
 
 TEST_F(Doctor, ACheckThatHangsIsAProblemOfItsOwn)
 {
-    m_doors.machine.late = {5}; // the folder's
+    m_doors.machine.late = {5}; // the check of the state directory
     m_doors.machine.dying[1] = "Slurm's configuration can't be used: line 3\n";
     const Use result = doctor();
     EXPECT_EQ(result.status, 1);
@@ -137,7 +137,7 @@ TEST_F(Doctor, ANodeIsAskedOnlyWhenWanted)
 
 TEST_F(Doctor, WhatANodeSawWinsAndItsJobIsEnded)
 {
-    m_doors.slurm.runs_steps = true; // on this machine, where the fake folder is not
+    m_doors.slurm.runs_steps = true; // on this machine, which does not have the fake directory
     const Use result = doctor({"--nodes"});
     EXPECT_EQ(result.status, 1);
     EXPECT_THAT(result.out, ContainsRegex("\nproblem +nodes-see-folder +.* does not see /state"));

@@ -9,7 +9,7 @@
 namespace gpuq::cli {
 namespace {
 
-/// Typed key by key: what the program gets, and `<detach>` or `<help>`.
+/// Feeds the keys one by one. Returns the bytes that reach the program, and `<detach>` or `<help>`.
 std::string typed(std::string_view keys, DetachKey key = {})
 {
     EscapeKeys escape(key);
@@ -69,13 +69,13 @@ TEST(EscapeKeys, APasteAfterTheFirstKeyLosesNothing)
     EXPECT_EQ(escape.take(text).bytes, "~" + text);
 }
 
-/// Enter, the detach keys and their releases, as the terminal of a program with the kitty keyboard
-/// protocol sends them for flags 31.
+/// Enter, the detach keys and their releases, as a terminal sends them (flags 31) to a program that
+/// uses the kitty keyboard protocol.
 constexpr std::string_view k_enter = "\x1b[13u\x1b[13;1:3u";
 constexpr std::string_view k_tilde = "\x1b[57441;2u\x1b[96:126;2;126u\x1b[96;2:3u\x1b[57441;1:3u";
 constexpr std::string_view k_d = "\x1b[100;;100u";
 
-/// In pieces of `size`: what the program gets, and `<detach>`.
+/// Feeds pieces of `size` bytes. Returns the bytes that reach the program, and `<detach>`.
 std::string typed_in_pieces(std::string_view keys, std::size_t size)
 {
     EscapeKeys escape(DetachKey{});
@@ -102,7 +102,7 @@ TEST(EscapeKeys, AreKnownInSequences)
                   "\x1b[13;1u\x1b[I<detach>");
         EXPECT_EQ(typed_in_pieces("\r~\x1b[A", size), "\r~\x1b[A");
     }
-    // ~ ~ types one.
+    // ~ ~ sends a single ~.
     EXPECT_EQ(typed_in_pieces(enter + "\x1b[96;2u\x1b[96;2u" + d, 1), enter + "\x1b[96;2u" + d);
 }
 

@@ -19,7 +19,7 @@ using fakes::RunOnDisk;
 using testing::HasSubstr;
 using testing::Not;
 
-/// A run `train` that waits as job 7, under a rule on idle GPUs.
+/// A run `train`, pending as job 7, under an idle GPU rule.
 class Exempt : public testing::Test {
 protected:
     Exempt()

@@ -19,7 +19,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-/// A run `train` of 2 h in queue gpu, job 7; queues gpu (12 h) and long (2 days).
+/// A run `train` of 2 h in queue gpu, job 7. Queues: gpu (12 h) and long (2 days).
 class Extend : public testing::Test {
 protected:
     Extend()
@@ -89,7 +89,7 @@ TEST_F(Extend, TheListShowsTheNewLimitAlsoWhenSlurmIsNotAsked)
 TEST_F(Extend, SlurmsOwnLimitWinsOverWhatIsKept)
 {
     extend({"train", "90m"});
-    m_doors.slurm.jobs.front().walltime = 5h; // an operator
+    m_doors.slurm.jobs.front().walltime = 5h; // set by an operator
     EXPECT_THAT(listed(), HasSubstr("/ 5 h"));
     EXPECT_THAT(extend({"train", "1h"}).err, HasSubstr("has 6 h, was 5 h"));
 }
@@ -140,7 +140,7 @@ TEST_F(Extend, ALostAnswerIsNotASuccess)
     EXPECT_EQ(result.status, 120);
     EXPECT_THAT(result.err, HasSubstr("is not known"));
     EXPECT_FALSE(is_kept());
-    EXPECT_THAT(listed(), HasSubstr("/ 3 h")); // Slurm has it
+    EXPECT_THAT(listed(), HasSubstr("/ 3 h")); // read from Slurm
 }
 
 TEST_F(Extend, ASilentSlurmIsUnreachable)

@@ -18,7 +18,7 @@
 
 namespace gpuq::cli {
 
-/// Every door a fake, and which of Slurm's were opened.
+/// Fakes for all services; counts which Slurm services were opened.
 class FakeDoors : public Doors {
 public:
     fakes::MemoryStore memory;
@@ -43,7 +43,7 @@ public:
     Result<UseRecords*> use_records() override { return &past; }
     Result<Admin*> admin() override { return &ruler; }
     Result<std::string> accounted = fail(Error::Kind::unreachable, "slurmdbd does not answer");
-    std::optional<Time> accounted_since; ///< what was asked for last
+    std::optional<Time> accounted_since; ///< argument of the last call
     Result<std::string> jobs_since(Time since) override
     {
         accounted_since = since;
@@ -90,14 +90,14 @@ public:
     void choose_configuration(const std::string&) override {}
 };
 
-/// What a use of a verb came to.
+/// Result of one call of a verb.
 struct Use {
     int status = 0;
     std::string out;
-    std::string err; ///< with the error, as the caller would print it
+    std::string err; ///< includes the error, as the caller would print it
 };
 
-/// Runs a verb as a person types it.
+/// Runs a verb as if a user had typed it.
 inline Use use(const Verb& verb, Doors& doors, const std::vector<std::string>& words,
                Globals globals = {})
 {

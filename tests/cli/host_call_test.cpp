@@ -13,7 +13,7 @@ std::optional<HostCall> call(const Words& words, const std::optional<std::string
     return host_call(words, set);
 }
 
-/// By --host.
+/// Expects the host to come from --host.
 HostCall asked_for(HostCall expected)
 {
     expected.called = "gpuq --host " + expected.place;
@@ -68,7 +68,7 @@ TEST(HostCall, LinesForSshAreForThisMachines)
     EXPECT_FALSE(call({"connect", "last"}, "login1")->ssh_config);
     EXPECT_FALSE(call({"run", "connect", "--config"}, "login1")->ssh_config);
     EXPECT_EQ(call({"connect", "--config", "last"}, "login1")->run, "last");
-    // What is not understood here is not sent: its output would be another's lines.
+    // An option unknown to this client is not sent: the output would not be the expected lines.
     EXPECT_TRUE(call({"connect", "--config", "--new", "last"}, "login1")->unknown_options);
     EXPECT_FALSE(call({"connect", "--config", "last"}, "login1")->unknown_options);
 }

@@ -23,14 +23,15 @@
 #include <string>
 #include <variant>
 
-/// gpuq-json(5) and the documents hold the same members, both ways.
+/// Checks that gpuq-json(5) and the documents list exactly the same members.
 namespace gpuq::cli {
 namespace {
 
 using report::Json;
 using Names = std::set<std::string>;
 
-/// Names of members at any depth; what stands below one of `apart` is told in a section of its own.
+/// Names of members at any depth. The members below a name in `apart` are skipped: they have a
+/// section of their own.
 void collect(const Json::Members& members, const Names& apart, Names& names);
 
 void collect(const Json& json, const Names& apart, Names& names)

@@ -7,10 +7,10 @@
 #include <set>
 #include <string>
 
-/// Members of documents, as gpuq-json(5) tells of them and as they are.
+/// Members of JSON documents, as documented in gpuq-json(5) and as printed.
 namespace gpuq::cli {
 
-/// Of a section of gpuq-json(5).
+/// Members documented in a section of gpuq-json(5).
 inline std::set<std::string> told_of(const std::string& section)
 {
     std::ifstream stream(GPUQ_MAN_DIR "/gpuq-json.5");
@@ -27,7 +27,7 @@ inline std::set<std::string> told_of(const std::string& section)
     return names;
 }
 
-/// Of a document that a verb has printed, at any depth, but the schema's.
+/// Members of a printed document at any depth, without the schema's.
 inline std::set<std::string> members_in(const std::string& document)
 {
     std::set<std::string> names;

@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 using fakes::RunOnDisk;
 using testing::HasSubstr;
 
-/// A run `train` that waits as job 7, with a ticket in its store.
+/// A run `train`, pending as job 7, with a ticket in its store.
 class Keepalive : public testing::Test {
 protected:
     Keepalive()
@@ -134,12 +134,12 @@ TEST_F(Keepalive, RefreshRenewsNothingBeforeItIsDue)
     refresh_tickets(m_doors);
     EXPECT_EQ(m_doors.secrets.folders, before);
     EXPECT_EQ(m_doors.memory.files.count("cache/tickets"), 0U);
-    m_doors.time.advance(6min); // of ten
+    m_doors.time.advance(6min); // of a lifetime of ten
     refresh_tickets(m_doors);
     EXPECT_EQ(m_doors.memory.files.count("cache/tickets"), 1U);
 }
 
-/// Tokens of no life (`opaque`), and the one of 2023 (`exp` 1700003600).
+/// A token that expired in 2023 (`exp` 1700003600).
 constexpr const char* k_expired =
     "eyJhbGciOiJub25lIn0.eyJleHAiOjE3MDAwMDM2MDAsImlhdCI6MTcwMDAwMDAwMH0.x";
 
@@ -193,7 +193,7 @@ TEST_F(Keepalive, ARunIsToldOfTheTicketAndOfTheToken)
 
 TEST_F(Keepalive, NoCopyOfATicketStaysWhenTheKdcDoesNotAnswer)
 {
-    m_doors.time.advance(6min); // of ten
+    m_doors.time.advance(6min); // of a lifetime of ten
     m_doors.secrets.folders[m_folder]["renewing"] = "a copy";
     m_doors.machine.late = {0};
     refresh_tickets(m_doors);
@@ -213,7 +213,7 @@ TEST_F(Keepalive, AVerbThatLooksLeavesTheTokenCommandToAnotherProcess)
               (std::vector<std::vector<std::string>>{{"/usr/bin/gpuq", "keepalive", "--stay"}}));
     refresh_tickets(m_doors, TokenCommand::here);
     EXPECT_EQ(m_doors.machine.executed.size(), 1U);
-    refresh_tickets(m_doors); // it was tried a moment ago
+    refresh_tickets(m_doors); // skipped: tried a moment ago
     EXPECT_EQ(m_doors.machine.left.size(), 1U);
 }
 
@@ -230,7 +230,7 @@ TEST_F(Keepalive, ACommandGivesTokensAsTheyAreDue)
     EXPECT_EQ(m_doors.secrets.folders[m_folder][k_token], "fresh");
     EXPECT_THAT(keepalive().out, HasSubstr("there"));
 
-    // Not all the time, and a failure leaves what is there.
+    // The command is not run every time, and a failure leaves the current token in place.
     refresh_tickets(m_doors, TokenCommand::here);
     EXPECT_EQ(m_doors.machine.executed.size(), 1U);
     m_doors.time.advance(11min);
@@ -240,7 +240,7 @@ TEST_F(Keepalive, ACommandGivesTokensAsTheyAreDue)
     EXPECT_EQ(m_doors.machine.executed.size(), 2U);
     EXPECT_EQ(m_doors.secrets.folders[m_folder][k_token], k_expired);
 
-    // It is told, as long as it is true.
+    // The error is shown until an attempt succeeds.
     EXPECT_THAT(keepalive().out, HasSubstr("token_command: ask exits with 1"));
     Globals json;
     json.json = true;
@@ -273,7 +273,8 @@ TEST_F(Keepalive, AYoungTokenOfTheLoginSavesTheCommand)
     m_doors.login.bearer = std::string(k_expired);
     EXPECT_EQ(login_ticket(m_doors, m_run.key()).token, "fresh");
     EXPECT_EQ(m_doors.machine.executed.size(), 1U);
-    // It was good from 1700000000 to 1700003600. What refreshes it later is not waited for.
+    // The token is valid from 1700000000 to 1700003600. Five minutes of remaining life are enough
+    // at submission; the token is renewed later.
     m_doors.time.jump(Time(std::chrono::seconds(1700003200)) - m_doors.time.now());
     EXPECT_EQ(login_ticket(m_doors, m_run.key()).token, k_expired);
     m_doors.time.jump(Time(std::chrono::seconds(1700003400)) - m_doors.time.now());

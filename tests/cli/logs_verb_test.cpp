@@ -27,11 +27,11 @@ using namespace std::chrono_literals;
 using fakes::RunOnDisk;
 using testing::HasSubstr;
 
-/// A folder in which something happens at certain looks at the log, and time passes.
+/// A store that runs a callback at chosen polls of the log's size; each poll advances the clock.
 class LivingStore : public fakes::MemoryStore {
 public:
     fakes::FakeClock* clock = nullptr;
-    std::map<int, std::function<void()>> at_look; ///< by number of the look, from 1
+    std::map<int, std::function<void()>> at_look; ///< key: number of the poll, from 1
 
     Result<std::uint64_t> size(const std::string& path) override
     {
@@ -241,7 +241,8 @@ protected:
         m_store.append(layout::journal(one.key(), LinkNumber{2}), to_line(event));
     }
 
-    /// Both streams in turns over two links; gives what a reader must get.
+    /// Writes to both streams alternately over two links. Returns the output that a reader must
+    /// get.
     std::string two_links(RunOnDisk& one)
     {
         std::string all;
@@ -353,8 +354,8 @@ TEST_F(Logs, NeedsExactlyOneRun)
     EXPECT_THAT(logs({"nosuch"}).err, HasSubstr("no run 'nosuch'"));
 }
 
-/// Runs `logs WORDS` in a child whose stdout is a pipe, and gives its wait status. `meanwhile` gets
-/// the child and our end of the pipe, which is ours to close.
+/// Runs `logs WORDS` in a child with a pipe as stdout. Returns its wait status. `meanwhile` gets
+/// the child and the read end of the pipe, which it must close.
 int in_child(Doors& doors, const std::vector<std::string>& words,
              const std::function<void(pid_t, int)>& meanwhile)
 {
@@ -391,7 +392,7 @@ TEST_F(Logs, LeavesQuietlyOnInterrupt)
     print(one, Stream::out, "x");
     const int status = in_child(m_doors, {"-f", "train"}, [](pid_t child, int end) {
         char byte = 0;
-        EXPECT_EQ(::read(end, &byte, 1), 1); // it follows
+        EXPECT_EQ(::read(end, &byte, 1), 1); // it follows the log
         ::kill(child, SIGINT);
         ::close(end);
     });
@@ -399,7 +400,7 @@ TEST_F(Logs, LeavesQuietlyOnInterrupt)
     EXPECT_EQ(WEXITSTATUS(status), 130);
 }
 
-/// A plain job whose output is in /home/ada.
+/// A plain job with its output files in /home/ada.
 Job plain_job(JobState state, const std::string& output, const std::string& error)
 {
     Job job;

@@ -99,7 +99,7 @@ TEST_F(Ls, ListsActiveRunsAndThoseThatEndedWithinADay)
     EXPECT_THAT(ls({"--all"}).out, HasSubstr("ended-yesterday"));
 }
 
-/// The disk knows the runs; the question is for the plain jobs.
+/// The runs are read from disk; the one request is for the plain jobs.
 TEST_F(Ls, AsksOnceForPlainJobsAndNotAllTheTime)
 {
     run("train", 15min).submitted(JobId{7}).started(JobId{7}, now());

@@ -32,7 +32,7 @@ std::string text_of(const std::string& path)
     return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-/// As troff has it: `\-\-dry\-run`.
+/// In troff spelling: `\-\-dry\-run`.
 std::string in_troff(std::string_view text)
 {
     std::string result;
@@ -42,8 +42,8 @@ std::string in_troff(std::string_view text)
     return result;
 }
 
-/// The page is about the option: a paragraph's tag (a line that begins with a font macro or the
-/// synopsis of a verb) has it.
+/// Whether the page documents the option: it must appear in a paragraph's tag (a .TP line that
+/// begins with a font macro).
 bool documents(const std::string& page, const Option& option)
 {
     const std::string name =
@@ -54,7 +54,7 @@ bool documents(const std::string& page, const Option& option)
         page, std::regex("\\n\\.TP\\n\\.B[IR]? " + letter + ".*" + name + "(?![\\\\a-z])"));
 }
 
-/// The part of the page about one verb.
+/// The section about one verb.
 std::string section_of(const std::string& page, const Verb& verb)
 {
     const std::size_t begin = page.find("\n.SS " + in_troff(verb.synopsis) + "\n");
@@ -78,7 +78,7 @@ TEST(ManPages, HaveEveryOption)
     const std::string general = text_of(k_general);
     const std::string run = text_of(k_run);
     for (const Verb* verb : verbs()) {
-        // What a rehearsal takes of gpuq run is told there.
+        // The page of rehearse refers to gpuq-run(1) for the options they share.
         const std::string page = verb->name == "run"        ? run
                                  : verb->name == "shell"    ? text_of(k_shell)
                                  : verb->name == "rehearse" ? text_of(k_rehearse) + run
@@ -101,7 +101,7 @@ TEST(ManPages, HaveEveryOption)
     }
 }
 
-/// Names in the tags of a page's options.
+/// Names of the options in the tags of a page.
 std::set<std::string> options_in(const std::string& page)
 {
     std::set<std::string> names;

@@ -88,7 +88,8 @@ TEST_F(PolicyApply, RollbackAndDriftAreAboutThePolicyInForce)
     EXPECT_THAT(policy({"rollback"}).err, HasSubstr("no policy before"));
 }
 
-/// Runs of one user: `count` of an hour for four of the eight GPUs, and one run for all.
+/// Accounting records: `count` one-hour jobs of one user on four of the eight GPUs, and one job of
+/// another user on all eight.
 std::string accounted(int count)
 {
     std::string text = "Submit|JobID|User|Account|Start|Elapsed|Timelimit|ReqTRES\n";
@@ -133,7 +134,7 @@ TEST_F(PolicyApply, PlanShowsWhatTheChangeMeansForJobs)
                 testing::ContainsRegex("p.yaml:6: queue short: nobody is to wait longer "
                                        "than 1 h 30 min; it would be 2 h"));
 
-    // A broken promise says more than a change.
+    // A broken wait target takes precedence over a change.
     m_doors.ruler.qos["gpuq_short"].fields["MaxTRESPU"] = "gres/gpu=3";
     Globals json;
     json.json = true;

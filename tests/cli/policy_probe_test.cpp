@@ -19,7 +19,7 @@ class PolicyProbe : public testing::Test {
 protected:
     FakeDoors m_doors;
 
-    /// The pool `vis`, of nodes v1 and v2, has this probe.
+    /// Applies a policy with this probe for pool `vis` (nodes v1 and v2).
     void in_force(const std::string& probe)
     {
         (void)m_doors.ruler.write(govern::k_applied,

@@ -34,7 +34,7 @@ const std::string k_policy = "version: 1\n"
                              "  - {job: {account: lab, gpus: 1, time: 49h}, expect: {refused: at "
                              "most 2 days}}\n";
 
-/// With a real Lua: it is no outside.
+/// Uses a real Lua interpreter, which needs no outside resources.
 class DoorsWithLua : public FakeDoors {
 public:
     Result<std::unique_ptr<SubmitScript>> submit_script(const std::string& text) override
@@ -96,7 +96,7 @@ TEST_F(PolicyVerb, TheInstalledOneBelongsToRootAlone)
 TEST_F(PolicyVerb, OneThatOthersMayWriteIsReadAndNotObeyed)
 {
     m_doors.files["p.yaml"].distrust = Error{Error::Kind::denied, "others may write to p.yaml"};
-    EXPECT_EQ(policy({"check", "p.yaml"}).status, 0); // it was named, and nothing follows from it
+    EXPECT_EQ(policy({"check", "p.yaml"}).status, 0); // named explicitly, and has no effect
     EXPECT_THAT(policy({"plan", "p.yaml"}).err, HasSubstr("others may write to p.yaml"));
     EXPECT_THAT(policy({"apply", "p.yaml"}).err, HasSubstr("others may write to p.yaml"));
     m_doors.variables["GPUQ_POLICY"] = "p.yaml";
@@ -205,7 +205,7 @@ TEST_F(PolicyVerb, SaysWhatItTakes)
     EXPECT_EQ(policy({"check", "a", "b"}).status, 2);
 }
 
-/// What stands between .EX and .EE, without troff's escapes.
+/// The text between .EX and .EE, without troff escapes.
 Words examples_in(const std::string& page)
 {
     Words examples;

@@ -47,7 +47,8 @@ TEST(Printable, IsTheSameInWhateverPiecesItComes)
     EXPECT_EQ(shown + bytewise.end(), printable(text));
 }
 
-/// Whatever goes in: ESC comes out at the beginning of a colour alone, other controls never.
+/// For any input: ESC appears only at the beginning of a colour sequence; no other control
+/// characters are printed.
 TEST(Printable, LetsNothingThroughButColours)
 {
     std::mt19937 random(5);

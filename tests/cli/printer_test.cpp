@@ -11,7 +11,7 @@
 namespace gpuq::cli {
 namespace {
 
-/// Two pipes for stdout and stderr.
+/// Two pipes that stand in for stdout and stderr.
 struct Streams {
     Streams()
     {

@@ -27,7 +27,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-/// A file of samples as a node writes it: some start-up, then a GPU that waits for its data.
+/// A sample file as a node writes it, second by second.
 class SampledNode {
 public:
     SampledNode(Time began, const std::string& name, const std::string& model)
@@ -99,7 +99,7 @@ protected:
 
     Time now() { return m_doors.time.now(); }
 
-    /// Ten minutes of one run, until a minute ago.
+    /// A run that started eleven minutes ago.
     RunOnDisk run(const std::string& name = "train")
     {
         gpuq::Run record = fakes::some_run(now() - 15min, name);
@@ -232,7 +232,7 @@ GPU time                  0:10:00  100.0 %  allocated: elapsed time x GPUs
     const Use page = profile({"--html", "-", "train"});
     EXPECT_EQ(page.status, 0);
     EXPECT_THAT(page.out, HasSubstr("no samples: nothing was measured"));
-    // A file that is none is no sample.
+    // A file in another format adds no samples.
     const std::string folder = layout::link_dir(one.key(), LinkNumber{1});
     ASSERT_TRUE(m_doors.memory.write(folder + "/samples-node1", std::string(9000, '\x1b')));
     EXPECT_THAT(profile({"train"}).out, HasSubstr("no samples"));
@@ -336,7 +336,7 @@ TEST_F(Profile, MarksTheLinksOfAChain)
     EXPECT_THAT(page, HasSubstr(">link 1</text>"));
     EXPECT_THAT(page, HasSubstr(">link 2</text>"));
     EXPECT_THAT(page, HasSubstr("<h2>Links</h2>"));
-    // The loss has a piece in each of them, and no line in between.
+    // The loss curve has one segment per link, not connected.
     const std::size_t loss = page.find("class=\"line line0\"", page.find("<h2>Loss</h2>"));
     ASSERT_NE(loss, std::string::npos);
     const std::string path = page.substr(loss, page.find("/>", loss) - loss);

@@ -18,7 +18,7 @@
 namespace gpuq::cli {
 namespace {
 
-/// A terminal with a login in it, whose children do what a test says.
+/// A terminal with a login session, in which a test runs functions in child processes.
 class Login {
 public:
     Login()
@@ -42,7 +42,7 @@ public:
     }
     Login(const Login&) = delete;
 
-    /// The wait status of a process in the foreground that does `what` with its terminal.
+    /// Runs `what` in a foreground process on the terminal. Returns its wait status.
     int status_of(const std::function<void(RawTerminal&)>& what)
     {
         int report[2];
@@ -61,7 +61,7 @@ public:
             int status = 0;
             ::waitpid(client, &status, 0);
             [[maybe_unused]] const auto told = ::write(report[1], &status, sizeof status);
-            ::pause(); // its end would reset the terminal
+            ::pause(); // its exit would reset the terminal
         }
         int status = -1;
         EXPECT_EQ(::read(report[0], &status, sizeof status), ssize_t{sizeof status});
@@ -78,7 +78,7 @@ public:
     }
     bool is_raw() const { return (modes().c_lflag & (ICANON | ECHO | ISIG)) == 0; }
     bool was_raw() { return shown().find("raw") != std::string::npos; }
-    /// All that came to the screen.
+    /// Everything written to the screen so far.
     const std::string& shown()
     {
         pollfd wait{m_master, POLLIN, 0};
@@ -157,7 +157,7 @@ TEST(RawTerminal, StaysRawOnlyWhenKilled)
 {
     Login login;
     login.status_of([](RawTerminal&) { ::raise(SIGKILL); });
-    EXPECT_TRUE(login.is_raw()); // so the test above can fail
+    EXPECT_TRUE(login.is_raw()); // proves that the test above can fail
 }
 
 TEST(RawTerminal, SwitchesOffWhatTheProgramSwitchedOn)

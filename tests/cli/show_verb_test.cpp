@@ -110,7 +110,7 @@ TEST_F(Show, TellsHowFarItIsAndWhenItWillFinish)
     EXPECT_THAT(shown.out, Not(HasSubstr("finish")));
 }
 
-/// Between two links, and until the new one tells anything, a training is where it had come to.
+/// Between two links, and until the new link reports progress, the last known progress is shown.
 TEST_F(Show, TellsHowFarAChainIsWhileItsNextLinkHasToldNothing)
 {
     gpuq::Run chained = train();
@@ -147,7 +147,7 @@ TEST_F(Show, TellsHowFarAChainIsWhileItsNextLinkHasToldNothing)
     EXPECT_THAT(show({"train"}).out, HasSubstr("\n  progress    epoch 11 of 50"));
 }
 
-/// Two GPUs, of which one tells everything and the other nothing.
+/// Two GPUs: one with all values known, one with none.
 Sample two_gpus(Time at)
 {
     Sample sample;
@@ -166,7 +166,7 @@ Sample two_gpus(Time at)
     return sample;
 }
 
-/// What the node of a run writes.
+/// The sample file that a run's node writes.
 std::string samples(const Sample& sample)
 {
     SampleWriter writer({sample.at - 500s, "node1", {{"GPU-7", "Tesla K80", ""}, {}}});

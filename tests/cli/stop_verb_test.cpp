@@ -233,8 +233,8 @@ TEST_F(Stop, SaysThatAWaitingRunMayStayWhenSlurmIsSilent)
     m_doors.slurm.silent = true;
     EXPECT_EQ(stop({"train"}).status, 120);
     EXPECT_TRUE(is_asked(one));
-    EXPECT_THAT(m_doors.slurm.asked, testing::ElementsAre("own_jobs")); // one wait, not two
-    // The next command that reaches Slurm does it.
+    EXPECT_THAT(m_doors.slurm.asked, testing::ElementsAre("own_jobs")); // one timeout, not two
+    // The next command that reaches Slurm cancels the job.
     m_doors.slurm.silent = false;
     EXPECT_EQ(stop({"train"}).status, 0);
     EXPECT_EQ(m_doors.slurm.jobs.front().state, JobState::cancelled);

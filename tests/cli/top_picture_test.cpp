@@ -124,7 +124,7 @@ TEST(TopPicture, MeasuresAChainByTheTimeOfAllItsLinks)
     EXPECT_DOUBLE_EQ(top_picture(found, now).rows[0].part.value(), 1.5 / 4);
 }
 
-/// Its last number is none, however good the one before it was.
+/// The last value is NaN even if the one before it was valid.
 TEST(TopDetail, DoesNotShowALossThatHasBecomeNaNByItsLastNumber)
 {
     const Time now{1'795'000'000s};
@@ -157,8 +157,8 @@ TEST(TopDetail, HasCurvesOfTheProcessorsToo)
     EXPECT_EQ(curves[1].values.back(), 3.0);
 }
 
-/// A node without cgroups looks at its processes every five seconds; what it has found stands in
-/// each sample until then.
+/// On a node without cgroups the CPU time is measured every five seconds; the samples in between
+/// repeat the last value.
 TEST(TopDetail, HasNoSpikesWhereTheProcessorsAreLookedAtMoreRarely)
 {
     const Time now{1'795'000'000s};

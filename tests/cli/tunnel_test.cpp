@@ -52,7 +52,7 @@ void put(int fd, std::string_view text)
     }
 }
 
-/// A tunnel at work, with a hand on each of its five ends.
+/// A running tunnel; the test holds the other ends of its five pipes.
 class ATunnel : public testing::Test {
 protected:
     ATunnel() { ::signal(SIGPIPE, SIG_IGN); }
@@ -96,7 +96,7 @@ TEST_F(ATunnel, TakesWhatIsSaidAlsoWhileNobodyReadsIt)
 {
     const std::string piece(60'000, 'y');
     for (int i = 0; i < 100; ++i) {
-        say(piece); // 6 MB: this would block
+        say(piece); // 6 MB: a blocking write would hang here
     }
     end_step();
     ::close(m_in.write);
@@ -109,7 +109,7 @@ TEST_F(ATunnel, EndsWhenItsReaderHasGone)
 {
     ::close(m_out.read);
     ASSERT_EQ(m_end.wait_for(20s), std::future_status::ready);
-    EXPECT_EQ(all_of(m_step_in.read), ""); // the far end is told by the end of its input
+    EXPECT_EQ(all_of(m_step_in.read), ""); // the remote end sees end-of-file on its input
     end_step();
     ::close(m_in.write);
 }

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using Names = std::vector<std::string>;
 
-/// Now it is 2027-01-15 08:00 UTC.
+/// The current time is 2027-01-15 08:00 UTC.
 class UsageTargets : public testing::Test {
 protected:
     FakeDoors m_doors;
@@ -209,7 +209,7 @@ TEST_F(UsageTargets, WriteMetricsThatPrometheusReads)
                 HasSubstr("gpuq_queue_wait_target_met{queue=\"short\",quantile=\"0.5\"} 1\n"
                           "gpuq_queue_wait_target_met{queue=\"short\",quantile=\"1\"} 0\n# HELP"));
     EXPECT_THAT(done.out, HasSubstr("\ngpuq_wait_timestamp_seconds 1800000000\n"));
-    // Every line is one of the format; HELP and TYPE come once, before the samples.
+    // Every line follows the format; HELP and TYPE appear once, before the samples.
     const std::regex shape(R"(# (HELP|TYPE) gpuq_[a-z_]+ .+|gpuq_[a-z_]+(\{[^{}]+\})? [0-9]+)");
     std::istringstream lines(done.out);
     for (std::string line; std::getline(lines, line);) {

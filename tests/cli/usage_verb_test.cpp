@@ -49,7 +49,7 @@ all             2       2.50  0.00  0.00     2.50
 
 TEST_F(Usage, PartsHoursIntoBusyIdleAndUnknownOnesThatAddUpAsPrinted)
 {
-    m_doors.past.uses[0].elapsed = 54s; // of two GPUs: 0.03 h
+    m_doors.past.uses[0].elapsed = 54s; // on two GPUs: 0.03 GPU-hours
     m_doors.past.records[JobId{1}] = {{}, true, "gpuq:KEY busy=36 idle=54 unknown=10", {}, {}};
     m_doors.past.records[JobId{2}] = {{}, true, "gpuq:KEY busy=1800 idle=0 unknown=0", {}, {}};
     EXPECT_EQ("\n" + usage({"--all"}).out, R"(
@@ -229,7 +229,7 @@ TEST(Moment, IsReadAsPeopleTypeIt)
     EXPECT_EQ(*parse_moment("today", now), now - 9h);
     EXPECT_EQ(*parse_moment("12h", now), now - 12h);
     EXPECT_EQ(*parse_moment("now", now), now);
-    // In summer the same wall clock is an hour earlier.
+    // In summer the same local time is an hour earlier in UTC.
     EXPECT_EQ(*parse_moment("2026-07-01T12:00", now) - *parse_moment("2026-07-01T00:00", now), 12h);
     EXPECT_FALSE(parse_moment("2027-13-01", now));
     EXPECT_FALSE(parse_moment("", now));

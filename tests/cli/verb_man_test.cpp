@@ -28,7 +28,7 @@
 #include <iterator>
 #include <regex>
 
-/// The pages of logs, ls and stop, and the one about files, say what the code does.
+/// Checks that the pages of logs, ls and stop and gpuq-files(5) agree with the code.
 namespace gpuq::cli {
 namespace {
 
@@ -40,7 +40,7 @@ std::string page(const std::string& name)
     return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-/// The page as plain words: no fonts, no escapes.
+/// The page as plain text: without fonts and escapes.
 std::string plain(const std::string& name)
 {
     const std::string text = page(name);

@@ -94,7 +94,7 @@ expected start: not known; Slurm has made no plan for it yet, and the jobs of ot
 )");
 }
 
-/// As in the trials: first in line behind running jobs whose ends are known.
+/// As in the live trials: first in the queue, behind running jobs with known ends.
 TEST_F(WhyVerb, TellsByWhenItStartsWhereSlurmHasNoPlan)
 {
     run("train").submitted(JobId{8});
@@ -149,7 +149,7 @@ TEST_F(WhyVerb, SaysThatSlurmIsSilent)
     m_doors.slurm.silent = true;
     const Use told = why({"train"});
     EXPECT_EQ(told.status, 0);
-    EXPECT_EQ(told.err, ""); // said once, where the state is
+    EXPECT_EQ(told.err, ""); // reported once, as part of the state
     EXPECT_EQ(told.out, "run 8 (train): its state is not known: Slurm does not answer\n");
 }
 

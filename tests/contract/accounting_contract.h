@@ -13,10 +13,10 @@
 #include <ostream>
 #include <string>
 
-/// What every Accounting does, run on the real one and on the fake.
+/// The contract of Accounting, checked against the real implementation and the fake.
 namespace gpuq {
 
-/// Makes one, in which a job of two GPUs has ended a moment ago.
+/// Makes an Accounting with a job on two GPUs that has just ended.
 struct AccountingMaker {
     struct Made {
         std::shared_ptr<Accounting> accounting;

@@ -13,13 +13,13 @@
 
 namespace gpuq {
 
-/// How to make the Admin under test. It knows an account `default` and has a node.
+/// Makes the Admin under test, which must have an account `default` and one node.
 struct AdminMaker {
     std::string name;
     std::function<std::shared_ptr<Admin>()> make;
 };
 
-/// What govern relies on, held against the fake and against a real Slurm.
+/// The behaviour that govern relies on, checked against the fake and a real Slurm.
 class AdminContract : public ::testing::TestWithParam<AdminMaker> {
 protected:
     using Kind = SlurmObject::Kind;
@@ -43,7 +43,7 @@ protected:
         return found == state->objects.end() ? std::nullopt : std::optional(*found);
     }
 
-    /// Sets it, and it is there as it was set.
+    /// Sets the object and checks that it reads back unchanged.
     void expect_set(const SlurmObject& object)
     {
         const auto done = m_admin->set(object);
@@ -88,7 +88,7 @@ TEST_P(AdminContract, WhoHasAQosIsExactlyWhoWasGivenIt)
     ASSERT_TRUE(m_admin->set({Kind::access, m_qos, {{"accounts", ""}, {"users", ""}}, 0}));
     const auto nobody = there(Kind::access, m_qos);
     EXPECT_TRUE(!nobody || nobody->fields.at("accounts").empty());
-    // Given to everybody, whoever it was taken from has it again.
+    // Granting access to the root account removes all exclusions (`without`).
     ASSERT_TRUE(m_admin->set({Kind::access, m_qos, {{"accounts", "root"}, {"users", ""}}, 0}));
     const auto all = there(Kind::access, m_qos);
     ASSERT_TRUE(all);

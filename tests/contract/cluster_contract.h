@@ -20,9 +20,9 @@
 
 #include <unistd.h>
 
-/// What every Cluster does, run on the real one and on the fake. Include in one file per test
-/// program and instantiate. The cluster is idle, its default partition holds one node or more with
-/// the same number of GPUs each.
+/// The contract of Cluster, checked against the real implementation and the fake. Include it in one
+/// file per test program and instantiate it. The cluster must be idle, and its default partition
+/// must have one or more nodes with the same number of GPUs each.
 namespace gpuq {
 
 struct ClusterMaker {
@@ -35,7 +35,7 @@ inline void PrintTo(const ClusterMaker& maker, std::ostream* out)
     *out << maker.name;
 }
 
-/// The value of `condition()` as soon as it is true; its last one after ten seconds.
+/// Polls until `condition()` is true, for at most ten seconds. Returns its last value.
 template <typename Condition>
 auto wait_for(const Condition& condition)
 {
@@ -48,7 +48,7 @@ auto wait_for(const Condition& condition)
     return value;
 }
 
-/// Everything up to the end of a step's stream; closes it.
+/// Reads a step's stream to the end and closes it.
 inline std::string all_from(int fd)
 {
     std::string all;
@@ -60,7 +60,7 @@ inline std::string all_from(int fd)
     return all;
 }
 
-/// The first `size` bytes of a step's stream.
+/// Reads the first `size` bytes of a step's stream.
 inline std::string first_from(int fd, std::size_t size)
 {
     std::string all(size, '\0');
@@ -83,7 +83,7 @@ protected:
         for (const JobId id : m_made) {
             EXPECT_TRUE(ended(id)) << id.value;
         }
-        // Slurm gives nothing of a node whose last job is still ending.
+        // Slurm allocates nothing on a node whose last job is still completing.
         EXPECT_TRUE(wait_for([&] { return gpus_in_use() == 0; }));
         std::filesystem::remove_all(m_folder);
     }
@@ -298,7 +298,7 @@ TEST_P(ClusterContract, CompletedWithZeroIsASuccess)
     ASSERT_TRUE(ended(started.job));
     EXPECT_EQ(m_cluster.job(started.job)->state, JobState::completed);
     EXPECT_EQ(m_cluster.job(started.job)->exit_status, 0);
-    EXPECT_TRUE(m_cluster.complete(started.job, 1)); // again: it has ended already
+    EXPECT_TRUE(m_cluster.complete(started.job, 1)); // again: the job has already ended
     EXPECT_EQ(m_cluster.job(started.job)->state, JobState::completed);
     EXPECT_TRUE(m_cluster.cancel(started.job));
     ::close(started.process.error);
@@ -402,7 +402,7 @@ TEST_P(ClusterContract, AnAbandonedStepGoesOn)
     ASSERT_TRUE(std::filesystem::create_directory(go));
     EXPECT_TRUE(wait_for([&] { return std::filesystem::exists(mark); }));
     EXPECT_EQ(m_cluster.job(started.job)->state, JobState::running);
-    m_cluster.abandon(started.process); // again: it is gone
+    m_cluster.abandon(started.process); // again: the step is gone
 }
 
 TEST_P(ClusterContract, TheControllerSaysWhatItIs)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The contracts of Cluster, Accounting and Admin held against the Slurm of SLURM_CONF:
-// tests/live/test_slurm.py runs it.
+// Checks the contracts of Cluster, Accounting and Admin against the Slurm of SLURM_CONF. Run by
+// tests/live/test_slurm.py.
 #include "contract/accounting_contract.h"
 #include "contract/admin_contract.h"
 #include "contract/cluster_contract.h"
@@ -20,7 +20,7 @@ std::shared_ptr<Cluster> open_slurm()
     return std::move(*cluster);
 }
 
-/// The job of the first call serves all: slurmdbd takes a moment to hear of an end.
+/// The job of the first call serves all tests: slurmdbd learns of a job's end with a delay.
 AccountingMaker::Made open_accounting()
 {
     static AccountingMaker::Made made;

@@ -12,13 +12,13 @@
 #include <thread>
 #include <vector>
 
-/// What every Store does, run on the real one and on the fake. Include in one file per test
-/// program and instantiate with the stores to hold to it.
+/// The contract of Store, checked against the real implementation and the fake. Include it in one
+/// file per test program and instantiate it with the stores under test.
 namespace gpuq {
 
 struct StoreMaker {
     std::string name;
-    /// A new, empty store; the pointer also owns what the store lives in.
+    /// Makes a new, empty store. The pointer also owns the store's storage.
     std::function<std::shared_ptr<Store>()> make;
 };
 
@@ -68,7 +68,7 @@ TEST_P(StoreContract, ReadsFromTheMiddleAndUpToTheEnd)
     ASSERT_TRUE(m_store.write("log", "0123456789"));
     EXPECT_EQ(m_store.read_at("log", 3, 4).value(), "3456");
     EXPECT_EQ(m_store.read_at("log", 8, 100).value(), "89");
-    EXPECT_EQ(m_store.read_at("log", 8, std::size_t{1} << 50).value(), "89"); // needs no such room
+    EXPECT_EQ(m_store.read_at("log", 8, std::size_t{1} << 50).value(), "89"); // allocates no 1 PiB
     EXPECT_EQ(m_store.read_at("log", 10, 1).value(), "");
     EXPECT_EQ(m_store.read_at("log", 1'000'000, 1).value(), "");
     EXPECT_EQ(m_store.read_at("log", 0, 0).value(), "");

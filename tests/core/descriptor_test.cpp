@@ -20,7 +20,7 @@ namespace {
 
 enum class Kernel { ours, before_5_9 };
 
-/// From here on this process has no close_range(2), as on Enterprise Linux 8.
+/// Disables close_range(2) in this process, as on Enterprise Linux 8.
 bool forget_close_range()
 {
     std::array filter{
@@ -37,8 +37,7 @@ bool forget_close_range()
 
 class DescriptorsFrom : public testing::TestWithParam<Kernel> {
 protected:
-    /// What `check` says in a process of its own with that kernel, whose descriptors 0 to 9 are
-    /// open.
+    /// Result of `check` in a child process with that kernel and with descriptors 0 to 9 open.
     static bool in_a_process(bool (*check)())
     {
         const pid_t child = ::fork();
@@ -85,7 +84,7 @@ TEST(Descriptor, closes_what_it_owns_once)
     {
         Descriptor one(fd);
         const Descriptor other(std::move(one));
-        EXPECT_FALSE(one); // NOLINT(bugprone-use-after-move): moved from is none
+        EXPECT_FALSE(one); // NOLINT(bugprone-use-after-move): a moved-from descriptor is empty
         EXPECT_EQ(other.get(), fd);
     }
     EXPECT_EQ(::fcntl(fd, F_GETFD), -1);

@@ -6,7 +6,7 @@
 namespace gpuq {
 namespace {
 
-/// Of the test vectors that its authors publish.
+/// Test vectors published by the algorithm's authors.
 TEST(Fnv1a, gives_the_published_numbers)
 {
     EXPECT_EQ(fnv1a(""), 0xcbf29ce484222325U);

@@ -24,7 +24,7 @@ TEST(RunKey, SortsByTime)
 {
     EXPECT_LT(RunKey::make(k_moment, {0xff}), RunKey::make(k_moment + 1ms, {0x00}));
     EXPECT_LT(RunKey::make(k_moment, {0x00}), RunKey::make(k_moment, {0x01}));
-    // The text of an earlier key is smaller too: folder listings sort themselves.
+    // The text of an earlier key compares less too: sorted directory listings are chronological.
     EXPECT_LT(RunKey::make(k_moment, {}).text(), RunKey::make(k_moment + 9h, {}).text());
 }
 

@@ -27,7 +27,7 @@ std::vector<KeyEvent> all_of(std::string_view bytes)
     return all_of(bytes, reader);
 }
 
-/// `a ^c <enter> <other> (report) [pasted]`, a word for each event.
+/// `a ^c <enter> <other> (report) [pasted]`: one word per event.
 std::string shown(const std::vector<KeyEvent>& events)
 {
     std::string text;
@@ -63,7 +63,7 @@ enum : unsigned { k_disambiguate = 1, k_events = 2, k_alternate = 4, k_all_keys 
 struct Typed {
     const char* name;
     char32_t code;       ///< of the key without modifiers
-    char32_t with_shift; ///< 0: Shift is not held
+    char32_t with_shift; ///< 0: Shift is not pressed
     bool control;
     const char* legacy;
     const char* is;
@@ -145,7 +145,7 @@ TEST(Keys, OfXtermsModifyOtherKeys)
 {
     EXPECT_EQ(shown("\x1b[27;5;99~"), "<interrupt>"); // modifyOtherKeys 2
     EXPECT_EQ(shown("\x1b[99;5u"), "<interrupt>");    // the same, formatOtherKeys 1
-    EXPECT_EQ(shown("\x1b[27;6;67~"), "<interrupt>"); // with Shift held
+    EXPECT_EQ(shown("\x1b[27;6;67~"), "<interrupt>"); // with Shift
     EXPECT_EQ(shown("\x1b[27;2;13~"), "<enter>");
     EXPECT_EQ(shown("\x1b[27;1;126~\x1b[27;2;126~\x1b[126;2u"), "~ ~ ~"); // 3: all keys
     EXPECT_EQ(shown("\x1b[27;1;100~"), "d");

@@ -88,7 +88,7 @@ TEST(LocalSocket, OfSomebodyElseIsNotUsed)
     const std::string whose = fmt::format("the socket @{} belongs to user nobody (65534)", name);
     EXPECT_EQ(connect_to(name).error().kind, Error::Kind::denied);
     EXPECT_EQ(connect_to(name).error().text, whose);
-    // Nobody accepts there: once its queue is full, a connection must not wait.
+    // The listener never accepts: a connection must not wait once its queue is full.
     for (int i = 0; i < 4; ++i) {
         EXPECT_EQ(connect_to(name).error().text, whose);
     }

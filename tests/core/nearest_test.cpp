@@ -22,7 +22,7 @@ TEST(Nearest, FindsTheOneThatBeginsWithTheWord)
     EXPECT_EQ(nearest("compl", k_verbs), "completion");
     EXPECT_EQ(nearest("clu", k_verbs), "cluster");
     EXPECT_EQ(nearest("c", k_verbs), std::nullopt);
-    EXPECT_EQ(nearest("calib", {"calibration", "calibrate"}), std::nullopt); // which?
+    EXPECT_EQ(nearest("calib", {"calibration", "calibrate"}), std::nullopt); // ambiguous
 }
 
 TEST(Nearest, FindsNothingFarAway)

@@ -37,7 +37,7 @@ TEST(PlainLines, HaveNoCommandsForATerminal)
 TEST(PlainLines, KeepWholeCharacters)
 {
     EXPECT_EQ(plain_lines("größe\b\bß€", 5), "größ€");
-    EXPECT_EQ(plain_lines("a\xe2\x82", 5), "a\xe2\x82"); // cut by the end
+    EXPECT_EQ(plain_lines("a\xe2\x82", 5), "a\xe2\x82"); // truncated at the end
 }
 
 } // namespace

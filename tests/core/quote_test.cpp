@@ -13,7 +13,7 @@
 namespace gpuq {
 namespace {
 
-/// What `sh` makes of a script's words: each followed by a NUL.
+/// The arguments that `sh` gets from `words`, each followed by a NUL.
 std::string said_by_shell(const std::string& words)
 {
     const std::string path = testing::TempDir() + "gpuq-quote-test." + std::to_string(::getpid());

@@ -45,7 +45,7 @@ TEST(Redactor, TakesWhatItLearntOutOfAnyText)
     EXPECT_EQ(redactor.text("a1b2c3d4e5a1b2c3d4e5"), "[removed][removed]");
     EXPECT_EQ(redactor.text("training"), "training");
     EXPECT_EQ(redactor.document(R"({"tail": "got a\"b\\c"})"), R"({"tail": "got [removed]"})");
-    EXPECT_EQ(redactor.text("abc"), "abc"); // too short to tell from other text
+    EXPECT_EQ(redactor.text("abc"), "abc"); // too short to be distinguished from other text
     EXPECT_EQ(redactor.text("2: second line 2"), "2: [removed]");
     EXPECT_EQ(redactor.text("1: first line 1"), "1: [removed]");
 }

@@ -14,7 +14,7 @@
 namespace gpuq {
 namespace {
 
-/// Second opinion: the C library's idea of UTF-8.
+/// Reference: the C library's UTF-8 decoder.
 std::optional<std::vector<char32_t>> points_by_iconv(std::string bytes)
 {
     std::vector<char32_t> points(bytes.size() + 1);
@@ -81,7 +81,7 @@ TEST(Sanitised, SpellsBytesThatAreNotUtf8)
     EXPECT_EQ(sanitised("\xed\xa0\x80"), "\\xed\\xa0\\x80");          // surrogate
     EXPECT_EQ(sanitised("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80"); // beyond Unicode
     EXPECT_EQ(sanitised("caf\xe9"), "caf\\xe9");                      // Latin-1
-    EXPECT_EQ(sanitised("\xe6\x9c"), "\\xe6\\x9c");                   // torn
+    EXPECT_EQ(sanitised("\xe6\x9c"), "\\xe6\\x9c");                   // truncated
 }
 
 TEST(Utf8, IsFoundWhereItEnds)
@@ -142,7 +142,7 @@ TEST(Clipped, CutsAtACellAndSaysSo)
     EXPECT_EQ(clipped("abcdef", 6), "abcdef");
     EXPECT_EQ(clipped("abcdef", 5), "abcd…");
     EXPECT_EQ(clipped("最終回", 5), "最終…");
-    EXPECT_EQ(clipped("最終回", 4), "最…"); // half a wide character is never shown
+    EXPECT_EQ(clipped("最終回", 4), "最…"); // never half a wide character
     EXPECT_EQ(clipped("e\u0301fg", 2), "e\u0301…");
     EXPECT_EQ(clipped("abc", 0), "");
 }

@@ -8,7 +8,7 @@
 namespace gpuq {
 namespace {
 
-/// The vectors of the reference implementation (vectors.h): key 00..0f, message 00, 01, 02 ...
+/// Vectors of the reference implementation (vectors.h): key 00..0f, message 00, 01, 02 ...
 TEST(Siphash, AgreesWithTheReference)
 {
     SipKey key{};

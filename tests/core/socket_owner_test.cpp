@@ -41,7 +41,7 @@ Loopback loopback(int family)
     return made;
 }
 
-/// Listens at a free port, which `at` gets.
+/// Listens on a free port and stores the address in `at`.
 Descriptor listening(int family, Loopback& at)
 {
     Descriptor made(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -62,7 +62,7 @@ Descriptor connected(Loopback at)
     return made;
 }
 
-/// Another user's process that does `work`, says that it has, and waits to be killed.
+/// A process of another user that does `work`, reports success and waits to be killed.
 class Other {
 public:
     explicit Other(const std::function<bool()>& work)
@@ -155,7 +155,7 @@ TEST_P(SocketOwner, OfAnotherUsersServerIsTold)
 
 INSTANTIATE_TEST_SUITE_P(Families, SocketOwner, testing::Values(AF_INET, AF_INET6));
 
-/// A listener of [::] takes IPv4 connections too.
+/// A listener on [::] accepts IPv4 connections too.
 TEST(SocketOwnerOfBoth, IsFoundForEither)
 {
     Descriptor listener(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));

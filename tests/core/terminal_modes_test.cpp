@@ -41,8 +41,8 @@ struct Case {
     std::string written, set, undo;
 };
 
-/// Of everything that a program can leave switched on: what it writes, what a terminal that comes
-/// later is given, what undoes it.
+/// All modes that a program can leave set: the program's output, the sequence that sets the modes
+/// on a terminal attached later, and the sequence that resets them.
 const std::vector<Case>& cases()
 {
     static const std::vector<Case> k_cases = {

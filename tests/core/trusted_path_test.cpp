@@ -37,7 +37,7 @@ protected:
     {
         ASSERT_EQ(::chmod(at(name).c_str(), mode), 0);
     }
-    /// What is wrong with it; empty: nothing.
+    /// The error message; empty if the file is trusted.
     std::string wrong(const std::string& name) const
     {
         const auto file = open_trusted_file(at(name));
@@ -83,7 +83,7 @@ TEST_F(TrustedPath, NamesTheDirectoryOnTheWay)
                           at("a"), at("a/b/file")));
     mode("a", 0775);
     EXPECT_THAT(wrong("a/b/file"), HasSubstr("(mode 0775)"));
-    mode("a", 01777); // as /tmp
+    mode("a", 01777); // like /tmp
     EXPECT_EQ(wrong("a/b/file"), "");
     mode("a", 0755);
     mode("a/b", 01777);

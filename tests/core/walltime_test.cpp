@@ -53,7 +53,7 @@ TEST(Walltime, NamesBothReadingsOfTwoNumbers)
         reason("2:30"),
         "'2:30' is not a time: it may be 2 min 30 s (Slurm's reading: write 0:2:30) or 2 h 30 "
         "min (write 2:30:00 or 2h30m)");
-    EXPECT_EQ(*parse_walltime("0:2:30"), 3min); // the advice works
+    EXPECT_EQ(*parse_walltime("0:2:30"), 3min); // the suggested spelling is accepted
     EXPECT_EQ(*parse_walltime("2:30:00"), *parse_walltime("2h30m"));
 }
 

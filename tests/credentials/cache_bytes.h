@@ -8,7 +8,7 @@
 
 namespace gpuq::credentials {
 
-/// The bytes of a FILE cache with one ticket, as MIT's library writes them.
+/// A FILE credentials cache with one ticket, byte for byte as MIT's library writes it.
 struct CacheBytes {
     int version = 4;
     std::string realm = "EXAMPLE.ORG";

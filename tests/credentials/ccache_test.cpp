@@ -99,7 +99,7 @@ TEST(Ccache, KnowsTheBetterOfTwo)
     Ticket renewed = now;
     renewed.end = k_start + 2h;
     EXPECT_TRUE(is_better(renewed, now, k_start));
-    EXPECT_TRUE(is_better(renewed, longer, k_start + 40min)); // which has expired
+    EXPECT_TRUE(is_better(renewed, longer, k_start + 40min)); // `longer` has expired
     EXPECT_FALSE(is_better(renewed, now, k_start + 3h));
 
     Ticket others = longer;
@@ -116,7 +116,7 @@ TEST(Ccache, ATicketOfMinutesDoesNotTakeThePlaceOfOneOfHours)
     EXPECT_FALSE(takes_over(fresh(10min), current, k_start + 1h));
     EXPECT_FALSE(takes_over(fresh(7h), current, k_start + 1h));
     EXPECT_TRUE(takes_over(fresh(8h), current, k_start + 1h)); // nearly as long
-    EXPECT_TRUE(takes_over(fresh(9h), current, k_start + 1h)); // ends with it
+    EXPECT_TRUE(takes_over(fresh(9h), current, k_start + 1h)); // ends at the same time
 
     Ticket at_limit = current;
     at_limit.renew_till = at_limit.end;

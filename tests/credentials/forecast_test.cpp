@@ -30,7 +30,7 @@ TEST(Forecast, LetsALinkBeginThatTheTicketLasts)
     one.login = k_now - 200h;
     EXPECT_TRUE(may_begin(one, 100h, k_now));
     EXPECT_FALSE(may_begin(one, 101h, k_now));
-    EXPECT_FALSE(may_begin(one, 1h, k_now + 11h)); // expired: whoever renews comes too late
+    EXPECT_FALSE(may_begin(one, 1h, k_now + 11h)); // expired: too late to renew it
 }
 
 TEST(Forecast, LetsALinkBeginAfterALoginThatCanGiveNoMore)
@@ -50,7 +50,7 @@ TEST(Forecast, SaysNothingOfATicketThatLasts)
 
 TEST(Forecast, NamesTheFirstLinkThatWaits)
 {
-    // Links end at 2, 12, 22, 32 h: the ticket lasts through the third.
+    // The links end at 2, 12, 22 and 32 h; the ticket lasts through the third.
     const Need need{k_now + 100h, k_now + 2h, 1, 10h};
     const auto found = forecast(ticket(8h, 25h), need);
     ASSERT_TRUE(found);

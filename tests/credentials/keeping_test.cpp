@@ -18,15 +18,15 @@ Ticket ticket(std::chrono::seconds life, std::chrono::seconds renewable)
     return {"ada@EXAMPLE.ORG", k_start, k_start + life, k_start + renewable, true};
 }
 
-/// A KDC, a cache and the keeper of it, in steps of 10 ms.
+/// Simulates a KDC, a credentials cache and its renewer in steps of 10 ms.
 struct Simulation {
     Ticket cache;
     std::chrono::seconds life;
     std::function<bool(Time)> up = [](Time) { return true; };
     std::function<Time(Time)> clock = [](Time true_time) { return true_time; };
-    Trouble answer = Trouble::none; ///< what an attempt that is answered meets
+    Trouble answer = Trouble::none; ///< result of an attempt when the KDC is up
 
-    double expired = 0, least_left = 1; ///< seconds; a part of the life
+    double expired = 0, least_left = 1; ///< seconds; fraction of the lifetime
     int attempts = 0, renewals = 0, logins = 0;
     Keeping keeping = {};
     bool has_keytab = false;
@@ -34,7 +34,7 @@ struct Simulation {
 
     void run(std::chrono::seconds length, double jitter)
     {
-        std::optional<Time> ends; // of the attempt that is being made
+        std::optional<Time> ends; // end of the attempt in progress
         Source source = Source::renewal;
         bool well = false;
         for (Time now = k_start; now < k_start + length; now += 10ms) {
@@ -78,7 +78,7 @@ TEST(Keeping, RenewsBetween40And50PercentOfTheLife)
         EXPECT_LE(first, k_start + 50s);
         EXPECT_FALSE(step({}, {one, {}, false}, first - 1ms, jitter).attempt);
         EXPECT_TRUE(step({}, {one, {}, false}, first, jitter).attempt);
-        EXPECT_FALSE(step({}, {one, {}, true}, first, jitter).attempt); // one is being made
+        EXPECT_FALSE(step({}, {one, {}, true}, first, jitter).attempt); // one is in progress
     }
 }
 
@@ -260,10 +260,10 @@ TEST(Keeping, SurvivesAClockThatIsSetBack)
     Keeping keeping = step({}, {day, {}, false}, k_start, 0).keeping;
     keeping =
         step(keeping, {day, Attempt{Trouble::unreachable, ""}, false}, k_start + 12h, 0).keeping;
-    // An hour back: the next try is not an hour away.
+    // The clock jumps back an hour: the next attempt is not an hour away.
     keeping = step(keeping, {day, {}, false}, k_start + 11h, 0).keeping;
     EXPECT_LE(keeping.next, k_start + 11h + 60s);
-    // It seemed to have expired, and has not.
+    // The ticket seemed to have expired, but has not.
     keeping = step(keeping, {day, {}, false}, day.end + 1s, 0).keeping;
     EXPECT_EQ(keeping.trouble, Trouble::expired);
     const Step again = step(keeping, {day, {}, false}, k_start + 12h, 0);

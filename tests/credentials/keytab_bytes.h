@@ -21,7 +21,7 @@ inline std::string keytab_text(const std::string& text)
     return keytab_number(static_cast<std::uint32_t>(text.size()), 2) + text;
 }
 
-/// A key of a principal, as ktutil writes it; of a hole the size is negative.
+/// A principal's key as ktutil writes it. A hole (deleted entry) has a negative size.
 inline std::string key_of(const std::vector<std::string>& names, const std::string& realm,
                           bool hole = false)
 {

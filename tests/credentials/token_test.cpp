@@ -15,7 +15,7 @@ constexpr Time at(std::int64_t second)
     return Time(std::chrono::seconds(second));
 }
 
-/// {"alg":"none"}, the claims, no signature.
+/// A JWT with header {"alg":"none"}, these claims and no signature.
 std::string jwt(const std::string& payload)
 {
     return "eyJhbGciOiJub25lIn0." + payload + ".x";

@@ -83,7 +83,7 @@ TEST(Plan, GivesAStandInNodeEnoughForAllItsGpusAtOnce)
     wishes.nodes = 4;
     const auto spec = plan(wishes, small_machine(), stand_ins(64));
     ASSERT_TRUE(spec) << spec.error().text;
-    EXPECT_GT(spec->cpus, 64); // a GPU each, and some without
+    EXPECT_GT(spec->cpus, 64); // one CPU per GPU, and some without a GPU
     EXPECT_GE(spec->memory_mib, 64U * 1024U);
     EXPECT_TRUE(spec->stand_ins);
     EXPECT_EQ(describe(*spec), "4 nodes with 64 GPUs each (k80, stand-ins)");

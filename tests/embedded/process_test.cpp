@@ -46,10 +46,10 @@ TEST(Daemon, IsKnownUntilItEnds)
     const auto started = start_daemon({{"/bin/sh", "-c", "echo hello; exec sleep 600"}, {}}, log);
     ASSERT_TRUE(started) << started.error().text;
     EXPECT_TRUE(is_alive(*started));
-    // The same number with another birth is another process.
+    // The same pid with another start time is another process.
     EXPECT_FALSE(is_alive({started->pid, started->start_time + 1}));
     EXPECT_TRUE(end_processes({*started}, SIGKILL, in(seconds(10))));
-    EXPECT_FALSE(is_alive(*started)); // still a zombie of ours
+    EXPECT_FALSE(is_alive(*started)); // still a zombie child of the test
     waitpid(started->pid, nullptr, 0);
     EXPECT_FALSE(identify(started->pid));
 }
@@ -82,11 +82,11 @@ TEST(ContentOf, AFileThatEndsWhileItIsReadIsEmptyNotAnException)
     }
     siginfo_t ended{};
     waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT);
-    // A zombie's environment opens and can not be read; after waitpid it is not there.
+    // A zombie's environ can be opened but not read; after waitpid it is gone.
     EXPECT_EQ(content_of("/proc/" + std::to_string(child) + "/environ"), "");
     waitpid(child, nullptr, 0);
     EXPECT_EQ(content_of("/proc/" + std::to_string(child) + "/environ"), "");
-    EXPECT_EQ(content_of("/proc"), ""); // opens, and fails to be read
+    EXPECT_EQ(content_of("/proc"), ""); // can be opened, but not read
 }
 
 TEST(FindProgram, LooksInThePathAndThenInTheSystemsFolders)
@@ -95,7 +95,7 @@ TEST(FindProgram, LooksInThePathAndThenInTheSystemsFolders)
     EXPECT_TRUE(find_program("sh", nullptr));
     EXPECT_FALSE(find_program("no-such-program", "/bin"));
     EXPECT_FALSE(
-        find_program("passwd", "etc:./etc:")->starts_with("etc")); // never a relative folder
+        find_program("passwd", "etc:./etc:")->starts_with("etc")); // never a relative directory
 }
 
 } // namespace

@@ -35,10 +35,10 @@ TEST(Pick, TellsDaemonsJobsAndStrangersApart)
         process(12, 1, "munged", {k_marker}),
         process(20, 1, "slurmstepd", {k_marker}),
         process(21, 20, "python3", {k_marker, "SLURMD_NODENAME=n0"}),
-        process(22, 21, "worker", {}), // scrubbed its environment, but has its parents
+        process(22, 21, "worker", {}), // cleared its environment, but still has its parents
         process(23, 1, "daemonised", {k_marker, "SLURMD_NODENAME=n0"}),
         process(30, 1, "slurmctld", {"SLURM_CONF=/other/slurm.conf"}),
-        process(31, 1, "bash", {k_marker}), // somebody who looks at the cluster
+        process(31, 1, "bash", {k_marker}), // a user's shell with the cluster's environment
         process(32, 31, "srun", {k_marker}),
         process(33, 1, "slurmctld", {}),
     };
@@ -51,7 +51,7 @@ TEST(Pick, TakesWhatSitsInItsCgroups)
 {
     const std::vector<ProcessFacts> all{
         process(20, 1, "slurmstepd", {k_marker}),
-        process(24, 1, "hidden", {}), // left its parents and its environment
+        process(24, 1, "hidden", {}), // escaped its parents and its environment
         process(25, 1, "stranger", {}),
     };
     const ClusterProcesses picked = pick(all, k_marker, {20, 24}, {});
@@ -71,7 +71,7 @@ TEST(Pick, SparesWhoAsks)
 
 TEST(Pick, IsNotLedAstrayByACircle)
 {
-    // Pids reused while /proc was read.
+    // Pids were reused while /proc was read.
     const std::vector<ProcessFacts> all{process(5, 6, "a", {}), process(6, 5, "b", {})};
     EXPECT_THAT(pick(all, k_marker, {}, {}).jobs, IsEmpty());
 }

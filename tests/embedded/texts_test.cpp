@@ -41,7 +41,7 @@ TEST(SlurmConf, GivesEveryNodeItsPortAndItsGpus)
                                 "CPUs=6 RealMemory=6000 Gres=gpu:k80:2 State=UNKNOWN\n"));
 }
 
-/// Whole hours, as slurm.conf has them.
+/// Whole hours in slurm.conf notation.
 std::string in_slurm_conf(std::chrono::minutes time)
 {
     const auto hours = time.count() / 60;
@@ -74,7 +74,7 @@ TEST(SlurmConf, GivesEveryGpuItsShareOfCoresAndMemory)
                                 "DefaultTime=2:00:00 DefCpuPerGPU=3 DefMemPerGPU=3000\n"));
     EXPECT_THAT(text, HasSubstr("PartitionName=gpu Nodes=ALL MaxTime=2-00:00:00 "
                                 "DefaultTime=1-00:00:00 DefCpuPerGPU=3 DefMemPerGPU=3000\n"));
-    // Without it a job that wants no GPU would get the memory of the whole node.
+    // Without it, a job without GPUs would get the memory of the whole node.
     EXPECT_THAT(text, HasSubstr("DefMemPerCPU=1000\n"));
 }
 
@@ -83,7 +83,8 @@ TEST(SlurmConf, LetsCommandsListenOnLoopbackOnlyWhereTheHostNameAllowsIt)
     const std::string parameters = "CommunicationParameters=NoInAddrAny,NoCtldInAddrAny\n";
     EXPECT_THAT(slurm_conf(two_nodes(), k_ports, k_places, ClientsListen::on_loopback),
                 HasSubstr(parameters));
-    // 127.0.1.1 or the network's address: nobody would find who listens there.
+    // If the host name resolves to 127.0.1.1 or to the network address, a daemon could not reach a
+    // command that listens on 127.0.0.1.
     EXPECT_THAT(slurm_conf(two_nodes(), k_ports, k_places, ClientsListen::anywhere),
                 Not(HasSubstr("NoInAddrAny")));
 }

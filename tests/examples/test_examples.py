@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The examples train well, and being stopped or killed at any point changes nothing in the result."""
+"""The examples train well, and stopping or killing them at any point does not change the result."""
 import os
 import re
 import resource
@@ -39,7 +39,7 @@ class Example:
         return sorted(Path(folder).glob(f"epoch-*.{self.suffix}"))
 
     def content(self, path):
-        """Everything in a checkpoint, in a form that compares bit by bit; raises when it is not whole."""
+        """The full content of a checkpoint in a form that compares bit by bit; raises if it is incomplete."""
         if self.suffix == "npz":
             with np.load(path) as checkpoint:
                 return {name: (checkpoint[name].dtype.str, checkpoint[name].tobytes()) for name in checkpoint.files}
@@ -75,10 +75,10 @@ def undisturbed(example, tmp_path_factory):
 
 
 def finish(example, folder):
-    """Goes on from the newest checkpoint to the end, as gpuq would."""
+    """Resumes from the newest checkpoint and runs to the end, as gpuq would."""
     found = example.checkpoints(folder)
     for path in found:
-        example.content(path)  # what bears the name of a checkpoint is a whole one
+        example.content(path)  # every file with a checkpoint's name is complete
     status, out, err = example.run(folder, resume=found[-1] if found else None)
     assert status == 0, err
     return example.result(folder)
@@ -104,7 +104,7 @@ def test_another_seed_gives_another_network(example, undisturbed, tmp_path):
 
 def test_stopped_after_every_epoch_it_ends_with_the_same_network(example, undisturbed, tmp_path):
     stop = tmp_path / "stop"
-    stop.touch()  # there from the start: each start does one epoch
+    stop.touch()  # present from the beginning: each start trains one epoch
     newest = None
     for epoch in range(1, EPOCHS):
         status, out, err = example.run(tmp_path, resume=newest, GPUQ_STOP_FILE=stop)
@@ -147,7 +147,7 @@ def test_asked_to_save_it_saves_and_goes_on(example, undisturbed, tmp_path):
     save = tmp_path / "save"
     save.touch()
     assert example.run(tmp_path, GPUQ_SAVE_FILE=save)[0] == 0
-    assert not save.exists()  # so that one can ask again
+    assert not save.exists()  # so that another save can be requested
     assert example.result(tmp_path) == undisturbed
 
 
@@ -156,7 +156,7 @@ def test_leaves_before_its_time_is_over(example, undisturbed, tmp_path):
     deadline = time.time() + 12  # importing PyTorch alone takes seconds on a busy machine
     status, out, err = example.run(folder, "--seconds-per-epoch=3", GPUQ_DEADLINE=deadline)
     assert (status, out.splitlines()[-1]) == (85, "saved; leaving before the time is over"), err
-    # What counts is saved by then; PyTorch's own exit takes a second on a busy machine.
+    # The checkpoint is saved by then; PyTorch's own exit takes a second on a busy machine.
     assert os.stat(example.checkpoints(folder)[-1]).st_mtime < deadline
     assert finish(example, folder) == undisturbed
 

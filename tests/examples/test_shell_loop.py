@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""train.sh, the example that is no training: stopped or killed at any point it ends with the same file."""
+"""train.sh, the example that is not a training: stopped or killed at any point, it ends with the same file."""
 import os
 import subprocess
 from pathlib import Path
@@ -21,7 +21,7 @@ def run(folder, *wrapper, resume=None, **variables):
 
 def checkpoints(folder):
     found = sorted(folder.glob("*.count"))
-    for path in found:  # each is whole
+    for path in found:  # each must be complete
         assert path.read_text() == f"{int(path.stem[len('step-'):])}\n"
     return found
 
@@ -83,7 +83,7 @@ def test_killed_before_any_of_its_commands_it_ends_with_the_same_files(undisturb
         if done.returncode == 0:
             break
         assert done.returncode == -9
-        assert undisturbed.items() <= finish(folder).items()  # an old one too many may stay
+        assert undisturbed.items() <= finish(folder).items()  # one superfluous old checkpoint may remain
         killed += 1
     assert killed == 6 * STEPS and whole == {0, 1, 2, 3, 4}
 

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// A libnvidia-ml.so.1 that plays what a file says, for a program that finds it by LD_LIBRARY_PATH.
-// GPUQ_FAKE_NVML names the file; it is read when the library is initialised. Each line is a rule of
-// KEY=VALUE words. Of those that are in force the last that has a key decides.
+// A libnvidia-ml.so.1 that simulates the GPUs described in a file, for a program that finds it
+// through LD_LIBRARY_PATH. GPUQ_FAKE_NVML names the file, which is read when the library is
+// initialised. Each line is a rule of KEY=VALUE pairs. If several rules in force have a key, the
+// last one applies.
 //
-//     gpus=8                                 how many there are
+//     gpus=8                                 number of GPUs
 //     total=12e9 used=3e9 util=87 power=143000 temp=61 sm=875 mem=2505
-//     gpu=3 minor=7 pci=9 uuid=GPU-x         of one GPU: where it is, what it is called
-//     gpu=0 migs=2                           divided; its parts are gpu=0:0 and gpu=0:1
+//     gpu=3 minor=7 pci=9 uuid=GPU-x         for one GPU: its location and its name
+//     gpu=0 migs=2                           MIG: its instances are gpu=0:0 and gpu=0:1
 //     pcie_tx=1000 pcie_rx=2000 nvlink_tx=5000 nvlink_rx=6000    KiB/s
-//     gpm=1 gpm2=45.5 gpm20=12               GPM, and its metric 2 and 20
-//     t=5 ...   after=3 ...                  in force after 5 seconds; once a GPU was looked at 3
-//     times err=15    call=PowerUsage err=3        what all calls, or one, answer instead
-//     call=PowerUsage hang=60                how many seconds it takes
-//     init=9                                 what the initialisation answers
-//     log=PATH                               a line for each initialisation
+//     gpm=1 gpm2=45.5 gpm20=12               GPM supported; values of its metrics 2 and 20
+//     t=5 ...                                in force after 5 seconds
+//     after=3 ...                            in force after 3 queries of the GPU's memory
+//     err=15                                 return code of all calls
+//     call=PowerUsage err=3                  return code of one call
+//     call=PowerUsage hang=60                duration of the call in seconds
+//     init=9                                 return code of the initialisation
+//     log=PATH                               appends a line for each initialisation
 //
-// With GPUQ_FAKE_OLD it has no function that came after the Tesla K80.
+// Built with GPUQ_FAKE_OLD, it lacks all functions newer than the Tesla K80.
 #include "nvml/nvml.h"
 
 #include <chrono>
@@ -109,7 +112,7 @@ double number(const std::string& key, const DeviceHandle* gpu, double otherwise 
     return text ? std::stod(*text) : otherwise;
 }
 
-/// What a rule about errors says; sleeps where one says so.
+/// Applies the rules about errors and delays to a call. Returns its return code.
 Return begin(const char* call, const DeviceHandle* gpu)
 {
     Return answer = k_success;

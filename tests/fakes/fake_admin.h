@@ -14,7 +14,7 @@
 
 namespace gpuq::fakes {
 
-/// This process has been killed: nothing after it happens.
+/// Thrown when the simulated process is killed; no later change takes effect.
 struct Killed : std::runtime_error {
     Killed()
         : std::runtime_error("killed")
@@ -22,15 +22,15 @@ struct Killed : std::runtime_error {
     }
 };
 
-/// A small model of a controller, its accounting and its files. Partitions and settings are what
-/// the file said at the last reconfiguration; a file that names a QOS or a node that is not there
-/// ends the controller, as Slurm 22.05 does.
+/// A small model of a controller with its accounting and its files. Partitions and settings are
+/// those of the file at the last reconfiguration. A file that names an unknown QOS or node
+/// terminates the controller, as in Slurm 22.05.
 class FakeAdmin : public Admin {
 public:
-    // What there is; tests change it as a person at the machine would.
+    // Current state. Tests change it like an administrator working by hand.
     std::map<std::string, std::string> files{
         {"slurm.conf", "include /etc/slurm/gpuq/policy.conf\n"}};
-    std::map<std::string, FileRights> touched; ///< by hand, of a file
+    std::map<std::string, FileRights> touched; ///< rights changed by hand, by file name
     std::map<std::string, SlurmObject> qos;
     std::map<std::string, SlurmObject> access;
     std::map<std::string, SlurmObject> shares;
@@ -43,20 +43,21 @@ public:
     std::vector<std::string> accounts{"root"};
     std::vector<std::string> users;
     bool alive = true;
-    /// By the script: what is made after its loading may stay unseen.
+    /// Whether the script knows all reservations: those made after it was loaded may be unknown to
+    /// it.
     bool reservations_seen = true;
 
-    // Faults, counted over everything that changes something.
-    int killed_at = -1;  ///< just before the change of that number
-    int refuses_at = -1; ///< that change
+    // Faults. The numbers count the calls that change something.
+    int killed_at = -1;  ///< killed just before this change
+    int refuses_at = -1; ///< this change fails
     bool rehearsal_fails = false;
     bool loads_scripts = true;
-    bool dies_at_reconfigure = false; ///< whatever the files say
+    bool dies_at_reconfigure = false; ///< for any content of the files
 
     std::map<std::string, int> threads_per_core;
-    int changes = 0;               ///< so far
-    std::vector<std::string> log;  ///< of them
-    std::function<void()> watched; ///< after each
+    int changes = 0;               ///< number of changes so far
+    std::vector<std::string> log;  ///< one line per change
+    std::function<void()> watched; ///< called after each change
 
     Result<SlurmState> state() override
     {
@@ -150,7 +151,7 @@ public:
     Result<void> rehearse(const std::string& include, const std::string&) override
     {
         log.push_back("rehearse");
-        // QOS that are made a moment later are not known to it.
+        // QOS may be missing: they are created a moment later.
         return rehearsal_fails || !has_known_nodes(include)
                    ? Result<void>(fail(Error::Kind::usage, "slurmctld would not live"))
                    : Result<void>();
@@ -261,7 +262,7 @@ private:
         return words;
     }
 
-    /// Fields of a partition as a controller would show them.
+    /// The fields of a partition as a controller shows them.
     static SlurmObject partition_of(const std::vector<std::string>& words)
     {
         SlurmObject one{
@@ -329,7 +330,7 @@ private:
     bool m_held = false;
 
 public:
-    std::map<std::string, std::string> site_settings; ///< what slurm.conf itself says
+    std::map<std::string, std::string> site_settings; ///< settings in slurm.conf itself
 };
 
 } // namespace gpuq::fakes

@@ -5,7 +5,7 @@
 
 namespace gpuq::fakes {
 
-/// A clock that goes only when told to.
+/// A clock that advances only on request.
 class FakeClock : public Clock {
 public:
     explicit FakeClock(Time now = Time(std::chrono::seconds(1'800'000'000)))
@@ -21,7 +21,7 @@ public:
         m_now += by;
         m_steady += by;
     }
-    /// What an administrator does to a clock: only the wall clock moves.
+    /// Sets the wall clock, as an administrator would; the steady clock is unaffected.
     void jump(std::chrono::microseconds by) { m_now += by; }
 
 private:

@@ -14,8 +14,8 @@
 
 namespace gpuq::fakes {
 
-/// A small Slurm: jobs that a test puts there, a log of what was asked, switches for what can go
-/// wrong. Without `runs_steps` nothing starts by itself: an allocation is only noted.
+/// A small model of Slurm: jobs set by the test, a log of the requests, and switches for faults.
+/// Unless `runs_steps` is set, no step is started: an allocation is only recorded.
 class FakeCluster : public Cluster {
 public:
     std::string cluster_name = "lab";
@@ -23,20 +23,20 @@ public:
     std::vector<std::string> asked; ///< `own_jobs`, `cancel 7`, `complete 7 119`, ...
     Controller self{"22.05.8", "22.05.8", {}, "", std::chrono::seconds(30), {}, true};
     std::vector<Partition> queues;
-    std::vector<Node> machines; ///< when empty, there are GPUs without end
+    std::vector<Node> machines; ///< empty: unlimited GPUs
     std::uint32_t next_id = 1;
     std::vector<JobSpec> specs;                  ///< of start_now and submit, in order
     std::vector<std::vector<std::string>> steps; ///< of start_now and start_step, in order
     std::vector<std::string> scripts;            ///< of submit, in order
 
-    std::set<JobId> stepless; ///< running allocations whose first step is over
+    std::set<JobId> stepless; ///< running allocations whose first step has ended
 
-    bool may_lengthen = false; ///< running jobs too, as an operator may
-    bool silent = false;       ///< no answer to anything that needs slurmctld
-    int silent_for = 0;        ///< no answer to the next N questions
-    int lost_answers = 0;      ///< the next N requests are carried out, their answers lost
+    bool may_lengthen = false; ///< running jobs may be extended, as by an operator
+    bool silent = false;       ///< no response to any request to slurmctld
+    int silent_for = 0;        ///< no response to the next N requests
+    int lost_answers = 0;      ///< the next N requests are carried out, their responses are lost
     bool no_gpu_free = false;  ///< no immediate start
-    std::string refusal;       ///< start_now and submit are refused with these words
+    std::string refusal;       ///< if set, start_now and submit fail with this message
     bool runs_steps = false;   ///< steps run as local processes
     bool hides_others = false; ///< PrivateData=jobs
 
@@ -47,7 +47,7 @@ public:
     {
         for (const StepProcess& process : m_processes) {
             if (::kill(-process.pid, SIGKILL) != 0) {
-                ::kill(process.pid, SIGKILL); // has no session of its own yet
+                ::kill(process.pid, SIGKILL); // not yet a session leader
             }
             ::waitpid(process.pid, nullptr, 0);
         }
@@ -154,7 +154,7 @@ public:
     Result<StepProcess> start_step(JobId id, const std::vector<std::string>& step,
                                    bool with_input) override
     {
-        asked.push_back("start_step " + std::to_string(id.value)); // srun asks, not we
+        asked.push_back("start_step " + std::to_string(id.value)); // srun sends the request
         return run(step, with_input);
     }
 
@@ -276,7 +276,7 @@ private:
         for (Node& node : now) {
             for (NodeGpus& gpus : node.gpus) {
                 const int held = gpus_held_on(node.name);
-                if (gpus.in_use || held > 0) { // else it stays unknown, as a test has put it
+                if (gpus.in_use || held > 0) { // otherwise it stays unknown, as set by the test
                     gpus.in_use = gpus.in_use.value_or(0) + held;
                 }
             }
@@ -341,17 +341,17 @@ private:
     std::vector<StepProcess> m_processes;
 };
 
-/// Accounting that a test fills.
+/// Accounting with contents set by the test.
 class FakeAccounting : public Accounting, public UseRecords {
 public:
     std::map<JobId, PastJob> past;
     std::vector<JobUse> uses;
-    std::vector<std::string> known; ///< users and accounts beside those of `uses`
+    std::vector<std::string> known; ///< users and accounts, in addition to those in `uses`
     std::vector<JobId> asked;
     std::vector<UseQuestion> questions;
     std::map<std::string, std::vector<AccountGrants>> granted; ///< by user
     NodeHistory nodes;
-    std::map<JobId, UseRecord> records; ///< what is on record beside `uses`
+    std::map<JobId, UseRecord> records; ///< single job records, independent of `uses`
     std::optional<Steps> asked_steps;
     bool silent = false;
 
@@ -374,7 +374,7 @@ public:
         return found->second;
     }
 
-    /// Whatever the span is.
+    /// Ignores the time range.
     Result<std::vector<JobUse>> use(const UseQuestion& question) override
     {
         questions.push_back(question);

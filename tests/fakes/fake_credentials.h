@@ -9,12 +9,12 @@
 
 namespace gpuq::fakes {
 
-/// Folders and the files in them.
+/// Directories with their files, in memory.
 class FakeSecretFiles : public SecretFiles {
 public:
     std::map<std::string, std::map<std::string, std::string>> folders;
-    std::optional<Error> refusal; ///< of every write
-    Time now;                     ///< of every write
+    std::optional<Error> refusal; ///< error returned by every write
+    Time now;                     ///< modification time of every write
     std::map<std::string, Time> times;
 
     Result<void> make_folder(const std::string& folder) override

@@ -10,14 +10,14 @@
 
 namespace gpuq::fakes {
 
-/// Files that a test puts into folders.
+/// Files in memory, set by the test.
 class FakeFiles : public Files {
 public:
     struct Content {
         std::string bytes;
         Time modified;
     };
-    std::map<std::string, std::map<std::string, Content>> folders; ///< by folder and path in it
+    std::map<std::string, std::map<std::string, Content>> folders; ///< by directory and path
 
     Result<std::vector<File>>
     changed_since(const std::string& folder, Time since,

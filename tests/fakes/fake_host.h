@@ -10,14 +10,14 @@
 
 namespace gpuq::fakes {
 
-/// A machine with folders and programs that a test puts there. Work apart is done at once, in this
-/// process, but for the pieces that a test lets hang or die.
+/// A machine with directories and programs set by the test. Tasks of apart() run at once in this
+/// process, except those that the test lets hang or die.
 class FakeHost : public Host {
 public:
     std::map<std::string, FolderFacts> folders;
     std::map<std::string, std::string> programs;
-    std::set<std::size_t> late;               ///< which pieces of work hang
-    std::map<std::size_t, std::string> dying; ///< which die, with what words
+    std::set<std::size_t> late;               ///< indices of tasks that hang
+    std::map<std::size_t, std::string> dying; ///< tasks that die, with their last message
 
     Result<FolderFacts> folder(const std::string& path) override
     {
@@ -31,7 +31,7 @@ public:
     std::set<std::string> held_by_others;
     bool hold(const std::string& name) override { return !held_by_others.contains(name); }
 
-    std::map<std::string, Descriptor> listening; ///< each is connected to once
+    std::map<std::string, Descriptor> listening; ///< each accepts one connection
     Result<Descriptor> connect_to(const std::vector<std::string>& names) override
     {
         for (const std::string& name : names) {

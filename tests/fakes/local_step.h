@@ -15,8 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/// A step of the fake cluster: a local process behind a carrier that stands for srun and
-/// slurmstepd. When the carrier is told to let go, the step goes on and its output is dropped.
+/// A step of the fake cluster: a local process behind a carrier process that plays the part of srun
+/// and slurmstepd. When the carrier is detached with SIGUSR1, the step continues and its output is
+/// discarded.
 namespace gpuq::fakes {
 
 class Carrier {
@@ -27,16 +28,17 @@ public:
     {
     }
 
-    /// Until the step has ended. Input flows by itself: the step reads the holder's pipe.
+    /// Runs until the step has ended. Input needs no copying: the step reads the holder's pipe
+    /// directly.
     [[noreturn]] void run()
     {
         ::setsid();
         let_go_of_the_tests_streams();
-        // The step dies with the test program, not with the thread or process that asked for it.
+        // The step dies with the test program, not with the thread or process that started it.
         ::signal(SIGPIPE, SIG_IGN);
         ::signal(SIGUSR1, [](int) { let_go = 1; });
         const pid_t step = start_step();
-        sigset_t told; // is heard in ppoll alone: never between a look at the flag and the wait
+        sigset_t told; // delivered only in ppoll: never between checking the flag and waiting
         ::sigemptyset(&told);
         ::sigaddset(&told, SIGUSR1);
         ::sigprocmask(SIG_BLOCK, &told, nullptr);
@@ -49,7 +51,7 @@ public:
     }
 
 private:
-    /// ctest waits until the last process has closed them.
+    /// ctest waits until every process has closed these streams.
     static void let_go_of_the_tests_streams()
     {
         const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -139,7 +141,7 @@ private:
     std::array<int, 2> m_from_step{-1, -1};
 };
 
-/// Starts `words`; the carrier is a child of this process.
+/// Starts a program with its arguments in `words`. The carrier is a child of this process.
 inline StepProcess start_local_step(const std::vector<std::string>& words, bool with_input)
 {
     std::array<int, 2> in{-1, -1};
@@ -167,7 +169,7 @@ inline StepProcess start_local_step(const std::vector<std::string>& words, bool 
     return StepProcess{carrier, 0, in[1], out[0], err[0]};
 }
 
-/// Cluster::abandon for such a step.
+/// Cluster::abandon for a local step.
 inline void abandon_local_step(const StepProcess& process)
 {
     if (process.pid > 0) {

@@ -10,20 +10,20 @@
 
 namespace gpuq::fakes {
 
-/// A state folder in memory, held to the same contract suite as the real one
-/// (tests/contract/store_contract.h), with switches for what goes wrong on real ones.
+/// An in-memory state directory, checked against the same contract as the real one
+/// (tests/contract/store_contract.h), with switches for the faults of real file systems.
 class MemoryStore : public Store {
 public:
     std::map<std::string, std::string> files;
     std::set<std::string> folders{""};
-    std::vector<std::string> written; ///< path of every write that was asked for, in order
+    std::vector<std::string> written; ///< path of every requested write, in order
     int reads = 0;                    ///< calls of read, read_at, size and list
 
-    bool full = false;                ///< no new byte fits: ENOSPC
+    bool full = false;                ///< every write of new bytes fails: ENOSPC
     bool read_only = false;           ///< mounted read-only: EROFS
     std::set<std::string> unreadable; ///< paths whose reads fail with EIO
 
-    /// NFS: readers go on seeing `path` as it is now, or as not there, until `release`.
+    /// As on NFS: until `release`, readers see the current content of `path`, or no file.
     void hold(const std::string& path)
     {
         const auto found = files.find(path);
@@ -31,7 +31,7 @@ public:
     }
     void release(const std::string& path) { m_held.erase(path); }
 
-    /// What a supervisor does with its own descriptor.
+    /// Appends without a write request, like a supervisor through its own descriptor.
     void append(const std::string& path, std::string_view bytes)
     {
         make_parents(path);

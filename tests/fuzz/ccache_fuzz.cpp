@@ -8,7 +8,8 @@
 
 using namespace gpuq::credentials;
 
-/// Whatever is in a cache: an answer within its bytes, and nothing of a terminal's.
+/// For any cache content, parsing stays within the buffer and no escape character reaches the
+/// principal.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
 {
     const std::string_view bytes(reinterpret_cast<const char*>(data), size);

@@ -12,9 +12,8 @@
 
 using namespace gpuq;
 
-/// Any text: read, checked and told about without harm; and one that has no error is a policy that
-/// Slurm could be given, with a script that Lua loads and that answers every one of the file's
-/// tests.
+/// Any text can be read and checked. For a policy without errors, the consequences, the Slurm
+/// configuration and the test cases can be evaluated, and Lua loads the generated script.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
 {
     const std::string_view text(reinterpret_cast<const char*>(data), size); // bytes are characters

@@ -40,7 +40,7 @@ struct Reading {
     }
 };
 
-/// What an OutputDecoder gives, put together: runs of output as one.
+/// The frames of an OutputDecoder; contiguous output is merged into one frame.
 struct Taking {
     std::vector<Frame> frames;
     bool broken = false;
@@ -74,14 +74,15 @@ struct Taking {
     }
 };
 
-/// Both decoders read the same; but of an Output that has not come whole, one has its beginning.
+/// Both decoders must agree, except that for an incomplete final Output frame the OutputDecoder
+/// already yields its beginning.
 void check_same(const Reading& whole, const Taking& pieces)
 {
     Taking expected;
     for (const Frame& frame : whole.frames) {
         expected.add(frame);
     }
-    check(pieces.broken || !whole.broken); // it sees a stream that can not be before the bytes
+    check(pieces.broken || !whole.broken); // it detects an invalid stream before all bytes arrived
     const std::size_t count = expected.frames.size();
     const std::size_t extra = pieces.frames.size() - count;
     check(pieces.frames.size() >= count && extra <= 1);
@@ -95,7 +96,7 @@ void check_same(const Reading& whole, const Taking& pieces)
     }
 }
 
-/// What passes the checks of peer_data.h keeps their promises.
+/// Frames that pass the checks of peer_data.h must have the properties that they guarantee.
 void check_peer_data(const Frame& frame)
 {
     const bool from_server = !remote::fault_in(frame, remote::Sender::server);
@@ -115,8 +116,8 @@ void check_peer_data(const Frame& frame)
 
 } // namespace
 
-/// Any bytes: what is read of them is the same in one piece and in two, wherever they are cut; what
-/// has been read survives being written.
+/// Any bytes: decoding in one piece and in two pieces, cut anywhere, gives the same frames, and a
+/// decoded frame survives encoding.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
 {
     const std::string_view bytes(reinterpret_cast<const char*>(data), size); // bytes are characters

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// In place of libFuzzer where there is no clang: gives a target the files of the folders it is
-// called with, so that a target that no longer compiles, or a seed that it no longer bears, is
-// known with the unit tests.
+// Replaces libFuzzer where clang is missing: feeds the files of the given directories to a target.
+// The unit tests thereby detect a target that no longer compiles and a seed that breaks it.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

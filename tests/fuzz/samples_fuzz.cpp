@@ -14,7 +14,7 @@ using namespace gpuq;
 
 namespace {
 
-/// A file with two samples, of as many GPUs as `gpus` says.
+/// A file with two samples of `gpus` GPUs.
 std::string sound_file(std::size_t gpus)
 {
     SampleWriter writer({Time{}, "node", std::vector<GpuName>(gpus)});
@@ -35,9 +35,9 @@ std::string sound_file(std::size_t gpus)
     return bytes;
 }
 
-/// What a crash leaves in a file. libFuzzer sees what numbers are compared and forges a checksum in
-/// no time, which no crash does: so it chooses only how much is damaged, and each change of its
-/// text changes every byte of it.
+/// Bytes as a crash might leave them in a file. libFuzzer traces comparisons and would soon forge a
+/// checksum, which no crash does. Therefore it controls only the length: any change of `text`
+/// changes all bytes.
 std::string damage(std::string_view text)
 {
     std::minstd_rand byte(
@@ -49,7 +49,7 @@ std::string damage(std::string_view text)
     return bytes;
 }
 
-/// Whatever is read of `file` was written.
+/// Every sample read from `file` must have been written.
 void check(const std::string& file)
 {
     for (const Sample& sample : all_samples(file)) {

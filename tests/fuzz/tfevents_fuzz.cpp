@@ -23,8 +23,8 @@ struct Reading {
 
 } // namespace
 
-/// Any bytes: what is read of them is the same in one piece and in two, wherever they are cut; no
-/// more is taken for read than there was.
+/// Any bytes: reading in one piece and in two pieces, cut anywhere, gives the same curves, and no
+/// more is consumed than was fed.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
 {
     const std::string_view bytes(reinterpret_cast<const char*>(data), size); // bytes are characters
@@ -45,7 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         check(other != nullptr && other->points() == series.points());
         check(series.buckets().size() <= telemetry::Series::k_most_buckets);
     }
-    Reading end; // what is left out may be anything
+    Reading end; // the skipped part may be anything
     end.file.feed(bytes.substr(0, cut / 2), end.curves);
     end.file.skip(cut - cut / 2);
     end.file.feed(bytes.substr(cut), end.curves);

@@ -8,7 +8,7 @@
 
 using namespace gpuq;
 
-/// Any text: a trace in the order of its submissions, or an error that says where.
+/// Any text: parsing gives a trace in submission order, or an error with a message.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
 {
     const std::string_view text(reinterpret_cast<const char*>(data), size); // bytes are characters

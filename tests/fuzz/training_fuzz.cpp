@@ -8,8 +8,8 @@
 
 using namespace gpuq;
 
-/// Any output, metrics.csv or trainer_state.json, and any pattern of a person's own (the first
-/// line): read without harm, and output the same in one piece and byte by byte.
+/// Any output, metrics.csv or trainer_state.json and any user-defined pattern (the first line) can
+/// be read; output gives the same result in one piece and byte by byte.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
 {
     const std::string_view bytes(reinterpret_cast<const char*>(data), size); // bytes are characters

@@ -44,7 +44,7 @@ Candidate made(const std::string& text)
     return *candidate;
 }
 
-/// A centre that meets every requirement of policies/criann.yaml.
+/// A site that meets all requirements of policies/criann.yaml.
 fakes::FakeAdmin a_centre()
 {
     fakes::FakeAdmin admin;
@@ -99,7 +99,7 @@ std::vector<std::string> drift_of(fakes::FakeAdmin& admin)
     return words_of(*found);
 }
 
-/// What is in force, as one value.
+/// The rules in force, as one comparable value.
 struct Rules {
     std::map<std::string, SlurmObject> partitions, qos, access, shares, reservations;
     std::string script, include;
@@ -120,7 +120,7 @@ Rules rules_of(fakes::FakeAdmin& admin)
 }
 
 const std::string k_old = shipped("criann.yaml");
-/// Tighter here, looser there, a queue gone, another limited, a course longer.
+/// Some limits tighter, some looser, another account for queue lab, a longer course.
 const std::string k_new = [] {
     std::string text = k_old;
     text = replaced(text, "        queued: 20 ", "        queued: 10 ");
@@ -234,7 +234,7 @@ TEST(Apply, RefusesAPolicyWithErrors)
     EXPECT_FALSE(candidate_of("version: 1\nqeues: {}\n", "p", k_now));
 }
 
-/// At most what one of the two policies allows, moment by moment.
+/// At each moment, no limit is looser than the looser one of the two policies.
 class NeverLooser : public testing::Test {
 protected:
     fakes::FakeAdmin m_admin = a_centre();
@@ -268,7 +268,8 @@ protected:
                       std::max(limit(m_old.objects, qos, field), limit(m_new.objects, qos, field)))
                 << qos << " " << field;
         }
-        // Who has the laboratory's queue: lab in the old, physics in the new, never both.
+        // Access to the laboratory's queue: lab in the old policy, physics in the new one, never
+        // both.
         EXPECT_NE(m_admin.access["gpuq_lab"].fields["accounts"], "lab,physics");
     }
 };
@@ -284,10 +285,10 @@ TEST_F(NeverLooser, ThanBothPolicies)
 TEST_F(NeverLooser, TheScriptIsExchangedWhileTheTightestOfBothHolds)
 {
     ASSERT_TRUE(apply_to(m_admin, k_old));
-    bool exchanged = false; // it is written again when all is done
+    bool exchanged = false; // the script is written a second time at the end
     m_admin.watched = [&] {
         if (m_admin.log.back() == "write job_submit.lua" && !std::exchange(exchanged, true)) {
-            EXPECT_EQ(m_admin.qos["gpuq_calibration"].fields["MaxSubmitPU"], "10"); // the new
+            EXPECT_EQ(m_admin.qos["gpuq_calibration"].fields["MaxSubmitPU"], "10"); // the new limit
             EXPECT_EQ(m_admin.qos["gpuq_calibration_soft"].fields["MaxTRESPU"], "gres/gpu=2");
             EXPECT_EQ(m_admin.access["gpuq_lab"].fields["accounts"], "");
         }
@@ -314,7 +315,7 @@ TEST(Apply, GoesOnAfterACrashAtAnyPoint)
         ASSERT_TRUE(again) << step << again.error().text;
         EXPECT_TRUE(rules_of(admin) == wanted) << step;
         EXPECT_FALSE(admin.files.contains(k_journal)) << step;
-        // And the policy before is still the one to go back to.
+        // Rollback still restores the previous policy.
         ASSERT_TRUE(go_back(admin)) << step;
         EXPECT_THAT(admin.files[k_applied], HasSubstr("queued: 20 ")) << step;
     }
@@ -327,7 +328,7 @@ TEST(Apply, GoesBackAfterACrashAtAnyPoint)
     const Rules wanted = rules_of(reference);
     const int first = reference.changes;
     ASSERT_TRUE(apply_to(reference, k_new));
-    // The last changes are the new policy's own: from the first of them on it is in force.
+    // The new policy is in force from the moment applied.yaml is written.
     const auto committed = std::find(reference.log.begin() + first, reference.log.end(),
                                      "write " + std::string(k_applied));
     const int steps = reference.changes - first;
@@ -339,7 +340,7 @@ TEST(Apply, GoesBackAfterACrashAtAnyPoint)
         const bool is_committed = admin.files[k_applied].find("queued: 10 ") != std::string::npos;
         const bool has_begun = admin.files.contains(k_journal) || is_committed;
         if (!has_begun || (is_committed && admin.files.contains(k_journal))) {
-            continue; // the policy in force is whole: there is nothing to go back from
+            continue; // the policy in force is complete: nothing to roll back
         }
         const auto back = go_back(admin);
         ASSERT_TRUE(back) << step << back.error().text;
@@ -404,14 +405,14 @@ TEST(Apply, APartitionWithJobsLeavesWhenTheyHaveEnded)
     auto admin = a_centre();
     ASSERT_TRUE(apply_to(admin, k_old));
     ASSERT_TRUE(admin.partitions.contains("calibration-lab"));
-    // It runs elsewhere in the queue, and was submitted to all of its partitions.
+    // A job runs elsewhere in the queue and was submitted to all of its partitions.
     admin.queue = {{{"calibration"}, "2026-11-22T15:00:00"}};
     const auto applied = apply_to(admin, without);
     ASSERT_TRUE(applied) << applied.error().text;
     EXPECT_THAT(applied->leaving, ElementsAre("calibration-lab", "calibration-lab-more"));
     EXPECT_EQ(admin.partitions["calibration-lab"].fields["State"], "DRAIN");
     EXPECT_THAT(drift_of(admin), IsEmpty());
-    // One that comes later does not know of it, and neither do other queues.
+    // Later jobs were not submitted to the partition, and other queues do not matter.
     admin.queue.push_back({{"calibration"}, "2026-11-22T16:10:00"});
     ASSERT_TRUE(apply_to(admin, without));
     EXPECT_TRUE(admin.partitions.contains("calibration-lab"));
@@ -433,7 +434,7 @@ TEST(Rollback, IsThePolicyBefore)
     ASSERT_TRUE(apply_to(admin, k_new));
     ASSERT_TRUE(go_back(admin));
     EXPECT_TRUE(rules_of(admin) == before);
-    ASSERT_TRUE(go_back(admin)); // and forth again
+    ASSERT_TRUE(go_back(admin)); // and back again
     EXPECT_THAT(admin.files[k_applied], HasSubstr("queued: 10 "));
 }
 
@@ -583,7 +584,7 @@ TEST(Rollback, NeverTakesATextThatOthersCouldWrite)
         const std::string& next;
         bool is_kept;
     };
-    // The same policy again keeps previous.yaml, another one makes it of applied.yaml.
+    // Applying the same policy keeps previous.yaml; another policy replaces it with applied.yaml.
     for (const auto& [file, rights, next, is_kept] :
          {Case{"previous.yaml", {"root", 0666}, k_old, false},
           Case{"previous.yaml", {"ada", 0644}, k_old, false},
@@ -612,7 +613,7 @@ TEST(Rollback, LooksWhoCouldWriteAlsoWhenThePolicyInForceIsGone)
     auto admin = a_centre();
     ASSERT_TRUE(apply_to(admin, k_new));
     ASSERT_TRUE(apply_to(admin, k_old));
-    admin.files.erase("applied.yaml"); // by who can write the folder, beside what they put there
+    admin.files.erase("applied.yaml"); // by a user who can write to the directory and added files
     admin.touched = {{"gpuq", {"root", 0777}}};
     EXPECT_THAT(go_back(admin).error().text, HasSubstr("others could write previous.yaml"));
 }
@@ -647,7 +648,7 @@ TEST(Drift, FindsLimitsOfGpusOnAccountsAndUsers)
     EXPECT_THAT(drift(admin, k_now)->notes, IsEmpty());
     const FieldChange change{"GrpTRES", "gres/gpu=2", std::nullopt, Effect::loosens};
     EXPECT_EQ(drift(admin, k_now)->changes[1].fields[0], change);
-    // What can't be put in force leaves them.
+    // A failed apply leaves the limits unchanged.
     auto refusing = admin;
     refusing.loads_scripts = false;
     ASSERT_FALSE(apply_to(refusing, k_new));
@@ -690,7 +691,7 @@ TEST(Drift, LetsAnAccountBeWhosePeopleAllShareAsTheAccountDoes)
     ASSERT_TRUE(apply_to(admin, k_old));
     EXPECT_EQ(admin.shares["ada@lab"].fields["fairshare"], "parent");
     EXPECT_THAT(drift_of(admin), IsEmpty());
-    share("dora@lab", "1"); // and now the others are not as the policy has them
+    share("dora@lab", "1"); // now the other shares differ from the policy too
     EXPECT_THAT(drift_of(admin), ElementsAre("share ada@lab fairshare", "share ben@lab fairshare"));
 }
 
@@ -709,7 +710,7 @@ TEST(Drift, FindsWeightsOfThingsBesideThePolicys)
 TEST(Apply, MakesACourseThatIsOnFromItsNextTimeOn)
 {
     auto admin = a_centre();
-    const std::string during = "2026-12-14T14:00"; // a Monday; from 13:00, weekly
+    const std::string during = "2026-12-14T14:00"; // a Monday; the course begins at 13:00, weekly
     const auto at = [&](const std::string& now) {
         return *candidate_of(k_old, "policy.yaml", now);
     };
@@ -719,12 +720,12 @@ TEST(Apply, MakesACourseThatIsOnFromItsNextTimeOn)
     for (const std::string& now : {during, std::string("2026-12-17T09:00")}) {
         EXPECT_THAT(words_of(*drift(admin, now)), IsEmpty()) << now;
     }
-    course["StartTime"] = "2026-12-14T13:00:00"; // as one that was there when it began
+    course["StartTime"] = "2026-12-14T13:00:00"; // as for a reservation from before its begin
     EXPECT_THAT(words_of(*drift(admin, during)), IsEmpty());
     course["Duration"] = "60";
     EXPECT_THAT(words_of(*drift(admin, during)),
                 ElementsAre("reservation deep-learning-2026 Duration"));
-    // Made again in the middle, from then on.
+    // Recreated in the middle of the course, from that time on.
     course["StartTime"] = "2026-12-14T13:30:17";
     course["Duration"] = "210";
     EXPECT_THAT(words_of(*drift(admin, during)), IsEmpty());
@@ -759,7 +760,7 @@ TEST(Drift, FindsSharesOfAccountsThatThePolicyDoesNotName)
     EXPECT_EQ(admin.shares["chemistry"].fields["fairshare"], "1");
 }
 
-/// Every field of everything that a policy wants, changed by hand one after another.
+/// Changes every field of every object of a policy by hand, one after the other.
 TEST(Drift, FindsEveryChangeOfEveryField)
 {
     auto admin = a_centre();
@@ -783,7 +784,7 @@ TEST(Drift, FindsEveryChangeOfEveryField)
                     object = whole;
                 }
             }
-            // Those that the policy does not speak of; a time is no amount.
+            // Fields that the policy does not set; a time is not an amount.
             for (const auto& [field, value] :
                  {std::pair("Hidden", "YES"), std::pair("MaxStartDelay", "00:10:00")}) {
                 object.fields[field] = value;

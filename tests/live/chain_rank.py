@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A rank of a training: on USR1 it says so, waits whether it is told again, saves (rank 0) and leaves."""
+"""A rank of a training. On USR1 it records the notice, waits for a second one, saves (rank 0) and
+exits."""
 import os
 import pathlib
 import signal
@@ -33,7 +34,7 @@ def main():
     stop = pathlib.Path(os.environ["GPUQ_STOP_FILE"])
     while not (stop.exists() if DEAF else told):
         time.sleep(0.05)
-    time.sleep(1)  # srun would have passed a signal on by now
+    time.sleep(1)  # by now srun would have forwarded a signal
     if RANK == "0":
         save()
     say("left")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A training stand-in: each step hashes the state, so a step that is lost or done twice changes the end."""
+"""A stand-in for a training: each step hashes the state, so a step that is lost or repeated changes the result."""
 import argparse
 import hashlib
 import os
@@ -12,7 +12,7 @@ import zipfile
 
 
 def save(folder, step, state):
-    """A zip, as torch.save and numpy.savez write, under its name at once."""
+    """Writes a zip, like torch.save and numpy.savez, that appears under its name atomically."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"step-{step:04d}.zip"
     unfinished = path.with_suffix(".tmp")

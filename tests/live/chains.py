@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs of several links as tests see them, and a program for them (chain_trainer.py)."""
+"""Runs with several links for tests, and their program (chain_trainer.py)."""
 import hashlib
 import json
 import os
@@ -15,7 +15,7 @@ UNAWARE = ["--checkpoint", "out/*.zip", "--resume-args", "--resume {}"]
 
 
 def final_state(steps):
-    """Of a training that nothing disturbs."""
+    """Result of an undisturbed training."""
     state = "begin"
     for step in range(1, steps + 1):
         state = hashlib.sha256(f"{state} {step}".encode()).hexdigest()
@@ -23,7 +23,7 @@ def final_state(steps):
 
 
 class Chain:
-    """A run of several links as its folder tells it."""
+    """A run with several links, as recorded in its directory."""
 
     def __init__(self, person, name):
         self.person = person
@@ -65,9 +65,9 @@ class Chain:
         return json.loads(self.person.gpuq("show", "--json", self.job(1)).stdout)["run"]
 
     def steps_done(self):
-        """What the program printed, link after link; each link begins where a checkpoint was."""
+        """The program's output by link: where it resumed, and its steps."""
         parts = []
-        # The last line of a link that was killed may be torn.
+        # The last line of a killed link may be truncated.
         for word, value in re.findall(r"(link|resumed|step) (\d+(?: cause \w+)?)\n", self.log()):
             if word == "link":
                 parts.append({"line": f"link {value}", "resumed": 0, "steps": []})
@@ -78,7 +78,8 @@ class Chain:
         return parts
 
     def assert_unbroken(self, steps):
-        """Every link begins right after what it resumed from, and the end is that of an undisturbed one."""
+        """Checks that every link continues exactly after its checkpoint, and that the result equals an
+        undisturbed one."""
         parts = self.steps_done()
         for part in parts:
             assert part["steps"] == list(range(part["resumed"] + 1, part["resumed"] + 1 + len(part["steps"])))
@@ -87,11 +88,12 @@ class Chain:
 
 
 def assert_nothing_lost(chain, steps, every):
-    """No link computes again more than one interval and what a save takes, and each begins at a checkpoint."""
+    """Checks that no link repeats more than one interval plus the time of a save, and that each begins at a
+    checkpoint."""
     parts = chain.assert_unbroken(steps)
     best = 0
     for part in parts:
-        # Of what was computed, one interval and what a save takes (5 steps) may have to be done again.
+        # One interval and the time of a save (5 steps) may have to be computed again.
         assert part["resumed"] >= best - every - 5, (part["line"], part["resumed"], best)
         assert part["resumed"] % every == 0 or part["resumed"] == steps
         best = max([best, *part["steps"]])
@@ -99,7 +101,7 @@ def assert_nothing_lost(chain, steps, every):
 
 
 def start(person, name, options, *words):
-    """Detached, in a folder of its own."""
+    """Starts a detached run in its own directory."""
     folder = pathlib.Path(person.home) / name
     folder.mkdir()
     if person.user:

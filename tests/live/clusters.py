@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Clusters made by `gpuq cluster up`, and what tests ask of them.
+"""Clusters made by `gpuq cluster up`, and the operations that tests need on them.
 
-The programs under test come from GPUQ_BIN, a folder; else from the build folder of preset dev.
+GPUQ_BIN names the directory of the programs under test; the default is the build directory of preset dev.
 """
 import atexit
 import contextlib
@@ -25,7 +25,7 @@ BUILT = pathlib.Path(os.environ.get("GPUQ_BIN", ROOT / "build" / "dev" / "bin"))
 
 
 def programs():
-    """The folder of gpuq and gpuq-supervisor; a copy where other users could not reach it."""
+    """The directory of gpuq and gpuq-supervisor; a copy if other users could not access it."""
     if os.geteuid() != 0 or all(folder.stat().st_mode & stat.S_IXOTH for folder in BUILT.parents):
         return BUILT
     copy = pathlib.Path(tempfile.mkdtemp(prefix="gq-bin-", dir="/tmp"))
@@ -41,8 +41,8 @@ GPUQ = str(BIN / "gpuq")
 
 
 def wait_for(condition, seconds=30.0, what=None):
-    """The first true value of condition(); fails the test when there is none in time. `what` was
-    waited for: words, or what gives them then."""
+    """Waits for a true value of condition() and returns it; fails the test on a timeout. `what` is the
+    description for the message: a string, or a function that returns one."""
     end = time.monotonic() + seconds
     while True:
         value = condition()
@@ -55,7 +55,7 @@ def wait_for(condition, seconds=30.0, what=None):
 
 
 def environment_of(pid):
-    """NAME -> value of a process; empty when it is gone or somebody else's."""
+    """Environment of a process: NAME -> value. Empty if the process is gone or belongs to another user."""
     try:
         raw = pathlib.Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
@@ -86,7 +86,7 @@ def processes(predicate):
 
 
 class Cluster:
-    """A cluster in a folder of its own."""
+    """A cluster in its own directory."""
 
     def __init__(self, directory, binary=GPUQ, as_user=None):
         self.dir = pathlib.Path(directory)
@@ -97,10 +97,10 @@ class Cluster:
         if as_user:
             self.env.update(HOME=as_user.pw_dir, USER=as_user.pw_name, LOGNAME=as_user.pw_name)
 
-    # Its life
+    # Start and stop
 
     def cluster(self, action, *options, check=True, timeout=90):
-        """gpuq cluster ACTION --dir ..."""
+        """Runs gpuq cluster ACTION --dir ..."""
         done = run([self.binary, "cluster", action, "--dir", str(self.dir), *options], env=self.env,
                    user=self.as_user, timeout=timeout)
         assert not check or done.returncode == 0, done.stderr
@@ -121,11 +121,11 @@ class Cluster:
         return json.loads(self.cluster("status", "--json", check=False).stdout)
 
     def pid(self, daemon):
-        """Of munged, mariadbd, slurmdbd, slurmctld, slurmd-n0 ..."""
+        """Pid of munged, mariadbd, slurmdbd, slurmctld, slurmd-n0 ..."""
         return next(one["pid"] for one in self.status()["daemons"] if one["name"] == daemon)
 
     def signal(self, daemon, number=signal.SIGKILL):
-        """Signals one daemon; returns when KILL has done its work."""
+        """Signals one daemon. For KILL, waits until it has exited."""
         pid = self.pid(daemon)
         os.kill(pid, number)
         if number == signal.SIGKILL:
@@ -134,7 +134,7 @@ class Cluster:
 
     @contextlib.contextmanager
     def stopped(self, daemon):
-        """The daemon does not answer inside the block (SIGSTOP)."""
+        """The daemon does not respond inside the block (SIGSTOP)."""
         pid = self.signal(daemon, signal.SIGSTOP)
         try:
             yield pid
@@ -142,7 +142,7 @@ class Cluster:
             os.kill(pid, signal.SIGCONT)
 
     def repair(self):
-        """Starts what has been killed."""
+        """Starts killed daemons again."""
         return self.cluster("up")
 
     # Slurm's own commands
@@ -157,21 +157,21 @@ class Cluster:
         return self.slurm("scontrol", *words)
 
     def squeue(self, *words):
-        """Lists of (job id, state, name), ended jobs too when asked with -t all."""
+        """Tuples (job id, state, name); with -t all, ended jobs too."""
         text = self.slurm("squeue", "-h", "-o", "%A|%T|%j", *words)
         return [tuple(line.split("|", 2)) for line in text.splitlines()]
 
     def job(self, job_id):
-        """scontrol show job as a dict."""
+        """Output of scontrol show job as a dict."""
         return dict(re.findall(r"(\S+?)=(\S*)", self.scontrol("show", "job", str(job_id))))
 
     def sacct(self, *words, fields=("JobIDRaw", "State", "ExitCode")):
-        """Allocations by slurmdbd, one dict each."""
+        """Allocations recorded by slurmdbd, one dict each."""
         text = self.slurm("sacct", "-n", "-P", "-X", "-a", "-o", ",".join(fields), *words)
         return [dict(zip(fields, line.split("|"))) for line in text.splitlines()]
 
     def accounted(self, job_id, fields=("JobIDRaw", "State", "ExitCode"), seconds=20):
-        """The record of an ended job: slurmdbd hears of it a moment later."""
+        """The record of an ended job. Waits, since slurmdbd learns of the end with a delay."""
         def ended():
             rows = [row for row in self.sacct("-j", str(job_id), fields=(*fields, "State", "End"))
                     if row["End"] != "Unknown"]
@@ -185,10 +185,10 @@ class Cluster:
         return {name: int(count) for name, count in
                 re.findall(r"^\s+(\w+)\s+\(\s*\d+\) count:(\d+)", part, re.M)}
 
-    # What must not be left
+    # Leftovers
 
     def daemons(self):
-        """Pids of munged, mariadbd and Slurm's daemons, those of a broken start too."""
+        """Pids of munged, mariadbd and Slurm's daemons, including those of a failed start."""
         return [pid for pid in self.all_processes()
                 if command_of(pid).startswith(("slurm", "munged", "mariadbd"))]
 
@@ -198,7 +198,7 @@ class Cluster:
         return re.findall(rf"^{key} (.*)$", text, re.M)
 
     def job_processes(self):
-        """Processes of this cluster's jobs, daemonised ones too, and its slurmstepds."""
+        """Processes of this cluster's jobs, including daemonised ones, and its slurmstepds."""
         def belongs(pid):
             variables = environment_of(pid)
             return variables.get("SLURM_CONF") == str(self.conf) and (
@@ -206,12 +206,12 @@ class Cluster:
         return processes(belongs)
 
     def all_processes(self):
-        """Everything that has this cluster in its environment, clients too."""
+        """All processes with this cluster in their environment, including clients."""
         return processes(lambda pid: environment_of(pid).get("SLURM_CONF") == str(self.conf))
 
     def wait_until_idle(self, seconds=60):
-        """No allocation and no process of a job is left, and every GPU is free. A restarted slurmctld
-        counts a node's GPUs right again only when the node has registered with it."""
+        """Waits until no allocation and no process of a job is left and every GPU is free. A restarted
+        slurmctld counts a node's GPUs correctly only after the node has registered with it."""
         def busy():
             return self.squeue() or self.job_processes() or self.used_gpus()
         def left():
@@ -219,36 +219,36 @@ class Cluster:
         wait_for(lambda: not busy(), seconds, lambda: f"an idle cluster; last: {left()}")
 
     def used_gpus(self):
-        """What sinfo says is in use, a text for each node where it is not 0."""
+        """GPUs in use according to sinfo: a string per node with a count above 0."""
         used = self.slurm("sinfo", "-h", "-N", "-O", "GresUsed:100").split()
         return [text for text in used if re.search(r"gpu(:\w+)?:[1-9]", text)]
 
 
 def plain_environment():
-    """This process's environment without what would lead to another cluster or state folder."""
+    """This process's environment without variables that would select another cluster or state directory."""
     kept = {name: value for name, value in os.environ.items()
             if not name.startswith(("SLURM", "SBATCH", "SALLOC", "SRUN", "GPUQ", "SQUEUE", "SACCT",
                                     "XDG_"))}
     kept["PATH"] = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
     kept["LC_ALL"] = "C.UTF-8"
-    # As where the nodes are other machines: relays carry what is said (test_direct.py: without).
+    # As if the nodes were other machines: relays carry the traffic (test_direct.py: without relays).
     kept["GPUQ_DIRECT"] = "no"
     return kept
 
 
 def as_kwargs(user):
-    """How subprocess becomes a user; only root can."""
+    """Options with which subprocess switches to a user; only root can do so."""
     if user is None or user.pw_uid == os.geteuid():
         return {}
     return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
 
 
 def account(name):
-    """The test account of that name; only root can make one."""
+    """The test account with this name; only root can create one."""
     for _ in range(2):
         with contextlib.suppress(KeyError):
             return pwd.getpwnam(name)
-        # Another worker may be faster: then the second look finds it.
+        # Another worker may be faster: then the second lookup finds the account.
         subprocess.run(["useradd", "--create-home", "--shell", "/bin/sh", name], check=False,
                        capture_output=True)
     return pwd.getpwnam(name)
@@ -263,7 +263,7 @@ def run(words, env, user=None, timeout=60, **options):
 
 
 class Person:
-    """Somebody at a terminal: a home and a state folder of their own, and gpuq on a cluster."""
+    """A user with a home, a state directory and gpuq on a cluster."""
 
     def __init__(self, cluster, home, user=None):
         self.cluster = cluster
@@ -274,13 +274,13 @@ class Person:
                     "XDG_CONFIG_HOME": str(self.home / "config")}
 
     def gpuq(self, *words, timeout=60, env=None, **options):
-        """Runs gpuq to its end; a CompletedProcess with text (text=False: bytes)."""
+        """Runs gpuq to its end. Returns a CompletedProcess with text (text=False: bytes)."""
         return run([self.cluster.binary, *map(str, words)], env={**self.env, **(env or {})},
                    user=self.user, timeout=timeout, **{"cwd": self.home, **options})
 
     @contextlib.contextmanager
     def start(self, *words, env=None, **options):
-        """A running gpuq (Popen) with pipes, killed at the end of the block if need be."""
+        """A running gpuq (Popen) with pipes, killed at the end of the block if necessary."""
         options = {"cwd": self.home, "stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
                    "stderr": subprocess.PIPE, "start_new_session": True, "bufsize": 0,
                    **options}
@@ -297,14 +297,14 @@ class Person:
                     stream.close()
 
     def run_dirs(self):
-        """Folders of this person's runs, oldest first."""
+        """Directories of this user's runs, oldest first."""
         runs = self.state / "gpuq" / "runs"
         return sorted(runs.iterdir()) if runs.exists() else []
 
 
 @contextlib.contextmanager
 def short_folder():
-    """A folder with a short path that everybody may pass: sockets, other users."""
+    """A directory with a short path, for sockets, that all users may traverse."""
     folder = tempfile.mkdtemp(prefix="gq-", dir="/tmp")
     os.chmod(folder, 0o755)
     try:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Fixtures of the real-Slurm suite; what they give is in clusters.py.
+"""Fixtures of the suite on a real Slurm; their classes are in clusters.py.
 
-A module says what its cluster is like with a global, e.g.
+A module describes its cluster with a global, e.g.
 
     CLUSTER = dict(nodes=2, gpus=4, model="k80", lines=["KillWait=2"])
 
-and its tests take the fixture `cluster`. Clusters live in folders of their own, so modules run
-side by side (pytest -n 3 --dist loadfile).
+and its tests use the fixture `cluster`. Clusters have directories of their own, so modules can
+run in parallel (pytest -n 3 --dist loadfile).
 """
 import os
 import pwd
@@ -18,8 +18,8 @@ from clusters import *  # noqa: F401,F403  (tests may import from either)
 from clusters import TEST_USER, Cluster, Person, account, running_cluster, short_folder
 
 
-# Started by nohup or in the background of a script, the suite would give what they ignore to every
-# gpuq, which respects it.
+# If the suite is started by nohup or in the background of a script, it ignores some signals. Every
+# gpuq would inherit and respect that.
 for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
     if signal.getsignal(number) == signal.SIG_IGN:
         signal.signal(number, signal.SIG_DFL)
@@ -34,14 +34,14 @@ def cluster(request):
 
 @pytest.fixture
 def person(cluster):
-    """A fresh home on the module's cluster."""
+    """A user with a fresh home on the module's cluster."""
     with short_folder() as home:
         yield Person(cluster, home, cluster.as_user)
 
 
 @pytest.fixture
 def folder():
-    """A place for a cluster that a test starts and ends by itself."""
+    """A cluster that the test starts and stops."""
     with short_folder() as top:
         cluster = Cluster(top / "c")
         try:
@@ -52,7 +52,7 @@ def folder():
 
 @pytest.fixture(scope="session")
 def plain_user():
-    """An ordinary user: a test account when we are root, else ourselves."""
+    """An ordinary user: a test account if run by root, otherwise the current user."""
     if os.geteuid() != 0:
         return pwd.getpwuid(os.geteuid())
     return account(TEST_USER)
@@ -60,5 +60,5 @@ def plain_user():
 
 @pytest.fixture(scope="session")
 def people():
-    """Several ordinary users, which only root has."""
+    """Several ordinary users; requires root."""
     return {name: account(f"gpuq-{name}") for name in ("ada", "ben", "lena")}

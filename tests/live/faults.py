@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the tests of faults share: runs to break, and what must be true after each of them."""
+"""Shared by the tests of faults: runs to break, and the conditions that must hold afterwards."""
 import contextlib
 import json
 import os
@@ -10,7 +10,7 @@ import time
 
 from conftest import command_of, environment_of, is_running, processes, wait_for
 
-# contrib/soak.sh asks for the lengths and counts of the issue; CI has a budget.
+# contrib/soak.sh uses full lengths and counts; CI has a time budget.
 SOAK = bool(os.environ.get("GPUQ_SOAK"))
 
 
@@ -20,7 +20,7 @@ def of_soak(full, short):
 
 DAEMONS = ("munged", "mariadbd", "slurmdbd", "slurmctld", "slurmscriptd", "slurmd")
 
-# Numbered lines: what is missing, doubled or out of place shows.
+# Numbered lines, so that missing, duplicate or misplaced ones are detected.
 COUNTING = """
 i=0
 while [ $i -lt {lines} ]; do
@@ -31,12 +31,12 @@ done
 
 
 def counting(lines, pause=0.1, then="exit 0"):
-    """A program that writes numbered lines, one each `pause` seconds."""
+    """A program that prints numbered lines, one every `pause` seconds."""
     return ["sh", "-c", COUNTING.format(lines=lines, pause=f"sleep {pause}" if pause else ":") + then]
 
 
 def assert_counted(text, lines=None):
-    """The lines are whole and in order, and all there when `lines` is given."""
+    """Checks that the lines are complete and in order, and that there are `lines` of them, if given."""
     seen = text.splitlines()
     assert seen == [f"line {number}" for number in range(1, len(seen) + 1)], text[-2000:]
     assert text == "" or text.endswith("\n")
@@ -45,7 +45,7 @@ def assert_counted(text, lines=None):
 
 
 class Run:
-    """A run as its folder tells it."""
+    """A run, as recorded in its directory."""
 
     def __init__(self, person, folder):
         self.person = person
@@ -59,7 +59,7 @@ class Run:
         return cls(person, folders[-1])
 
     def events(self, kind=None):
-        """Of the journal; a torn last line is not there yet."""
+        """Events of the journal; a truncated last line is ignored."""
         try:
             lines = (self.link / "journal.jsonl").read_text().splitlines(keepends=True)
         except OSError:
@@ -72,7 +72,7 @@ class Run:
 
     @property
     def ended(self):
-        """How it ended, from its files."""
+        """The ending, from the run's files."""
         return self.event("ended", 30)
 
     @property
@@ -89,11 +89,11 @@ class Run:
         return (self.link / f"{stream}.log").read_bytes()
 
     def written(self, size=1, seconds=20):
-        """Waits until the log has so many bytes."""
+        """Waits until the log has at least `size` bytes."""
         log = self.link / "out.log"
         return wait_for(lambda: log.exists() and log.stat().st_size >= size, seconds, f"{size} bytes in {log}")
 
-    # Its processes
+    # Processes of the run
 
     @property
     def supervisor(self):
@@ -109,7 +109,7 @@ class Run:
 
     @property
     def slurmstepd(self):
-        """Of the supervisor's step."""
+        """Pid of the slurmstepd of the supervisor's step."""
         pid = parent_of(self.guardian)
         assert command_of(pid) == "slurmstepd", command_of(pid)
         return pid
@@ -118,7 +118,7 @@ class Run:
         return processes(lambda pid: environment_of(pid).get("GPUQ_RUN_ID") == self.folder.name)
 
     def steps(self):
-        """Ids of the job's steps, as squeue shows them."""
+        """IDs of the job's steps, as shown by squeue."""
         text = self.cluster.slurm("squeue", "-h", "-s", "-o", "%i", "-j", self.job, check=False)
         return text.split()
 
@@ -157,8 +157,8 @@ def running_job(cluster, job):
 
 
 def assert_nothing_left(cluster, seconds=60):
-    """No allocation, GPU or process is left but the daemons. What is left is put away, so that only
-    the test that left it fails."""
+    """Checks that no allocation, GPU or process is left except the daemons. Leftovers are removed, so that
+    only the test that left them fails."""
     def left():
         return [pid for pid in cluster.all_processes() if command_of(pid) not in DAEMONS]
     try:
@@ -177,7 +177,7 @@ def assert_nothing_left(cluster, seconds=60):
 
 
 def read_available(stream, seconds=20, size=1):
-    """Bytes of a client's pipe: at least `size` of them."""
+    """Reads at least `size` bytes from a client's pipe."""
     os.set_blocking(stream.fileno(), False)
     got = b""
 
@@ -192,7 +192,7 @@ def read_available(stream, seconds=20, size=1):
 
 
 class Beside(threading.Thread):
-    """A gpuq to its end, beside others."""
+    """Runs a gpuq to its end, in parallel with others."""
 
     def __init__(self, person, *words, timeout=150):
         super().__init__()

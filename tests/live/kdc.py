@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A real Kerberos of its own for a test: an MIT KDC on the loopback interface, its configuration and
-database in a folder, tickets of seconds. Nothing of /etc is read or touched."""
+"""A real Kerberos for a test: an MIT KDC on the loopback interface, with its configuration and database in a
+directory and tickets of seconds. Nothing in /etc is read or changed."""
 import contextlib
 import os
 import pathlib
@@ -62,7 +62,7 @@ class Kdc:
         (self.folder / "krb5.conf").write_text(CLIENT.format(**names))
         (self.folder / "kdc.conf").write_text(SERVER.format(**names))
         (self.folder / "acl").write_text("")
-        #: What a client of this Kerberos has in its environment.
+        # Environment for a client of this Kerberos.
         self.env = {"KRB5_CONFIG": str(self.folder / "krb5.conf")}
         self.server_env = {**os.environ, **self.env, "KRB5_KDC_PROFILE": str(self.folder / "kdc.conf"),
                            "PATH": SBIN, "LC_ALL": "C"}
@@ -99,7 +99,7 @@ class Kdc:
 
     @contextlib.contextmanager
     def frozen(self):
-        """Requests reach it and are never answered."""
+        """Requests reach the KDC, but get no response."""
         os.kill(self.pid, signal.SIGSTOP)
         try:
             yield
@@ -108,7 +108,7 @@ class Kdc:
 
     @contextlib.contextmanager
     def down(self):
-        """Nobody listens at its port."""
+        """No process listens on its port."""
         self.stop()
         try:
             yield
@@ -119,7 +119,7 @@ class Kdc:
         return self.folder / f"{name}.keytab"
 
     def login(self, person, cache, *options, name="ada", life=None, renewable=None):
-        """What kinit with a password does: a new ticket in the cache."""
+        """Like kinit with a password: puts a new ticket into the cache."""
         is_file = ":" not in str(cache) or str(cache).startswith("FILE:")
         words = ["kinit", "-k", "-t", str(self.keytab(name)), "-l", f"{life or self.life}s"]
         if renewable != 0:
@@ -154,7 +154,7 @@ def is_installed():
 
 
 class Ticket:
-    """The TGT of a FILE cache, read without Kerberos' help."""
+    """The TGT of a FILE cache, parsed without the Kerberos library."""
 
     def __init__(self, data):
         assert data[:2] == b"\x05\x04", "no cache of version 4"

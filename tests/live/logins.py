@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A login host as a laptop sees it: a real sshd on the loopback interface, behind a TCP proxy that can fall silent."""
+"""A login host as seen by a laptop: a real sshd on the loopback interface, behind a TCP proxy that can fall silent."""
 import collections
 import contextlib
 import os
@@ -19,11 +19,12 @@ from runs import words_of
 
 
 class Proxy:
-    """Copies between its own port and another, until the connections it has fall silent and nobody is told."""
+    """Forwards connections from its own port to another one. If `silent` is set, existing connections stop without
+    notice."""
 
     def __init__(self, to_port, delay=0.0):
         self.to_port = to_port
-        self.delay = delay  # seconds, each way
+        self.delay = delay  # seconds, in each direction
         self.late = collections.deque()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
@@ -76,7 +77,7 @@ class Proxy:
         self._close(one, other)
 
     def _deliver(self):
-        """What has been on its way for long enough; gives the seconds until there is more to do."""
+        """Delivers data that was delayed long enough. Returns the seconds until the next delivery."""
         while self.late and self.late[0][0] <= time.monotonic():
             _, one, other, data = self.late.popleft()
             try:
@@ -103,9 +104,11 @@ class Proxy:
 
 
 class Login:
-    """gpuq of a person, from the other end of an ssh connection. `env` of gpuq there is the person's.
-    `address`: where sshd listens; without one on the loopback interface, behind a proxy. `server`, `client`:
-    lines of sshd_config and ssh_config; `server_env`: sshd's own; `around`: words that start it. `inside`: words that start the laptop's gpuq."""
+    """A user's gpuq at the other end of an ssh connection. gpuq on the host has the user's `env`.
+
+    `address`: listening address of sshd; without it, the loopback interface behind a proxy.
+    `server`, `client`: lines for sshd_config and ssh_config; `server_env`: environment of sshd.
+    `around`: command prefix that starts sshd; `inside`: command prefix that starts the laptop's gpuq."""
 
     def __init__(self, person, folder, address=None, server=(), client=(), server_env=None, there=None, inside=(), around=()):
         self.person = person
@@ -129,7 +132,7 @@ class Login:
             f" IdentityFile {self.folder}/user_key\n"
             f" IdentitiesOnly yes\n UserKnownHostsFile {self.folder}/known_hosts\n HostKeyAlias login\n"
             f" GSSAPIAuthentication no\n")
-        # A laptop: no cluster, no state folder.
+        # A laptop: no cluster, no state directory.
         self.env = {name: value for name, value in plain_environment().items() if name != "LC_ALL"}
         self.env |= {"HOME": str(self.folder), "GPUQ_SSH": f"ssh -F {self.folder}/ssh_config",
                      "GPUQ_REMOTE": str(person.cluster.binary)}
@@ -155,12 +158,12 @@ class Login:
         wait_for(answers, 10, "an sshd that answers")
 
     def stop(self):
-        """The listener; connections go on."""
+        """Stops the listener; connections continue."""
         self.server.kill()
         self.server.wait(10)
 
     def trust(self, key):
-        """What the laptop knows of the host."""
+        """Makes this the host key known to the laptop."""
         kind, text, *_ = (self.folder / f"{key}.pub").read_text().split()
         (self.folder / "known_hosts").write_text(f"login {kind} {text}\n")
 
@@ -170,15 +173,15 @@ class Login:
         self.stop()
 
     def servers(self):
-        """sshd's processes for a connection each, the newest last."""
+        """The sshd processes with one connection each, newest last."""
         def belongs(pid):
             words = words_of(pid)
-            # From OpenSSH 9.8 on they are programs of their own.
+            # Since OpenSSH 9.8 they are programs of their own.
             return words and words[0].startswith(("sshd:", "sshd-session:", "sshd-auth:")) and ancestor(pid, self.server.pid)
         return sorted(processes(belongs))
 
     def cut(self, stop=False):
-        """Every connection, as when the process dies; `stop`: there are no new ones."""
+        """Ends every connection as if its process had died; `stop`: also refuses new ones."""
         pids = self.servers()
         if stop:
             self.stop()
@@ -187,7 +190,7 @@ class Login:
                 os.kill(pid, signal.SIGKILL)
 
     def freeze(self):
-        """Every connection, as when the host hangs; gives what thaws them."""
+        """Freezes every connection as if the host hung. Returns the pids to continue."""
         pids = self.servers()
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
@@ -195,7 +198,7 @@ class Login:
         return pids
 
     def silence(self):
-        """Every connection, as when a router forgets it; new ones work."""
+        """Silences every connection as if a router had dropped it; new ones work."""
         self.proxy.silent = True
         wait_for(lambda: not self.proxy.silent, 5, "silence")
 
@@ -219,14 +222,14 @@ class Login:
                     stream.close()
 
     def gpuq(self, *words, timeout=60, **options):
-        """To its end: a CompletedProcess with bytes."""
+        """Runs gpuq to its end. Returns a CompletedProcess with bytes."""
         with self.begin(*words, **{"stdin": subprocess.PIPE if "input" in options else subprocess.DEVNULL,
                                    **{k: v for k, v in options.items() if k != "input"}}) as child:
             out, err = child.communicate(options.get("input"), timeout=timeout)
             return subprocess.CompletedProcess(words, child.returncode, out, (err or b"").decode())
 
     def sessions(self):
-        """What gpuq has running there besides runs: fronts, holders, verbs."""
+        """Pids of gpuq's processes on the host besides runs: fronts, holders, verbs."""
         def belongs(pid):
             words = words_of(pid)
             return (len(words) > 1 and words[0].endswith("gpuq") and words[1] == "serve" and
@@ -235,7 +238,7 @@ class Login:
 
 
 def ancestor(pid, other):
-    """True when `other` is among the parents of pid."""
+    """True if `other` is an ancestor of `pid`."""
     while pid > 1:
         try:
             text = pathlib.Path(f"/proc/{pid}/stat").read_text()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A login host that is not gpuq's: it speaks the frames of `gpuq serve` (src/wire/remote_frame.h) and sends what a test
-tells it to."""
+"""A login host that is not gpuq: it uses the frames of `gpuq serve` (src/wire/remote_frame.h) and sends the data chosen
+by a test."""
 import pathlib
 import shlex
 import struct
@@ -52,7 +52,8 @@ def stream_gone(stream, why):
 
 
 def peer(folder, data):
-    """A value of GPUQ_SSH: what answers in ssh's place sends `data` and waits until gpuq has left."""
+    """A value for GPUQ_SSH: a program in place of ssh that sends `data` and waits until gpuq has closed the
+    connection."""
     said = pathlib.Path(folder) / "said"
     said.write_bytes(data)
     program = ("import sys; out = sys.stdout.buffer; out.write(open(sys.argv[1], 'rb').read()); out.flush(); "

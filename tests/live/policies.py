@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Clusters under a policy, and what several users ask of them."""
+"""Clusters under a policy, and requests of several users."""
 from clusters import run, running_cluster, wait_for
 
 SCHEDULER = ("SchedulerParameters=batch_sched_delay=0,bf_interval=2,bf_continue,bf_one_resv_per_job,"
@@ -12,13 +12,13 @@ def running_policy(policy, lines=("KillWait=5", SCHEDULER)):
 
 
 def join(cluster, user, account):
-    """The user is in the account from now on, and is charged to it unless they say otherwise."""
+    """Adds the user to the account and makes it the user's default account."""
     cluster.slurm("sacctmgr", "-i", "add", "user", user.pw_name, f"account={account}")
     cluster.slurm("sacctmgr", "-i", "modify", "user", user.pw_name, "set", f"defaultaccount={account}")
 
 
 def sbatch(cluster, user, *words, sleep=600):
-    """(job id or None, what sbatch said)."""
+    """Returns (job ID or None, sbatch's error output)."""
     done = run(["sbatch", "--parsable", "-o", "/dev/null", *words, "--wrap", f"exec sleep {sleep}"],
                env=cluster.env, user=user)
     return (done.stdout.strip() or None), done.stderr
@@ -34,7 +34,7 @@ def until(cluster, job, wanted, seconds=20):
 
 
 def cancel_all(cluster):
-    """No job is left, running or waiting."""
+    """Cancels all jobs and waits until the cluster is idle."""
     jobs = [job for job, _, _ in cluster.squeue()]
     if jobs:
         cluster.slurm("scancel", *jobs, check=False)

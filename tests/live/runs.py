@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What tests of runs look at: records on disk, what is left behind, terminals."""
+"""Helpers for tests of runs: records on disk, leftovers, terminals."""
 import contextlib
 import fcntl
 import hashlib
@@ -18,11 +18,11 @@ import uuid
 from clusters import command_of, environment_of, processes, wait_for
 
 PYTHON = "/usr/bin/python3"
-TIOCGPTN = 0x80045430  # of ioctl_tty(2); termios has no name for it
+TIOCGPTN = 0x80045430  # from ioctl_tty(2); termios has no name for it
 
 
 class Record:
-    """The folder of one run."""
+    """The directory of one run."""
 
     def __init__(self, folder):
         self.dir = pathlib.Path(folder)
@@ -38,7 +38,7 @@ class Record:
 
     @property
     def job(self):
-        """The Slurm job's id, or None while there is none."""
+        """ID of the Slurm job, or None if there is none yet."""
         link = self._json("link-1/job.json")
         return link and link["job"]
 
@@ -49,7 +49,7 @@ class Record:
         return [json.loads(line) for line in lines]
 
     def event(self, name):
-        """The journal's first event of that name, or None."""
+        """The journal's first event with this name, or None."""
         return next((one for one in self.journal if one["event"] == name), None)
 
     @property
@@ -59,7 +59,7 @@ class Record:
 
     @property
     def end_of_run(self):
-        """What a client or a later link has written of its end, or None."""
+        """The end as recorded by a client or a later link, or None."""
         return self._json("ended.json")
 
     def wait_for_end(self, seconds=30):
@@ -71,25 +71,25 @@ class Record:
 
 
 def records(person):
-    """A person's runs, oldest first."""
+    """A user's runs, oldest first."""
     return [Record(folder) for folder in person.run_dirs()]
 
 
 def the_run(person, seconds=20):
-    """The only run of this person, as soon as it is on disk."""
+    """The only run of this user, as soon as it is on disk."""
     found = wait_for(lambda: records(person), seconds, "a run on disk")
     assert len(found) == 1
     return found[0]
 
 
 def processes_of(person):
-    """Everything that runs for this person, anywhere: clients, sruns, supervisors, programs."""
+    """All processes of this user: clients, sruns, supervisors, programs."""
     state = str(person.state)
     return processes(lambda pid: environment_of(pid).get("XDG_STATE_HOME") == state)
 
 
 def words_of(pid):
-    """The command line of a process; empty when it is gone."""
+    """The command line of a process; empty if the process is gone."""
     try:
         return os.fsdecode(pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()).split("\0")
     except OSError:
@@ -104,7 +104,8 @@ def sruns(person, kind):
 
 
 def wait_for_handover(person, seconds=20):
-    """Until the relay, or a socket of the node, has taken over from the step's own srun, and the guard stands."""
+    """Waits until the relay, or a socket on the node, has taken over from the step's own srun, and the guard
+    runs."""
     relayed = person.env["GPUQ_DIRECT"] == "no"
     def guarded():
         return any("guard" in words_of(pid) and command_of(pid) != "srun" for pid in processes_of(person))
@@ -113,14 +114,14 @@ def wait_for_handover(person, seconds=20):
 
 
 def told_of(section):
-    """Members that gpuq-json(5) tells of in a section."""
+    """Members documented in a section of gpuq-json(5)."""
     page = (pathlib.Path(__file__).resolve().parents[2] / "man" / "gpuq-json.5").read_text()
     text = re.search(rf"^\.SS {re.escape(section)}\n(.*?)^\.S[SH] ", page, re.M | re.S).group(1)
     return set(re.findall(r"^\.TP\n\.B (.*)", text, re.M))
 
 
 def members_of(document):
-    """Of a document, at any depth, but the schema's."""
+    """Members of a document at any depth, without the schema's."""
     if isinstance(document, list):
         return set().union(*map(members_of, document))
     return set().union(*({name} | members_of(one) for name, one in document.items())) - {"schema"} if isinstance(
@@ -128,13 +129,13 @@ def members_of(document):
 
 
 def in_sacct(status):
-    """Exit codes that sacct(1) may show: before Slurm 26.05 a status of 128 or more is without the 128."""
+    """Exit codes that sacct(1) may show: before Slurm 26.05, 128 is subtracted from a status of 128 or more."""
     return (f"{status}:0", f"{status - 128 if status >= 128 else status}:0")
 
 
 def nothing_left(person, seconds=60):
-    """No job, no process of this person's and none of a job's is left. Slurm takes its time to end a
-    step whose srun it does not reach."""
+    """Waits until no job, no process of this user and no process of a job is left. Slurm needs some time to end a
+    step with an unreachable srun."""
     def clean():
         return (not person.cluster.squeue() and not processes_of(person) and
                 not person.cluster.job_processes())
@@ -149,7 +150,7 @@ def nothing_left(person, seconds=60):
 
 
 def end_all(person):
-    """After a failure: nothing of it may disturb the next test."""
+    """After a failure: ends all processes and jobs, so that the next test is not affected."""
     for pid in processes_of(person):
         with contextlib.suppress(OSError):
             os.kill(pid, signal.SIGKILL)
@@ -162,8 +163,8 @@ def digest(data):
 
 
 class Terminal:
-    """A pseudo-terminal with a login in it: a session leader (bash) that runs one command and, after
-    it, says its exit status. `screen` is all that came out of it."""
+    """A pseudo-terminal with a login: a session leader (bash) that runs one command and then prints its exit
+    status. `screen` holds all output."""
 
     def __init__(self, person, *words, before="", background=False):
         self.screen = b""
@@ -184,12 +185,12 @@ class Terminal:
         self.ended = False
 
     def _tty(self):
-        """The kernel's number of the terminal, as in /proc/PID/stat."""
+        """Device number of the terminal, as in /proc/PID/stat."""
         number = struct.unpack("I", fcntl.ioctl(self.master, TIOCGPTN, bytes(4)))[0]
         return os.stat(f"/dev/pts/{number}").st_rdev
 
     def read(self, seconds=0.0):
-        """Takes what there is. False at the end of the terminal."""
+        """Reads the available output. False at the end of the terminal."""
         if self.master is None or not select.select([self.master], [], [], seconds)[0]:
             return True
         try:
@@ -210,20 +211,20 @@ class Terminal:
         os.write(self.master, keys.encode())
 
     def status(self, seconds=20):
-        """Of the command, when it has ended."""
+        """Waits for the command's exit status and returns it."""
         self.wait_for("<status ", seconds)
         self.wait_for(">", seconds)
         return int(self.screen.rpartition(b"<status ")[2].partition(b">")[0])
 
     def client(self):
-        """The pid of gpuq itself: the only child of the leader."""
+        """The pid of gpuq itself: the only child of the session leader."""
         def child():
             text = pathlib.Path(f"/proc/{self.leader}/task/{self.leader}/children").read_text()
             return [int(word) for word in text.split()]
         return wait_for(child, 10, "the client")[0]
 
     def hang_up(self):
-        """The window is closed."""
+        """Closes the window."""
         if self.master is not None:
             os.close(self.master)
             self.master = None
@@ -247,7 +248,7 @@ def terminal(person, *words, **options):
 
 @contextlib.contextmanager
 def all_gpus_taken(cluster, nodes=2, gpus=4):
-    """Nothing can start inside the block; gives the jobs that are in the way."""
+    """Occupies all GPUs, so that nothing can start inside the block. Yields the jobs that hold them."""
     jobs = [cluster.slurm("sbatch", "--parsable", "-o", "/dev/null", f"--gres=gpu:{gpus}", "--wrap",
                           "exec sleep 300").strip() for _ in range(nodes)]
     try:

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// One call of the adapter, for tests/live/test_slurm.py: prints what came of it on stdout, a word
-// a line, and nothing else anywhere.
+// Makes one call to the adapter for tests/live/test_slurm.py. Prints the result on stdout and
+// nothing else.
 //
 //   slurm_probe start PARTITION GPUS COMMENT STEP...     job ID, then the step's output
 //   slurm_probe submit PARTITION GPUS COMMENT SCRIPT     job ID
-//   slurm_probe own COMMENT                              id and number of the state, a job a line
-//   slurm_probe complete ID STATUS | cancel ID | past ID
+//   slurm_probe own COMMENT                              ID and `over` or `alive`, one job per line
+//   slurm_probe complete ID STATUS | cancel ID | past ID | failures
 #include "slurm/cluster.h"
 
 #include <fmt/format.h>
@@ -108,7 +108,7 @@ int past(const Words& words)
     return 0;
 }
 
-/// Of the last hour.
+/// Node failures of the last hour.
 int failures()
 {
     auto accounting = SlurmAccounting::open();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// A wall clock that can be set: preloaded (LD_PRELOAD), it shows the machine's plus as many seconds
-// as the file that STEPPED_CLOCK names says, as often as somebody asks. libfaketime wants a
-// semaphore that ends with the process that was started first, which of a run is the client.
+// An adjustable wall clock for LD_PRELOAD: adds the number of seconds in the file named by
+// STEPPED_CLOCK, which is read at every call. libfaketime is unsuitable: its semaphore ends with
+// the process started first, which for a run is the client.
 
 #include <cstdlib>
 #include <fcntl.h>

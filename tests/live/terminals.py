@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the tests of programs on a terminal share: shells with a known prompt, keys, sizes, a real terminal."""
+"""Helpers for tests of programs on a terminal: shells with a known prompt, keys, sizes, a real terminal."""
 import contextlib
 import fcntl
 import os
@@ -16,7 +16,7 @@ COOKED = termios.ICANON | termios.ECHO | termios.ISIG
 
 
 def give_rc(person):
-    """The prompt of BASH."""
+    """Sets the prompt of BASH."""
     (person.home / "rc").write_text("PS1='ready> '\n")
 
 
@@ -29,14 +29,14 @@ def local_flags(screen):
 
 
 def says(screen, command, answer, seconds=20):
-    """Types a command; waits for its answer, which the command's own echo must not hold."""
+    """Types a command and waits for its answer, which must not be part of the command's echo."""
     screen.screen = b""
     screen.type(command + "\r")
     screen.wait_for(answer, seconds)
 
 
 def answer(screen, command):
-    """Types a command at a prompt; all that came until the next one."""
+    """Types a command at a prompt. Returns all output up to the next prompt."""
     screen.screen = b""
     screen.type(command + "\r")
     screen.wait_for("ready> ")
@@ -44,12 +44,12 @@ def answer(screen, command):
 
 
 def in_front(person, command):
-    """Until the terminal's program has started `command`: what is typed is for it."""
+    """Waits until the terminal's program has started `command`, which then gets the keys."""
     wait_for(lambda: any(command_of(pid) == command for pid in processes_of(person)), 10, command)
 
 
 def leave(screen):
-    """By keys, at a prompt."""
+    """Detaches with keys at a prompt."""
     screen.type("\r~d")
     assert screen.status() == 130
     assert local_flags(screen) == COOKED
@@ -57,7 +57,7 @@ def leave(screen):
 
 @contextlib.contextmanager
 def attached(person, *words):
-    """At a prompt: `ready> ` has been drawn."""
+    """Attaches and waits for the prompt `ready> `."""
     with terminal(person, "attach", *words) as screen:
         screen.wait_for("ready> ")
         yield screen
@@ -65,14 +65,14 @@ def attached(person, *words):
 
 @contextlib.contextmanager
 def a_shell(person):
-    """`gpuq run --pty`, at its prompt."""
+    """Starts `gpuq run --pty` and waits for its prompt."""
     with terminal(person, "run", "--pty", *BASH) as screen:
         screen.wait_for("ready> ")
         yield screen
 
 
 def whole_page(screen):
-    """The numbers of a page's lines, when all of them have been drawn; the last line is the program's."""
+    """Line numbers of a page, or None if it is not drawn completely; the last line belongs to the program."""
     words = [re.fullmatch(r"line (\d+) größe", line) for line in screen[:-1]]
     numbers = [int(word[1]) for word in words if word]
     whole = len(numbers) == len(words) and numbers == list(range(numbers[0], numbers[0] + len(words)))
@@ -80,7 +80,7 @@ def whole_page(screen):
 
 
 def same_page(tmux, before):
-    """All of it has been drawn again."""
+    """Waits until the page is redrawn completely."""
     try:
         wait_for(lambda: whole_page(tmux.screen()) == before, 20, "the same page")
     except BaseException:
@@ -89,14 +89,14 @@ def same_page(tmux, before):
 
 
 class Tmux:
-    """A real terminal emulator: what is on its screen is what a person sees."""
+    """A real terminal emulator: its screen shows the same as a user's terminal."""
 
     def __init__(self, folder):
         self.folder = folder
         self.words = []
 
     def start(self, person, *words):
-        """A program of gpuq's, and what its terminal is like before and after it."""
+        """Starts gpuq, and prints its exit status and whether the terminal settings were restored."""
         self.words = ["tmux", "-S", str(self.folder / f"tmux-{len(os.listdir(self.folder))}"), "-f", "/dev/null"]
         script = 'before=$(stty -g); "$@"; echo left with $?; ' \
                  '[ "$before" = "$(stty -g)" ] && echo restored; sleep 60'

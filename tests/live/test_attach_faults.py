@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Faults of programs on a terminal: a thousand visitors, storms of sizes, lost relays, no descriptors left."""
+"""Faults of programs on a terminal: a thousand clients, many size changes, lost relays, no free descriptors."""
 import contextlib
 import os
 import pathlib
@@ -41,20 +41,20 @@ def supervisor(person):
 
 
 def on_the_node(person):
-    """The node's processes of this run, dead ones that nobody has waited for too."""
+    """The node's processes of this run, including zombies."""
     def is_one(pid):
         return command_of(pid) not in ("srun", "bash", "gpuq")
     return sorted((pid, *words_of(pid)[:2]) for pid in processes_of(person) if is_one(pid))
 
 
 def held_by(pid):
-    """Descriptors and kilobytes of memory."""
+    """Number of descriptors, and memory in kilobytes."""
     status = pathlib.Path(f"/proc/{pid}/status").read_text()
     return len(os.listdir(f"/proc/{pid}/fd")), int(re.search(r"VmRSS:\s*(\d+)", status)[1])
 
 
 def held_in_peace_by(pid):
-    """Descriptors that stay: none of a helper's, or of a hand-over that is under way."""
+    """Number of descriptors once it is steady: without those of helpers and of a hand-over in progress."""
     seen = [held_by(pid)[0]]
 
     def has_settled():
@@ -78,7 +78,7 @@ def modes_of_a_new_terminal():
 
 
 def come_and_go(person, turn):
-    """Attaches, is answered, and leaves in one of three ways."""
+    """Attaches, gets an answer, and leaves in one of three ways."""
     with attached(person) as screen:
         says(screen, f"echo turn-$(({turn}+1000))", f"turn-{turn + 1000}")
         if turn % 3 == 0:
@@ -121,8 +121,8 @@ SIZES = ("import os, signal, sys, time\n"
 
 
 def settle(*screens):
-    """Returns when nothing new has come for a second: a client that is slow to see its last size would
-    have it set after ours, as is right, for the latest counts."""
+    """Waits until no output has arrived for a second. A slow client would apply its last size after the test's size,
+    which is correct, since the latest one counts."""
     quiet_since = time.monotonic()
     while time.monotonic() - quiet_since < 1:
         before = [len(screen.screen) for screen in screens]
@@ -189,9 +189,9 @@ def test_a_supervisor_without_descriptors_says_so(person, shell):
         assert cpu_of(pid) - cpu_before < 0.3, "nothing spins"
         full = held_by(pid)[0]
         leave(let_in[-1])
-        for_each = 3 if person.env["GPUQ_DIRECT"] == "no" else 1  # a relay gives its two streams too
+        for_each = 3 if person.env["GPUQ_DIRECT"] == "no" else 1  # a relay passes on its two streams too
         wait_for(lambda: held_by(pid)[0] <= full - for_each, 20, lambda: f"less than {full} descriptors; {held_by(pid)}")
-        with attached(person) as screen:  # somebody has left: there is room
+        with attached(person) as screen:  # one client has left: another is admitted
             says(screen, "echo room-$((2+2))", "room-4")
             leave(screen)
     with attached(person) as screen:
@@ -207,7 +207,7 @@ def cpu_of(pid):
 
 @pytest.fixture
 def vim(person):
-    """In a real terminal, in the middle of a text."""
+    """vim on a real terminal, in the middle of a text."""
     text = person.home / "text"
     text.write_text("".join(f"line {n} größe\n" for n in range(500)))
     tmux = Tmux(person.home)
@@ -234,7 +234,7 @@ def test_a_relay_is_killed_in_the_middle_of_vim(person, vim, where):
         for pid in relays:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        vim.keys("j")  # typed into nothing: kept
+        vim.keys("j")  # typed while no relay runs: kept
         wait_for(lambda: not any(map(is_running, relays)), 10, "the relay's end")
         wait_for(lambda: relays_on_the_node(person), 20, "another relay")
         same_page(vim, vim.page)

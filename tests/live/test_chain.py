@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs of several links, shortened to seconds. All start at once, and are looked at one by one."""
+"""Runs with several links, shortened to seconds. All start at the same time and are checked one by one."""
 import json
 import os
 import pathlib
@@ -44,7 +44,7 @@ def chains(home, cluster):
     cluster.slurm("scancel", unqueued.event(1, "next_submitted")["job"], user=home.user)
     for name in ("saved", "supervisor"):
         started[name].event(1, "checkpoint")
-    saves = pathlib.Path(started["single"].folder) / "checkpoints"  # which nobody watches
+    saves = pathlib.Path(started["single"].folder) / "checkpoints"  # not monitored by gpuq
     wait_for(lambda: saves.is_dir() and any(saves.glob("*.zip")), 60, "a checkpoint of a single job")
     for name in ("saved", "single"):
         assert home.gpuq("stop", "--checkpoint", started[name].job(1)).returncode == 0
@@ -57,13 +57,13 @@ def test_a_fault_in_the_program_before_its_first_checkpoint(chains, cluster):
     ended = bug.ended(1)
     assert (ended["status"], ended["cause"]) == (1, "finished")
     assert "continues" not in ended
-    # What waited to be the next link is gone.
+    # The job submitted for the next link is gone.
     assert wait_for(lambda: bug.show()["state"] == "ended" and bug.links() == [1], 20, "one link")
     assert bug.show()["exit"] == 1
 
 
 def test_a_killed_supervisor(chains, cluster):
-    """The guardian frees the node, and the next link goes on from the last checkpoint."""
+    """The guardian frees the node, and the next link resumes from the last checkpoint."""
     chain = chains["supervisor"]
     assert chain.ended(1)["cause"] == "lost"
     wait_for(lambda: chain.show()["state"] == "ended", 90, "its end")
@@ -176,9 +176,9 @@ def test_a_program_through_several_links(name, chains, cluster):
         began = chain.event(link + 1, "program_started")
         gap = time_of(began) - time_of(ended)
         assert gap < 30, f"{gap} s between link {link} and the next" # tests/bench/chain measures it
-        # Nothing that was saved is computed again.
+        # No saved step is computed again.
         assert parts[link]["resumed"] >= parts[link - 1]["steps"][-1] - 10
-    # The jobs of its links have done what they were to do.
+    # The jobs of all links have completed.
     for link in range(1, len(parts) + 1):
         assert cluster.accounted(chain.job(link))["State"] == "COMPLETED"
     kept = [one for one in (pathlib.Path(chain.folder) / "kept").iterdir() if not one.name.startswith(".")]
@@ -196,7 +196,7 @@ def test_a_program_without_checkpoints_is_told_before_it_starts(home):
 
 
 def test_attach_goes_on_where_an_earlier_link_was_left(home, cluster):
-    """What was written while nobody looked is shown, of the link that was left and of later ones."""
+    """Output written while no client was attached is shown, both of the detached link and of later ones."""
     with terminal(home, "run", "-J", "left", *LINK, "--mem", "64M", "--", *trainer("--aware", "--steps", "150")) as screen:
         screen.wait_for("step 12\r\n", 40)
         os.kill(screen.client(), signal.SIGHUP)

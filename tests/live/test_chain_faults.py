@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs of several links under faults: nothing is resumed from half a checkpoint, nothing begins again that need
-not, no more is lost than one interval and its save, and the end is that of an undisturbed run."""
+"""Runs with several links under faults: no link resumes from an incomplete checkpoint, none is restarted without need,
+no more than one interval and its save is lost, and the result equals that of an undisturbed run."""
 import os
 import random
 import signal
@@ -34,7 +34,7 @@ def home(cluster):
 
 
 def victim(chain, link, kind):
-    """The process to kill, while the link's program runs; nothing when it no longer does."""
+    """The process to kill while the link's program runs, otherwise None."""
     started = chain.events(link, "supervisor_started")
     program = chain.events(link, "program_started")
     if not started or not program or chain.events(link, "ended"):
@@ -51,8 +51,8 @@ def victim(chain, link, kind):
 
 
 def kill_now_and_then(chain, seed, kinds, done):
-    """KILLS times: waits a random time, and kills a part of the link that runs then. Not before the first checkpoint:
-    a program that dies without one is not started again."""
+    """Kills a part of the current link KILLS times, at random intervals. Starts after the first checkpoint: a program
+    that dies without one is not restarted."""
     dice = random.Random(seed)
     killed = 0
     while not chain.events(1, "checkpoint") and not done.is_set():
@@ -68,7 +68,7 @@ def kill_now_and_then(chain, seed, kinds, done):
 
 
 def test_parts_are_killed_at_random_moments(home, cluster):
-    """A seed that fails is printed: GPUQ_SEED repeats it."""
+    """Prints the seed; GPUQ_SEED repeats a failure."""
     print(f"seed {SEED}")
     kinds = ["program", "supervisor", "guardian", "slurmstepd"]
     chains = [start(home, f"chain-{number}", LINK + UNAWARE,
@@ -91,13 +91,13 @@ def test_parts_are_killed_at_random_moments(home, cluster):
         show = chain.show()
         if show["exit"] == 0:
             assert_nothing_lost(chain, STEPS, EVERY)
-        else: # more crashes than it may have
+        else: # more crashes than permitted
             assert KILLS > 3 and show["cause"] in ("crashed", "finished"), show
     wait_for(lambda: not cluster.slurm("squeue", "-h", "-t", "PD,R"), 10, "an empty queue")
 
 
 def test_a_node_that_fails(home, cluster):
-    """Slurm takes the node away: the run goes on on the other one."""
+    """Slurm takes the node down: the run continues on the other one."""
     chain = start(home, "node", ["-t", "30", "--link", "10m", "--mem", "64M", *UNAWARE],
                   *trainer("--steps", str(STEPS), "--every", str(EVERY), "--folder", "out"))
     node = chain.event(1, "supervisor_started")["host"]
@@ -115,7 +115,7 @@ def test_a_node_that_fails(home, cluster):
 
 
 def test_a_slurmd_that_is_killed(home, cluster):
-    """In the middle of a link, and while one link ends and the next is to start."""
+    """In the middle of a link, and between the end of a link and the start of the next one."""
     chain = start(home, "slurmd", LINK + UNAWARE,
                   *trainer("--steps", str(STEPS), "--every", str(EVERY), "--folder", "out"))
     for link, moment in ((1, "program_started"), (2, "noticed")):
@@ -140,7 +140,7 @@ def test_preemption_lets_it_save_and_go_on(home, cluster):
     assert (ended["cause"], ended["continues"]) == ("preempted", True)
     wait_for(lambda: chain.show()["state"] == "ended", 120, "its end")
     parts = chain.assert_unbroken(300)
-    # It had no checkpoint but the one it made when it was told; the next link may be preempted at once as well.
+    # Its only checkpoint is the one made on notice; the next link may be preempted at once as well.
     assert parts[-1]["line"].endswith("cause preempt")
     assert parts[-1]["resumed"] == parts[0]["steps"][-1]
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A run of several links on two nodes: the tasks on the second one are told as those on the first.
+"""A run with several links on two nodes: tasks on the second node are notified like those on the
+first.
 
-Both nodes are this machine: who looks at one of them leaves the processes of the other alone, so
-what is told on the second was told by the step there."""
+Both nodes are this machine. Each supervisor ignores the processes of the other node, so a notice
+on the second node was sent by the step there."""
 import collections
 import pathlib
 
@@ -27,7 +28,8 @@ def home(cluster):
 
 @pytest.fixture(scope="module")
 def chains(home, cluster):
-    """In `hear` both tasks listen, in `deaf` the second can not; `stop` is to save and end."""
+    """In `hear` both tasks handle the signal, in `deaf` the second one does not; `stop` saves and
+    ends."""
     chains = {"hear": start(home, "hear", WIDE + LINK, PYTHON, RANK),
               "deaf": start(home, "deaf", [*WIDE, *LINK, "--env", "DEAF_RANK=1"], PYTHON, RANK),
               "stop": start(home, "stop", WIDE + ["--link", "5m"], PYTHON, RANK)}
@@ -40,7 +42,7 @@ def chains(home, cluster):
 
 
 def said(person, name):
-    """What the tasks said: {word: {task: [(time, node), ...]}}."""
+    """Records of the tasks: {word: {task: [(time, node), ...]}}."""
     words = collections.defaultdict(lambda: collections.defaultdict(list))
     path = person.home / name / "said"
     for line in path.read_text().splitlines() if path.exists() else []:
@@ -50,7 +52,8 @@ def said(person, name):
 
 
 def assert_told(home, chain, name, listeners):
-    """Each listener once, on its own node, within two seconds; all have left by themselves."""
+    """Checks that each listener was notified once, on its own node, within two seconds, and that
+    all tasks exited normally."""
     noticed_at = time_of(chain.event(1, "noticed"))
     words = said(home, name)
     assert {task: [node for _, node in told] for task, told in words["told"].items()} == \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tasks of an srun inside a run are told that its link ends, each once; the srun is not."""
+"""Each task of an srun inside a run is notified once that its link ends; the srun is not."""
 import collections
 import json
 import os
@@ -18,7 +18,8 @@ PROGRAM = f"srun --ntasks=2 --overcommit /usr/bin/python3 {RANK}; echo srun $? >
 
 @pytest.fixture(scope="module")
 def runs(cluster):
-    """One whose ranks both listen, and one whose second can not hear; both at once."""
+    """One run with two ranks that handle the signal, and one where the second rank does not; in
+    parallel."""
     with short_folder() as home:
         person = Person(cluster, home, cluster.as_user)
         for name, deaf in (("hear", ""), ("deaf", "1")):
@@ -43,7 +44,8 @@ def events(person, name, link):
 
 
 def said(person, name):
-    """What the ranks said in the first link: {"told": {rank: [time, ...]}, ...}, and srun's status."""
+    """Records of the ranks in the first link, {"told": {rank: [time, ...]}, ...}, and srun's
+    status."""
     words = collections.defaultdict(lambda: collections.defaultdict(list))
     for line in (person.home / name / "said").read_text().splitlines():
         word, rank, *time = line.split()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Whole nodes and their slurmd die at random moments under several runs of several links: each run goes on from its
-newest valid checkpoint and ends as an undisturbed one."""
+"""Whole nodes and slurmds die at random moments under several runs with several links. Each run resumes from its
+newest valid checkpoint and ends like an undisturbed one."""
 import contextlib
 import os
 import random
@@ -28,7 +28,7 @@ def home(cluster):
 
 
 def running_on(chains, node):
-    """The newest link of each chain, where it runs on the node: chain, its processes from slurmstepd down."""
+    """For each chain whose current link runs on the node: the chain, and its processes from slurmstepd down."""
     for chain in chains:
         link = max(chain.links() or [1])
         for number in (link, link - 1):
@@ -43,8 +43,8 @@ def running_on(chains, node):
 
 
 def lose_node(cluster, chains, node):
-    """As when its power fails: all of it at once, the parents first, so that none of them can tell. Slurm is told by
-    the site's watch; the node comes back a little later. Gives how many runs it took down."""
+    """Simulates a power failure: kills all processes, parents first so that none can report. Slurm learns of it from
+    the site's monitoring, and the node returns a little later. Returns the number of runs affected."""
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         cluster.signal(f"slurmd-{node}")
     lost = list(running_on(chains, node))
@@ -55,7 +55,7 @@ def lose_node(cluster, chains, node):
     cluster.scontrol("update", f"NodeName={node}", "State=DOWN", "Reason=power")
     time.sleep(1)
     cluster.repair()
-    # Refused when a slurmd that has come back has done it already.
+    # Refused if the returned slurmd has already done this.
     cluster.slurm("scontrol", "update", f"NodeName={node}", "State=RESUME", check=False)
     return len(lost)
 
@@ -69,7 +69,7 @@ def lose_slurmd(cluster, chains, node):
 
 
 def test_nodes_and_slurmds_die_at_random_moments(home, cluster):
-    """A seed that fails is printed: GPUQ_SEED repeats it."""
+    """Prints the seed; GPUQ_SEED repeats a failure."""
     print(f"seed {SEED}")
     dice = random.Random(SEED)
     link = ["-t", str(of_soak(360, 45)), "--link", "14s", "--mem", "64M"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A real training in PyTorch through six links and more: the loss curve and the network of an unbroken one."""
+"""A real training in PyTorch with six or more links gives the loss curve and the network of an uninterrupted one."""
 import os
 import shutil
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What happens to a run when its client, its terminal or its login dies, stops or leaves."""
+"""Effects on a run if its client, its terminal or its login dies, stops or leaves."""
 import contextlib
 import json
 import os
@@ -18,10 +18,10 @@ from runs import (PYTHON, all_gpus_taken, digest, is_waiting, nothing_left, proc
 
 CLUSTER = dict(nodes=2, gpus=4, model="k80", lines=["KillWait=2"])
 
-#: How long a client is stopped for; `contrib/soak.sh` takes 60.
+# Duration of the client's stop in seconds; `contrib/soak.sh` uses 60.
 STOP_SECONDS = float(os.environ.get("GPUQ_TEST_STOP_SECONDS", "10"))
 
-#: Says that it began, goes on when the file `go` is there, says something on stderr, exits with 7.
+# Prints `begin`, continues when the file `go` exists, prints a line on stderr, exits with 7.
 GATED = ("sh", "-c", "echo begin; while [ ! -e go ]; do sleep 0.05; done; "
                      "seq 1 20000; echo warned >&2; exit 7")
 GATED_OUT = b"begin\n" + b"".join(b"%d\n" % n for n in range(1, 20001))
@@ -38,7 +38,7 @@ def go(person):
 
 
 def check_whole(person, status=7, out=GATED_OUT, err=b"warned\n"):
-    """The run has ended as it would have without any fault, and everybody who asks is told so."""
+    """Checks that the run has ended as without any fault, and that every command reports so."""
     record = the_run(person)
     assert record.wait_for_end()["status"] == status, record.ended
     assert record.log("out") == out
@@ -49,18 +49,18 @@ def check_whole(person, status=7, out=GATED_OUT, err=b"warned\n"):
 
 
 def listed(person):
-    """What gpuq ls says: (key, state, exit status), newest first."""
+    """Output of gpuq ls: (key, state, exit status), newest first."""
     answer = json.loads(person.gpuq("ls", "--json").stdout)
     return [(one["key"], one["state"], one["exit"]) for one in answer["runs"] if one["kind"] == "run"]
 
 
 def begun(client):
-    """The program's first line has come out of a client with pipes."""
+    """Waits for the program's first line on a client's stdout."""
     assert client.stdout.readline() == b"begin\n"
 
 
 def rest_of(client):
-    """Exit status and stdout of a client whose first line has been read."""
+    """Exit status and stdout of a client after its first line was read."""
     out, _ = client.communicate(timeout=30)
     return client.returncode, b"begin\n" + out
 
@@ -68,14 +68,14 @@ def rest_of(client):
 # SIGKILL
 
 def test_killed_at_any_moment_of_the_start(person):
-    """Whatever the moment: the run never was, or it goes on to its end."""
+    """At any moment, either the run was never created or it runs to its end."""
     go(person)
     for moment in range(20):
         with person.start("run", "-Q", *GATED) as client:
             time.sleep(moment * 0.005)
             client.kill()
     def over():
-        # slurmctld may read a dead client's submission late: what it says now is not enough.
+        # slurmctld may read a dead client's submission late: its current state is not sufficient.
         states = {state for _, state, _ in listed(person)}
         return not person.cluster.squeue() and states <= {"ended", "submitting"}
     wait_for(over, 60, "the end of the runs whose clients were killed")
@@ -110,7 +110,7 @@ def test_killed_while_output_streams(person, moment):
 
 
 def reset_by_the_peer():
-    """A socket that gives five bytes and then an error: nobody has said that this was all."""
+    """A socket that delivers five bytes and then an error, without an end of file."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
@@ -136,7 +136,7 @@ def test_input_that_cannot_be_read_is_never_an_end_of_file(person, tmp_path, kin
             done = subprocess.CompletedProcess([], client.returncode,
                                                stderr=client.stderr.read().decode())
     assert done.returncode == 125 and "standard input can't be read: " in done.stderr
-    the_run(person).wait_for_end(10)  # not 20 s: there is nobody who could go on with it
+    the_run(person).wait_for_end(10)  # not 20 s: no client could continue it
     assert the_run(person).ended["cause"] == "input_lost"
     assert not seen.exists()
 
@@ -154,7 +154,7 @@ def test_a_run_whose_client_leaves_in_the_middle_of_its_input_ends(person):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("lines", [100_000, 3_000_000])  # the second is more than a client keeps
+@pytest.mark.parametrize("lines", [100_000, 3_000_000])  # the second is more than a client buffers
 def test_a_client_whose_output_nobody_takes_obeys_after_the_end(person, lines, number):
     with person.start("run", "seq", "1", lines) as client:
         wait_for(lambda: records(person) and the_run(person).ended, 20)
@@ -196,7 +196,7 @@ def test_the_terminal_is_closed(person, moment):
 
 @pytest.mark.parametrize("moment", ["before the hand-over", "after it"])
 def test_a_closed_terminal_is_no_end_of_input(person, moment):
-    # The TERM of stop may reach cat before it reaches the shell, which must not go on to an end of its own.
+    # The TERM of stop may reach cat before the shell, which must not print its end in that case.
     program = "echo begin; cat && { echo end of input; exit 7; }; sleep 60"
     with terminal(person, "run", "sh", "-c", program) as screen:
         screen.wait_for("begin")
@@ -294,7 +294,7 @@ def test_ctrl_c_while_waiting_withdraws(person):
 # STOP
 
 def test_a_client_that_is_stopped_for_long_loses_nothing(person):
-    """The program does not wait for it, and ends; the client then shows all of it."""
+    """The program does not wait for the client and ends; the client then prints the complete output."""
     size = 100_000_000
     program = ("import os, sys\nfor n in range(%d // 100): os.write(1, b'%%099d\\n' %% n)\n"
                "sys.exit(7)" % size)
@@ -351,7 +351,7 @@ def test_a_client_that_is_stopped_while_the_program_goes_on_catches_up(person):
 # The login
 
 def of_the_login(screen):
-    """What a hang-up, a logout or a kill by session or terminal reaches."""
+    """The processes reached by a hang-up, a logout or a kill by session or terminal."""
     def facts(pid):
         words = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return int(words[1]), int(words[3]), int(words[4])  # parent, session, tty
@@ -369,8 +369,8 @@ def of_the_login(screen):
 
 
 def with_all_that_was_reparented(screen):
-    """What systemd kills with KillUserProcesses: all that began in the login, wherever it is now;
-    the processes of a job began in slurmd."""
+    """The processes that systemd kills with KillUserProcesses: all that started in the login, wherever they
+    are now. Processes of a job started in slurmd."""
     def in_a_job(pid):
         return "SLURM_PROCID" in environment_of(pid)
     return {pid for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
@@ -378,7 +378,7 @@ def with_all_that_was_reparented(screen):
 
 
 def end_login(screen, of_it):
-    """TERM to all, KILL to what is left a moment later, as systemd does."""
+    """Sends TERM to all, and KILL to the remaining ones after a delay, as systemd does."""
     victims = of_it(screen)
     for number, patience in ((signal.SIGTERM, 3), (signal.SIGKILL, 10)):
         victims |= of_it(screen)
@@ -413,13 +413,13 @@ def test_everything_that_began_in_the_login_dies(person):
 
 
 def test_everything_that_began_in_the_login_dies_in_the_first_two_seconds(person):
-    """The step's own srun takes its step with it (facts: srun alive and sent TERM): the run may be
-    lost, but is then said to be, and no GPU stays taken."""
+    """The step's srun ends its step with it (facts: srun alive and sent TERM): the run may be lost, but is
+    then reported as lost, and no GPU stays allocated."""
     with terminal(person, "run", *GATED) as screen:
         screen.wait_for("begin")
         end_login(screen, with_all_that_was_reparented)
     go(person)
-    # Either the client was in time, or whoever looks next frees what is left.
+    # Either the client was in time, or the next command frees the leftovers.
     def over():
         ((_, state, status),) = listed(person)
         return state == "ended" and status
@@ -427,7 +427,7 @@ def test_everything_that_began_in_the_login_dies_in_the_first_two_seconds(person
     assert status == 7 or the_run(person).ended["cause"] == "lost"
 
 
-# Output that goes nowhere
+# Output that cannot be written
 
 def test_a_closed_pipe_ends_the_client_not_the_run(person):
     done = through_shell(person, '"$gpuq" run "$@" | head -1', *GATED)
@@ -444,7 +444,7 @@ def test_a_full_device_ends_the_client_not_the_run(person):
 
 
 def through_shell(person, line, *words):
-    """A line for sh, in which "$gpuq" is the program; `go` appears while it runs."""
+    """Runs a line with sh, in which "$gpuq" is the program; creates `go` while it runs."""
     with contextlib.ExitStack() as stack:
         child = stack.enter_context(subprocess.Popen(
             ["sh", "-c", line, "sh", *words], env={**person.env, "gpuq": person.cluster.binary},
@@ -533,7 +533,7 @@ def test_in_the_background_of_a_terminal_it_does_not_stop(person):
 
 
 def test_a_copy_of_the_log_is_whole_whoever_kills_its_writer(person):
-    """logs -f --to: 15 times killed at any moment while 20 MB are written; then the other way."""
+    """logs -f --to, killed 15 times at any moment while 20 MB are written; then the reverse."""
     program = ("import sys, time\n"
                "for n in range(20):\n"
                "    sys.stdout.write(''.join(f'{n} {i} ' + 'x' * 90 + '\\n' for i in range(10000)))\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a cluster of `gpuq cluster up` gives, and what it says about itself."""
+"""Properties of a cluster made by `gpuq cluster up`, and its reported status."""
 import os
 import subprocess
 
@@ -87,7 +87,7 @@ def test_two_clusters_at_once(cluster, folder):
 
 @root_only
 def test_root_runs_jobs_of_others_under_their_own_uid(cluster, plain_user):
-    cluster.cluster("up")  # who came after the start gets an account at the next
+    cluster.cluster("up")  # users created after the start get an account at the next one
     assert cluster.slurm("srun", "id", "-u", user=plain_user) == f"{plain_user.pw_uid}\n"
     job = cluster.slurm("sbatch", "--parsable", "-o", "/dev/null", "--wrap", "true",
                         user=plain_user).strip()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A cluster whose accounting database cannot start comes up without it, says why in one line, and takes it up later."""
+"""A cluster whose accounting database cannot start comes up without it, reports the reason in one line, and enables
+accounting later."""
 import glob
 import json
 import os
@@ -12,15 +13,15 @@ from clusters import Person, command_of, is_running, run, running_cluster, wait_
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
 PLUGIN = (glob.glob("/usr/lib/*/slurm*/accounting_storage_mysql.so") or [""])[0]
-# What slurmdbd 24.11 of Debian 13 printed with MariaDB's connector 11.8.
+# Output of slurmdbd 24.11 on Debian 13 with MariaDB's connector 11.8.
 REFUSED = ("echo 'slurmdbd: error: mysql_query failed: 5027 Number of columns in result (=1)' >&2\n"
            "echo \"slurmdbd: fatal: select @var := concat('')\" >&2\nexit 1")
 DEAF = "trap '' TERM; while :; do sleep 0.2; done"
 
 
 def up(folder, *options, path=None, mount=None):
-    """`gpuq cluster up` where programs in the folder `path` go first and the shell command `mount` was
-    executed in a mount namespace of its own."""
+    """Runs `gpuq cluster up` with the directory `path` in front of PATH, and after running the shell command `mount` in
+    its own mount namespace."""
     env = {**folder.env, **({"PATH": f"{path}:{folder.env['PATH']}"} if path else {})}
     words = [folder.binary, "cluster", "up", "--dir", str(folder.dir), *options]
     if mount:
@@ -30,7 +31,7 @@ def up(folder, *options, path=None, mount=None):
 
 @pytest.fixture
 def stand_in(tmp_path):
-    """Makes a folder with a program of this name that is this shell script."""
+    """Makes a directory with a program of this name that runs this shell script."""
     def make(name, script):
         (tmp_path / "bin").mkdir(exist_ok=True)
         program = tmp_path / "bin" / name
@@ -41,7 +42,7 @@ def stand_in(tmp_path):
 
 
 def check_works_without(folder, done, cause):
-    """It is up, one line of stderr names the cause, and jobs run on its GPUs."""
+    """Checks that the cluster is up, one line of stderr names the cause, and jobs run on its GPUs."""
     assert done.returncode == 0, done.stderr
     lines = [line for line in done.stderr.splitlines() if "without accounting" in line]
     assert len(lines) == 1 and cause in lines[0], done.stderr
@@ -106,7 +107,7 @@ def test_the_next_up_takes_it_up_and_runs_go_on(folder, stand_in, tmp_path):
     person = Person(folder, tmp_path, None)
     assert person.gpuq("run", "--detach", "--", "sleep", "600").returncode == 0
     wait_for(lambda: [job[1] for job in folder.squeue()] == ["RUNNING"], 30, "the run")
-    # What needs accounting says so in a line, and what does not works.
+    # Commands that need accounting report so in one line; the others work.
     usage = person.gpuq("usage")
     assert usage.returncode == 120
     assert usage.stderr == "gpuq: this Slurm keeps no accounting (slurmdbd); `gpuq doctor` shows why\n"
@@ -118,7 +119,7 @@ def test_the_next_up_takes_it_up_and_runs_go_on(folder, stand_in, tmp_path):
         done = person.gpuq("policy", *words, f"{os.path.dirname(__file__)}/../../policies/workstation.yaml")
         assert done.returncode == 120
         assert done.stderr.count("\n") == 1 and "keeps no accounting" in done.stderr, done.stderr
-    # As long as it fails, `up` says that the rest is up.
+    # As long as it fails, `up` reports that the rest is up.
     again = up(folder, path=broken)
     assert again.returncode == 0 and "is up already" in again.stderr and "5027" in again.stderr
     done = up(folder)
@@ -142,7 +143,7 @@ def test_slurmdbd_that_does_not_come_back_leaves_the_cluster_up(folder, stand_in
     wait_for(lambda: not folder.squeue(), 30, "the job's end")
     done = up(folder)
     assert "accounting runs again" in done.stderr, done.stderr
-    assert folder.accounted(job)["ExitCode"] == "4:0"  # slurmctld had kept it
+    assert folder.accounted(job)["ExitCode"] == "4:0"  # slurmctld had kept the record
 
 
 def test_a_policy_is_not_brought_up_unenforced(folder, stand_in):

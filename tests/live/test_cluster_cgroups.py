@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A cluster comes up whatever cgroups the host has, and says in one line when they do not confine its jobs."""
+"""A cluster comes up with any cgroups of the host, and reports in one line if they do not confine its jobs."""
 import os
 import re
 
@@ -25,7 +25,7 @@ LAYOUTS = {
 
 
 def up(folder, mount, *options):
-    """`gpuq cluster up` on a host with these cgroups."""
+    """Runs `gpuq cluster up` on a host with these cgroups."""
     words = [folder.binary, "cluster", "up", "--dir", str(folder.dir), "--gpus", "1", *options]
     return run(["unshare", "-m", "sh", "-c", f'{{ {mount}; }} >&2; exec "$@"', "sh", *words], env=folder.env)
 

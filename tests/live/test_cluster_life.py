@@ -22,13 +22,14 @@ def run_dirs_of(uid):
 
 
 def test_is_ready_in_under_ten_seconds(folder):
-    # Two or three on an idle machine; this one may be busy with other tests, so the best of three.
+    # Takes two or three seconds on an idle machine. This one may be busy with other tests, so the best
+    # of three.
     for _ in range(3):
         begin = time.monotonic()
         done = folder.up(gpus=4, nodes=2)
         took = time.monotonic() - begin
         assert "2 nodes with 4 GPUs each (k80, stand-ins)" in done.stderr
-        assert folder.slurm("srun", "-N2", "hostname").split()  # ready means ready
+        assert folder.slurm("srun", "-N2", "hostname").split()  # commands work at once
         if took < 10:
             return
         folder.down("--purge")
@@ -64,7 +65,7 @@ def test_accounting_and_job_ids_go_on_after_down_and_up(folder):
     folder.cluster("up")
     assert folder.status()["nodes"] == [{"name": "n0", "state": "idle", "gpus": 1}]
     folder.slurm("srun", "true")
-    # Just after its start slurmdbd lists nothing for some seconds; asked by id it answers.
+    # Just after its start, slurmdbd lists nothing for some seconds; queries by job ID work.
     wait_for(lambda: [row["JobIDRaw"] for row in folder.sacct()] == ["1", "2"], 30, "both jobs")
 
 
@@ -97,7 +98,7 @@ def test_up_after_everything_was_killed_goes_on(folder):
 
 
 def test_a_stale_pid_is_not_killed(folder):
-    """A pid of the state file that belongs to another process by now."""
+    """A pid in the state file that now belongs to another process."""
     folder.up(gpus=1)
     folder.down()
     with subprocess.Popen(["sleep", "600"]) as bystander:
@@ -117,7 +118,7 @@ def test_a_dead_daemon_is_started_again_and_jobs_go_on(folder):
     folder.up(gpus=1)
     folder.slurm("sbatch", "-o", "/dev/null", "--gres=gpu:1", "--wrap", "sleep 600")
     wait_for(lambda: folder.squeue("-t", "RUNNING"), 20, "a running job")
-    # A killed slurmctld knows the jobs that it has saved: it saves every five seconds.
+    # A killed slurmctld knows only the jobs that it has saved, which happens every five seconds.
     jobs, begun = folder.dir / "state" / "job_state", time.time()
     wait_for(lambda: jobs.exists() and jobs.stat().st_mtime > begun, 20, "a saved state")
     for daemon in ("slurmctld", "slurmdbd", "munged", "mariadbd", "slurmd-n0"):
@@ -153,7 +154,7 @@ def test_an_interrupted_start_is_taken_back(folder):
         child.send_signal(signal.SIGINT)
         assert child.wait(30) != 0
     assert not folder.daemons()
-    folder.up(gpus=1)  # and nothing is broken
+    folder.up(gpus=1)  # nothing is broken
 
 
 def test_a_killed_start_is_cleaned_up_by_the_next(folder):
@@ -197,7 +198,7 @@ def test_purge_keeps_what_is_not_the_clusters(folder):
 
 @root_only
 def test_ordinary_user_with_a_private_home(plain_user):
-    """The default folder, in a home that nobody else may pass."""
+    """The default directory, in a home that no other user may traverse."""
     with short_folder() as home:
         os.chown(home, plain_user.pw_uid, plain_user.pw_gid)
         os.chmod(home, 0o700)
@@ -246,7 +247,7 @@ def test_cgroups_confine_devices_and_memory():
 @root_only
 @pytest.mark.parametrize("hosts", ["127.0.0.1 localhost\n127.0.1.1 odd-name\n", "127.0.0.1 localhost\n"])
 def test_daemons_stay_on_loopback_whatever_the_hosts_name_is(folder, hosts, tmp_path):
-    """As Debian installs it (127.0.1.1), and with a name that nobody knows."""
+    """With the host name as Debian configures it (127.0.1.1), and with an unknown name."""
     (tmp_path / "hosts").write_text(hosts)
     script = '''
         mount --bind "$2" /etc/hosts && hostname odd-name && "$0" cluster up --gpus 1 --dir "$1" &&

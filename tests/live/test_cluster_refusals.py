@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What `gpuq cluster up` refuses, in a sentence that helps, and leaves nothing."""
+"""Refusals of `gpuq cluster up`: a helpful message, and no leftovers."""
 import os
 
 import pytest
@@ -23,7 +23,7 @@ def test_a_daemon_that_dies_at_start_is_quoted_and_nothing_is_left(folder):
                           check=False)
     assert done.returncode == 125
     assert "did not start" in done.stderr
-    assert "nosuch" in done.stderr  # slurmctld's own words
+    assert "nosuch" in done.stderr  # slurmctld's own message
     assert not folder.daemons()
     assert not os.path.exists(folder.state_value("run")[0])
 
@@ -62,7 +62,7 @@ def test_a_path_that_slurm_can_not_hold_is_refused():
 
 @root_only
 def test_missing_program_names_its_package(folder):
-    """slurmctld hidden in a mount namespace of the command's own."""
+    """slurmctld is hidden in a private mount namespace."""
     done = run(["unshare", "-m", "sh", "-c",
                 'mount --bind /dev/null $(readlink -f $(command -v slurmctld)) && exec "$0" cluster up --gpus 1 --dir "$1"',
                 folder.binary, str(folder.dir)], env=folder.env)

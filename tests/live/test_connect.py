@@ -20,7 +20,7 @@ from runs import nothing_left, the_run, words_of
 
 @pytest.fixture(scope="module", autouse=True)
 def programs():
-    """All of them stand in contrib/packages.txt."""
+    """All of them are listed in contrib/packages.txt."""
     path = plain_environment()["PATH"]
     missing = [name for name in ("ssh", "sshd", "scp", "rsync") if not shutil.which(name, path=path)]
     assert not missing, f"not installed: {missing}; contrib/install-packages.sh installs them"
@@ -28,7 +28,7 @@ def programs():
 
 @pytest.fixture(scope="module", params=["self", "ordinary"])
 def cluster(request):
-    """A cluster of this user's, and one of an ordinary user's when we are root."""
+    """A cluster of the current user, and one of an ordinary user if the current user is root."""
     user = None
     if request.param == "ordinary":
         if os.geteuid() != 0:
@@ -49,7 +49,7 @@ def person(cluster):
 
 
 def give(person, name, content):
-    """A file of this person's."""
+    """Creates a file that belongs to the user."""
     path = person.home / name
     path.write_bytes(content)
     if person.user:
@@ -59,7 +59,7 @@ def give(person, name, content):
 
 @contextlib.contextmanager
 def a_run(person, *options, stop=True):
-    """A run that goes on until the end of the block; gives its ssh as a function."""
+    """A run that lasts until the end of the block. Yields a function for ssh into it."""
     with person.start("-Q", "run", *options, "sh", "-c", "echo ready; exec sleep 600",
                       stdout=subprocess.PIPE) as client:
         assert client.stdout.readline() == b"ready\n"
@@ -87,7 +87,7 @@ def big_file(person):
 
 @contextlib.contextmanager
 def session(person, command):
-    """An ssh into the run (Popen), killed at the end of the block if need be."""
+    """An ssh session into the run (Popen), killed at the end of the block if necessary."""
     child = subprocess.Popen(["ssh", "-F", str(person.home / "config"), "gpuq-last", command],
                              env=person.env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                              stdin=subprocess.DEVNULL, **as_kwargs(person.user))
@@ -100,7 +100,7 @@ def session(person, command):
 
 
 def servers(person):
-    """What a connection leaves running: our end of it, the step, sshd and all below it."""
+    """Processes of a connection: gpuq's end of it, the step, sshd and its descendants."""
     key = the_run(person).key
 
     def belongs(pid):
@@ -111,7 +111,7 @@ def servers(person):
 
 
 def environment_lines(person):
-    """Of the program of the only run, as it was started."""
+    """Environment of the only run's program at its start."""
     (program,) = [pid for pid in processes(lambda pid: words_of(pid)[:2] == ["sleep", "600"])
                   if environment_of(pid).get("GPUQ_RUN_ID") == the_run(person).key]
     return [f"{name}={value}" for name, value in environment_of(program).items()]
@@ -166,8 +166,8 @@ def test_rsync_works(person):
         assert digest_of(big) == digest_of(there)
 
 
-#: What an editor's remote half does: it comes by a script on standard input, listens on a port of its node's
-#: loopback, says which, and serves whoever comes through ssh's SOCKS.
+# Acts like the remote half of an editor: it arrives as a script on standard input, listens on a loopback port of its
+# node, prints the port, and serves clients that connect through ssh's SOCKS proxy.
 EDITOR_SERVER = """
 uname -sm
 exec /usr/bin/python3 -uc '
@@ -186,7 +186,7 @@ while True:
 
 
 def through_socks(port, to_port, question):
-    """The answer to a question that goes through a SOCKS5 proxy (RFC 1928, no authentication)."""
+    """Sends a request through a SOCKS5 proxy (RFC 1928, no authentication) and returns the response."""
     with socket.create_connection(("127.0.0.1", port), timeout=20) as peer:
         peer.sendall(b"\x05\x01\x00")
         assert peer.recv(2) == b"\x05\x00"
@@ -200,8 +200,8 @@ def through_socks(port, to_port, question):
 
 
 def test_an_editor_reaches_its_server_in_the_run(person):
-    """What VS Code's Remote-SSH does: `ssh -T -D PORT HOST sh`, a script on its standard input, and then
-    everything through the dynamic forwarding."""
+    """Acts like VS Code's Remote-SSH: `ssh -T -D PORT HOST sh`, a script on its standard input, and then all traffic
+    through the dynamic forwarding."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with a_run(person):

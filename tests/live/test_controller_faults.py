@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""slurmctld and slurmdbd stop or die: while a run is submitted, waits, runs and ends."""
+"""slurmctld and slurmdbd stop or die: while a run is submitted, pending, running and ending."""
 import contextlib
 import signal
 import time
@@ -22,13 +22,13 @@ def nothing_left(cluster):
 
 @contextlib.contextmanager
 def outage(cluster, how, daemon="slurmctld"):
-    """The daemon does not answer inside the block."""
+    """The daemon does not respond inside the block."""
     if how == "stopped":
         with cluster.stopped(daemon):
             yield
     else:
-        # As systemd ends it. A SIGKILL within five seconds of a start makes Slurm itself forget the
-        # job: it saves its state no more often.
+        # Ended as by systemd. After a SIGKILL within five seconds of a start, Slurm itself would
+        # forget the job: it saves its state no more often than that.
         pid = cluster.signal(daemon, signal.SIGTERM)
         wait_for(lambda: not is_running(pid), 20, f"the end of {daemon}")
         try:
@@ -38,7 +38,7 @@ def outage(cluster, how, daemon="slurmctld"):
 
 
 def pass_time(seconds):
-    """An outage has a length: nothing could be waited for."""
+    """An outage lasts for a given time: there is no condition to wait for."""
     time.sleep(seconds)
 
 
@@ -48,7 +48,7 @@ def how(request):
 
 
 def test_an_outage_during_the_run(how, cluster, person):
-    """It begins before the hand-over, so that this has to be tried again."""
+    """The outage begins before the hand-over, which must be retried."""
     lines = 20 * (OUTAGE + 6)
     with person.start("run", "--", *counting(lines, 0.05, then="exit 3")) as now, \
             person.start("run", "--", *counting(lines, 0.05, then="exit 4")) as other:
@@ -95,7 +95,7 @@ def test_the_program_ends_during_an_outage(how, age, cluster, person):
             pass_time(max(0.0, OUTAGE - took))
     assert client.returncode == 5, said
     assert first + rest == b"ready\nend\n"
-    # What the person gets to know needs no controller.
+    # The user's client needs no controller.
     assert took < 10, said
     wait_for(lambda: not cluster.squeue(), 60, "an empty queue")
     assert cluster.accounted(run.job)["ExitCode"] == "5:0"
@@ -116,7 +116,7 @@ def test_an_outage_while_waiting(how, cluster, person):
 
 
 def test_submitted_during_an_outage_there_is_exactly_one_job(how, cluster, person):
-    """Both ways: an immediate allocation, and a batch job."""
+    """For an immediate allocation and for a batch job."""
     ran = person.home / "ran"
     program = ["sh", "-c", f"echo $GPUQ_RUN_ID >>{ran}; echo done; exit 7"]
     with outage(cluster, how):
@@ -145,7 +145,7 @@ def test_down_for_longer_than_patience(how, cluster, person):
     assert 55 < time.monotonic() - begin < 120
 
     def quiet():
-        # What slurmctld finds in its sockets now is ended by the next command.
+        # Requests that slurmctld now finds in its sockets are ended by the next command.
         person.gpuq("ls")
         return not cluster.squeue()
     wait_for(quiet, 90, "an empty queue")
@@ -163,7 +163,7 @@ def test_slurmdbd_down_during_a_run_and_at_its_end(how, cluster, person):
             go.touch()
             _, said = client.communicate(timeout=20)
             assert client.returncode == 5, said
-            # And a whole run without it.
+            # A complete run without slurmdbd.
             done = person.gpuq("run", "--", "sh", "-c", "echo out; exit 9")
             assert (done.returncode, done.stdout) == (9, "out\n"), done.stderr
             wait_for(lambda: not cluster.squeue(), 60, "an empty queue")

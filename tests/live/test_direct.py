@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs of this very machine, which gpuq reaches without a step of Slurm: nothing is asked of the controller, and the faults
-of clients and terminals end as they do with relays (test_shell.py, test_client_faults.py, test_attach_faults.py)."""
+"""Runs on this very machine, which gpuq reaches without a Slurm step: no request to the controller, and faults of
+clients and terminals end as they do with relays (test_shell.py, test_client_faults.py, test_attach_faults.py)."""
 import os
 import signal
 
@@ -10,7 +10,7 @@ from clusters import run, wait_for
 from node_names import sockets
 from runs import PYTHON, sruns, the_run, wait_for_handover
 from terminals import a_shell, attached, leave, says
-# Stories that are the same either way; they use this module's fixtures.
+# Tests that are the same either way; they use this module's fixtures.
 from test_attach_faults import (test_a_storm_of_sizes, test_a_supervisor_without_descriptors_says_so,  # noqa: F401
                                 test_a_thousand_visitors_leave_nothing_behind, test_the_window_is_closed_in_the_middle_of_vim,
                                 test_told_to_go_in_the_middle_of_vim_the_terminal_is_as_before, vim)

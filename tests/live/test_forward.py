@@ -28,7 +28,7 @@ def login(person):
 
 
 def fetch(port, path, timeout=30):
-    """The body, or nothing of a connection that has ended before its end."""
+    """The body, or None if the connection ended early."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
     try:
         connection.request("GET", path)
@@ -46,13 +46,13 @@ def is_taken(port):
 
 
 def ways_in():
-    """gpuq's on the node."""
+    """gpuq's forwarding processes on the node."""
     return processes(lambda pid: words_of(pid)[1:2] == ["forward"] and words_of(pid)[0].endswith("gpuq-supervisor"))
 
 
 def test_a_server_of_the_run_is_on_the_laptop(login):
-    """Byte for byte, six at once, again after a cut, and gone with the session."""
-    # bash reads it for each command, for it takes itself to be sshd's.
+    """Byte for byte, six at a time, again after a cut, and gone with the session."""
+    # bash reads this file for each command, because it assumes that sshd started it.
     (login.person.home / ".bashrc").write_text("echo a greeting\n")
     site = login.person.home / "site"
     site.mkdir()
@@ -62,7 +62,7 @@ def test_a_server_of_the_run_is_on_the_laptop(login):
     here, there, nobody = free_port(), free_port(), free_port()
     server = ["python3", "-m", "http.server", "--bind", "127.0.0.1", "--directory", str(site), str(there)]
     with login.begin("--forward", f"{here}:{there}", "--forward", f"{nobody}:1", "run", *server) as child:
-        # Who comes before the run has begun waits; before the server has begun, is sent away.
+        # Connections wait until the run has begun, and are closed until the server has begun.
         assert wait_for(lambda: fetch(here, "/"), 30, "the first page") == b"<h1>board</h1>\n"
         got = [None] * 6
 
@@ -76,7 +76,7 @@ def test_a_server_of_the_run_is_on_the_laptop(login):
         digest = hashlib.sha256(large).digest()
         assert [one is not None and hashlib.sha256(one).digest() == digest for one in got] == [True] * 6
         assert fetch(nobody, "/") is None
-        # A cut ends what is open, and never as if it were whole.
+        # A cut ends open connections, never like a complete transfer.
         with socket.create_connection(("127.0.0.1", here)) as one:
             one.sendall(b"GET /large HTTP/1.0\r\n\r\n")
             assert one.recv(1000)
@@ -85,7 +85,7 @@ def test_a_server_of_the_run_is_on_the_laptop(login):
                 while one.recv(1 << 20):
                     pass
         assert fetch(here, "/") == b"<h1>board</h1>\n"
-        # Who leaves takes it along; the run goes on.
+        # Leaving ends the forwarding; the run continues.
         child.send_signal(signal.SIGHUP)
         child.wait(30)
         assert not is_taken(here)
@@ -129,7 +129,7 @@ def test_a_node_needs_no_ssh_server(login):
 
 
 def test_an_end_in_one_direction_is_passed_on(login):
-    """A client that has said all, and reads on: the server sees its end and answers then."""
+    """A client sends all its data and continues to read: the server sees end of file and responds then."""
     here, there = free_port(), free_port()
     answers = ("import socket\none = socket.create_server(('localhost', int(%d)))\nclient, _ = one.accept()\nwhole = b''\n"
                "while more := client.recv(65536):\n    whole += more\nclient.sendall(whole[::-1])\nclient.close()\n"

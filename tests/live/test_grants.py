@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`gpuq usage --left`: what is left of the GPU time that was granted to accounts."""
+"""`gpuq usage --left`: remaining GPU time of the accounts' grants."""
 import json
 import os
 import pwd
@@ -15,7 +15,7 @@ ME = pwd.getpwuid(os.geteuid()).pw_name
 
 @pytest.fixture(scope="module")
 def lab(cluster):
-    """lab (10 GPU-hours) has the account project, and that one us (2 GPU-hours)."""
+    """Account lab (10 GPU-hours) contains account project, which contains the current user (2 GPU-hours)."""
     for words in (("add", "account", "lab"), ("add", "account", "project", "parent=lab"),
                   ("add", "user", ME, "account=project"),
                   ("modify", "account", "lab", "set", "GrpTRESMins=gres/gpu=600"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs whose GPUs lie idle, in a queue that takes such back, with a driver that tests play."""
+"""Runs with idle GPUs in a queue that reclaims them, with a driver simulated by the tests."""
 import contextlib
 import json
 import pathlib
@@ -58,7 +58,7 @@ def ruled():
 
 @pytest.fixture
 def driver():
-    """Plays a driver: what to add to a run's environment."""
+    """Simulates a driver. Returns the variables to add to a run's environment."""
     with short_folder() as folder:
         shutil.copytree(BUILT / "fake_nvml_new", folder / "new")
         (folder / "new").chmod(0o755)
@@ -74,7 +74,7 @@ def shown(person, name):
 
 
 def running(person, *names):
-    """Waits until the runs of these names run."""
+    """Waits until the runs with these names are running."""
     def look():
         runs = json.loads(person.gpuq("ls", "--json").stdout or "{}").get("runs", [])
         return {run["name"] for run in runs if run["state"] == "running"} >= set(names)
@@ -108,7 +108,8 @@ def test_idle_gpus_are_taken_back_and_no_others(ruled, driver):
             assert warned["left_seconds"] == pytest.approx(WARN, abs=1)
 
             def counts_down():
-                """What is left at two looks, once it has gone down; together with the past it is the rule's time."""
+                """Whether the remaining time has decreased; together with the time already idle it must equal the
+                rule's time."""
                 told = re.search(r"  idle        its GPUs were unused for (\d+) s; released in (\d+) s unless it works\n",
                                  person.gpuq("show", "saves").stdout)
                 unused, left = map(int, told.groups())
@@ -132,7 +133,7 @@ def test_idle_gpus_are_taken_back_and_no_others(ruled, driver):
             again = subprocess.run([BUILT / "replay_idle", samples, link / "idle.json"],
                                    capture_output=True, text=True)
             assert again.returncode == 0, again.stdout + again.stderr
-            # The others had as long, and longer.
+            # The others were idle for at least as long.
             time.sleep(8)
             for name in ("exempt", "prints", "computes", "hangs", "divided", "patient"):
                 assert runs[name].poll() is None, (name, runs[name].stderr.read())

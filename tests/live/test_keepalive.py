@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Kerberos tickets of runs, with a real KDC (kdc.py) whose tickets live for seconds."""
+"""Kerberos tickets of runs, with a real KDC (kdc.py) that issues tickets of seconds."""
 import contextlib
 import json
 import os
@@ -48,7 +48,7 @@ def test_is_renewed_over_its_lives(login):
           f"{steady.unusable + eager.unusable} of {steady.reads + eager.reads} reads unusable")
     assert steady.expired == 0 and steady.unusable == 0 and eager.unusable == 0
     assert steady.reads > 15 * lives * life and eager.reads > of_soak(1_000_000, 10_000)
-    # 40 % less a second, for a KDC counts in whole ones, and one for a busy machine to start kinit.
+    # 40 % minus two seconds: a KDC counts whole seconds, and a busy machine needs one to start kinit.
     assert steady.least >= 0.4 * life - 2
     assert kept.state()["renewals"] >= lives and kept.state()["trouble"] == "none"
     told = login.keepalive("last")[kept.record.key]
@@ -78,7 +78,7 @@ def test_nothing_secret_is_on_disk_or_in_memory_of_others(login, cluster):
 
 @contextlib.contextmanager
 def echoing(login):
-    """A run with a ticket; gives what sends it a line and takes the time until that is back."""
+    """A run with a ticket. Yields a function that sends it a line and returns the seconds until the line is back."""
     with login.person.start("run", "-t", "5", "--", "cat", env=login.env, stdin=subprocess.PIPE) as child:
         def echo():
             begin = time.monotonic()
@@ -93,7 +93,7 @@ def echoing(login):
 
 @pytest.mark.parametrize("gone", ["frozen", "down"])
 def test_outlives_a_kdc_that_does_not_answer(login, kdc, gone):
-    """For two fifths of a life, from the first try on; what the supervisor carries goes on meanwhile."""
+    """For two fifths of a lifetime, from the first attempt on; the supervisor's traffic continues meanwhile."""
     life = 20
     login.again(life=life)
     began = time.time()
@@ -114,7 +114,7 @@ def test_outlives_a_kdc_that_does_not_answer(login, kdc, gone):
 
 
 def test_whoever_keeps_a_ticket_leaves_no_core(login, cluster):
-    """Of a process that may not be dumped the files in /proc are root's, so proc(5)."""
+    """Files in /proc of a process that cannot be dumped belong to root, according to proc(5)."""
     kept = login.start()
     def owner(pid):
         return os.stat(f"/proc/{pid}/environ").st_uid
@@ -127,7 +127,7 @@ def test_whoever_keeps_a_ticket_leaves_no_core(login, cluster):
 
 @pytest.mark.parametrize("kind", ["KEYRING", "KCM"])
 def test_a_ticket_that_is_in_no_file(login, person, kind):
-    """It is read at submission; the run has a file, and keeps it."""
+    """The ticket is read at submission; the run gets a file and keeps it valid."""
     name = f"KEYRING:user:gpuq-test-{os.getpid()}" if kind == "KEYRING" else "KCM:"
     if kind == "KCM" and not pathlib.Path("/run/.heim_org.h5l.kcm-socket").is_socket():
         pytest.skip("no KCM daemon on this machine")
@@ -157,7 +157,7 @@ def test_a_new_login_reaches_the_run(login):
     assert time.time() - at < 10
     kept.wait_for_trouble("none")
     wait_for(lambda: not list(kept.store.glob("*")), 5, "an empty store")
-    login.again(name="ben")  # another's ticket is not for this run
+    login.again(name="ben")  # another user's ticket is not for this run
     assert login.gpuq("ls").returncode == 0
     assert not list(kept.store.glob("*"))
     kept.end()
@@ -165,7 +165,8 @@ def test_a_new_login_reaches_the_run(login):
 
 @pytest.mark.parametrize("life, takes_over", [(18, True), (LIFE, False)])
 def test_a_login_whose_ticket_is_over_sooner(login, life, takes_over):
-    """Renewable for longer than what the run has: renewed first, and the run's where it lives nearly as long."""
+    """Renewable for longer than the run's ticket: it is renewed first, and taken over if its lifetime is nearly as
+    long."""
     login.again(life=20, renewable=200)
     kept = login.start()
     before = wait_for(lambda: kept.state()["trouble"] == "none" and kept.ticket(), 10, "a kept ticket")
@@ -185,7 +186,7 @@ def test_a_login_whose_ticket_is_over_sooner(login, life, takes_over):
 
 
 def test_a_login_whose_ticket_was_over_long_ago(login):
-    """Not taken at once, and kept alive beside the run's until that can't be renewed any more."""
+    """Not taken over at once, but kept valid alongside the run's ticket until that one cannot be renewed any more."""
     login.again(life=20, renewable=40)
     kept = login.start()
     before = wait_for(lambda: kept.state()["trouble"] == "none" and kept.ticket(), 10, "a kept ticket")
@@ -217,7 +218,7 @@ def test_a_cache_that_was_deleted(login):
 
 @pytest.mark.parametrize("step", [5, -5, 40])
 def test_a_clock_of_the_node_that_steps(login, step):
-    """For all of the run's processes: a little, which the KDC refuses; beyond the ticket's end."""
+    """For all of the run's processes: slightly, which the KDC refuses, and beyond the ticket's end."""
     clock = login.person.home / "clock"
     clock.write_text("0")
     real = dict(login.env)
@@ -284,8 +285,8 @@ exit 85
 
 
 def test_a_link_without_a_ticket_waits_for_a_login(login, person, cluster):
-    """Three chains whose ticket ends with their first link, and what each was to do then. A link
-    ends six seconds after its beginning, where less than half of what the login gives is left."""
+    """Three chains whose ticket ends with their first link, and the three policies for that case. A link ends six
+    seconds after its start, with less than half of the login's lifetime left."""
     script = person.home / "train.sh"
     script.write_text(TRAIN)
     script.chmod(0o755)
@@ -305,7 +306,7 @@ def test_a_link_without_a_ticket_waits_for_a_login(login, person, cluster):
     held = chains["hold"].dir / "held.json"
     wait_for(held.exists, 40, "a held link")
     wait_for(lambda: begun("run", 2), 30, "a link that runs without")
-    # At the end of its first link, or as its second is to begin.
+    # At the end of its first link, or at the start of its second one.
     ended = wait_for(lambda: (lambda told: told and not told.get("continues") and told)(
         chains["fail"].end_of_run or chains["fail"].ended), 30, lambda: f"an end: {chains['fail'].journal}")
     assert "Kerberos ticket" in ended["detail"]
@@ -327,7 +328,7 @@ def test_a_link_without_a_ticket_waits_for_a_login(login, person, cluster):
 
 
 def test_tokens_follow_the_ticket(login, person):
-    """With a stand-in for aklog: this kernel has no AFS. Tokens lie in a session keyring."""
+    """With a stand-in for aklog, since this kernel has no AFS. Tokens are kept in a session keyring."""
     keyring = "import ctypes; print(ctypes.CDLL(None).syscall(250, 0, -3, 0), flush=True)"
     aklog = person.home / "aklog"
     aklog.write_text(f"#!/usr/bin/python3\nimport os, sys, time\nsys.stdout = open({str(person.home / 'tokens')!r}, 'a')\n"
@@ -362,13 +363,13 @@ def test_a_store_that_can_not_be(login):
 
 @pytest.mark.parametrize("next_gpuq", ["run", "run without a ticket", "ls", "attach", "sampler"])
 def test_what_nobody_lived_to_wipe_is_swept_by_the_next_gpuq(login, cluster, next_gpuq):
-    """Whatever it is that this user next does with gpuq on that node; and never of a run that lives."""
+    """By any next use of gpuq by this user on that node, but never for a run that lives."""
     if next_gpuq in ("attach", "sampler"):
         login.person.gpuq("run", "-t", "5", "--detach", "--", "sh", "-c", "echo out; exec sleep 600")
         living = wait_for(lambda: [one for one in records(login.person) if one.log()], 20, "output")[0]
     kept = login.start()
     live = login.start()
-    # A process that stops at once can't wipe anything before it is killed, and so all are killed.
+    # A stopped process cannot wipe anything before it is killed, so all are stopped and then killed.
     victims = [pid for pid in cluster.job_processes() if command_of(pid) != "slurmstepd" and
                environment_of(pid).get("SLURM_JOB_ID") == str(kept.record.job)]
     for number in (signal.SIGSTOP, signal.SIGKILL):
@@ -383,12 +384,12 @@ def test_what_nobody_lived_to_wipe_is_swept_by_the_next_gpuq(login, cluster, nex
         assert login.person.gpuq("run", "--", "true").returncode == 0
     elif next_gpuq == "ls":
         assert login.person.gpuq("ls").returncode == 0
-    elif next_gpuq == "attach":  # its relay is on the node; itself is killed before its end
+    elif next_gpuq == "attach":  # its relay is on the node; the client is killed before its end
         with login.person.start("attach", str(living.job)) as child:
             assert child.stdout.readline() == b"out\n"
             wait_for(lambda: not kept.cache.parent.exists(), 5, "the relay to have swept")
             child.kill()
-    else:  # a run that only begins: what it starts later sweeps too
+    else:  # a run that only begins: processes it starts later sweep too
         with login.person.start("run", "-t", "5", "--", "sleep", "600") as child:
             wait_for(lambda: not kept.cache.parent.exists(), 10, "the new run to have swept")
             login.person.gpuq("stop", "last")
@@ -403,7 +404,7 @@ def test_what_nobody_lived_to_wipe_is_swept_by_the_next_gpuq(login, cluster, nex
 
 
 def killed(record, cluster, how):
-    """Ends a run without asking it."""
+    """Kills a run."""
     if how == "slurm":
         cluster.slurm("scancel", "--full", "--signal=KILL", str(record.job), check=False)
         cluster.slurm("scancel", str(record.job), check=False)
@@ -415,12 +416,12 @@ def killed(record, cluster, how):
 
 
 def test_nothing_is_left_of_runs_that_are_killed_at_any_moment(login, person, cluster):
-    """Their supervisor, all of the job's processes at once, or the job by Slurm."""
+    """Kills their supervisor, all of the job's processes together, or the job through Slurm."""
     count, seed = of_soak(100, 3), random.randrange(10**6)
     dice = random.Random(seed)
     swept = 0
     for number in range(count):
-        how = ["supervisor", "all", "slurm"][number % 3]  # of each some: where all are killed nobody can wipe
+        how = ["supervisor", "all", "slurm"][number % 3]  # some of each: if all are killed, no process can wipe
         pause = dice.uniform(0, 4)
         login.again(life=20)
         done = login.gpuq("run", "-t", "5", "--detach", "--", *PRINTS)
@@ -448,7 +449,7 @@ def test_nothing_is_left_of_runs_that_are_killed_at_any_moment(login, person, cl
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
 def test_a_store_that_is_full(login, person):
-    """A run without a place for its ticket goes on; so does a link, whose state says what is wrong."""
+    """A run without space for its ticket continues; so does a link, whose state reports the problem."""
     disk = person.home / "disk"
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=1777", "tmpfs", str(disk)], check=True)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Keys and modes of a terminal under programs that ask it for another encoding: the keys of gpuq's own are known in each,
-and what a program has switched on is off when its client leaves, and on again for the next one."""
+"""Keys and modes of a terminal with programs that request another encoding: gpuq's own keys are recognised in each one,
+and modes set by a program are reset when its client leaves and set again for the next one."""
 import contextlib
 import os
 import signal
@@ -15,7 +15,7 @@ from terminals import COOKED, local_flags
 
 CLUSTER = dict(nodes=1, gpus=4, lines=["KillWait=5"])
 
-# Writes what it is given, and then for each read what came, in hexadecimal.
+# Writes its argument, and then the input of each read in hexadecimal.
 PROGRAM = ("import os, sys, tty; tty.setraw(0); os.write(1, bytes.fromhex(sys.argv[1]) + b'ready ')\n"
            "while (keys := os.read(0, 4096)) and b'q' not in keys: os.write(1, b'<' + keys.hex().encode() + b'>')\n")
 
@@ -24,7 +24,8 @@ def program(modes):
     return [sys.executable, "-c", PROGRAM, modes.encode().hex()]
 
 
-# What a program switches on; Enter, ~, d and Ctrl-C as a terminal sends them then; what switches it off.
+# The sequence that sets the encoding; Enter, ~, d and Ctrl-C as a terminal then sends them; the sequence that resets
+# it.
 ENCODINGS = {
     "legacy": ("", "\r", "~", "d", "\x03", ""),
     "modifyOtherKeys 2": ("\x1b[>4;2m", "\r", "~", "d", "\x1b[27;5;99~", "\x1b[>4m"),
@@ -52,7 +53,7 @@ def test_detaches_and_comes_back(person, name):
     with terminal(person, "attach") as screen:
         screen.wait_for(on or "ready")
         wait_for(lambda: local_flags(screen) == 0, 10, "the terminal lent")
-        for key in enter + tilde + d:  # however slowly it comes
+        for key in enter + tilde + d:  # even if it arrives byte by byte
             screen.type(key)
         assert screen.status() == 130
         assert off.encode() in screen.screen
@@ -93,7 +94,7 @@ def test_vim_is_left_in_the_middle(person):
 
 
 class Laptop:
-    """As far as runs.Terminal asks a person."""
+    """The attributes of a Person that runs.Terminal needs."""
 
     def __init__(self, login):
         self.home = login.folder
@@ -116,7 +117,7 @@ def test_ctrl_c_leaves_while_reconnecting(person, name):
             assert local_flags(screen) == COOKED
         login.start()
         assert person.gpuq("stop", "last").returncode == 0
-        for pid in login.sessions():  # it waits for somebody who will not come
+        for pid in login.sessions():  # it waits for a client that will not return
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         wait_for(lambda: not login.sessions(), 20, lambda: f"nothing left there: {login.sessions()}")

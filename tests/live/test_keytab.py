@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs with a keytab: past the end of every ticket, and what is said when it gives none."""
+"""Runs with a keytab: past the end of every ticket, and the messages if it yields none."""
 import json
 import os
 import shutil
@@ -29,7 +29,7 @@ def login(kdc, person):
 
 
 def keytab_of(kdc, person, name="ada", mode=0o600):
-    """The person's own copy, as ktutil makes one."""
+    """The user's own copy, as made by ktutil."""
     copy = person.home / f"{name}.keytab"
     copy.unlink(missing_ok=True)
     shutil.copy(kdc.keytab(name), copy)
@@ -53,14 +53,14 @@ def test_a_run_outlives_the_renewable_life_of_its_ticket(login, kdc, person):
     assert steady.expired == 0 and steady.unusable == 0
     assert kept.ticket().end > first.renew_till + LIFE
     assert kept.state()["trouble"] == "none"
-    # Renewed while it can be, then another.
+    # Renewed while possible, then replaced by a new one.
     wait_for(lambda: "from the keytab at" in login.gpuq("keepalive").stdout, 3 * LIFE, "its turn")
     said = login.keepalive("last")[kept.record.key]
     assert said["keytab"] == str(keytab) and said["next_action"] in ("keytab", "renew")
     assert said["waiting_link"] is None
     shown = login.gpuq("show", "last").stdout
     assert str(keytab) in shown and "log in" not in shown
-    # Only its path is anywhere.
+    # Only its path is recorded anywhere.
     secret = keytab.read_bytes()[-32:]
     assert not [path for path in person.state.rglob("*") if path.is_file() and secret in path.read_bytes()]
     kept.end()
@@ -122,7 +122,7 @@ def test_a_key_that_is_that_of_an_old_password_is_tried_once(login, kdc, person)
     assert tries > 0
     time.sleep(4)
     assert log_of(kdc).count("cleo@GPUQ.TEST") == tries, "it could lock cleo out"
-    # A new keytab is all that it needs.
+    # A new keytab is sufficient.
     kdc.keytab("cleo").unlink()
     kdc.admin(f"ktadd -norandkey -k {kdc.keytab('cleo')} cleo@GPUQ.TEST")
     keytab_of(kdc, person, "cleo")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What Slurm ends: at the time limit, for a job of higher priority, for its memory."""
+"""Jobs that Slurm ends: at the time limit, for a job of higher priority, for their memory."""
 import pathlib
 import sys
 
@@ -24,7 +24,7 @@ def nothing_left(cluster):
 
 
 def test_the_time_limit(cluster, person):
-    """Slurm looks twice a minute, so this takes a minute and a half: all kinds at once."""
+    """Slurm checks twice a minute, so this takes a minute and a half: all kinds in parallel."""
     program = counting(100000, 0.1)
     saving = ["sh", "-c", "trap 'echo saved; exit 85' TERM; echo ready; while true; do sleep 0.1; done"]
     with person.start("run", "-t", "1", "-J", "now", "--", *program) as now, \
@@ -36,10 +36,10 @@ def test_the_time_limit(cluster, person):
     assert_counted(out.decode())
     said = said.decode()
     assert any("time limit" in line for line in said.splitlines() if line.startswith("gpuq: ")), said
-    # A program that leaves in time has earned its own status.
+    # A program that exits in time keeps its own status.
     assert (saves.returncode, saved) == (85, b"ready\nsaved\n"), saved_said
     runs = {folder: Run(person, folder) for folder in person.run_dirs()}
-    # The one that started last may have to wait for Slurm's next look.
+    # The one that started last may have to wait for Slurm's next check.
     endings = [run.event("ended", 60) for run in runs.values()]
     causes = sorted((ending["cause"], ending["status"]) for ending in endings)
     assert causes == [("time_limit", 85), ("time_limit", 124), ("time_limit", 124)]

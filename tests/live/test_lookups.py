@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What one looks up: free, why, show, ls and usage on a real Slurm."""
+"""Queries: free, why, show, ls and usage on a real Slurm."""
 import json
 import os
 import pwd
@@ -42,7 +42,7 @@ def test_what_gpuq_json_tells_of_is_printed(cluster, person):
 
 
 def rpcs_of(cluster, action):
-    """What `action` made the controller answer, daemons' and sdiag's own questions apart."""
+    """RPCs to the controller caused by `action`, without those of daemons and sdiag."""
     before = cluster.rpcs()
     result = action()
     after = cluster.rpcs()
@@ -54,7 +54,7 @@ def rpcs_of(cluster, action):
 
 
 def waiting_run(cluster, person, *options):
-    """A run that is in the queue, by its job id."""
+    """Job ID of a run that is in the queue."""
     done = person.gpuq("run", "--detach", *options, "sleep", "300")
     assert done.returncode == 0, done.stderr
     wait_for(lambda: is_waiting(cluster), 20, "a pending job")
@@ -91,7 +91,7 @@ def test_free_next_follows_the_limits_of_running_jobs(cluster, person):
 
 
 def utc(cluster, local):
-    """Slurm's local time as gpuq's JSON has it."""
+    """Slurm's local time in the form of gpuq's JSON."""
     return cluster.slurm("date", "-u", "-d", local, "+%Y-%m-%dT%H:%M:%S").strip()
 
 
@@ -125,7 +125,7 @@ def test_why_tells_the_place_and_what_holds_a_run(cluster, person):
         cluster.scontrol("uhold", str(first))
         held = person.gpuq("why", first).stdout
         assert "held by you" in held and "not in line yet" in held and f"scontrol release {first}" in held
-        # Who is held goes before nobody.
+        # A held run is not ahead of any other.
         assert document(person, "why", second)["position"] == 1
         for job in (first, second):
             assert person.gpuq("stop", job).returncode == 0
@@ -196,12 +196,12 @@ def test_tables_fit_and_ids_stay_whole(cluster, person, width):
 
 
 def sreport_gpu_seconds(cluster):
-    """sreport's GPU-seconds of the user, after a roll-up that takes in the hour that has begun."""
+    """sreport's GPU-seconds by user, after a roll-up that includes the current hour."""
     hour = int(time.time()) // 3600 * 3600
     stamp = [time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(at))
              for at in (hour - 3600, hour + 3600)]
     cluster.slurm("sacctmgr", "-i", "rollup", *stamp, timeout=60)
-    # In the first half of an hour sreport leaves that hour out: its clock runs ahead here.
+    # In the first half of an hour, sreport omits that hour: its clock is set ahead here.
     text = cluster.slurm("faketime", "-f", "+3600s", "sreport", "-n", "-P", "-t", "seconds", "-T", "gres/gpu", "cluster",
                          "AccountUtilizationByUser", f"start={stamp[0]}", f"end={stamp[1]}",
                          "format=account,login,used")
@@ -221,14 +221,14 @@ def test_usage_is_what_sreport_says(cluster, person):
     wait_for(lambda: cluster.job(again)["JobState"] == "RUNNING", 60, "the job to requeue")
     time.sleep(2)
     cluster.scontrol("requeue", again)
-    # A requeued job waits for two minutes by itself.
+    # A requeued job has a delay of two minutes.
     wait_for(lambda: cluster.job(again)["JobState"] == "PENDING", 30, "the requeued job")
     cluster.scontrol("update", f"jobid={again}", "StartTime=now")
     cluster.wait_until_idle(180)
 
     def all_are_accounted():
-        # Both attempts of the requeued job, three tasks of the array, three jobs; and what the
-        # tests before this one have left, which would go on counting.
+        # Both attempts of the requeued job, three tasks of the array, three jobs; and jobs of earlier tests, which
+        # would still be counting.
         ends = cluster.sacct("-D", "-S", "now-2hours", fields=("JobID", "End"))
         ours = [row for row in ends if row["JobID"].split("_")[0] in (*jobs, again)]
         return len(ours) == 8 and all(row["End"] != "Unknown" for row in ends)
@@ -240,7 +240,7 @@ def test_usage_is_what_sreport_says(cluster, person):
     said = {}
 
     def sreport_agrees():
-        # slurmdbd may be in a roll-up of its own, and then does not begin ours.
+        # If slurmdbd runs its own roll-up, it does not start another.
         said.update(sreport_gpu_seconds(cluster))
         expected = sum(seconds for (_, login), seconds in said.items() if login == user)
         return abs(told["total"]["gpu_seconds"] - expected) <= expected * 0.001

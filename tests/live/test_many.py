@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Many runs at once: each ends with its status and its output whole, whether it had to wait or not."""
+"""Many runs in parallel: each ends with its status and its complete output, whether it had to wait or
+not."""
 import re
 import time
 
@@ -14,7 +15,8 @@ PROGRAM = "for i in 1 2 3 4 5; do echo {number} $i $GPUQ_RUN_ID; done; sleep 1; 
 
 
 def run_many(person, count, gpus=1):
-    """Starts them all at once; each has a status of its own. Seconds until the last one has ended."""
+    """Starts all runs at once, each with its own exit status. Returns the clients, and the seconds
+    until the last one ended."""
     begin = time.monotonic()
     clients = [Beside(person, "run", "-J", f"many-{number}", "-g", gpus, "--", "sh", "-c",
                       PROGRAM.format(number=number, status=number % 100), timeout=540)
@@ -29,7 +31,7 @@ def assert_all_whole(person, clients):
              if client.status != number % 100 or not re.fullmatch(
                  "".join(rf"{number} {i} (\S+)\n" for i in range(1, 6)) + "end\n", client.out)]
     assert not wrong, (len(wrong), wrong[:3])
-    # Each is a run of its own, and ran once.
+    # Each is a separate run, and ran once.
     keys = {client.out.split()[2] for client in clients}
     assert keys == {folder.name for folder in person.run_dirs()}
     jobs = [Run(person, folder).job for folder in person.run_dirs()]
@@ -54,7 +56,7 @@ CLUSTER = dict(nodes=NODES, gpus=64, lines=["KillWait=5"])
 
 
 def test_more_than_there_are_gpus(person_of_many):
-    """Of twenty runs with 16 GPUs each, a few have to wait for the others."""
+    """Twenty runs that need more GPUs than the cluster has: a few must wait for the others."""
     clients, seconds = run_many(person_of_many, 20, gpus=64 * NODES // 8 if NODES <= 8 else 64)
     print(f"20 runs in {seconds:.1f} s")
     assert_all_whole(person_of_many, clients)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Processes that the kernel kills for memory under a program that goes on."""
+"""Processes that the kernel kills for lack of memory under a program that continues."""
 import contextlib
 import json
 import os
@@ -15,7 +15,7 @@ from faults import Run
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="cgroups are root's")
 
 HUNGRY = "x = b'x' * (2 << 30)"
-# The program goes on after its child: waits for it, and then for a file.
+# The program outlives its child: it waits for the child, and then for a file.
 OUTLIVES = f"""
 import os, pathlib, subprocess, sys, time
 print(subprocess.run([sys.executable, "-c", {HUNGRY!r}]).returncode, flush=True)
@@ -109,7 +109,7 @@ def test_where_nothing_was_killed_that_is_known(home):
 
 @contextlib.contextmanager
 def small_cgroup():
-    """Of our own, outside of Slurm's: what is killed in it is no job's."""
+    """A private cgroup outside Slurm's: a process killed in it belongs to no job."""
     unified = pathlib.Path("/sys/fs/cgroup/cgroup.controllers")
     top = pathlib.Path("/sys/fs/cgroup" if unified.exists() else "/sys/fs/cgroup/memory")
     group = top / f"gpuq-test-{os.getpid()}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What dies on the node: the supervisor, its guardian, slurmstepd, slurmd, the node itself."""
+"""Faults on the node: the supervisor, its guardian, slurmstepd, slurmd or the node itself dies."""
 import contextlib
 import os
 import signal
@@ -13,7 +13,7 @@ from faults import (Run, assert_counted, assert_nothing_left, counting, kill, pa
 
 CLUSTER = dict(nodes=1, gpus=8, lines=["KillWait=5"])
 
-# A run before and after the hand-over from srun to relay and guard, a batch job with a client, one
+# A run before and after the hand-over from srun to relay and guard, a batch job with a client, and one
 # without.
 AGES = ["young", "old", "batch", "detached"]
 
@@ -25,7 +25,7 @@ def nothing_left(cluster):
 
 
 class Watched:
-    """A run and its client, when it has one."""
+    """A run, and its client if it has one."""
 
     def __init__(self, age, person, *program):
         self.age = age
@@ -56,13 +56,13 @@ class Watched:
         return self.stack.__exit__(*error)
 
     def assert_ends(self, status, cause=None, lines=None, seconds=60):
-        """The status that everybody tells, and all that was written before."""
+        """Checks the exit status in all places, and the complete output written before."""
         if self.client:
             out, said = self.client.communicate(timeout=seconds)
             assert self.client.returncode == status, said.decode()
             assert_counted((self.seen + out).decode(), lines)
             log = self.run.output()
-            if status == 119: # what was shown may not have been written, or the other way round: a line of it
+            if status == 119: # shown output may not have been written, or vice versa: at most one line
                 shown = self.seen + out
                 assert log[:len(shown)] == shown[:len(log)] and abs(len(log) - len(shown)) < 20
             else:
@@ -76,7 +76,7 @@ class Watched:
 
 
 def bring_back(cluster):
-    """A node that is down comes back by itself, as soon as slurmd is heard (ReturnToService=2)."""
+    """A node that is down returns automatically when slurmd registers (ReturnToService=2)."""
     cluster.slurm("scontrol", "update", "nodename=n0", "state=resume", check=False)
     wait_for(lambda: "idle" in cluster.slurm("sinfo", "-h", "-o", "%t"), 60, "an idle node")
 

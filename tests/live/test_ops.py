@@ -16,7 +16,7 @@ CLUSTER = dict(nodes=2, gpus=4, model="k80")
 
 
 def checks(done):
-    """check -> level and text, of the last line about it."""
+    """check -> level and text of its last line."""
     return {one["check"]: one for one in json.loads(done.stdout)["checks"]}
 
 
@@ -30,7 +30,7 @@ def test_a_cluster_that_is_well(person):
               ("slurm", "version", "clock", "accounting", "queue", "nodes", "srun", "supervisor",
                "configuration", "state-folder")}
     assert set(levels.values()) == {"ok"}, levels
-    assert found["nodes-see-folder"]["level"] is None  # a local disk: nobody has asked a node
+    assert found["nodes-see-folder"]["level"] is None  # a local disk: no node was queried
 
 
 def test_a_node_is_asked(person, cluster):
@@ -100,7 +100,7 @@ def test_an_active_run_stays_and_an_old_one_goes_with_its_index(person, cluster)
     active = next(one for one in records(person) if one.key != old.key)
     done = person.gpuq("clean", "--keep", "1d,1M", "--dry-run")
     assert str(job) in done.stdout and old.dir.exists()
-    assert person.gpuq("clean", "--keep", "1d").returncode == 2  # nobody to ask
+    assert person.gpuq("clean", "--keep", "1d").returncode == 2  # no user to ask
     done = person.gpuq("clean", "--keep", "1d", "--yes")
     assert done.returncode == 0, done.stderr
     assert not old.dir.exists() and active.dir.exists()
@@ -141,13 +141,13 @@ def test_a_report_has_no_secret_of_the_run(person):
     assert {"run.json", "slurm.json", "doctor.json", "link-1/out.log"} <= set(texts)
     assert texts["link-1/out.log"] == "said [removed]\n"
     assert json.loads(texts["slurm.json"])["job"]["id"] == the_run(person).job
-    # Into a pipe, and never onto a terminal.
+    # Into a pipe, but never onto a terminal.
     piped = person.gpuq("report", "-o", "-", "last", text=False)
     assert piped.returncode == 0, piped.stderr
     with tarfile.open(fileobj=io.BytesIO(piped.stdout)) as archive:
         assert any(name.endswith("/run.json") for name in archive.getnames())
     assert not (person.home / "-").exists()
-    # The command line names the variables, and only these.
+    # The command line names the variables and must contain only the names.
     assert not [name for name, text in texts.items() if "planted" in text]
 
 
@@ -167,7 +167,7 @@ def test_a_program_saves_when_it_is_told_and_goes_on(person):
 
 
 def test_a_waiting_run_gets_more_time_and_a_running_one_its_words(plain_user):
-    """As an ordinary user, when there is one: whoever runs the controller may do anything."""
+    """As an ordinary user if one exists: the user who runs the controller may do anything."""
     is_other = plain_user.pw_uid != os.geteuid()
     with running_cluster(nodes=1, gpus=1, model="k80") as cluster, short_folder() as home:
         os.chown(home, plain_user.pw_uid, plain_user.pw_gid)

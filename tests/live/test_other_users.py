@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Another user of the same machine: ports, names, files. SECURITY.md and gpuq-security(7) say what is defended."""
+"""Another user of the same machine: ports, names, files. SECURITY.md and gpuq-security(7) describe the defences."""
 import contextlib
 import os
 import pathlib
@@ -23,13 +23,13 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a 
 
 @pytest.fixture(scope="module")
 def other():
-    """Somebody else who has an account here."""
+    """Another user with an account on this machine."""
     return account("gpuq-other")
 
 
 @contextlib.contextmanager
 def doing(user, text, *words):
-    """A Python program of that user, which has printed a line; gives it and the line."""
+    """A Python program of that user that has printed a line. Yields the process and the line."""
     with subprocess.Popen([sys.executable, "-c", textwrap.dedent(text), *map(str, words)], cwd="/tmp",
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, **as_kwargs(user)) as child:
         try:
@@ -77,7 +77,7 @@ def test_a_port_of_another_user_on_the_node_is_not_forwarded(login, other, addre
             login.begin("--forward", f"{here}:{port}", "run", "sh", "-c", "echo begun; exec sleep 600") as child:
         assert child.stdout.readline() == b"begun\n"
         assert not fetch(here, "/") and not fetch(here, "/")
-        # A server of one's own is reached, also where the resolver gives the other one's address first.
+        # The refusal is reported once in the journal, by gpuq show, and on the client's stderr.
         record = the_run(login.person)
         wait_for(lambda: record.event("other_user"), 10, "the journal")
         told = f"localhost:{port} on n0 is served by user gpuq-other ({other.pw_uid}), not by you: not connected"
@@ -91,7 +91,7 @@ def test_a_port_of_another_user_on_the_node_is_not_forwarded(login, other, addre
 
 
 def test_a_forwarded_port_is_of_its_user_alone(login, other):
-    """On the laptop every user can connect to 127.0.0.1; only the owner of the session gets through."""
+    """On the laptop every user can connect to 127.0.0.1; only the owner of the session is let through."""
     here, there = free_port(), free_port()
     server = ["python3", "-m", "http.server", "--bind", "127.0.0.1", "--directory", str(login.person.home), str(there)]
     (login.person.home / "index.html").write_text("of the owner")
@@ -120,9 +120,9 @@ def test_a_forwarded_port_is_of_its_user_alone(login, other):
 @pytest.mark.parametrize("direct", ["yes", "no"])
 @pytest.mark.parametrize("who", ["guessed", "known"])
 def test_a_taken_name_keeps_nobody_from_a_run(cluster, person, other, who, direct):
-    """Names that can be made of the key, which squeue shows, are not used; a name that is used and taken all the
-    same, by whoever has read the secret, is told of and another one is used."""
-    assert person.gpuq("run", "--", "true").returncode == 0  # makes the secret
+    """Names derivable from the key, which squeue shows, are not used. If another user who has read the secret takes a
+    name in use, this is reported and another name is used."""
+    assert person.gpuq("run", "--", "true").returncode == 0  # creates the secret
     person.env["GPUQ_DIRECT"] = direct
     with contextlib.ExitStack() as stack:
         with all_gpus_taken(cluster, nodes=1):
@@ -154,7 +154,7 @@ def mode(path, bits):
 
 @pytest.fixture
 def config(person):
-    """A configuration whose token command leaves a trace."""
+    """A configuration with a token command that leaves a trace."""
     folder = person.home / "config" / "gpuq"
     folder.mkdir(parents=True)
     file = folder / "config.yaml"
@@ -189,7 +189,7 @@ def test_a_configuration_of_another_user_is_refused(person, config, other):
     assert done.returncode != 0 and f"{file} belongs to user gpuq-other ({other.pw_uid})" in done.stderr
     assert not trace.exists()
     os.chown(file, 0, 0)
-    # A link in a place where others make links.
+    # A symbolic link in a directory where other users can create links.
     with short_folder() as public:
         mode(public, 0o1777)
         elsewhere = person.home / "elsewhere"

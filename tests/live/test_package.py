@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a site installs, made from the build folder under test: `cmake --install` into a home, and the
-Debian package. contrib/package-test.sh does the same with a release build and a whole Debian."""
+"""A site's installation made from the build directory under test: `cmake --install` into a home, and the Debian
+package. contrib/package-test.sh does the same with a release build and a complete Debian."""
 import os
 import pathlib
 import re
@@ -14,7 +14,7 @@ from runs import PYTHON
 
 BUILD = BUILT.parent
 HOME, PACKAGE = "cmake --install", "package"
-ZSH = {HOME: "site-functions", PACKAGE: "vendor-completions"}  # where Debian's zsh looks
+ZSH = {HOME: "site-functions", PACKAGE: "vendor-completions"}  # searched by Debian's zsh
 
 pytestmark = pytest.mark.skipif(not (BUILD / "CPackConfig.cmake").exists(),
                                 reason=f"{BUILD} is no build folder")
@@ -33,7 +33,7 @@ def files_below(folder):
 
 @pytest.fixture(scope="module")
 def package():
-    """The .deb of this build folder."""
+    """The .deb of this build directory."""
     with short_folder() as folder:
         done("cpack", "--config", BUILD / "CPackConfig.cmake", "-G", "DEB", "-B", folder, cwd=BUILD)
         (deb,) = folder.glob("*.deb")
@@ -42,7 +42,7 @@ def package():
 
 @pytest.fixture(scope="module", params=[HOME, PACKAGE])
 def installed(request):
-    """Where it came from, and the folder that has got bin, libexec and share."""
+    """The kind of installation, and the directory that received bin, libexec and share."""
     with short_folder() as top:
         if request.param == HOME:
             prefix = top / "home" / ".local"
@@ -101,7 +101,7 @@ def test_package_and_spec_are_of_one_version(package):
 
 
 def test_the_spec_asks_for_what_the_build_needs():
-    """By the names that Enterprise Linux has for Debian's."""
+    """By Enterprise Linux's names of the Debian packages."""
     names = {"g++": "gcc-c++", "libcli11-dev": "cli11-devel", "libfmt-dev": "fmt-devel", "libncurses-dev": "ncurses-devel",
              "libre2-dev": "re2-devel", "libslurm-dev": "slurm-devel", "libyaml-cpp-dev": "yaml-cpp-devel",
              "liblua5.1-0-dev": "lua-devel", "nlohmann-json3-dev": "json-devel", "zlib1g-dev": "zlib-devel"}
@@ -111,7 +111,7 @@ def test_the_spec_asks_for_what_the_build_needs():
 
 
 def test_lintian_finds_nothing_that_is_not_explained(package, plain_user):
-    # As an ordinary user: as root lintian warns of itself.
+    # As an ordinary user: run by root, lintian warns about itself.
     answer = run(["lintian", "--fail-on", "error,warning,info", "--suppress-tags",
                   "hardening-no-fortify-functions", str(package)],  # a debug build has none
                  plain_environment(), plain_user, timeout=120)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Slurm jobs that gpuq did not start, in its verbs; and when a waiting one starts at the latest."""
+"""Slurm jobs not started by gpuq, in gpuq's verbs, and the latest start of a pending one."""
 import json
 import os
 import re
@@ -11,7 +11,7 @@ from conftest import wait_for
 from runs import members_of, nothing_left, told_of, terminal, the_run
 from test_lookups import document, rpcs_of, utc
 
-# No backfill within a test: Slurm makes no plan.
+# No backfill during a test: Slurm makes no plan.
 CLUSTER = dict(nodes=2, gpus=4, model="k80", lines=["KillWait=3", "MinJobAge=60",
                                                     "SchedulerParameters=batch_sched_delay=0,bf_interval=3600"])
 HOSTILE = "evil\x1b[2J\x07name"
@@ -67,7 +67,7 @@ def test_a_run_is_there_once_and_a_forged_comment_makes_none(cluster, person):
     assert sorted((row["called"], row["kind"]) for row in rows if row["state"] != "ended") == sorted(
         [(str(run.job), "run"), (forged, "plain")])
     assert document(person, "show", forged)["run"]["kind"] == "plain"
-    # Without a RUN the one active run is meant, whatever plain jobs there are.
+    # Without a RUN argument the only active run is meant, regardless of plain jobs.
     assert person.gpuq("stop").returncode == 0
     run.wait_for_end()
     assert cluster.job(forged)["JobState"] in ("RUNNING", "PENDING")
@@ -192,7 +192,7 @@ def test_the_list_asks_within_its_allowance(cluster, person):
     _, rpcs = rpcs_of(cluster, lambda: [document(person, "ls") for _ in range(40)])
     spent = time.monotonic() - began
     assert sum(rpcs.values()) <= 11 + spent / 5, rpcs
-    # Followers of runs ask nothing.
+    # Followers of runs send no requests.
     assert person.gpuq("run", "--detach", "--", "sleep", "20").returncode == 0
     run = the_run(person)
     wait_for(lambda: run.event("program_started"), 20, "the program")
@@ -221,7 +221,7 @@ def test_without_a_controller_the_runs_are_there_and_plain_jobs_unknown(cluster,
 
 
 def test_why_tells_by_when_the_first_in_line_starts(cluster, person):
-    """As in the trials: four running jobs with known ends, and no plan of Slurm's."""
+    """As in the live trials: four running jobs with known ends, and no plan by Slurm."""
     ends = {sbatch(cluster, "--gres=gpu:2", "-t", str(minutes)): minutes for minutes in (40, 10, 20, 30)}
     for job in ends:
         state(cluster, job, "RUNNING")
@@ -242,7 +242,7 @@ def test_why_tells_by_when_the_first_in_line_starts(cluster, person):
     assert own[int(plain)]["expected_start_basis"] == "limits"
     top = document(person, "top")["runs"]
     assert "limits" in [one["run"]["expected_start_basis"] for one in top]
-    # From the answer that top has left.
+    # From the response that top has stored.
     assert listed(person, plain)["expected_start_basis"] == "limits"
     assert "; by " in person.gpuq("ls").stdout
     cluster.scontrol("update", f"jobid={first}", "timelimit=UNLIMITED")
@@ -263,7 +263,7 @@ def test_a_waiting_client_tells_by_when_it_starts(cluster, person):
 
 
 def test_the_parts_of_top_are_of_one_moment(cluster, person):
-    """As in the trials: `8 free, 0 mine` above two own runs that run."""
+    """As seen in a live trial: `8 free, 0 mine` above two own running runs."""
     before = document(person, "top", "--once")
     assert before["pools"][0]["mine"] == 0
     for _ in range(2):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A cluster under a policy: what Slurm itself holds, against plain sbatch as against gpuq.
+"""A cluster under a policy: limits that Slurm itself enforces, for plain sbatch as for gpuq.
 
-Several users take part, so these tests are root's.
+Several users take part, so these tests require root.
 """
 import json
 import os
@@ -87,7 +87,7 @@ def test_no_spelling_walks_around_a_limit(ruled, people):
                   ["--gpus-per-node=5"], ["--ntasks-per-gpu=1", "-n", "5"]):
         job, said = sbatch(ruled, people["ada"], "-p", "calibration", "-t", "1:00:00", *words)
         assert job is None and "gives a job at most 4 GPUs" in said, words
-    # An inner partition is a door to its queue, no way around it; nor is a QOS.
+    # An inner partition leads to its queue and is no way around it; nor is a QOS.
     job, _ = sbatch(ruled, people["ada"], "-p", "calibration-more", "-t", "1:00:00", "--gres=gpu:1")
     assert ruled.job(job)["Partition"] in ("calibration", "calibration,calibration-more")
     job, said = sbatch(ruled, people["ada"], "-p", "calibration-more", "-t", "3:00:00", "--gres=gpu:1")
@@ -132,7 +132,7 @@ def test_a_hard_limit_binds_whatever_is_free(ruled, people):
 
 
 def beyond_the_soft_limit(ruled, people):
-    """ada's third GPU is hers at once as nobody waits; what is freed then is ben's, who came last."""
+    """ada's third GPU is hers at once because no job waits; the GPU freed later goes to ben, who came last."""
     ada, ben = people["ada"], people["ben"]
     mine = [sbatch(ruled, ada, "-t", "60", "--gres=gpu:1")[0] for _ in range(6)]
     for job in mine[:4]:
@@ -141,7 +141,7 @@ def beyond_the_soft_limit(ruled, people):
     other, _ = sbatch(ruled, ben, "-t", "60", "--gres=gpu:1")
     time.sleep(3)
     assert state(ruled, other) == "PENDING"
-    ruled.slurm("scancel", mine[3])  # one of those beyond two
+    ruled.slurm("scancel", mine[3])  # one of the jobs beyond the two
     until(ruled, other, "RUNNING")
     assert [state(ruled, job) for job in mine[4:]] == ["PENDING"] * 2
     ruled.slurm("scancel", *mine, other)
@@ -153,7 +153,7 @@ def test_a_soft_limit_binds_only_while_others_wait(ruled, people):
 
 
 def test_one_job_may_be_beyond_the_soft_limit(ruled, people):
-    """Three GPUs where two are everybody's own: it runs as nobody waits, however it is asked for."""
+    """Three GPUs with a soft limit of two: the job runs because no other job waits, no matter how it is requested."""
     job, said = sbatch(ruled, people["ada"], "-t", "60", "--gres=gpu:3")
     assert job, said
     until(ruled, job, "RUNNING")
@@ -195,7 +195,7 @@ def test_who_is_not_on_the_list_is_told_whom_to_ask(ruled, people):
 
 def test_no_limit_is_raised_after_submission(ruled, people):
     ada = people["ada"]
-    # What it gets where it says nothing of memory may be more than its next queue gives.
+    # Without a memory request, a job may get more by default than its next queue allows.
     job, _ = sbatch(ruled, ada, "-t", "60", "--gres=gpu:1", "--mem=512M", "--begin=now+1hour")
 
     def change(words, user=ada):
@@ -214,7 +214,7 @@ def test_no_limit_is_raised_after_submission(ruled, people):
 
 
 def guest_of(person, name, options, *words):
-    """A run of 250 steps in links of ten minutes on all of the laboratory's GPUs."""
+    """Arguments for a run of 250 steps in links of ten minutes, on all of the laboratory's GPUs."""
     script = person.home / "trainer.py"  # where ada may read it
     shutil.copy(TRAINER, script)
     return ["-J", name, "-p", "guest", "-t", "30m", "-g", "4", *options, "--",
@@ -222,7 +222,7 @@ def guest_of(person, name, options, *words):
 
 
 def taken_back(ruled, people, chain):
-    """The owner takes the node of the chain's first link; how long that took."""
+    """The owner takes the node of the chain's first link. Returns the time this took."""
     chain.event(1, "checkpoint", 30)
     assert ruled.job(chain.job(1))["NodeList"] == "l1"
     begin = time.monotonic()
@@ -239,11 +239,11 @@ def taken_back(ruled, people, chain):
 
 
 def test_a_lent_node_goes_back_and_its_guest_loses_nothing(ruled, people):
-    """It is told at once, saves, leaves within grace, and goes on elsewhere from its last step."""
+    """The guest is notified at once, saves, exits within the grace time, and resumes elsewhere from its last step."""
     with short_folder() as home:
         os.chown(home, people["ada"].pw_uid, people["ada"].pw_gid)
         ada = Person(ruled, home, people["ada"])
-        # Slurm's TERM reaches the program too, as this Slurm knows its processes by their parents.
+        # Slurm's TERM reaches the program too, because this Slurm identifies its processes by their parents.
         with ada.start("run", *map(str, guest_of(ada, "told", [], "--aware", "--deaf")),
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
             chain = Chain(ada, "told")
@@ -256,14 +256,14 @@ def test_a_lent_node_goes_back_and_its_guest_loses_nothing(ruled, people):
 
 
 def test_a_lent_node_goes_back_whatever_its_guest_does(ruled, people):
-    """A batch job that knows of nothing: it loses what came after its last checkpoint."""
+    """A batch job unaware of gpuq loses the work after its last checkpoint."""
     with short_folder() as home:
         os.chown(home, people["ada"].pw_uid, people["ada"].pw_gid)
         ada = Person(ruled, home, people["ada"])
         done = ada.gpuq("run", "--detach", *guest_of(ada, "deaf", UNAWARE, "--folder", "out"))
         assert done.returncode == 0, done.stderr
         chain = Chain(ada, "deaf")
-        # Grace, Slurm's look each 30 s, KillWait and a little: `gpuq policy check` says this bound.
+        # Grace time, Slurm's check every 30 s, KillWait and a little more: the bound printed by `gpuq policy check`.
         assert taken_back(ruled, people, chain) < GRACE + 30 + 5 + 5
         assert chain.ended(1)["cause"] == "preempted"
         first, second = chain.assert_unbroken(250)
@@ -296,7 +296,7 @@ def test_all_of_it_holds_after_a_restart(ruled, people):
 
     ruled.scontrol("reconfigure")
     still()
-    # What a slurmctld has not written down when it is killed, it forgets.
+    # A killed slurmctld forgets everything that it has not saved.
     change = time.time()
     ruled.scontrol("update", f"jobid={later}", "name=later")
     wait_for(lambda: (ruled.dir / "state" / "job_state").stat().st_mtime > change, 30, "a written state")
@@ -318,7 +318,7 @@ def test_a_second_up_keeps_the_policy_and_another_one_is_refused(ruled, people, 
 
 @pytest.mark.parametrize("name", ["minimal", "workstation", "criann", "teaching"])
 def test_the_shipped_policies_start(name, people):
-    """Each on nodes as it says; its first queue takes a job, and its limits are there."""
+    """Each on the nodes that it names; its first queue accepts a job under its QOS."""
     shipped = pathlib.Path(__file__).resolve().parents[2] / "policies" / f"{name}.yaml"
     alike = ("--gpus", "4", "--nodes", "1") if name in ("minimal", "workstation") else ()
     with running_cluster(gpus=None, nodes=None, model=None, lines=(),
@@ -330,7 +330,7 @@ def test_the_shipped_policies_start(name, people):
 
 
 def test_gpuq_asks_for_the_queues_and_the_policy_chooses(ruled, people):
-    """lab and guest hold ten minutes too: who may not use them is given the first that takes it."""
+    """lab also fits these time limits, but ben has no access to it: the job gets the first queue that accepts it."""
     with short_folder() as home:
         os.chown(home, people["ben"].pw_uid, people["ben"].pw_gid)
         ben = Person(ruled, home, people["ben"])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""gpuq policy plan, apply, drift and rollback on a real Slurm: as an operator uses them, with things
-broken by hand, and with the apply killed in the middle."""
+"""gpuq policy plan, apply, drift and rollback on a real Slurm: used by an operator, with settings broken by hand,
+and with the apply killed in the middle."""
 import json
 import os
 import pathlib
@@ -43,7 +43,7 @@ courses:
   ml: {nodes: m2, start: "2026-11-03T13:00", duration: 4h, repeat: weekly, accounts: course}
 """
 
-#: Tighter, looser, and for others.
+# Tighter, looser, and for other accounts.
 CHANGED = (POLICY.replace("queued: 8", "queued: 6").replace("soft_gpus: 2", "soft_gpus: 3")
            .replace("{accounts: lab, ask", "{accounts: [lab, course], ask")
            .replace("    time: 48h\n    pools: main", "    time: 24h\n    pools: main"))
@@ -68,7 +68,7 @@ class Operator:
         return done
 
     def drift(self):
-        """(kind, name, field) of everything that was changed."""
+        """(kind, name, field) of all changes."""
         done = self.policy("drift", "--json")
         assert done.returncode in (0, 10), done.stderr
         found = json.loads(done.stdout)
@@ -130,7 +130,7 @@ def test_an_operators_day(operator):
     again = operator.policy("apply", operator.file)
     assert again.returncode == 0 and "nothing to do" in again.stderr
 
-    # All of it holds through a reconfiguration and a restart.
+    # All of it survives a reconfiguration and a restart.
     operator.cluster.scontrol("reconfigure")
     assert operator.drift() == set()
     operator.cluster.signal("slurmctld")
@@ -210,7 +210,7 @@ def test_drift_finds_what_was_changed_by_hand_and_apply_puts_it_right(operator):
         operator.cluster.slurm(*words)
         assert row in operator.drift(), words
     everything = {row for _, row in BREAKAGES}
-    # One later breakage may hide an earlier one of the same object: a deleted reservation is whole.
+    # A later breakage may hide an earlier one of the same object: a deleted reservation counts as a whole.
     assert everything - operator.drift() <= {("partition", "long", "AllowAccounts"),
                                               ("reservation", "ml", "MaxStartDelay")}
     operator.apply(POLICY)
@@ -225,7 +225,7 @@ def test_drift_finds_limits_of_gpus_on_accounts_and_users(operator):
     operator.apply(POLICY)
     assert operator.drift() == set()
     shown = operator.cluster.slurm("sacctmgr", "-nP", "show", "assoc", "account=lab", "format=user,grptres,maxtres")
-    assert shown.strip() == "|cpu=8|cpu=8"  # what is not of GPUs stays
+    assert shown.strip() == "|cpu=8|cpu=8"  # limits other than GPUs stay
     for limit in ("GrpTRES", "GrpTRESRunMins", "MaxTRES", "MaxTRESMins", "MaxTRESPerNode"):
         operator.sacctmgr("modify", "account", "lab", "set", f"{limit}=cpu=-1")
 
@@ -279,7 +279,7 @@ def test_a_bad_policy_never_reaches_slurmctld(operator):
         operator.write(bad)
         done = operator.policy("apply", operator.file)
         assert done.returncode != 0 and words in done.stderr, done.stderr
-    # What only slurmctld itself can tell: the rehearsal's slurmctld ends, not this one.
+    # An error that only slurmctld can detect: the rehearsal's slurmctld exits, the real one does not.
     operator.write(POLICY.replace("weight: 1}", "weight: 1}\n  a100: {memory: 40G}"))
     conf = operator.cluster.conf.read_text()
     done = operator.policy("apply", operator.file)
@@ -293,7 +293,7 @@ def test_a_bad_policy_never_reaches_slurmctld(operator):
 def test_the_rehearsal_ends_in_place_of_slurmctld(operator):
     pid = operator.cluster.pid("slurmctld")
     conf = operator.cluster.conf.read_text()
-    try:  # a fault of the site's own, which every reading of the configuration would meet
+    try:  # a fault of the site's own configuration, which every read of it would meet
         operator.cluster.conf.write_text(conf + "NodeName=x1 Port=70000\nPartitionName=p Nodes=nowhere\n")
         operator.write(CHANGED)
         done = operator.policy("apply", operator.file)
@@ -343,8 +343,8 @@ def test_a_partition_with_a_job_leaves_when_the_job_has_ended(operator):
     gone = POLICY.replace("    pools: [calib, lab]\n", "    pools: lab\n").replace(
         "  lab:\n    time: 48h", "  spare:\n    time: 1h\n    pools: calib\n  lab:\n    time: 48h")
     done = operator.apply(gone)
-    # It runs in another partition of the queue, and would be killed all the same if one of those it
-    # was submitted to went.
+    # The job runs in another partition of the queue, and would be killed if one of the partitions it was submitted
+    # to were removed.
     assert operator.cluster.job(job)["JobState"] == "RUNNING", (here, done.stderr)
     assert "State=DRAIN" in operator.cluster.scontrol("show", "partition", "calibration-lab")
     operator.cluster.scontrol("reconfigure")
@@ -360,7 +360,7 @@ def test_a_partition_with_a_job_leaves_when_the_job_has_ended(operator):
 def test_a_plan_is_held_against_the_sites_own_jobs(operator):
     job = operator.cluster.slurm("sbatch", "--parsable", "-p", "long", "--gres=gpu:v100:4", "-t", "10",
                                  "-o", "/dev/null", "--wrap=sleep 1").strip()
-    # By time, sacct finds a job only once slurmdbd knows since when it was eligible.
+    # By time, sacct finds a job only when slurmdbd knows its eligible time.
     wait_for(lambda: f"{job}|COMPLETED" in operator.cluster.slurm("sacct", "-anXP", "-S", "now-1hour",
                                                                   "-o", "jobid,state"), 60)
     operator.write(POLICY)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Courses under a policy: at the hour the course's people get its nodes and others do not; when it
-is over, everybody does again.
+"""Courses under a policy: at its start the course's users get its nodes and other users do not; after its end all users
+get them again.
 
-One course ends at the minute at which another begins, so that one wait shows both.
+One course ends at the minute at which another begins, so that a single wait shows both.
 """
 import datetime
 import os
@@ -32,13 +32,13 @@ EVENING = """\
 courses:
   evening: {{nodes: c1, start: "{start}", duration: 20m, users: gpuq-ada}}
 """
-#: What apply and what has to be seen before noon may take.
+# Seconds for the apply and for the checks before noon.
 SLACK = 20
 
 
 @pytest.fixture(scope="module")
 def ruled(people):
-    """morning is on and is ada's, noon is to begin and is for the account pupils, which ben is in."""
+    """Course morning will be ada's; course noon is for account pupils, which ben is a member of."""
     with short_folder() as folder:
         policy = folder / "policy.yaml"
         policy.write_text(POLICY)
@@ -49,7 +49,7 @@ def ruled(people):
 
 @pytest.fixture(scope="module")
 def noon(ruled, tmp_path_factory):
-    """The time at which morning ends and noon begins."""
+    """Applies both courses. Returns the time at which morning ends and noon begins."""
     soon = datetime.datetime.now() + datetime.timedelta(seconds=SLACK)
     noon = soon.replace(second=0, microsecond=0) + datetime.timedelta(minutes=1)
     morning = noon - datetime.timedelta(minutes=2)
@@ -81,7 +81,7 @@ def test_at_the_hour_a_courses_people_get_its_nodes_and_others_do_not(ruled, peo
     ruled.scontrol("reconfigure")
     time.sleep(3)  # a round of scheduling and one of backfill
     for job in (*others.values(), early):
-        # c1 has a GPU free, and is ada's; c2 has two, and nothing of ten minutes ends before noon.
+        # c1 has a free GPU, which is ada's; c2 has two, and no job of ten minutes would end before noon.
         assert place(ruled, job) == ("PENDING", None, "")
     assert time.time() < noon, f"this machine took longer than SLACK, {SLACK} s"
 
@@ -112,8 +112,9 @@ def test_a_course_that_is_on_holds_after_a_restart(ruled, people, noon):
 
 @pytest.mark.parametrize("phase", [0.0, 0.2, 0.4, 0.6, 0.8])
 def test_a_course_that_begins_with_its_policy_is_known_at_once(ruled, people, tmp_path, phase):
-    """slurmctld's lua does not see what comes in the second of another reservation's change: whenever in one apply ends."""
-    cancel_all(ruled)  # Slurm removes no reservation that is in use
+    """slurmctld's Lua does not see changes made in the same second as another reservation's change: an apply may end at
+    any time within a second."""
+    cancel_all(ruled)  # Slurm does not remove a reservation in use
     now = datetime.datetime.now().replace(second=0, microsecond=0)
     file = tmp_path / "policy.yaml"
     for text in (POLICY, POLICY + EVENING.format(start=f"{now:%Y-%m-%dT%H:%M}")):
@@ -186,7 +187,7 @@ def test_a_course_that_is_on_is_changed_where_it_stands(ruled, people, tmp_path)
         return dict(word.split("=", 1) for word in shown.split() if "=" in word)
 
     assert apply(POLICY).returncode == 0
-    # It began half an hour ago, and Slurm makes none that did: it is on for what is left of it.
+    # It began half an hour ago, and Slurm accepts no start in the past: it is active for the remaining time.
     begin = datetime.datetime.now().replace(second=0, microsecond=0) - datetime.timedelta(minutes=30)
     evening = EVENING.format(start=f"{begin:%Y-%m-%dT%H:%M}").replace("20m", "2h")
     done = apply(POLICY + evening)
@@ -196,7 +197,7 @@ def test_a_course_that_is_on_is_changed_where_it_stands(ruled, people, tmp_path)
     assert place(ruled, job) == ("RUNNING", "evening", "c1")
     began = reservation("evening")["StartTime"]
 
-    # More people and another node, while a job runs in it.
+    # More users and another node, while a job runs in it.
     done = apply(POLICY + evening.replace("gpuq-ada", "[gpuq-ada, gpuq-lena]").replace("c1", '"c[1-2]"'))
     assert done.returncode == 0, done.stderr
     now = reservation("evening")
@@ -207,7 +208,7 @@ def test_a_course_that_is_on_is_changed_where_it_stands(ruled, people, tmp_path)
     until(ruled, job, "CANCELLED")
     assert apply(POLICY + evening).returncode == 0
 
-    # It can not be moved to where a job is: it is on, as it was.
+    # It cannot be moved to a node with a job: it stays active, unchanged.
     guest = submit(ruled, people["lena"], "-w", "c2", "-t", "60")
     until(ruled, guest, "RUNNING")
     soon = datetime.datetime.now() + datetime.timedelta(minutes=5)

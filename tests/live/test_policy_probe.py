@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Nodes that are lent while idle, and used outside Slurm: the policy's probe says whether they are."""
+"""Nodes that are lent while idle and used outside Slurm: the policy's probe reports whether they are in
+use."""
 import pytest
 
 from clusters import GPUQ, run, short_folder, wait_for
@@ -10,7 +11,7 @@ REASON = "gpuq: in use outside Slurm"
 
 @pytest.fixture(scope="module")
 def in_use():
-    """A file that is there while somebody sits at the visualisation node."""
+    """A file that exists while a user sits at the visualisation node."""
     with short_folder() as folder:
         yield folder / "in-use"
 
@@ -50,7 +51,7 @@ def node(cluster, name="vis1"):
 
 
 def asked_again(in_use):
-    """The probe has been asked twice from now on."""
+    """Waits for two more calls of the probe."""
     asked = in_use.with_name(in_use.name + ".asked")
     count = lambda: asked.stat().st_size if asked.exists() else 0
     before = count()
@@ -89,8 +90,9 @@ def test_a_node_that_the_operator_has_drained_stays_so(ruled, in_use):
 
 
 def test_a_policy_without_the_probe_leaves_no_node_drained(ruled, in_use):
-    """The last one here: the cluster has no probe afterwards."""
-    # Slurm has not asked a node again that an operator has resumed, and checks none that does not respond.
+    """Last test of this module: the cluster has no probe afterwards."""
+    # Slurm does not query a node at once that an operator has resumed, and checks no node that does not
+    # respond.
     ruled.scontrol("reconfigure")
     wait_for(lambda: "NOT_RESPONDING" not in node(ruled), 30, lambda: f"vis1 responds: {node(ruled)}")
     in_use.touch()

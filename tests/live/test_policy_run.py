@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What gpuq run makes of the policy in force: chains where a queue has them, within its limits."""
+"""gpuq run under the policy in force: chains where a queue allows them, within its limits."""
 import json
 import pathlib
 
@@ -93,7 +93,7 @@ def test_explain_and_why_speak_of_the_policy_in_force(home):
     said = home.gpuq("policy", "explain", "-t", "3h")
     assert said.returncode == 0, said.stderr
     assert "long" in said.stdout and ":6)" in said.stdout
-    # Both nodes are full: the third waits.
+    # Both nodes are full: the third run waits.
     for name in ("one", "two", "three"):
         done = home.gpuq("run", "--detach", "-J", name, "-g", 2, "-t", "5", "--mem", "64M", "--", "sleep", "60")
         assert done.returncode == 0, done.stderr

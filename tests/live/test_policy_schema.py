@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""policies/policy.schema.json, for editors, says what gpuq reads: no name more, none less."""
+"""policies/policy.schema.json, for editors, has exactly the names that gpuq reads."""
 import json
 import os
 import pathlib
@@ -13,7 +13,7 @@ from clusters import GPUQ, run
 
 POLICIES = pathlib.Path(__file__).resolve().parents[2] / "policies"
 SCHEMA = json.loads((POLICIES / "policy.schema.json").read_text())
-# A sound file with every map in it, and the way to each of them.
+# A valid file that contains every map.
 WHOLE = {
     "version": 1,
     "gpus": {"m": {}},
@@ -28,7 +28,7 @@ WHOLE = {
 
 
 class PlainLoader(yaml.SafeLoader):
-    """Dates stay texts, as editors' schemas see them."""
+    """Keeps dates as text, as schemas in editors see them."""
 
 
 PlainLoader.yaml_implicit_resolvers = {
@@ -37,7 +37,7 @@ PlainLoader.yaml_implicit_resolvers = {
 
 
 def places(node, way=()):
-    """Every map whose names are gpuq's, not the site's."""
+    """Paths of all maps with names defined by gpuq, not by the site."""
     if isinstance(node, dict) and way not in (("gpus",), ("pools",), ("queues",), ("courses",)):
         yield way
     for key, value in node.items() if isinstance(node, dict) else enumerate(node if isinstance(node, list) else ()):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What Slurm allocates is what the policy checks: no way of asking gets more CPUs or memory than come
-with the GPUs, on nodes whose cores have two threads.
+"""Slurm allocates what the policy checks: no request gets more CPUs or memory than come with its GPUs,
+on nodes whose cores have two threads.
 
-Several users take part, so these tests are root's.
+Several users take part, so these tests require root.
 """
 import os
 import re
@@ -14,7 +14,7 @@ from policies import cancel_all, running_policy, sbatch
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="several users need root")
 
-CPUS, MEMORY = 4, 4096  # of each GPU; MiB
+CPUS, MEMORY = 4, 4096  # per GPU; MiB
 POLICY = f"""\
 version: 1
 pools:
@@ -27,7 +27,7 @@ queues:
     per_gpu: {{cpus: {CPUS}, memory: {MEMORY // 1024}G}}
 """
 
-# Each would have got more than its share, or might on nodes that are partly in use.
+# Each would get more than its share, or might on partly used nodes.
 REFUSED = """\
 -g1 -c 4 --threads-per-core=1
 -g1 --threads-per-core=1
@@ -59,7 +59,7 @@ REFUSED = """\
 --gpus-per-task=1 -n 5
 --gpus-per-task=1 -n 4 -N 2"""
 
-# What users send; Slurm's answer to these is checked.
+# Typical requests; Slurm's allocations for these are checked.
 ACCEPTED = """\
 -g1
 -g1 -c 4
@@ -109,7 +109,7 @@ def mebibytes(text):
 
 
 def allocated(cluster, job):
-    """GPUs, CPUs, memory in MiB of a running job."""
+    """GPUs, CPUs and memory in MiB of a running job."""
     wait_for(lambda: cluster.job(job)["JobState"] == "RUNNING", 30,
              lambda: f"job {job} runs; it is {cluster.job(job)}")
     facts = cluster.job(job)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Fair share under a policy: the past orders who waits, accounts have their parts, use is forgotten.
+"""Fair share under a policy: past use orders pending jobs, accounts have their shares, use decays.
 
-Slurm counts use each minute (PriorityCalcPeriod has no less) and when slurmctld starts: a restart
-stands for the minute here, and shows that nothing of it is lost.
+Slurm counts use every minute (the minimum of PriorityCalcPeriod) and when slurmctld starts: here a
+restart replaces the minute, and shows that nothing is lost.
 """
 import collections
 import math
@@ -38,7 +38,7 @@ Use = collections.namedtuple("Use", "charged rank")
 
 @pytest.fixture(scope="module")
 def ruled(people):
-    """ada and ben are biologists, lena is the physicist."""
+    """ada and ben belong to account biology, lena to physics."""
     with short_folder() as folder:
         policy = folder / "policy.yaml"
         policy.write_text(POLICY)
@@ -55,7 +55,7 @@ def clean(ruled):
 
 
 def uses(cluster):
-    """user -> Use in their own accounts."""
+    """user -> Use, in the users' own accounts."""
     shown = cluster.slurm("sshare", "-a", "-n", "-P", "-o", "account,user,rawusage,fairshare")
     rows = [line.strip().split("|") for line in shown.splitlines()]
     return {user.removeprefix("gpuq-"): Use(int(charged), float(rank))
@@ -63,7 +63,8 @@ def uses(cluster):
 
 
 def count(cluster):
-    """What has been used since the last time is counted; when that was, in seconds since boot."""
+    """Makes Slurm count the use since the last time. Returns the time of counting in seconds since
+    boot."""
     pid = cluster.signal("slurmctld", signal.SIGTERM)
     wait_for(lambda: not is_running(pid), 20, "the end of slurmctld")
     cluster.repair()
@@ -72,7 +73,7 @@ def count(cluster):
 
 
 def use_up(cluster, users, **gpus):
-    """Each user so many GPUs for the same time."""
+    """Lets each user use the given number of GPUs for the same time."""
     jobs = [sbatch(cluster, users[name], f"--gres=gpu:{number}")[0] for name, number in gpus.items()]
     for job in jobs:
         until(cluster, job, "RUNNING")
@@ -82,7 +83,8 @@ def use_up(cluster, users, **gpus):
 
 
 def test_who_used_less_goes_first_and_an_account_has_its_part(ruled, people):
-    """Of biology's one share ada used some and ben none; lena used most, of physics' twenty."""
+    """ada has used some of biology's one share, ben none; lena has used most, of physics' twenty
+    shares."""
     use_up(ruled, people, ada=1, lena=2)
     first = count(ruled)
     before = uses(ruled)
@@ -93,7 +95,7 @@ def test_who_used_less_goes_first_and_an_account_has_its_part(ruled, people):
     full = [sbatch(ruled, people["ben"], "-A", "default", "--gres=gpu:1")[0] for _ in range(3)]
     for job in full:
         until(ruled, job, "RUNNING")
-    # In the order in which they would start if nobody looked at the past.
+    # In the order in which they would start without past use.
     waiting = {name: sbatch(ruled, people[name], "--gres=gpu:1")[0] for name in ("ada", "ben", "lena")}
     order = []
     for job in full:
@@ -103,9 +105,9 @@ def test_who_used_less_goes_first_and_an_account_has_its_part(ruled, people):
         order += wait_for(started, 20, "the next one")
     assert order == ["lena", "ben", "ada"]
     ruled.slurm("scancel", *waiting.values())
-    ruled.wait_until_idle()  # a slurmstepd that finds no slurmctld asks again for minutes
+    ruled.wait_until_idle()  # a slurmstepd that does not reach slurmctld retries for minutes
 
-    # Nothing was added to ada's since.
+    # ada's use has not grown since.
     passed = count(ruled) - first
     after = uses(ruled)
     forgotten = HALF_LIFE * math.log2(before["ada"].charged / after["ada"].charged)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the login host can know is refused there: no job, no run on disk, at once."""
+"""Errors that the login host can detect are refused on it at once: no job, no run on disk."""
 import os
 import shutil
 
@@ -18,7 +18,7 @@ def clean(person):
 
 
 def job_requests(person):
-    """How often the controller was asked for a job, of either kind."""
+    """Number of job requests to the controller, of both kinds."""
     counts = person.cluster.rpcs()
     return (counts.get("REQUEST_SUBMIT_BATCH_JOB", 0), counts.get("REQUEST_RESOURCE_ALLOCATION", 0))
 
@@ -52,7 +52,7 @@ def test_a_program_that_can_not_start_is_refused_before_slurm_is_asked(person, f
     before = job_requests(person)
     for words, status in WRONG:
         if "--module" in way and "/" not in words[0]:
-            continue  # a module may have it
+            continue  # a module may provide it
         done = person.gpuq(*way, *words)
         assert (done.returncode, done.stdout) == (status, ""), (words, done)
         assert len(done.stderr.splitlines()) == 1 and words[-1] in done.stderr

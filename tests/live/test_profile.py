@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""gpuq profile of real runs: one that goes on and ends, one of several links, one on a node without a driver."""
+"""gpuq profile of real runs: one that is running and then ends, one with several links, one on a node without a
+driver."""
 import html.parser
 import json
 import re
@@ -11,7 +12,7 @@ from test_samples import driver  # noqa: F401  (a fixture)
 
 CLUSTER = dict(nodes=2, gpus=2, lines=["KillWait=2"])
 BUSY = "gpus=2\ntotal=85899345920 used=2147483648 util=80 power=143000 temp=61 sm=875 mem=2505\n"
-# Compute while the GPU is said to be idle, as loaders of data do: four, for a share of a machine that others load too.
+# Computes while the GPU is idle, like a data loader: four processes, to get a share of a machine that others load too.
 LOADER = "import os, time\nos.fork(), os.fork()\nend = time.time() + 25\nwhile time.time() < end: pass\n"
 
 
@@ -33,7 +34,7 @@ def mean(told, name):
 
 
 class Page(html.parser.HTMLParser):
-    """Tags that are open at the end, and all that a browser would fetch or execute."""
+    """Tags left open at the end, and everything that a browser would fetch or execute."""
 
     def __init__(self, text):
         super().__init__()
@@ -78,7 +79,7 @@ def test_a_run_that_goes_on_and_ends(person, driver):  # noqa: F811
     assert max(map(len, text.splitlines())) <= 80
     drawn = page(person)
     assert "<h2>GPU busy</h2>" in drawn and "GPU 1</span>" in drawn
-    assert "the job&#39;s 1<" in drawn  # cores, as Slurm tells them to the sampler
+    assert "the job&#39;s 1<" in drawn  # cores, as reported by Slurm to the sampler
     file = person.home / "p.html"
     assert "wrote p.html" in person.gpuq("profile", "--html", "p.html", "last").stderr
     assert len(file.read_text()) > 10_000

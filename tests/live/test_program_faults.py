@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Whatever a program does: its status, its bytes, and nothing left behind."""
+"""Programs that behave in every possible way: their exit status, their output, and nothing left
+behind."""
 import hashlib
 import os
 import pty
@@ -19,7 +20,7 @@ CLUSTER = dict(nodes=1, gpus=8, lines=["KillWait=5"])
 PYTHON = sys.executable
 MIB = 1 << 20
 
-# Blocks that differ, so that a lost or doubled one is seen.
+# Blocks that differ, so that a lost or doubled one is detected.
 BLOCKS = """
 import hashlib, sys
 total = hashlib.md5()
@@ -66,7 +67,7 @@ def nothing_left(cluster):
 
 
 def run_in(mode, person, *words, **options):
-    """`gpuq run` where there are GPUs, and a batch job that a client follows."""
+    """`gpuq run` with free GPUs, or as a batch job followed by a client."""
     return person.gpuq("run", *(["--after", person.done] if mode == "batch" else []), "--", *words,
                        **options)
 
@@ -74,7 +75,7 @@ def run_in(mode, person, *words, **options):
 @pytest.fixture(params=["now", "batch"])
 def mode(request, person):
     if request.param == "batch":
-        # --after a run that has succeeded: never immediate, and there is no wait to speak of.
+        # --after a run that succeeded: never immediate, and with hardly any wait.
         assert person.gpuq("run", "-J", "first", "true").returncode == 0
         person.done = Run.newest(person).job
     return request.param
@@ -110,7 +111,7 @@ def test_daemons_are_gone_after_the_run(mode, cluster, person):
     pids = person.home / "pids"
     done = run_in(mode, person, PYTHON, "-c", DAEMONS, str(pids))
     assert done.returncode == 0, done.stderr
-    # The allocation is free only when they are gone: this is not a race.
+    # The allocation is free only after they are gone: this is not a race.
     left = [int(line) for line in pids.read_text().split()]
     assert len(left) == 3
     assert not any(is_running(pid) for pid in left)
@@ -151,7 +152,7 @@ def test_one_line_of_200_mb_is_whole(person):
     assert (person.home / "out").stat().st_size == 200 * 1000000 + 1
     run = Run.newest(person)
     assert md5(run.link / "out.log") == md5(person.home / "out")
-    # What the journal and the person are told of the last lines stays small.
+    # The excerpt of the last lines in the journal and on stderr stays small.
     assert len(done.stderr) < 4096
     assert (run.link / "journal.jsonl").stat().st_size < 8192
 
@@ -182,7 +183,7 @@ STUBBORN = "trap 'echo not me' TERM INT; echo ready; while true; do sleep 0.1; d
 
 
 class Terminal:
-    """A client whose controlling terminal is ours to type on."""
+    """A client on a controlling terminal that the test types on."""
 
     def __init__(self, person, *words):
         pid, self.fd = pty.fork()

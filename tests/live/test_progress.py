@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What `gpuq show` tells of trainings while they run: event files over the links of a chain, and their output."""
+"""`gpuq show` on trainings while they run: event files over the links of a chain, and their output."""
 import json
 import os
 import pathlib
@@ -12,7 +12,7 @@ CLUSTER = dict(nodes=1, gpus=4, lines=["KillWait=2"])
 PYTHON = "/usr/bin/python3"
 BENCH = pathlib.Path(__file__).resolve().parents[1] / "bench" / "tfevents"
 
-# Writes a step each 50 ms, and its checkpoint when it is told to leave; its loss becomes NaN at step 60.
+# Writes a step every 50 ms, and its checkpoint when the stop file appears; its loss becomes NaN at step 60.
 TRAINER = """
 import os, runpy, struct, sys, time
 writer = runpy.run_path("writer.py", run_name="writer")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Several ranks of one program: who they are, where they meet, and how they end."""
+"""Several ranks of one program: their variables, their rendezvous, and their end."""
 import contextlib
 import json
 import pathlib
@@ -26,15 +26,15 @@ def home(cluster):
     with short_folder() as home:
         shutil.copy(HERE / "ddp.py", home)
         person = Person(cluster, home, cluster.as_user)
-        # Debian's torchrun 1.13 does not know its own default (0) of these with Python 3.11, and its torch 2.6 is
-        # built without the libuv that its torchrun wants.
+        # Debian's torchrun 1.13 does not recognise its own default (0) for these with Python 3.11, and its torch 2.6
+        # is built without libuv, which its torchrun requests.
         person.env.update(GLOO_SOCKET_IFNAME="lo", PET_TEE="2", PET_REDIRECTS="2", USE_LIBUV="0")
         yield person
         nothing_left(person)
 
 
 def told(text):
-    """What each rank has told, in the order of ranks: a dict each."""
+    """Output of each rank as a dict, in the order of ranks."""
     lines = sorted(line.split(" ") for line in text.splitlines())
     return [dict(zip(NAMES, line, strict=True)) for line in lines]
 
@@ -44,7 +44,7 @@ def column(rows, name):
 
 
 def met(output):
-    """What ddp.py printed, by rank."""
+    """Output of ddp.py, by rank."""
     lines = re.findall(r"^met (.*)$", output, re.M)
     return {int(line.split()[0]): [int(word) for word in line.split()] for line in lines}
 

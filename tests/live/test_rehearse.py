@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""gpuq rehearse on programs that can take a long run, and on ones that can not."""
+"""gpuq rehearse on programs that are ready for a long run, and on ones that are not."""
 import json
 import os
 import pathlib
@@ -13,7 +13,7 @@ from runs import members_of, told_of
 CLUSTER = dict(nodes=1, gpus=8, lines=["KillWait=5"])
 PYTHON = "/usr/bin/python3"
 
-# Knows nothing of gpuq; saves each 20 steps.
+# Unaware of gpuq; saves every 20 steps.
 PLAIN = """
 import os, sys, time, zipfile
 os.makedirs("out", exist_ok=True)
@@ -27,7 +27,7 @@ while True:
             file.writestr("step", str(step))
         os.replace("out/.new", f"out/{NAME}.zip")
 """
-# Saves when it gets USR1, and at no other time.
+# Saves only on USR1.
 LISTENS = """
 import os, signal, sys, time, zipfile
 os.makedirs("out", exist_ok=True)
@@ -54,12 +54,12 @@ CASES = {
     "silent": ("import time; time.sleep(300)", CHECKPOINT),
     "short": ("print('done')", CHECKPOINT),
 }
-WITHIN = {"listens": 2}  # minutes; it is let alone for a sixth of that three times
+WITHIN = {"listens": 2}  # minutes; it runs undisturbed for a sixth of that three times
 
 
 @pytest.fixture(scope="module")
 def reports(cluster):
-    """All at once: what each says, and exits with."""
+    """Runs all cases in parallel. Returns exit status, report and stderr by name."""
     with short_folder() as home:
         person = Person(cluster, home, cluster.as_user)
         clients = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`gpuq --host`: verbs on a login host over a real ssh connection, which is cut in every way there is."""
+"""`gpuq --host`: verbs on a login host over a real ssh connection, which is broken in every possible way."""
 import contextlib
 import fcntl
 import hashlib
@@ -31,7 +31,7 @@ def login(person):
 
 
 class Laptop:
-    """As far as runs.Terminal asks a person."""
+    """The attributes of a Person that runs.Terminal needs."""
 
     def __init__(self, login):
         self.home = login.folder
@@ -109,9 +109,9 @@ def test_input_stays_with_its_reader(login):
 
 
 def test_a_run_over_drops_is_the_same_bytes(login):
-    """20 drops of two kinds, input and output at once."""
+    """20 drops of two kinds, with input and output at the same time."""
     data = random.Random(2).randbytes(8 << 20)
-    rate = 1 << 20  # a second
+    rate = 1 << 20  # per second
     with login.begin("run", "cat", stdin=subprocess.PIPE) as child:
         out = []
         os.set_blocking(child.stdout.fileno(), False)
@@ -120,7 +120,7 @@ def test_a_run_over_drops_is_the_same_bytes(login):
         next_drop = begin + 1.5
         while True:
             now = time.monotonic()
-            # The last byte after the last drop, however long these take.
+            # The last byte is sent after the last drop, no matter how long these take.
             most = min(len(data) - (drops < 20), int((now - begin) * rate))
             with contextlib.suppress(BlockingIOError):
                 if sent < most:
@@ -140,7 +140,7 @@ def test_a_run_over_drops_is_the_same_bytes(login):
                     next_drop = now + 0.35
                 drops += 1
                 if drops == 11:
-                    begin += 16  # what waits meanwhile
+                    begin += 16  # the time lost meanwhile
             time.sleep(0.005)
         os.set_blocking(child.stdout.fileno(), True)
         out.append(child.stdout.read())
@@ -175,7 +175,7 @@ def test_a_shell_over_a_frozen_network(login):
 
 
 def test_a_signal_into_a_connection_that_is_dead_arrives(login):
-    """Once, by the next connection, and well before the silence of a dead one tells."""
+    """Exactly once, over the next connection, and well before a dead connection is detected by its silence."""
     program = "trap 'echo got; n=$((n+1))' USR1 INT; echo begun; while [ -z $n ]; do sleep 0.1; done; sleep 2; exit $((40+n))"
     with login.begin("run", "sh", "-c", program) as child:
         wait_for(lambda: (os.read(child.stdout.fileno(), 100), True)[1], 30, "its output")
@@ -206,7 +206,7 @@ def test_top_over_a_drop(login):
         screen.wait_for("reconnecting", 10)
         screen.screen = b""
         login.start()
-        screen.wait_for("GPU", 20)  # drawn anew, over what was said
+        screen.wait_for("GPU", 20)  # redrawn over the message
         screen.type("q")
         assert screen.status() == 0
 
@@ -226,7 +226,7 @@ def test_ctrl_c_while_reconnecting_leaves_the_run_alone(login):
 
 
 def end_of_verbs(login):
-    """Of those that wait for somebody who will not come."""
+    """Kills the sessions that wait for a client that will not return."""
     for pid in login.sessions():
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -239,13 +239,13 @@ def test_a_killed_client_leaves_nothing_after_its_patience(login):
         child.wait()
         assert login.sessions()
         wait_for(lambda: not login.sessions(), 15, lambda: f"the end of the session: {login.sessions()}")
-    assert not the_run(login.person).ended  # the run goes on
+    assert not the_run(login.person).ended  # the run continues
     assert login.person.gpuq("stop", "last").returncode == 0
 
 
 @pytest.mark.parametrize("way", ["killed", "cut, then told to go", "cut, and its patience passes"])
 def test_attach_goes_on_where_the_laptop_stopped(login, way):
-    """What was printed there and never came here has not been shown."""
+    """Output printed on the host that never arrived counts as not shown."""
     script = ("i=0; while [ ! -e go ]; do i=$((i+1)); echo line $i; echo error $i >&2; sleep 0.05; done; exit 3")
     patience = "2s" if "patience" in way else "60s"
     with login.begin("run", "sh", "-c", script, env={"GPUQ_HOST_PATIENCE": patience}) as child:
@@ -263,7 +263,7 @@ def test_attach_goes_on_where_the_laptop_stopped(login, way):
         shown += child.stdout.read()
         errors = child.stderr.read()
         child.wait(30)
-    time.sleep(12)  # longer than between two notes of what was shown
+    time.sleep(12)  # longer than the interval of the records of shown output
     (login.person.home / "go").touch()
     the_run(login.person).wait_for_end()
     with login.begin("-Q", "attach", "last") as other:
@@ -278,7 +278,8 @@ def test_attach_goes_on_where_the_laptop_stopped(login, way):
 
 
 def test_a_session_that_was_killed_is_gone_on_with(login):
-    """As after a reboot of the login host, or where another one answers: to the byte. So is its log, on a terminal too."""
+    """As after a reboot of the login host, or if another host responds: continues at the exact byte. The same for its
+    log, also on a terminal."""
     script = ("i=0; while [ $i -lt 4000 ]; do i=$((i+1)); echo line $i; echo error $i >&2; [ $((i % 100)) = 0 ] && "
               "sleep 0.1; done; exit 3")
     with login.begin("run", "sh", "-c", script) as child:
@@ -297,7 +298,7 @@ def test_a_session_that_was_killed_is_gone_on_with(login):
             assert (log.wait(60), screen.status()) == (3, 3)
     lines = [b"%s %d\n" % (word, i) for i in range(1, 4001) for word in (b"line", b"error")]
     assert text == of_log == b"".join(lines[0::2])
-    # gpuq's own words are among them, and count for nothing.
+    # gpuq's own messages are among the lines, and do not count.
     assert b"all of it: gpuq --host login logs " in errors
     for each in (errors, errors_of_log):
         assert re.sub(rb"gpuq: [^\n]*\n", b"", each) == b"".join(lines[1::2])
@@ -314,7 +315,7 @@ def test_ssh_of_the_laptop_goes_into_a_run_over_a_cut(login):
     assert made.returncode == 0, made.stderr
     config = login.folder / "run_config"
     config.write_bytes(made.stdout)
-    # The key of the run stands for one in ~/.ssh/authorized_keys, which is not ours to change.
+    # The run's key replaces one in ~/.ssh/authorized_keys, which the test must not change.
     ssh = ["ssh", "-F", str(config), "-i", str(record.dir / "connect" / "identity"), "gpuq-last"]
     script = "echo $GPUQ_RUN_ID; read word; echo got $word; exit 5"
     with subprocess.Popen([*ssh, script], env=login.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -367,7 +368,7 @@ def test_a_proxy_command_is_silent_over_short_losses_and_says_one_line_of_a_long
 
 
 def test_a_copied_log_is_silent_over_short_losses(login):
-    """As from cron, which mails what is printed."""
+    """As from cron, which mails all output."""
     done = login.person.gpuq("run", "--detach", "--gpus", "1", "sh", "-c",
                              "while [ ! -e enough ]; do echo line; sleep 0.05; done")
     assert done.returncode == 0, done.stderr
@@ -405,7 +406,8 @@ def test_a_changed_host_key_is_a_hard_stop(login):
     ("\\035gpuq-serve\\035\\n", "\\102\\012\\000\\000\\000\\000\\001\\000\\000\\000\\000\\000\\000\\000x", "begin with Hello"),
 ], ids=["a greeting without an end", "a Hello of 4 GiB", "output before Hello"])
 def test_a_hostile_server(login, told, after, words):
-    """Says what it likes without end: an error, no byte of it on the terminal, and no memory to speak of."""
+    """The server sends arbitrary data without end: the result is an error, without a byte of it on the terminal and
+    without much memory."""
     server = login.folder / "server"
     server.write_text(f"#!/bin/sh\nprintf '{told}'\nwhile printf '{after}' 2>/dev/null; do :; done\n")
     server.chmod(0o755)
@@ -421,7 +423,7 @@ EVIL = b"Match exec \"touch %s\"\n    User root\n"
 
 
 def test_lines_for_ssh_are_not_the_hosts(login):
-    """`connect --config` of a host that prints lines of its own: only those built here come out, whatever it sends."""
+    """`connect --config` on a host that prints lines of its own: only lines built on the laptop are printed."""
     owned = login.folder / "owned"
     evil = EVIL.replace(b"%s", str(owned).encode())
 
@@ -470,7 +472,7 @@ def test_lines_for_ssh_are_not_the_hosts(login):
 ], ids=["failure", "following an option", "following a path", "exit", "ssh target", "stream", "dial", "start", "beat",
         "signals"])
 def test_a_frame_of_a_hostile_server(login, data):
-    """What it sends is checked: an error in a line of bounded length, and no byte of it on the terminal."""
+    """Invalid frames give an error in one line of bounded length, without a byte of them on the terminal."""
     done = login.gpuq("ls", env={"GPUQ_SSH": peers.peer(login.folder, peers.MARKER + peers.hello() + data)})
     assert done.returncode not in (0, 256), done
     assert done.stdout == b"" and done.stderr.startswith("gpuq: login: "), done.stderr
@@ -478,7 +480,8 @@ def test_a_frame_of_a_hostile_server(login, data):
 
 
 def test_a_hostile_server_writes_only_lines_to_the_terminal(login):
-    """`ls` prints lines: colours pass, and nothing that moves the cursor, names the window or asks the terminal."""
+    """`ls` prints lines: colours pass, but nothing that moves the cursor, sets the window title or queries the
+    terminal."""
     evil = b"\x1b]0;owned\a\x1b[2J\x1b[6n\x9b2J\x1bPq\x1b\\\x1b[31mred\x1b[0m\n"
     data = peers.output(0, 0, evil) + peers.output(1, 0, evil) + peers.ended(0, len(evil), len(evil))
     login.env["GPUQ_SSH"] = peers.peer(login.folder, peers.MARKER + peers.hello() + data)
@@ -490,7 +493,7 @@ def test_a_hostile_server_writes_only_lines_to_the_terminal(login):
 
 
 def test_a_short_verb_takes_no_round_trip_more_than_ssh(login):
-    """Each is so long that the machine's load is short beside it."""
+    """The round trip is so long that the machine's load hardly matters."""
     round_trip = 0.6
 
     def seconds(words):
@@ -526,21 +529,21 @@ def test_what_stands_between_is_named(login):
     assert done.returncode == 2
 
 
-#: 10 MB/s, until told that it is enough.
+# 10 MB/s, until the file `enough` exists.
 WRITER = ("import os, sys, time\n"
           "n, begin = 0, time.monotonic()\n"
           "while not os.path.exists('enough'):\n"
           "    sys.stdout.write(''.join(f'{n} {i} ' + 'x' * 90 + '\\n' for i in range(10000)))\n"
           "    sys.stdout.flush(); sys.stderr.write(f'{n}\\n'); n += 1\n"
           "    time.sleep(max(0, begin + n / 10 - time.monotonic()))\n")
-#: A freeze and a silence last 15 s each, and what comes meanwhile has to be carried too.
+# A freeze and a silence last 15 s each, and the output of that time must be transferred too.
 DROPS = ["cut", "client", "session"] * 2 + ["freeze", "silence"]
 if os.environ.get("GPUQ_SOAK"):
     DROPS = random.Random(6).sample(["cut", "client", "session"] * 60 + ["freeze", "silence"] * 10, 200)
 
 
 def test_a_copy_of_the_log_over_everything_that_breaks(login):
-    """logs -f --to under 10 MB/s: connections cut, frozen or forgotten, the session there killed, the laptop's gpuq
+    """logs -f --to at 10 MB/s: connections cut, frozen or silenced, the session on the host killed, the laptop's gpuq
     killed."""
     done = login.person.gpuq("run", "--detach", "--gpus", "1", "--", "python3", "-c", WRITER)
     assert done.returncode == 0, done.stderr

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`gpuq --host` under what people have in ~/.ssh/config and GPUQ_SSH, what a login host does in place of gpuq, and shared
-connections that are dead."""
+"""`gpuq --host` with users' settings in ~/.ssh/config and GPUQ_SSH, with other programs in place of gpuq on the login
+host, and with dead shared connections."""
 import contextlib
 import json
 import os
@@ -28,7 +28,7 @@ def login(person):
 
 @contextlib.contextmanager
 def configured(login, *lines):
-    """Before the others: the first value counts."""
+    """Adds lines before the others: the first value applies."""
     path = login.folder / "ssh_config"
     text = path.read_text()
     path.write_text("Host login\n" + "".join(f" {line}\n" for line in lines) + text)
@@ -39,7 +39,7 @@ def configured(login, *lines):
 
 
 class Laptop:
-    """As far as runs.Terminal asks a person."""
+    """The attributes of a Person that runs.Terminal needs."""
 
     def __init__(self, login, env=None):
         self.home = login.folder
@@ -74,7 +74,7 @@ SETTINGS = [
 
 def test_no_setting_of_ssh_breaks_it(login):
     def runs(text):
-        """Without the warning of plain jobs that are asked for no more often than so."""
+        """The runs, without the warning about the age of plain jobs."""
         return json.loads(text)["runs"]
 
     expected = runs(login.person.gpuq("ls", "--all", "--json").stdout)
@@ -188,7 +188,7 @@ def test_an_unknown_host_key_is_named_for_what_it_is(login):
 
 @contextlib.contextmanager
 def shared_connection(login):
-    """A ControlMaster that others use; gives its process."""
+    """A ControlMaster connection for others. Yields its process."""
     lines = ["ControlMaster auto", f"ControlPath {login.folder}/c-%C"]
     with configured(login, *lines):
         with subprocess.Popen(["ssh", "-F", login.folder / "ssh_config", "-M", "-N", "-T", "login"], env=login.env,
@@ -204,7 +204,7 @@ def shared_connection(login):
 
 @pytest.mark.parametrize("frozen", ["its process", "its host", "its network"])
 def test_a_shared_connection_that_is_dead_is_gone_past(login, frozen):
-    """Within seconds, with a terminal and without one, and only for this session."""
+    """Within seconds, with and without a terminal, and only for this session."""
     with shared_connection(login) as master:
         assert login.gpuq("ls").returncode == 0
         pids = []
@@ -229,7 +229,7 @@ def test_a_shared_connection_that_is_dead_is_gone_past(login, frozen):
 
 
 def test_a_shared_connection_that_is_slow_is_waited_for(person):
-    """A login shell that takes 9 s, twice as long as a dead connection is given."""
+    """A login shell that takes 9 s, twice the timeout of a dead connection."""
     with short_folder() as folder, login_host(
             person, folder, server=["ForceCommand sleep ${SLOW:-0}; $SSH_ORIGINAL_COMMAND", "AcceptEnv SLOW"]) as login:
         with shared_connection(login), configured(login, "SetEnv SLOW=9"):

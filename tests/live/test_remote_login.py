@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`gpuq --host` where the host lets in only who answers its questions: a second factor, a password; and where what let in
-without questions, a key agent or a shared connection, is gone."""
+"""`gpuq --host` on a host that asks questions at login (a second factor, a password), and when a key agent or a shared
+connection that made questions unnecessary is gone."""
 import contextlib
 import os
 import re
@@ -21,7 +21,7 @@ CLUSTER = dict(nodes=1, gpus=4, lines=["KillWait=5"])
 METHODS = {"second factor": ["AuthenticationMethods publickey,keyboard-interactive", "KbdInteractiveAuthentication yes"],
            "password": ["AuthenticationMethods password", "PasswordAuthentication yes"]}
 
-# Numbers its lines; writes each key that comes, in hexadecimal.
+# Prints numbered lines, and each key received in hexadecimal.
 PROGRAM = """
 import os, select, sys, tty
 tty.setraw(0)
@@ -47,7 +47,7 @@ def folder():
 
 
 class Codes:
-    """A PAM service that takes one code, and keeps what it was given."""
+    """A PAM service that accepts one code and records all codes given."""
 
     def __init__(self, folder):
         self.tried, self.right, pam = folder / "tried", "code-7", folder / "pam"
@@ -72,14 +72,14 @@ def guarded(person, folder, method="second factor", **options):
                     server=["UsePAM yes", "PermitRootLogin yes", "MaxAuthTries 20", *METHODS[method]], **options) as login:
         login.codes = codes
         yield login
-        for pid in login.sessions():  # they wait for somebody who will not come
+        for pid in login.sessions():  # they wait for a client that will not return
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         nothing_left(person)
 
 
 class Laptop:
-    """As far as runs.Terminal asks a person."""
+    """The attributes of a Person that runs.Terminal needs."""
 
     def __init__(self, login):
         self.home = login.folder
@@ -96,7 +96,7 @@ def terminal(login, *words, **options):
 
 
 def without_own(screen):
-    """What the program wrote: gpuq's lines are drawn between a saved and a restored cursor."""
+    """The program's output: gpuq's lines are drawn between a saved and a restored cursor."""
     text = re.sub(rb"\x1b7.*?\x1b8", b"", screen.screen[screen.screen.index(b"ready\r\n") + 7:], flags=re.DOTALL)
     return re.sub(rb"\x1b\\|\x1b\[\?2026l|<[0-9a-f]{2}>", b"", text)
 
@@ -106,7 +106,7 @@ def numbered(text):
 
 
 def asked_again(login, screen, code=None):
-    """Enter, at the line that says so; and the answer."""
+    """Presses Enter at the prompt for it, and answers the question."""
     screen.wait_for("Enter asks", 20)
     screen.screen += b"|"
     screen.type("\r")
@@ -151,12 +151,12 @@ def test_what_is_typed_is_the_programs_or_nobodys_and_no_answer(person, folder):
         with terminal(login, "run", "--pty", sys.executable, "-c", PROGRAM) as screen:
             screen.wait_for("line 3\r\n", 30)
             frozen = login.freeze()
-            screen.type("kept\r")  # before anybody knows
+            screen.type("kept\r")  # before the loss is detected
             screen.wait_for("Enter asks", 30)
             for pid in frozen:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-            screen.type("blindly\r")  # for the program, and Enter ends it: not for gpuq
+            screen.type("blindly\r")  # for the program, and ended by Enter: not for gpuq
             time.sleep(1.2)
             assert b"login asks: " not in screen.screen
             screen.type("\rlost\r")
@@ -201,7 +201,7 @@ def test_ctrl_c_at_the_question_and_at_the_wait(person, folder):
 
 
 def test_a_copy_of_a_log_is_asked_for_on_the_terminal(person, folder):
-    """Not raw: the terminal is the shell's before and after."""
+    """Not in raw mode: the terminal keeps the shell's modes."""
     script = "i=0; while [ ! -e enough ]; do i=$((i+1)); echo line $i; sleep 0.02; done"
     assert person.gpuq("run", "--detach", "sh", "-c", script).returncode == 0
     with guarded(person, folder) as login:
@@ -209,7 +209,7 @@ def test_a_copy_of_a_log_is_asked_for_on_the_terminal(person, folder):
         with terminal(login, "logs", "-f", "--to", str(copy), "last") as screen:
             for _ in range(3):
                 wait_for(lambda: copy.exists() and copy.stat().st_size > 100, 20, "a log")
-                screen.type("\r")  # for nobody
+                screen.type("\r")  # discarded
                 size = copy.stat().st_size
                 login.cut()
                 screen.screen = b""
@@ -229,7 +229,7 @@ def agent(folder):
 
 
 def test_without_a_terminal_it_waits_for_a_key(person):
-    """The key of the agent has expired; with it back the session continues at its byte."""
+    """The agent's key has expired; once it is back, the session continues at its byte."""
     with short_folder() as folder, login_host(person, folder) as login:
         pid = agent(folder)
         try:
@@ -257,8 +257,8 @@ def test_without_a_terminal_it_waits_for_a_key(person):
                 assert child.wait(30) == 7
             lines = (folder / "out").read_text().splitlines()
             assert lines == [f"line {i}" for i in range(1, len(lines) + 1)]
-            assert errors.read_bytes().count(b"needs a login by hand") == 2  # once for each
-            # And an end, when none comes.
+            assert errors.read_bytes().count(b"needs a login by hand") == 2  # once for each outage
+            # The session ends if no key comes back.
             with login.begin("run", "sh", "-c", "echo begun; exec sleep 600", env={"GPUQ_HOST_PATIENCE": "3s"}) as child:
                 assert child.stdout.readline() == b"begun\n"
                 add("-D")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`gpuq --host` by ways that ssh knows: a Kerberos ticket that goes along, a jump host; and an interface that goes
-down under it."""
+"""`gpuq --host` over ways that ssh supports: a delegated Kerberos ticket, a jump host; and over an interface that goes
+down."""
 import contextlib
 import getpass
 import hashlib
@@ -26,7 +26,7 @@ EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "contrib" / "examples" /
 
 @contextlib.contextmanager
 def clean(person, **options):
-    """A login host that nothing is left on."""
+    """A login host on which nothing may be left behind."""
     with short_folder() as folder, login_host(person, folder, **options) as login:
         yield login
         wait_for(lambda: not login.sessions(), 20, lambda: f"nothing left there: {login.sessions()}")
@@ -35,8 +35,8 @@ def clean(person, **options):
 
 @pytest.mark.skipif(not is_installed(), reason="no krb5-kdc")
 def test_the_ticket_of_the_laptop_is_the_runs(person):
-    """GSSAPI alone lets in; what it delegates outlives the login, whose cache sshd removes. A newer one comes with the
-    next connection of the same session."""
+    """Only GSSAPI is accepted; the delegated ticket outlives the login, whose cache sshd removes. A newer ticket
+    arrives with the next connection of the same session."""
     me = getpass.getuser()
     with running_kdc(me, life=600) as kdc:
         keytab = kdc.folder / "host.keytab"
@@ -55,7 +55,7 @@ def test_the_ticket_of_the_laptop_is_the_runs(person):
             with login.begin("run", "sh", "-c", script) as child:
                 wait_for(lambda: (person.home / "begun").exists(), 30, "the run")
                 kdc.login(None, cache, "-f", name=me, life=500)
-                login.cut()  # and with that a logout
+                login.cut()  # which is also a logout
                 out = child.stdout.read().decode()
                 assert child.wait(30) == 0, child.stderr.read()
             name = out.splitlines()[0]
@@ -71,8 +71,8 @@ def test_the_ticket_of_the_laptop_is_the_runs(person):
 
 @pytest.mark.skipif(not is_installed(), reason="no krb5-kdc")
 def test_a_training_from_a_laptop_on_bad_days(person):
-    """Half an hour in the soak: a real training, tickets of a minute that the laptop's desktop renews, and a connection
-    that ends in one way or another every few seconds."""
+    """Half an hour in the soak test: a real training, tickets of one minute renewed by the laptop's desktop, and a
+    connection that ends in one way or another every few seconds."""
     me = getpass.getuser()
     seconds, life, pause = of_soak((1800, 60, 20), (30, 20, 5))
     cache = None
@@ -145,7 +145,7 @@ def ip(*words):
 
 
 class Cable:
-    """Between this machine, the login host, and a network namespace, the laptop."""
+    """A link between this machine (the login host) and a network namespace (the laptop)."""
 
     def __init__(self):
         self.name = f"gpuq{os.getpid() % 100000}"
@@ -173,7 +173,7 @@ class Cable:
         ip("-n", self.name, "link", "set", "laptop", state)
 
     def break_silently(self):
-        """As where a router on the way has died: this interface stays up."""
+        """As if a router on the path had died: this interface stays up."""
         ip("addr", "del", f"{self.address}/30", "dev", f"{self.name}a")
 
     def mend(self):
@@ -195,7 +195,8 @@ def seconds_until(found, most):
 
 
 def test_an_interface_that_goes_down(person, cable):
-    """Under a log that grows by 10 MB/s, seen by nobody; then under somebody who looks, with a way that is only silent."""
+    """First under a log that grows by 10 MB/s without a terminal; then in an interactive session, with a path that only
+    falls silent."""
     program = ("import sys, time\n"
                "begin = time.monotonic()\n"
                "for n in range(1600):\n"
@@ -235,7 +236,7 @@ def test_an_interface_that_goes_down(person, cable):
 
 
 class Laptop:
-    """As far as runs.Terminal asks a person."""
+    """The attributes of a Person that runs.Terminal needs."""
 
     def __init__(self, login):
         self.home = login.folder

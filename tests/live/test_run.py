@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`gpuq run` in ordinary use: streams, statuses, waiting, environments, names and values."""
+"""`gpuq run` in ordinary use: streams, exit statuses, waiting, environments, names and values."""
 import hashlib
 import json
 import os
@@ -107,7 +107,7 @@ def test_closed_streams_of_ours_do_not_become_something_else(person, redirection
 
 
 def through_shell(person, line):
-    """A line for sh, in which "$gpuq" is the program."""
+    """Runs a line with sh, in which "$gpuq" is the program."""
     return run(["sh", "-c", line], env={**person.env, "gpuq": person.cluster.binary},
                user=person.user, cwd=person.home, timeout=25)
 
@@ -126,7 +126,7 @@ def test_a_signal_is_128_and_its_number(person, name):
     done = person.gpuq("run", "sh", "-c", f"kill -{name} $$")
     assert done.returncode == 128 + getattr(signal, f"SIG{name}")
     assert f"SIG{name}" in done.stderr
-    assert "gpuq logs" in done.stderr  # what to type next
+    assert "gpuq logs" in done.stderr  # the next command to type
 
 
 def test_what_only_the_node_can_know_is_missing_there(person):
@@ -203,7 +203,7 @@ def test_max_wait_gives_up_with_122(person):
         wait_for(lambda: len(person.cluster.squeue()) == 2, 10, "the withdrawal")
 
 
-# What is wrong here
+# Local errors
 
 def test_a_settings_file_that_is_no_file_is_said_at_once(person):
     settings = person.home / "config" / "gpuq" / "config.yaml"
@@ -246,13 +246,13 @@ def test_the_script_of_a_dry_run_does_the_same_by_hand(person):
     assert (person.home / f"slurm-{job}.err").read_text() == ours.stderr == "err\n"
     assert "GREETING it's $HOME\n" in ours.stdout
     theirs, mine = (person.cluster.job(one) for one in (job, the_run(person).job))
-    tres = "TRES" if "TRES" in mine else "AllocTRES"  # from Slurm 23.02 on
+    tres = "TRES" if "TRES" in mine else "AllocTRES"  # since Slurm 23.02
     for field in ("JobName", "Partition", "TimeLimit", "NumNodes", "NumCPUs", tres, "Requeue",
                   "TresPerNode", "WorkDir"):
         assert theirs[field] == mine[field], field
 
 
-# Surroundings of the program
+# Environment of the program
 
 def stand_in(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -324,7 +324,7 @@ def test_the_program_runs_once_on_each_of_two_nodes(person, way):
     options = ["--detach"] if way == "queued" else []
     done = person.gpuq("run", "-N", "2", "-g", "2", *options, "sh", "-c", show)
     record = the_run(person)
-    assert record.wait_for_end()["status"] == 4, done.stderr  # srun: the highest
+    assert record.wait_for_end()["status"] == 4, done.stderr  # srun: the highest status
     lines = sorted(record.log().decode().splitlines())
     assert lines == [f"n0 0/2 2 n[0-1] 0,1 {record.key}", f"n1 1/2 2 n[0-1] 0,1 {record.key}"]
     assert record.run["request"]["nodes"] == 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What runs use of their GPUs, measured by the shipped programs with a driver that tests play."""
+"""GPU use of runs, measured by the shipped programs with a driver simulated by the tests."""
 import json
 import os
 import shutil
@@ -18,7 +18,7 @@ SLEEP = (PYTHON, "-c", "import time; print('on', flush=True); time.sleep(120)")
 
 @pytest.fixture
 def driver():
-    """Plays a driver: what to add to a run's environment."""
+    """Simulates a driver. Returns the variables to add to a run's environment."""
     with short_folder() as folder:
         def play(rules, age="new"):
             shutil.copytree(BUILT / f"fake_nvml_{age}", folder / age)
@@ -34,7 +34,7 @@ def shown(person, key):
 
 
 def gpus_when(person, condition, seconds=20):
-    """The GPUs of the only run's newest sample, once `condition` holds for them."""
+    """The GPUs in the newest sample of the only run, once `condition` holds for them."""
     key = the_run(person).key
     last = []
 
@@ -130,7 +130,7 @@ def test_a_driver_that_hangs_is_seen_in_time_and_holds_up_nothing(person, driver
         gpus_when(person, all_busy)
         begin = time.monotonic()
         hung = gpus_when(person, lambda gpus: gpus[0]["unknown"].get("busy_percent") == "hung")
-        # From the last good sample on: until the third look, and five seconds.
+        # From the last good sample: until the third query, plus five seconds.
         assert time.monotonic() - begin < 2 + 5 + 1
         assert hung[1]["unknown"]["power_watts"] == "hung"
         sample = shown(person, "last")["samples"][0]

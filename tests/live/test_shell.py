@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Programs on a terminal of their own, and coming back to runs: gpuq shell, run --pty, attach."""
+"""Programs on a terminal of their own, and returning to runs: gpuq shell, run --pty, attach."""
 import contextlib
 import os
 import re
@@ -173,7 +173,7 @@ def test_a_detached_shell_waits_for_its_owner(person):
     person.gpuq("run", "--pty", "--detach", *BASH)
     wait_for(lambda: the_run(person).event("program_started"), 30, "the shell")
     with attached(person) as screen:
-        # A program sees another size for a moment, so that it draws all it shows.
+        # For a moment the program sees another size, so that it redraws everything.
         wait_for(lambda: b"24 80" in answer(screen, "stty size"), 10, "the size of this terminal")
         screen.type("exit 3\r")
         assert screen.status() == 3
@@ -181,7 +181,7 @@ def test_a_detached_shell_waits_for_its_owner(person):
 
 # Runs without a terminal
 
-#: Says numbers as long as the file `go` is not there.
+# Prints numbers until the file `go` exists.
 COUNTING = (PYTHON, "-uc", "import itertools,os,sys,time\nfor n in itertools.count():\n"
             "    print(n)\n    if os.path.exists('go'): sys.exit(7)\n    time.sleep(0.02)")
 

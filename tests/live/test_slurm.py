@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The Slurm adapter on a real Slurm: its contract, and what only a real one can do to it."""
+"""The Slurm adapter on a real Slurm: its contract, and faults that only a real one can cause."""
 import os
 import re
 import signal
@@ -33,7 +33,7 @@ def steps_of(cluster, job):
 
 
 def jobs_with(cluster, comment):
-    """Ids of the jobs, pending or running, that carry the comment."""
+    """IDs of the pending and running jobs with this comment."""
     text = cluster.slurm("squeue", "-h", "-o", "%A|%k", "-t", "PD,R,CG")
     return [int(line.split("|")[0]) for line in text.splitlines() if line.split("|")[1] == comment]
 
@@ -58,7 +58,7 @@ def test_a_refusal_says_slurms_words_and_prints_nothing(cluster):
 
 
 def test_nothing_of_an_enclosing_job_reaches_the_step(cluster):
-    """As `gpuq run` inside an salloc, with settings that would break an srun."""
+    """Like `gpuq run` inside an salloc, with settings that would break an srun."""
     leak = {"SLURM_JOB_ID": "77", "SLURM_JOBID": "77", "SLURM_NTASKS": "3", "SLURM_NNODES": "2",
             "SLURM_GPUS": "4", "SLURM_MEM_PER_NODE": "1", "SLURM_CPU_BIND": "map_cpu:99",
             "SRUN_CPUS_PER_TASK": "99", "SLURM_LABELIO": "1", "SLURM_EXPORT_ENV": "NONE",
@@ -113,7 +113,7 @@ def arguments_of(pid):
 
 
 class Proxy:
-    """Between the client and slurmctld: passes requests on and drops chosen answers."""
+    """Forwards requests between the client and slurmctld, and drops chosen responses."""
 
     def __init__(self, port):
         self.port = port
@@ -211,7 +211,7 @@ def test_a_full_cluster_is_busy_at_once(cluster):
 
 
 def test_a_start_waits_for_a_node_that_is_completing(cluster):
-    """Both nodes are closed while their last step lingers; then there is room again."""
+    """Both nodes are closed while their last step lingers; then they have space again."""
     jobs = []
     for _ in range(2):
         client = subprocess.Popen([PROBE, "start", QUEUE, "4", "gpuq:ending", "sh", "-c",
@@ -245,14 +245,14 @@ def test_accounting_knows_which_nodes_went_down(cluster):
     cluster.scontrol("update", "nodename=n1", "state=drain", "reason=later")
     cluster.scontrol("update", "nodename=n1", "state=resume")
     cluster.scontrol("update", "nodename=n0", "state=down", "reason=broken")
-    time.sleep(1.1)  # slurmdbd drops what has begun and ended in the same second
-    cluster.slurm("scontrol", "update", "nodename=n0", "state=resume", check=False)  # or slurmd was heard already
+    time.sleep(1.1)  # slurmdbd drops an event that begins and ends in the same second
+    cluster.slurm("scontrol", "update", "nodename=n0", "state=resume", check=False)  # slurmd may have registered
 
     def noted():
         words = [line.split() for line in probe(cluster, "failures").stdout.splitlines()]
         return words if any(word[0] == "n0" for word in words) else None
     since, *failures = wait_for(noted, 20, "the failure of n0")
-    # The cluster is younger than the hour: only from then on there was somebody to note it.
+    # The cluster is younger than an hour: events are recorded only since its start.
     assert since[0] == "since" and 0 <= int(since[1]) < 1800
     assert {node for node, _ in failures} == {"n0"} and all(0 <= int(age) < 60 for _, age in failures)
     assert len(failures) == 1, failures

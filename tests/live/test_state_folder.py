@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The state folder full, read-only, removed: the program runs on, and its client sees all of it."""
+"""The state directory full, read-only or removed: the program continues, and its client gets the
+complete output."""
 import contextlib
 import json
 import os
@@ -37,7 +38,7 @@ def test_a_removed_log_is_not_an_empty_one(person):
 
 @pytest.fixture
 def small(cluster):
-    """A person whose state folder is a file system of 1 MiB."""
+    """A user with a state directory on a file system of 1 MiB."""
     if os.geteuid() != 0:
         pytest.skip("only root can mount a small file system")
     with short_folder() as home:
@@ -47,13 +48,14 @@ def small(cluster):
         try:
             yield one
         finally:
-            # A process of a failed test may still be in it.
+            # A process of a failed test may still use it.
             subprocess.run(["umount", "-l", str(one.state)], check=True)
 
 
 @pytest.fixture
 def failing(cluster):
-    """A person whose state folder can become read-only under open files, as after an error."""
+    """A user with a state directory that can become read-only under open files, as after an
+    error."""
     if os.geteuid() != 0:
         pytest.skip("only root can mount a file system that fails")
     with short_folder() as home:
@@ -75,7 +77,7 @@ def failing(cluster):
 
 
 def fill(path):
-    """No byte is left on the file system."""
+    """Fills the file system to the last byte."""
     with open(path, "wb", buffering=0) as file, contextlib.suppress(OSError):
         for size in (4096, 1):
             with contextlib.suppress(OSError):
@@ -84,7 +86,7 @@ def fill(path):
 
 
 def writers(folder):
-    """Processes with a file open below it."""
+    """Processes with a file open below `folder`."""
     found = []
     for pid in processes(lambda pid: True):
         with contextlib.suppress(OSError):
@@ -97,7 +99,7 @@ def said_lines(said):
     return [line for line in said.decode().splitlines() if line.startswith("gpuq: ")]
 
 
-# 3 MiB of numbered lines, slowly enough to be handed over on the way.
+# Two times 3 MiB of numbered lines, with a pause in between for the hand-over.
 MUCH = ["sh", "-c", "seq -f 'line %.0f of many and many' 100000; sleep 3; "
         "seq -f 'line %.0f of many and many' 100000; exit 7"]
 MUCH_SAYS = "".join(f"line {number} of many and many\n" for number in range(1, 100001)).encode() * 2
@@ -110,7 +112,7 @@ def test_full_while_running(small):
     assert out == MUCH_SAYS
     assert any("log" in line and "not" in line for line in said_lines(said)), said
     run = Run.newest(small)
-    # The record says how it ended, and what of the log is missing.
+    # The record contains the exit status and the missing parts of the log.
     assert run.ended["status"] == 7
     lost = run.events("log_lost")
     assert lost and all(one["stream"] == "out" for one in lost)
@@ -123,7 +125,7 @@ def test_full_while_running(small):
 
 
 def test_full_and_freed_again(small):
-    """What was lost is a hole of known size, and what comes later is in its place."""
+    """Lost output leaves a gap of known size, and later output is at its correct offset."""
     text = "seq -f 'a%05.0f' 2000; until test -e full; do sleep 0.1; done; " \
            "seq -f 'b%05.0f' 2000; until test -e freed; do sleep 0.1; done; sleep 6; " \
            "seq -f 'c%05.0f' 2000; exit 3"
@@ -150,7 +152,7 @@ def test_full_and_freed_again(small):
 
 
 def test_full_from_the_start(small):
-    """Nothing is asked of Slurm for a run that can not be recorded."""
+    """No request is sent to Slurm for a run that cannot be recorded."""
     fill(small.state / "filler")
     done = small.gpuq("run", "--", "echo", "never")
     assert done.returncode == 125, done.stderr
@@ -178,7 +180,8 @@ def test_read_only_while_running(age, failing):
         assert client.returncode == 7, said
         assert out.startswith(b"ready\n")
         assert_counted(out.decode().removeprefix("ready\n"), 1000)
-    # Slurm knows how it ended when the folder does not: told as soon as the last heartbeat is old.
+    # Slurm knows the ending if the directory does not: it is reported as soon as the last heartbeat
+    # is old.
     def told():
         return [one["exit"] for one in json.loads(person.gpuq("ls", "--json").stdout)["runs"]
                 if one["kind"] == "run"]
@@ -194,19 +197,20 @@ def made_read_only(folder):
 
 
 def test_read_only_before_the_job_starts(small):
-    """Slurm itself can not write the log of the batch script, and never starts it."""
+    """Slurm itself cannot write the log of the batch script, and never starts it."""
     cluster = small.cluster
     with small.start("run", "-g", 8, "--", "sleep", "1000") as holder:
         held = Run.newest(small)
         held.event("program_started")
         with small.start("run", "--", "echo", "never") as client:
             wait_for(lambda: b"waiting" in read_available(client.stderr), 20, "the wait")
-            # Else the job begins, and its script writes, before the folder is read-only.
+            # Otherwise the job would begin, and its script write, before the directory is
+            # read-only.
             cluster.scontrol("update", "nodename=n0", "state=drain", "reason=test")
             holder.kill()
             cluster.slurm("scancel", held.job)
             try:
-                # A look of the client's own may write between the two.
+                # A poll by the client may write between the two.
                 wait_for(lambda: not writers(small.state) and made_read_only(small.state), 20,
                          "a folder without writers")
             finally:
@@ -260,7 +264,7 @@ def test_removed_while_running_without_a_client(cluster, person):
 
 
 def test_removed_while_waiting(cluster, person):
-    """The node finds no run: the job fails at once, and nobody makes an empty one up."""
+    """The node finds no run: the job fails at once, and no empty run is created."""
     with person.start("run", "-g", "8", "--", "sleep", "60") as holder:
         held = Run.newest(person)
         held.event("program_started")
@@ -269,6 +273,6 @@ def test_removed_while_waiting(cluster, person):
         shutil.rmtree(person.state)
         cluster.slurm("scancel", cluster.squeue("-t", "R")[0][0])
         holder.communicate(timeout=60)
-    # Slurm itself can not open the log of the batch script; newer releases make the folders for it.
+    # Slurm itself cannot open the log of the batch script; newer releases create the directories for it.
     assert cluster.accounted(job, seconds=40)["State"] == "FAILED"
     assert {path.name for path in person.state.rglob("*") if path.is_file()} <= {"slurm.log"}

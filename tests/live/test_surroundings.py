@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What of the login a program gets on its node, by both ways to start: variables, limits, a TMPDIR of its own,
-sourced files and virtual environments, standard input."""
+"""The parts of the login environment that a program gets on its node, for both ways to start: variables, limits, its
+own TMPDIR, sourced files and virtual environments, standard input."""
 import json
 import os
 import pathlib
@@ -124,7 +124,7 @@ def test_each_node_has_one(person, status):
     assert all(path.startswith("/tmp/gpuq-tmp-") for path in places.values())
     if status == 0:
         wait_for(lambda: not any(map(os.path.exists, places.values())), 20, "the end of both")
-    else:  # srun kills the other nodes' processes: the next run on the node removes what they left
+    else:  # srun kills the other nodes' processes: the next run on the node removes their leftovers
         output_of(person, ["-N", "2"], "true")
         wait_for(lambda: not any(map(os.path.exists, places.values())), 20, "the end of both")
 

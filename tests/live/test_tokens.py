@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Bearer tokens of runs: on the node in a file of their own, refreshed by a command of the login host."""
+"""Bearer tokens of runs: in a file of their own on the node, refreshed by a command on the login host."""
 import base64
 import glob
 import json
@@ -12,7 +12,7 @@ from runs import PYTHON, all_gpus_taken, nothing_left, processes_of, the_run, wo
 
 CLUSTER = dict(nodes=1, gpus=2, lines=["KillWait=2"])
 
-#: Prints a token that lasts LIFE seconds, and says something else on stderr, as htgettoken does.
+# Prints a token that lasts LIFE seconds, and another text on stderr, like htgettoken.
 COMMAND = """#!/usr/bin/python3
 import base64, json, sys, time
 now = time.time()
@@ -21,7 +21,7 @@ print("Storing bearer token", file=sys.stderr)
 print(part({"alg": "none"}) + "." + part({"iat": now, "exp": now + LIFE, "jti": str(now)}) + ".sig")
 """
 
-#: Looks at the token at 20 Hz for SECONDS: how long it was expired or unreadable, and how many it saw.
+# Reads the token at 20 Hz for SECONDS. Prints whether it was expired or unreadable, and the number of tokens seen.
 WATCH = """
 import base64, json, os, sys, time
 seen, bad = set(), []
@@ -98,7 +98,7 @@ def test_the_login_s_token_goes_along_and_a_better_one_follows(person):
     record.event("program_started")
     shown = json.loads(person.gpuq("show", "along", "--json").stdout)["credentials"]
     assert shown["principal"] is None and shown["token"] and shown["token_expires"]
-    # Neither token is anywhere but in the store, from where the node takes it away.
+    # Both tokens are only in the store, from which the node removes them.
     wait_for(lambda: not files_with(person.state, first), 10, "the store without it")
     held = [path for path in glob.glob("/tmp/gpuq-krb5-*/bearer_token") if open(path).read() == first]
     assert len(held) == 1 and stat.S_IMODE(os.stat(held[0]).st_mode) == 0o600
@@ -106,7 +106,7 @@ def test_the_login_s_token_goes_along_and_a_better_one_follows(person):
     assert person.gpuq("ls", env={"BEARER_TOKEN": second}).returncode == 0
     wait_for(lambda: open(held[0]).read() == second, 10, "the new one on the node")
     assert "good until" in person.gpuq("keepalive").stdout
-    # A worse one changes nothing.
+    # A worse token changes nothing.
     assert person.gpuq("ls", env={"BEARER_TOKEN": first}).returncode == 0
     assert record.wait_for_end(60)["status"] == 0
     assert json.loads(record.log("out").decode().splitlines()[1])["tokens"] == 2

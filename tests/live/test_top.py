@@ -81,7 +81,7 @@ def test_why_a_run_waits_and_its_place(cluster, person, tmux):
         tmux.keys("C-c")
         tmux.wait_for("left with 0")
     runs = json.loads(person.gpuq("ls", "--json").stdout)["runs"]
-    assert len([run for run in runs if run["kind"] == "run"]) == 2  # Ctrl-C has touched none of them
+    assert len([run for run in runs if run["kind"] == "run"]) == 2  # Ctrl-C affected neither of them
 
 
 def test_several_ask_slurm_as_often_as_one(cluster, person):
@@ -100,12 +100,13 @@ def test_several_ask_slurm_as_often_as_one(cluster, person):
     whole = {"REQUEST_PARTITION_INFO": 1, "REQUEST_NODE_INFO": 1, "REQUEST_JOB_INFO": 1}
     both = {name: first.get(name, 0) + whole.get(name, 0) for name in first | whole}
     _, rpcs = rpcs_of(cluster, watch)
-    # The jobs of all are asked for a few seconds later, which four terminals need on a busy machine.
+    # The jobs of all users are queried a few seconds later; four terminals need that long on a busy
+    # machine.
     assert rpcs in (first, both)
     _, more = rpcs_of(cluster, once)
     assert more == (whole if rpcs == first else {})
     _, rpcs = rpcs_of(cluster, once)
-    assert rpcs == {}  # what is known is young enough
+    assert rpcs == {}  # the known data is recent enough
 
 
 def test_a_silent_controller_is_said_and_nothing_is_lost(cluster, person, tmux):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What runs note of their GPUs at their end, and what `gpuq usage` makes of it."""
+"""The GPU use that runs record at their end, and its evaluation by `gpuq usage`."""
 import contextlib
 import json
 import re
@@ -11,7 +11,7 @@ import pytest
 from clusters import BUILT, short_folder, wait_for
 from runs import PYTHON, the_run
 
-# As Slurm has it unless told: what is not noted by then is lost with its job, and a busy machine has needed more than 5 s.
+# Slurm's default: a note not written by then is lost with its job, and a busy machine has needed more than 5 s.
 CLUSTER = dict(nodes=1, gpus=2, lines=["KillWait=30"])
 TESLA = "gpus=2\ntotal=12240658432 used=10952166604 util=87 power=143000 temp=61 sm=875 mem=2505\n"
 NOTE = re.compile(r"(gpuq:[^ ]+) busy=(\d+) idle=(\d+) unknown=(\d+)")
@@ -19,7 +19,7 @@ NOTE = re.compile(r"(gpuq:[^ ]+) busy=(\d+) idle=(\d+) unknown=(\d+)")
 
 @pytest.fixture
 def driver():
-    """What to add to a run's environment for a driver that plays TESLA."""
+    """Variables to add to a run's environment for a driver that simulates TESLA."""
     with short_folder() as folder:
         shutil.copytree(BUILT / "fake_nvml_new", folder / "new")
         (folder / "new").chmod(0o755)
@@ -38,7 +38,7 @@ def comment_of(cluster, job):
 
 
 def noted(cluster, job):
-    """The note may come a moment after the end."""
+    """Waits for the note, which may be written a moment after the end."""
     found = wait_for(lambda: NOTE.fullmatch(comment_of(cluster, job)[0]), 10,
                      lambda: f"a note, not {comment_of(cluster, job)[0]}")
     return [int(number) for number in found.groups()[1:]], comment_of(cluster, job)[1]
@@ -62,7 +62,7 @@ def test_a_run_notes_what_its_gpus_did(cluster, person, driver, how):
     job = the_run(person).job
     (busy, idle, unknown), elapsed = noted(cluster, job)
     assert cluster.rpcs().get("REQUEST_UPDATE_JOB", 0) == rpcs + 1
-    # Of two GPUs, to the second; Slurm counts the moments before and after, too.
+    # For two GPUs, in seconds; Slurm also counts the moments before and after.
     assert 2 * (elapsed - 3) <= busy + idle + unknown <= 2 * elapsed + 2
     assert busy >= 4 and idle >= 1 and busy > idle
     told = usage(person)["total"]
@@ -76,7 +76,7 @@ def test_a_run_notes_what_its_gpus_did(cluster, person, driver, how):
 
 @pytest.mark.parametrize("pause", [0, 1.5])
 def test_a_run_that_slurm_has_ended_has_its_note_in_the_record(cluster, person, driver, pause):
-    """slurmctld changes no comment of a job that it has called over: slurmdbd does, and once it has heard of the end."""
+    """slurmctld changes no comment of a job that it considers over: slurmdbd does, once it has learned of the end."""
     with person.start("run", "--", *sleep(60), env=driver) as child:
         wait_for(lambda: the_run(person).event("program_started"), 40, "the program")
         time.sleep(5)
@@ -104,7 +104,7 @@ def test_a_short_run_and_one_without_a_driver_note_nothing(cluster, person, driv
 
 
 def test_a_dead_controller_holds_up_no_end(cluster, person, driver):
-    """The note is lost, and the run ends as it would."""
+    """The note is lost, and the run ends normally."""
     with person.start("run", "--", *sleep(5), env=driver) as child:
         wait_for(lambda: person.run_dirs() and the_run(person).job, 20, "the job")
         time.sleep(2)
@@ -125,7 +125,7 @@ queues:
 
 
 def test_a_missed_wait_is_an_exit_status_and_a_metric(cluster, person):
-    """A job that waits longer than the policy promises breaks the promise before it starts."""
+    """A job that waits longer than the policy's target misses the target before it starts."""
     (person.home / "policy.yaml").write_text(POLICY)
 
     def targets(*words):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Logins with a Kerberos ticket, runs that keep one, and who looks at it all the time."""
+"""Logins with a Kerberos ticket, runs that keep one, and continuous readers."""
 import contextlib
 import json
 import pathlib
@@ -11,12 +11,12 @@ from kdc import Ticket
 from node_names import left_of
 from runs import nothing_left, records
 
-LIFE = 8  # of a ticket, in seconds
+LIFE = 8  # lifetime of a ticket in seconds
 PRINTS = ("/bin/sh", "-c", 'echo "$KRB5CCNAME"; exec sleep 3000')
 
 
 class Login:
-    """A person who has logged in: a cache of theirs, and gpuq with it."""
+    """A user who has logged in: a credentials cache, and gpuq with it."""
 
     def __init__(self, kdc, person, **options):
         self.kdc, self.person = kdc, person
@@ -31,7 +31,7 @@ class Login:
         return self.person.gpuq(*words, env=self.env, **options)
 
     def start(self, *words, minutes=5):
-        """A detached run; gives it as soon as its program runs and its ticket is kept."""
+        """Starts a detached run. Returns it once its program runs and its ticket is in place."""
         before = {record.key for record in records(self.person)}
         done = self.gpuq("run", "-t", minutes, "--detach", *words, "--", *PRINTS)
         assert done.returncode == 0, done.stderr
@@ -61,7 +61,7 @@ class Kept:
         return json.loads(path.read_text()) if path.exists() else {"trouble": None, "renewals": 0}
 
     def keepers(self):
-        """Who keeps it alive on its node."""
+        """The processes that renew the ticket on its node."""
         def keeps(pid):
             with contextlib.suppress(OSError):
                 return command_of(pid) == "gpuq-keep" and self.record.key.encode() in (
@@ -83,7 +83,7 @@ class Kept:
 
 
 class Watch(threading.Thread):
-    """Reads a cache again and again: what a program that wants a ticket would find."""
+    """Reads a cache repeatedly, like a program that needs a ticket."""
 
     def __init__(self, path, pause):
         super().__init__()
@@ -117,7 +117,7 @@ class Watch(threading.Thread):
 
 @contextlib.contextmanager
 def logged_in(kdc, person, **options):
-    """A login, and no ticket of its runs left behind it."""
+    """A login; afterwards no ticket of its runs may be left."""
     one = Login(kdc, person, **options)
     yield one
     for record in records(person):

@@ -14,7 +14,7 @@
 #include <fstream>
 #include <sstream>
 
-/// The generated job_submit.lua and decide() have to say the same to every job there is.
+/// The generated job_submit.lua and decide() must give the same answer for every job.
 namespace gpuq::policy {
 namespace {
 
@@ -22,14 +22,14 @@ using Outcome = Verdict::Outcome;
 using Words = std::vector<std::string>;
 using Jobs = RandomJobs;
 
-/// A million in contrib/soak.sh, fewer in between.
+/// Jobs per policy: more in contrib/soak.sh.
 int rounds()
 {
     const char* soak = std::getenv("GPUQ_SOAK");
     return soak != nullptr ? 250'000 : 5'000;
 }
 
-/// `NAME`, or `NAME through`: every second queue takes runs of gpuq only.
+/// `NAME`, or `NAME through`: then every second queue accepts only runs of gpuq.
 Policy shipped(const std::string& words)
 {
     const std::string name = words.substr(0, words.find(' '));
@@ -57,7 +57,7 @@ std::string shown(const ScriptFields& fields)
     return text;
 }
 
-/// The job as it would be after a verdict.
+/// The job after a verdict was applied.
 ScriptFields after(const Submission& job, const Verdict& verdict)
 {
     ScriptFields fields = fields_of(job);
@@ -110,7 +110,7 @@ TEST_P(Agreement, OnEverySubmission)
         accepted += verdict.outcome == Outcome::accept ? 1 : 0;
         refused += verdict.outcome == Outcome::refuse ? 1 : 0;
     }
-    // The jobs have to reach both sides of the rules, or nothing was compared.
+    // The jobs must reach both sides of the rules; otherwise the comparison means nothing.
     EXPECT_GT(accepted, rounds() / 20);
     EXPECT_GT(refused, rounds() / 20);
 }
@@ -129,7 +129,7 @@ TEST_P(Agreement, OnEveryChange)
         }
         ScriptFields before = after(first, start);
         ScriptFields change = fields_of(jobs.job());
-        // No change of a job makes it a part of another.
+        // No modification makes a job part of another job.
         for (const char* name :
              {"user_name", "reservation", "comment", "het_job_id", "het_job_offset"}) {
             change.erase(name);
@@ -183,13 +183,13 @@ TEST_P(Agreement, OnEveryChange)
         };
         apply(before, was);
         for (auto* memory : {&was.min_mem_per_node, &was.min_mem_per_cpu}) {
-            if (*memory == 0U) { // in Slurm's record it says nothing
+            if (*memory == 0U) { // 0 means "not set" in Slurm's record
                 memory->reset();
             }
         }
         is = was;
         apply(change, is);
-        // Slurm keeps one of the two.
+        // Slurm keeps only one of the two.
         if (change.contains("min_mem_per_node") != change.contains("min_mem_per_cpu")) {
             (change.contains("min_mem_per_node") ? is.min_mem_per_cpu : is.min_mem_per_node)
                 .reset();
@@ -248,7 +248,7 @@ TEST(GeneratedLua, AJobMayBeMadeSmallerThatHasMoreByDefaultThanComesWithItsGpus)
 {
     const Policy policy = shipped("criann.yaml");
     const auto script = *lua::load_submit_script(job_submit_lua(policy));
-    // 16 GiB come with a GPU.
+    // Default with one GPU: 16 GiB.
     const ScriptFields job{
         {"partition", "calibration"}, {"qos", "gpuq_calibration"}, {"time_limit", 60U},
         {"user_name", "a"},           {"num_tasks", 1U},           {"tres_per_node", "gres:gpu:1"},

@@ -11,10 +11,10 @@
 #include <fstream>
 #include <sstream>
 
-// For tests/bench/policy: decision_times POLICY JOBS
-// How long the policy's job_submit.lua takes for a random job, and one that says yes to all: what a
-// site with any job_submit.lua pays. Turn by turn, so that both meet the same machine. Prints
-// `NAME p50 p99 max`, in microseconds, each with what it takes to give Lua the job.
+// For tests/bench/policy: decision_times POLICY JOBS. Measures the time of a policy's
+// job_submit.lua for random jobs, and that of a script that accepts every job: the cost of any
+// job_submit.lua at a site. The two alternate, so that both run under the same machine load. Prints
+// `NAME p50 P50 p99 P99 max MAX` in microseconds, including the time to pass the job to Lua.
 
 using namespace gpuq;
 

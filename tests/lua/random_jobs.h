@@ -11,7 +11,7 @@
 
 namespace gpuq::policy {
 
-/// Jobs at random: mostly ones that people send, some that nobody sane does.
+/// Random jobs: mostly as users submit them, some absurd.
 class RandomJobs {
     using Words = std::vector<std::string>;
 
@@ -52,7 +52,7 @@ public:
         if (one_in(20)) {
             job.reservation = "other";
         }
-        if (one_in(5)) { // what most people send
+        if (one_in(5)) { // a typical job
             job.partition.reset();
             job.time_limit = number({1, 30, 60});
             job.tres_per_node = pick({"gres:gpu:1", "gres:gpu:2"});

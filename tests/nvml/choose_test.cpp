@@ -12,7 +12,7 @@ namespace {
 
 using Chosen = std::vector<std::optional<std::string>>;
 
-/// `minors[i]` is the number of the device file of the i-th GPU on the bus.
+/// `minors[i]` is the minor number of the device file of the i-th GPU in bus order.
 std::vector<VisibleGpu> gpus(const std::vector<unsigned>& minors)
 {
     std::vector<VisibleGpu> all;
@@ -52,14 +52,14 @@ TEST(Choose, AJobThatSeesOnlyItsOwnHasThemAll)
 
 TEST(Choose, AConfinedJobHasThemHoweverTheNodeNumbersThem)
 {
-    // Slurm counts by the bus, where the device files of this node are numbered otherwise.
+    // Slurm counts in bus order; the device files of this node are numbered differently.
     EXPECT_EQ(choose({2, "0,1", "4,5"}, gpus({7, 1})), (Chosen{"GPU-0", "GPU-1"}));
     EXPECT_EQ(choose({2, "1,0", "0,1"}, gpus({3, 2})), (Chosen{"GPU-0", "GPU-1"}));
 }
 
 TEST(Choose, AsManyAsTheJobHasMayStillBeOthers)
 {
-    // A node of four, two of them lost, and a job that had these.
+    // A node of four GPUs that lost two, and a job that had these two.
     EXPECT_EQ(choose({2, "2,3", "2,3"}, gpus({0, 1})), (Chosen{std::nullopt, std::nullopt}));
     EXPECT_EQ(choose({2, "", "0,1"}, gpus({1, 3})), (Chosen{std::nullopt, std::nullopt}));
 }
@@ -74,7 +74,7 @@ TEST(Choose, WithoutNumbersOrNamesNothingIsSure)
 
 TEST(Choose, NeverAnotherJobsGpuHoweverTheNodeNumbersThem)
 {
-    // By device files or by places on the bus: whichever the site means, no other's is taken.
+    // For either meaning of the IDs (device files or bus order), no other job's GPU is chosen.
     std::mt19937 random(6);
     std::vector<unsigned> minors = {0, 1, 2, 3, 4, 5, 6, 7};
     int chosen_once = 0;

@@ -84,7 +84,7 @@ TEST(Gpus, WithoutADriverAllIsUnknown)
 
 TEST(Gpus, ThoseOfOtherJobsAreNotRead)
 {
-    // Slurm's 0 and 1, on a node that shows all four, whose device files are numbered otherwise.
+    // Slurm's GPUs 0 and 1 on a node that shows all four, with device files numbered differently.
     const Scenario scenario(std::string("gpus=4\n") + k_tesla +
                             "gpu=0 minor=3\ngpu=1 minor=2\ngpu=2 minor=1\ngpu=3 minor=0\n");
     const auto looks = nvml::gpus({2, "0,1", "0,1"})->look();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Found with a library that has none of the functions that came after the Tesla K80.
+// Run with a library that lacks all functions newer than the Tesla K80.
 #include "nvml/gpus.h"
 
 #include "nvml/scenario.h"

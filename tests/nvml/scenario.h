@@ -12,7 +12,7 @@
 
 namespace gpuq::nvml {
 
-/// What the fake library plays from its next initialisation on.
+/// The scenario that the fake library simulates after its next initialisation.
 struct Scenario {
     explicit Scenario(const std::string& rules)
         : path(testing::TempDir() + "/nvml-" + std::to_string(::getpid()))

@@ -73,10 +73,10 @@ TEST(Decide, TakesRunsOfGpuqOnlyWhereThePolicySaysSo)
     Submission run = plain;
     run.comment = "gpuq:0123";
     EXPECT_EQ(decide(policy, run, {}).queue, "calibration");
-    // Whoever sent it, no rule is loosened.
+    // The other rules apply to gpuq's runs as well.
     run.time_limit = 121;
     EXPECT_EQ(decide(policy, run, {}).outcome, Outcome::refuse);
-    // Without a queue it goes on to the next that takes it.
+    // A job without a queue is routed to the next queue that accepts it.
     plain.partition.reset();
     EXPECT_EQ(decide(policy, plain, {}).queue, "long");
     EXPECT_THAT(decide(policy, plain, {}).declined,
@@ -127,7 +127,7 @@ TEST(Decide, AJobBeyondAnyHardLimitIsRefusedAndOneBeyondASoftLimitIsNot)
     Submission one = job(180, "");
     one.tres_per_job = "gres:gpu:16";
     EXPECT_EQ(decide(criann(), one, {}).queue, "long");
-    one.tres_per_job = "gres:gpu:17"; // of a user, who may have 16 at a time
+    one.tres_per_job = "gres:gpu:17"; // more than a user may hold at once (16)
     EXPECT_THAT(
         decide(criann(), one, {}).words,
         testing::Contains(HasSubstr("queue long gives a job at most 16 GPUs (policy.yaml:")));
@@ -158,7 +158,7 @@ TEST(Decide, NobodyWalksAroundARuleBySpelling)
     EXPECT_EQ(gpus_asked(both).total, 4U) << "the same GPUs, said twice";
 }
 
-/// sbatch --ntasks-per-gpu=1 -n 12: Slurm makes twelve GPUs of it.
+/// sbatch --ntasks-per-gpu=1 -n 12: Slurm derives twelve GPUs from it.
 TEST(Decide, TasksForEachGpuAreGpus)
 {
     Submission one = job(60, "");
@@ -233,7 +233,7 @@ TEST(Decide, AQueueIsForJobsWithGpus)
     EXPECT_EQ(decide(with_default, idle, {}).queue, "long");
 }
 
-/// Every way to say it in sbatch: the fields are those that 22.05's sbatch was seen to send.
+/// All spellings in sbatch; the fields are those sent by sbatch 22.05.
 TEST(Decide, NoJobHoldsTheCoresOrTheMemoryOfOtherPeoplesGpus)
 {
     const auto verdict = [](auto change) {
@@ -257,7 +257,7 @@ TEST(Decide, NoJobHoldsTheCoresOrTheMemoryOfOtherPeoplesGpus)
     EXPECT_FALSE(taken([](Submission& one) { one.cpus_per_tres = "gres:gpu:5"; }));
     EXPECT_FALSE(taken([](Submission& one) { one.mem_per_tres = "gres:gpu:16385"; }));
     EXPECT_TRUE(taken([](Submission& one) { one.mem_per_tres = "gres:gpu:16384"; }));
-    EXPECT_FALSE(taken([](Submission& one) { one.min_mem_per_cpu = 4097; })); // of 4 CPUs
+    EXPECT_FALSE(taken([](Submission& one) { one.min_mem_per_cpu = 4097; })); // times 4 CPUs
     EXPECT_TRUE(taken([](Submission& one) { one.min_mem_per_cpu = 4096; }));
     EXPECT_TRUE(taken([](Submission& one) {
         one.tres_per_node = "gres:gpu:2";
@@ -265,8 +265,8 @@ TEST(Decide, NoJobHoldsTheCoresOrTheMemoryOfOtherPeoplesGpus)
     }));
 }
 
-/// Whether queue calibration, with 4 CPUs and 16 GiB per GPU on cores of two threads, takes a job
-/// that was changed so.
+/// Verdict of queue calibration, with 4 CPUs and 16 GiB per GPU on cores with two threads, on a
+/// modified job: `accepted` or the first message.
 template <typename Change>
 std::string answer_to(Change change)
 {
@@ -299,7 +299,7 @@ TEST(Decide, ChecksTheWholeCoresThatSlurmAllocates)
                 }),
                 whole);
     EXPECT_THAT(answer_to([](Submission& one) {
-                    one.cpus_per_task = 1; // and gets two
+                    one.cpus_per_task = 1; // allocated two
                     one.min_mem_per_cpu = 9000;
                 }),
                 whole);
@@ -418,9 +418,9 @@ TEST(Decide, ANodeToOneselfGoesWithAllOfItsGpus)
     Submission all = job(60, "gres:gpu:4");
     all.partition = "calibration";
     ask_for(all, 64, 0);
-    EXPECT_EQ(decide(criann(), all, {}).outcome, Outcome::accept); // and all cores and memory
+    EXPECT_EQ(decide(criann(), all, {}).outcome, Outcome::accept); // with all cores and memory
 
-    Policy unsaid = criann(); // Slurm gives an exclusive job the GPUs of its nodes, and counts them
+    Policy unsaid = criann(); // no GPU counts: Slurm gives an exclusive job all GPUs of its nodes
     for (Pool& pool : unsaid.pools) {
         pool.gpus.value.clear();
     }
@@ -475,7 +475,7 @@ TEST(DecideChange, NoJobGrowsPastWhatComesWithItsGpus)
     Submission before = job(60, "gres:gpu:1");
     before.partition = "calibration";
     Submission after = before;
-    after.min_cpus = 2; // perhaps, Slurm does not show it, with one thread per core: then four
+    after.min_cpus = 2; // with one thread per core, which Slurm does not show, this makes four
     EXPECT_EQ(decide_change(criann(), before, after, false).outcome, Outcome::accept);
     after.min_cpus = 4;
     EXPECT_EQ(decide_change(criann(), before, after, false).outcome, Outcome::refuse);
@@ -492,7 +492,7 @@ TEST(DecideChange, IsJudgedByWhatBecomesMore)
 {
     Submission before = job(60, "gres:gpu:1");
     before.partition = "calibration";
-    before.min_mem_per_cpu = 30000; // by Slurm's default; 16 GiB come with a GPU
+    before.min_mem_per_cpu = 30000; // Slurm's default; the policy gives 16 GiB with one GPU
     Submission after = before;
     after.time_limit = 5;
     EXPECT_EQ(decide_change(criann(), before, after, false).outcome, Outcome::accept);
@@ -500,7 +500,7 @@ TEST(DecideChange, IsJudgedByWhatBecomesMore)
     EXPECT_EQ(decide_change(criann(), before, after, false).outcome, Outcome::accept);
     after.min_mem_per_cpu = 30001;
     EXPECT_EQ(decide_change(criann(), before, after, false).outcome, Outcome::refuse);
-    before.time_limit = 600; // of a policy before this one
+    before.time_limit = 600; // allowed by an earlier policy
     after = before;
     after.time_limit = 599;
     EXPECT_EQ(decide_change(criann(), before, after, false).outcome, Outcome::accept);

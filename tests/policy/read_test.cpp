@@ -31,7 +31,7 @@ std::string shipped(const std::string& name)
     return text.str();
 }
 
-/// Every finding, a line each; or what was wrong with the YAML.
+/// All findings, one per line, or the YAML error.
 std::string findings(const std::string& text)
 {
     const auto reading = read_policy(text, "p.yaml");
@@ -51,7 +51,7 @@ const std::string k_small = "version: 1\n"
                             "queues:\n"
                             "  short: {time: 2h, pools: all}\n";
 
-/// `k_small` with one more queue.
+/// `k_small` with one additional queue.
 std::string with_queue(const std::string& text)
 {
     return k_small + "  other: " + text + "\n";
@@ -175,7 +175,7 @@ TEST(CheckPolicy, WhatNoJobCanReachIsTold)
 
 TEST(CheckPolicy, ACourseIsOfUsersOrOfAccounts)
 {
-    // Slurm would let in only the users who are in all of the accounts.
+    // Slurm would admit only users who are members of all the accounts.
     const std::string course =
         "courses:\n  c: {nodes: n1, start: 2026-11-03T13:00, duration: 4h, users: u";
     EXPECT_THAT(findings(k_small + course + "}\n"), Not(HasSubstr("course c")));
@@ -322,7 +322,7 @@ TEST(CheckPolicy, CoursesShareNoNodeAtOneTime)
         return findings(k_small + "courses:\n  a: {nodes: 'n[1-2]', users: u, start: " + one +
                         "}\n  b: {nodes: n1, users: v, start: " + other + "}\n");
     };
-    // A Tuesday.
+    // This date is a Tuesday.
     EXPECT_THAT(both("2026-11-03T13:00, duration: 4h", "2026-11-03T16:00, duration: 1h"),
                 HasSubstr("p.yaml:8:35: error: course b has node n1 on 2026-11-03T16:00, and so "
                           "has course a (line 7): Slurm gives a node to one at a time"));
@@ -467,7 +467,7 @@ TEST(Consequences, DependOnTheRelease)
     EXPECT_THAT(told(shipped("criann.yaml"), {23, 11}), Not(HasSubstr("whole nodes")));
 }
 
-/// Whatever is in a file, reading it ends, and says where it is wrong or is right.
+/// For any content, reading ends and either succeeds or reports the position of the error.
 TEST(ReadPolicy, SurvivesEveryMutation)
 {
     std::mt19937 random(5);

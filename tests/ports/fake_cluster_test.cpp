@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The fake is held to the contract that the real Slurm keeps.
+// Checks the fake against the contract of the real Slurm.
 #include "contract/accounting_contract.h"
 #include "contract/cluster_contract.h"
 #include "fakes/fake_cluster.h"

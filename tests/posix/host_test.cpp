@@ -46,7 +46,7 @@ TEST_F(HostTest, TellsOfAFolderAndItsFileSystem)
     EXPECT_EQ(facts.mode, 0750U);
     EXPECT_NE(facts.file_system, "");
     EXPECT_GT(facts.total_bytes, facts.free_bytes);
-    EXPECT_EQ(m_host.folder("/proc").value().file_system, "0x9fa0"); // no name for this one
+    EXPECT_EQ(m_host.folder("/proc").value().file_system, "0x9fa0"); // file system without a name
     EXPECT_EQ(m_host.folder("/dev/shm").value().reach, FolderFacts::Reach::memory);
 }
 
@@ -68,15 +68,15 @@ TEST_F(HostTest, FindsProgramsInPath)
     EXPECT_EQ(m_host.program("sh"), "/bin/sh");
     EXPECT_EQ(m_host.program("no-such-program"), std::nullopt);
     std::fclose(std::fopen((m_folder + "/sh").c_str(), "w"));
-    EXPECT_EQ(m_host.program("sh"), "/bin/sh"); // the other can't be executed
+    EXPECT_EQ(m_host.program("sh"), "/bin/sh"); // the first one is not executable
     fs::create_directory(m_folder + "/ls");
-    EXPECT_EQ(m_host.program("ls"), "/bin/ls"); // nor can a folder
+    EXPECT_EQ(m_host.program("ls"), "/bin/ls"); // a directory is not executable either
     ::setenv("PATH", before.c_str(), 1);
 }
 
 TEST_F(HostTest, WorkApartIsDoneSideBySideAndComesBackInOrder)
 {
-    // Each waits for the other: one after the other they would never end.
+    // Each task waits for the other: run one after the other, they would never end.
     int there[2];
     int back[2];
     ASSERT_EQ(::pipe(there) + ::pipe(back), 0);
@@ -118,7 +118,7 @@ TEST_F(HostTest, WorkApartAnswersWithAnyBytes)
 
 TEST_F(HostTest, WhatALatePieceOfWorkHasStartedEndsWithIt)
 {
-    // Who holds the pipe's other end lives: the worker, and the command that it waits for.
+    // The write end of the pipe is open as long as the worker or its command lives.
     int held[2];
     ASSERT_EQ(::pipe2(held, 0), 0);
     const auto answers = m_host.apart({[&]() -> std::string {

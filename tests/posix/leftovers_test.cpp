@@ -25,7 +25,7 @@ TEST(Leftovers, GoAndWhatIsInUseStays)
     fs::create_directory(outside);
     std::ofstream(outside / "file") << "kept";
     fs::create_directory_symlink(outside, fs::path(dead->path) / "a/link");
-    dead->lock.reset(); // as when its process is killed
+    dead->lock.reset(); // as if its process was killed
     sweep_leftovers();
     EXPECT_FALSE(fs::exists(dead->path));
     EXPECT_TRUE(fs::exists(outside / "file"));

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder of the test's own.
+/// A directory of the test's own.
 class Secrets : public testing::Test {
 protected:
     Secrets()
@@ -55,7 +55,7 @@ TEST_F(Secrets, AreTheOwnersAlone)
     EXPECT_EQ(*m_files.read(m_folder, "ticket"), std::string("\0x", 2));
     ASSERT_TRUE(m_files.write(m_folder, "ticket", "new"));
     EXPECT_EQ(*m_files.read(m_folder, "ticket"), "new");
-    EXPECT_EQ(std::distance(fs::directory_iterator(m_folder), {}), 1); // no rest of a write
+    EXPECT_EQ(std::distance(fs::directory_iterator(m_folder), {}), 1); // no temporary file remains
 }
 
 TEST_F(Secrets, AreNotReadWhereOthersCouldBe)
@@ -84,7 +84,7 @@ TEST_F(Secrets, OfTheirOwnersAreReadInAnyFolder)
     EXPECT_EQ(m_files.read_own(m_top + "/none").error().kind, Error::Kind::missing);
 }
 
-/// As the directories of links are.
+/// Like the temporary directories of links.
 TEST_F(Secrets, MayLieInADirectoryRightBelowTmp)
 {
     std::string folder = "/tmp/gpuq-secrets-XXXXXX";
@@ -110,7 +110,7 @@ TEST_F(Secrets, FollowNoLinks)
     put(m_top + "/elsewhere", "others'");
     fs::create_symlink(m_top + "/elsewhere", m_folder + "/ticket");
     EXPECT_EQ(m_files.read(m_folder, "ticket").error().kind, Error::Kind::denied);
-    ASSERT_TRUE(m_files.write(m_folder, "ticket", "ours")); // takes the link's place
+    ASSERT_TRUE(m_files.write(m_folder, "ticket", "ours")); // replaces the symbolic link
     std::ifstream untouched(m_top + "/elsewhere");
     EXPECT_EQ(std::string(std::istreambuf_iterator<char>(untouched), {}), "others'");
     fs::create_directory_symlink(m_folder, m_top + "/way");

@@ -26,7 +26,7 @@ std::set<std::string> key_folders()
     return names;
 }
 
-/// Another test's folder goes by itself, one that was left does not.
+/// Whether a key directory remains for two seconds; those of tests running in parallel disappear.
 bool is_one_left(const std::set<std::string>& before)
 {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);

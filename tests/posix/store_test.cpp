@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-/// A folder that goes with the test.
+/// A temporary directory, removed by the destructor.
 class Folder {
 public:
     Folder()
@@ -41,7 +41,7 @@ private:
     fs::path m_path;
 };
 
-/// The real store in a folder of its own.
+/// The real store in a temporary directory.
 class StoreInFolder {
 public:
     Store& store() { return *m_store; }
@@ -214,7 +214,7 @@ TEST(PosixStore, LetsExactlyOneOfManyWritersWin)
 
 TEST(PosixStore, LeavesTheOldContentWhenTheNewDoesNotFit)
 {
-    // RLIMIT_FSIZE stands in for a full disk: write fails half way.
+    // RLIMIT_FSIZE simulates a full disk: the write fails half way.
     const Folder folder;
     const auto store = PosixStore::open(folder.path()).value();
     ASSERT_TRUE(store->write("f", "old"));

@@ -15,7 +15,7 @@
 namespace gpuq::remote {
 namespace {
 
-/// What ssh starts for a question, in a process of its own.
+/// The askpass program that ssh starts for a question, in a child process.
 class Asker {
 public:
     Asker(const AskPass& askpass, const std::string& question, const char* hint = nullptr)
@@ -40,7 +40,7 @@ public:
     Asker(const Asker&) = delete;
 
     void kill() { ::kill(m_pid, SIGKILL); }
-    /// What ssh reads, and its exit status behind it.
+    /// Returns the output that ssh would read, followed by the exit status.
     std::string end()
     {
         std::string text;

@@ -9,7 +9,7 @@
 namespace gpuq::remote {
 namespace {
 
-/// Bytes that tell their offset.
+/// Bytes whose values depend on their offset.
 std::string bytes_at(std::uint64_t offset, std::size_t count)
 {
     std::string bytes(count, '\0');
@@ -73,12 +73,12 @@ TEST(Backlog, KnowsWhatItHasNotGot)
 {
     Backlog backlog;
     backlog.add("0123456789");
-    EXPECT_FALSE(backlog.confirm(1)); // not sent
+    EXPECT_FALSE(backlog.confirm(1)); // not sent yet
     EXPECT_EQ(backlog.send(4), "0123");
     EXPECT_TRUE(backlog.confirm(3));
     EXPECT_FALSE(backlog.send_from(2));
     EXPECT_FALSE(backlog.send_from(11));
-    EXPECT_TRUE(backlog.confirm(1)); // has been before
+    EXPECT_TRUE(backlog.confirm(1)); // already confirmed
     EXPECT_EQ(backlog.begin(), 3U);
     EXPECT_EQ(backlog.size(), 7U);
     EXPECT_FALSE(backlog.all_sent());

@@ -11,7 +11,7 @@
 namespace gpuq::remote {
 namespace {
 
-/// What comes out at the other end, until there is no more.
+/// Writes everything pending and returns the bytes received at the other end.
 std::string drained(Channel& channel, int end)
 {
     std::string all;
@@ -33,7 +33,7 @@ TEST(Channel, SendsInItsOrderWhatItBorrowsAndWhatComesBehindIt)
     const Descriptor end(pipe[0]);
     set_nonblocking(end.get());
     Channel channel(Descriptor(::dup(pipe[0])), Descriptor(pipe[1]));
-    std::string lent(200'000, 'l'); // more than a pipe takes
+    std::string lent(200'000, 'l'); // more than the capacity of a pipe
     channel.send_bytes("header", lent);
     EXPECT_GT(channel.borrowed(), 0U);
     EXPECT_EQ(channel.waiting(), channel.borrowed());
@@ -43,7 +43,7 @@ TEST(Channel, SendsInItsOrderWhatItBorrowsAndWhatComesBehindIt)
     EXPECT_EQ(channel.borrowed(), 0U);
     const std::string expected =
         "header" + lent + frames::encode(frames::Beat{7}) + "second" + "bytes";
-    lent.assign(lent.size(), '?'); // its own again
+    lent.assign(lent.size(), '?'); // the caller may reuse the buffer
     EXPECT_TRUE(drained(channel, end.get()) == expected);
     EXPECT_EQ(channel.waiting(), 0U);
 }

@@ -27,7 +27,7 @@ constexpr int k_of_daemon = 0; ///< numbers of destinations
 constexpr int k_own = 1;
 constexpr int k_nobodys = 2;
 
-/// A server on 127.0.0.1 that sends a word to whoever comes and then echoes.
+/// A server on 127.0.0.1 that greets each client and then echoes its input.
 class Server {
 public:
     explicit Server(uid_t user)
@@ -38,7 +38,7 @@ public:
         address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
         auto* const raw = reinterpret_cast<sockaddr*>(&address);
         socklen_t size = sizeof address;
-        // A socket belongs to who has made it.
+        // A socket belongs to the user of the process that created it.
         Pipe told = make_pipe().value();
         m_pid = ::fork();
         if (m_pid == 0) {
@@ -83,7 +83,7 @@ private:
     std::uint16_t m_port = 0;
 };
 
-/// A dialer in a process of its own, and what it says.
+/// A dialer in a child process, with its frames and reports.
 class DialerTest : public testing::Test {
 protected:
     void begin(std::vector<std::string> destinations)
@@ -110,7 +110,7 @@ protected:
         EXPECT_EQ(status, 0) << "it ends when nothing more can come";
     }
     void say(const frames::Frame& frame) { write_all(m_to.get(), frames::encode(frame)); }
-    /// The next frame that is about a stream.
+    /// The next frame other than a heartbeat.
     frames::Frame next()
     {
         while (true) {
@@ -155,10 +155,10 @@ TEST_F(DialerTest, CarriesBothWaysToTheEnd)
     const Server server(::geteuid());
     begin({"localhost:1", server.destination()});
     say(frames::Dial{7, k_own});
-    say(frames::StreamBytes{7, "and goodbye"}); // before it is connected, perhaps
+    say(frames::StreamBytes{7, "and goodbye"}); // possibly before the connection is established
     say(frames::StreamEnd{7});
     EXPECT_EQ(bytes_until_end(7), "hello and goodbye");
-    say(frames::Dial{8, k_own}); // and once more
+    say(frames::Dial{8, k_own}); // a second connection
     say(frames::StreamEnd{8});
     EXPECT_EQ(bytes_until_end(8), "hello ");
 }

@@ -183,12 +183,12 @@ TEST(Lifeline, AnotherNetworkMakesAnAttemptAnewThatHangs)
 
 TEST(Lifeline, AMachineThatWakesUpAsksAndComesBackAtOnce)
 {
-    Lifeline line({}, 1); // nobody looks: it would be dead after 15 s
+    Lifeline line({}, 1); // background pace: a silent connection is considered dead only after 15 s
     (void)line.step(at(0s));
-    line.slept(3h, at(0s)); // before this began
+    line.slept(3h, at(0s)); // before the session began
     line.connected(at(0s));
     EXPECT_EQ(line.step(at(1s)), Do::nothing);
-    line.slept(3h + 5s, at(2s)); // clocks differ a little
+    line.slept(3h + 5s, at(2s)); // the clocks differ slightly
     EXPECT_EQ(line.step(at(2s)), Do::nothing);
     line.slept(11h, at(3s));
     EXPECT_EQ(line.step(at(3s)), Do::beat);

@@ -53,7 +53,7 @@ TEST(PeerData, RefusesWhatAServerCanNotSend)
         frames::SshTarget{k_key, 7, "-oProxyCommand=id"}, frames::SshTarget{k_key, 7, "%d"},
         frames::SshTarget{k_key, 7, "$(id)"}, frames::SshTarget{k_key, 7, std::string(65, 'a')},
         frames::SshTarget{k_key, 7, ""}, frames::Exit{256, 0, 0}, frames::Exit{-1, 0, 0},
-        // A client's.
+        // Frames that only a client may send.
         frames::Open{}, frames::Start{}, frames::Taken{}, frames::Input{}, frames::InputEnd{},
         frames::Resize{}, frames::Signal{}, frames::Bye{}, frames::Dial{}};
     for (const frames::Frame& frame : bad) {

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 constexpr const char* k_key = "20261120T131158.042Z-0f3a9c1e5b7d2468";
 
-/// In the place of gpuq: writes down what it is asked for, and stays.
+/// Replaces gpuq with a script that logs its arguments and keeps running.
 class RunDoorTest : public testing::Test {
 protected:
     RunDoorTest()
@@ -40,7 +40,7 @@ protected:
         return made;
     }
 
-    /// So many lines of what it was asked for, once they are there.
+    /// Waits for `lines` logged requests and returns the log.
     std::string asked(std::size_t lines) const
     {
         const std::string line = std::string(k_key) + " localhost:80\n";
@@ -62,10 +62,10 @@ TEST_F(RunDoorTest, IsOpenedAgainWhenTheRunIsInAnotherJob)
     RunDoor door(program(), start());
     EXPECT_EQ(door.open({k_key, 8, 1, 0, 0}).value(), true);
     EXPECT_EQ(asked(1), line);
-    EXPECT_EQ(door.open({k_key, 8, 1, 500, 0}).value(), false); // more was shown: the same door
+    EXPECT_EQ(door.open({k_key, 8, 1, 500, 0}).value(), false); // same job: same connection
     EXPECT_EQ(door.open({k_key, 9, 2, 0, 0}).value(), true);
     EXPECT_EQ(asked(2), line + line);
-    // The old one is gone: whoever is still in there is not in the run.
+    // The previous process was terminated: it no longer leads into the run.
     int status = 0;
     EXPECT_GT(::wait(&status), 0);
     EXPECT_EQ(WTERMSIG(status), SIGTERM);
@@ -88,7 +88,7 @@ TEST_F(RunDoorTest, TellsWhyItIsShutInTheWordsThatSayIt)
     }
     EXPECT_EQ(door.close(), "run 7 has no node yet");
     EXPECT_EQ(door.channel(), nullptr);
-    // One that has answered had a reason to end: the run's end, most likely.
+    // A process that has answered ended for a good reason, most likely the end of the run.
     ASSERT_TRUE(door.open({k_key, 8, 1, 0, 0}));
     door.answered();
     ::wait(&status);

@@ -45,8 +45,8 @@ Descriptor copy_of(const Descriptor& descriptor)
     return Descriptor(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 3));
 }
 
-/// Copies both ways between two sockets, and cuts both after so many bytes; or, silently, takes
-/// what comes from then on and brings it nowhere.
+/// Relays between two sockets and closes both after `after` bytes. If `silently`, it keeps them
+/// open instead and discards all later data.
 class Cutter {
 public:
     Cutter(Descriptor left, Descriptor right, std::uint64_t after, bool silently)
@@ -104,10 +104,10 @@ private:
     std::thread m_thread;
 };
 
-/// serve in a process of its own, behind a connection that is cut again and again.
+/// serve in a child process, behind a connection that is cut repeatedly.
 class CutTransport : public Transport {
 public:
-    using Next = std::function<std::uint64_t()>; ///< how many bytes the next connection carries
+    using Next = std::function<std::uint64_t()>; ///< number of bytes the next connection carries
     CutTransport(ServeOptions options, Next next)
         : m_options(std::move(options))
         , m_next(std::move(next))
@@ -145,7 +145,7 @@ public:
     }
     int end(int milliseconds) override
     {
-        // A Bye may be on its way.
+        // A Bye frame may be in transit.
         for (int waited = 0; waited < milliseconds && !m_children.empty(); ++waited) {
             if (::waitpid(m_children.back(), nullptr, WNOHANG) != 0) {
                 m_children.pop_back();
@@ -167,7 +167,7 @@ public:
 
     int connections = 0;
     bool silently = false;
-    bool early = true; ///< the command line tells the first bytes
+    bool early = true; ///< the first bytes are passed on the command line
 
 private:
     ServeOptions m_options;
@@ -197,7 +197,7 @@ public:
     void show_ssh(std::string_view) override {}
     std::vector<std::string> said, states, requests;
     bool own_keys = false;
-    Descriptor coming; ///< a pipe that brings signals, a byte each; does not block
+    Descriptor coming; ///< nonblocking pipe that delivers signals, one byte each
 };
 
 class SessionTest : public testing::Test {
@@ -223,7 +223,7 @@ protected:
         return {std::istreambuf_iterator<char>(in), {}};
     }
 
-    /// A client of `sh -c script`, whose input and output are files of the folder.
+    /// A client of `sh -c script` with files in the test directory as input and output.
     Result<int> run(Transport& transport, const std::string& script)
     {
         const Descriptor in = file("in", O_RDONLY | O_CREAT);
@@ -256,7 +256,7 @@ protected:
         return Client(std::move(options), transport, nobody).run();
     }
 
-    /// What comes out of a run to its end for somebody who begins to read after so long.
+    /// Complete output of a run as received by a reader that begins after a pause.
     std::string read_late(std::chrono::milliseconds pause, Transport& transport,
                           const std::string& script)
     {
@@ -285,7 +285,7 @@ protected:
         return sockets.find(m_folder) != std::string::npos;
     }
 
-    /// No socket, and with it no process of a session.
+    /// Waits until no socket, and thus no session process, is left.
     bool is_all_gone() const
     {
         for (int i = 0; i < 500; ++i) {
@@ -305,7 +305,7 @@ protected:
     std::function<void(const frames::SshTarget&)> on_ssh_target;
     std::array<std::function<std::string(std::string_view)>, 2> shown_as;
     Nobody nobody;
-    Descriptor slow_reader; ///< a pipe, in the place of the file `out`
+    Descriptor slow_reader; ///< a pipe that replaces the file `out`
     std::string m_folder;
 };
 
@@ -408,7 +408,7 @@ TEST_F(SessionTest, NoByteIsLostOrDoubledEitherWayOverTwoHundredDrops)
     CutTransport transport(options(), [&]() -> std::uint64_t {
         return ++drops > 200 ? ~std::uint64_t{0} : random() % 160'000;
     });
-    // Both streams, and input and output at once.
+    // Both streams, with input and output at the same time.
     const auto status = run(transport, "tee /dev/stderr; exit 3");
     ASSERT_TRUE(status) << status.error().text;
     EXPECT_EQ(*status, 3);
@@ -431,7 +431,7 @@ TEST_F(SessionTest, NoByteIsLostWhereTheFirstOnesComeOnlyOnce)
     CutTransport transport(options(), [&]() -> std::uint64_t {
         return ++drops > 50 ? ~std::uint64_t{0} : random() % 160'000;
     });
-    transport.early = false; // a command that the host has forced
+    transport.early = false; // as with a forced command on the host
     const auto status = run(transport, "cat");
     ASSERT_TRUE(status) << status.error().text;
     EXPECT_TRUE(content("out") == bytes);
@@ -450,7 +450,8 @@ TEST_F(SessionTest, NoSignalIsLostOrDoubledOverDrops)
         Pair pipe = socket_pair();
         ::fcntl(pipe.one.get(), F_SETFL, O_NONBLOCK);
         nobody.coming = std::move(pipe.one);
-        // The next when the last has been shown: a shell makes one of two that come at once.
+        // Waits until the previous signal has been counted: a shell merges two that arrive
+        // together.
         std::thread sender([&] {
             for (int sent = 0; sent < k_count;) {
                 const std::string shown = content("out");
@@ -480,8 +481,8 @@ TEST_F(SessionTest, NoSignalIsLostOrDoubledOverDrops)
     }
 }
 
-/// A host that wants an answer at each connection but the first: `right`, after `questions` of
-/// them.
+/// A host that requires an answer at each connection but the first: it accepts `right`, after
+/// `questions` questions.
 class AskingTransport : public CutTransport {
 public:
     using CutTransport::CutTransport;
@@ -639,7 +640,7 @@ TEST_F(SessionTest, ASessionThatIsGoneIsNotBegunTwice)
     CutTransport transport(options(), [&]() -> std::uint64_t {
         return ++connections == 1 ? 4000 : ~std::uint64_t{0};
     });
-    // The verb ends the process that holds it, as a reboot would.
+    // The verb kills the process that holds it, as a reboot would.
     const auto status =
         run(transport, "echo once >> runs; seq 1 1000; sleep 0.3; kill -9 $PPID; sleep 60");
     ASSERT_FALSE(status);
@@ -680,7 +681,7 @@ TEST_F(SessionTest, ASignalThatASessionHasNotTakenIsForWhatIsStartedInItsPlace)
         while (content("out").empty()) {
             std::this_thread::sleep_for(1ms);
         }
-        std::this_thread::sleep_for(100ms); // the holder is stopped by then
+        std::this_thread::sleep_for(100ms); // by then the holder is stopped
         const unsigned char number = SIGUSR1;
         (void)!::write(pipe.other.get(), &number, 1);
     });
@@ -709,7 +710,7 @@ TEST_F(SessionTest, GpuqsOwnWordsAreNoPartOfWhatTheRunHasPrinted)
     ASSERT_TRUE(status) << status.error().text;
     ASSERT_TRUE(lost && lost->following);
     EXPECT_EQ(lost->err, 15U);
-    EXPECT_EQ(lost->following->err + lost->err, 104U); // behind `run`
+    EXPECT_EQ(lost->following->err + lost->err, 104U); // after `run`
 }
 
 TEST_F(SessionTest, ARunIsDescribedToAClientThatHasAsked)
@@ -751,7 +752,7 @@ TEST_F(SessionTest, WhatWaitsForASlowReaderComesOnceWhenTheSessionIsGone)
         return start;
     };
     CutTransport transport(options(), never());
-    const std::string got = // the session is gone by then
+    const std::string got = // by then the session is gone
         read_late(1s, transport, "seq 1 50000; sleep 0.3; kill -9 $PPID; sleep 60");
     std::string all;
     for (int i = 1; i <= 50000; ++i) {
@@ -833,7 +834,7 @@ TEST_F(SessionTest, AServerThatSpeaksNonsenseIsLeftWithAClearError)
     }
 }
 
-/// What serve answers to these bytes, until it has said `until` or hangs up.
+/// Sends `bytes` to serve and returns its response up to `until` or the end of the connection.
 std::string answer(const ServeOptions& options, const std::string& bytes, const std::string& until)
 {
     Pair pair = socket_pair();

@@ -77,7 +77,7 @@ TEST(SshWords, SetWhatAConfigurationCouldBreak)
 {
     SshCommand command = to_login();
     EXPECT_THAT(line(command), HasSubstr("-o PermitLocalCommand=no -o Tunnel=no"));
-    EXPECT_THAT(line(command), Not(HasSubstr("SessionType"))); // an ssh that does not know it
+    EXPECT_THAT(line(command), Not(HasSubstr("SessionType"))); // an ssh without this option
     command.facts = ssh_facts_from("sessiontype none\nloglevel SILENT\nupdatehostkeys ask\n");
     EXPECT_THAT(line(command), HasSubstr("-o SessionType=default -o StdinNull=no "
                                          "-o ForkAfterAuthentication=no -v "
@@ -137,7 +137,7 @@ TEST(JudgeSsh, AnotherProgramInThePlaceOfGpuqIsNamed)
     again.attempt = Attempt::again;
     EXPECT_EQ(judged(254, "closed until noon\n", again).what, Verdict::What::broken);
     EXPECT_EQ(judged(1, "gpuq: Command not found.\n", first).error.kind, Error::Kind::not_found);
-    EXPECT_EQ(judged(137, "", first).what, Verdict::What::broken); // ssh was killed
+    EXPECT_EQ(judged(137, "", first).what, Verdict::What::broken); // ssh itself was killed
 }
 
 TEST(JudgeSsh, AKeyThatAPersonHasRefusedIsNotCalledUnknown)

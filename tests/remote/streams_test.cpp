@@ -25,7 +25,7 @@ Pair socket_pair()
     return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
-/// One end of a connection between two of gpuq.
+/// One end of a connection between two gpuq processes.
 struct End {
     explicit End(Descriptor socket)
         : copy(::dup(socket.get()))
@@ -66,13 +66,13 @@ class StreamsTest : public testing::Test {
 protected:
     StreamsTest()
     {
-        std::signal(SIGPIPE, SIG_IGN); // as main does
+        std::signal(SIGPIPE, SIG_IGN); // as in main
         Pair line = socket_pair();
         client.emplace(std::move(line.one));
         server.emplace(std::move(line.other));
     }
 
-    /// A stream between two sockets: of a browser, and of what it is to reach.
+    /// A stream between two sockets: one of the browser, one of the destination.
     Pair stream(std::uint32_t id)
     {
         Pair browser = socket_pair(), program = socket_pair();
@@ -160,7 +160,7 @@ TEST_F(StreamsTest, AReaderThatDoesNotReadHoldsUpNobodyElse)
 TEST_F(StreamsTest, MoreThanThereIsRoomForIsRefused)
 {
     const Pair pair = stream(1);
-    server->streams.begin(2); // without a socket yet
+    server->streams.begin(2); // no socket yet
     const std::string most(frames::k_stream_room, 'x');
     EXPECT_TRUE(server->streams.on_bytes(server->channel, {2, most}));
     EXPECT_FALSE(server->streams.on_bytes(server->channel, {2, "x"}));

@@ -84,7 +84,7 @@ TEST(Chart, IsNamedForThoseWhoDoNotSeeIt)
 
 TEST(Chart, StaysWithinItsFrame)
 {
-    // The second curve leaves the chart at the top: it goes along the edge.
+    // The second curve exceeds the chart and is clipped to its upper edge.
     const std::string text = html_chart(small_chart());
     EXPECT_THAT(text, HasSubstr("class=\"curve curve0\" d=\"M26.0 276.0L842.0 28.0\""));
     EXPECT_THAT(text, HasSubstr("class=\"curve curve1\" d=\"M26.0 28.0L842.0 28.0\""));
@@ -96,7 +96,7 @@ TEST(Chart, AGapIsNotDrawnOver)
     constexpr double k_gap = std::numeric_limits<double>::quiet_NaN();
     chart.lines = Chart::Lines::several;
     chart.curves = {{{0, k_gap}, {0, 0}, {10, 0}, {10, k_gap}, {0, 10}, {0, k_gap}}};
-    // The last point stands alone: a dash.
+    // The last point is isolated and drawn as a dash.
     EXPECT_THAT(html_chart(chart), HasSubstr("class=\"line line0\" d=\"M26.0 276.0L842.0 276.0"
                                              "M25.0 28.0H27.0\""));
     chart.curves = {{{0, k_gap}}};
@@ -107,7 +107,7 @@ TEST(Chart, StacksThePartsOfBlocks)
 {
     Chart chart = small_chart();
     chart.curves.clear();
-    // Neighbours of one height are one rectangle; nothing is none.
+    // Adjacent blocks of the same height form one rectangle; an empty block is not drawn.
     chart.blocks = {{0, 2.5, {4, 2}}, {2.5, 5, {4, 2}}, {5, 7.5, {0, 10}}, {7.5, 10, {}}};
     const std::string text = html_chart(chart);
     EXPECT_THAT(text, HasSubstr("<path class=\"part0\" d=\"M26.0 276.0H434.0V176.8H26.0Z\"/>"));

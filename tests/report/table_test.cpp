@@ -29,7 +29,7 @@ TEST(Table, CutsOnlyWhatMayShrink)
                                               "   7  train.py   running\n"
                                               "1042  最終-eva…  waiting\n"
                                               "1043  a^Jb^[[2J  failed\n");
-    // Beyond that it is the terminal's business: an id is never cut.
+    // Below that width, lines exceed the terminal: an ID is never truncated.
     EXPECT_EQ(to_text(k_runs, {.header = false, .width = 1}), "   7  train…  running\n"
                                                               "1042  最終-…  waiting\n"
                                                               "1043  a^Jb^…  failed\n");
@@ -69,7 +69,7 @@ TEST(Table, HasNoYellowOnALightBackground)
               "\033[1mx\033[0m  \033[32my\033[0m\n");
 }
 
-/// What may be cut first gives way before what people have to read.
+/// Columns marked `first` are truncated before more important ones.
 TEST(Table, CutsTheLessImportantFirst)
 {
     const Table table = {{{"state", "STATE", {}, Column::Shrink::yes},
@@ -103,7 +103,7 @@ TEST(Columns, AreDroppedInTheirOrderWhenNothingElseHelps)
                                              "1234567  a-long…  0\n");
     EXPECT_EQ(to_text(table, {.width = 16}), "ID       NAME\n1234567  a-long…\n");
     EXPECT_EQ(to_text(table, {.width = 3}), "ID       NAME\n1234567  a-lon…\n");
-    // Asked for by name, they stay.
+    // Columns requested by name are kept.
     EXPECT_EQ(to_text(*only(table, "id,queue"), {.width = 3}), "ID       QUEUE\n1234567  gpu\n");
 }
 

@@ -18,10 +18,12 @@
 #include <random>
 #include <set>
 
-/// Runs of several links against a Slurm that loses answers, fails nodes and goes away, with people
-/// who cancel and programs that crash: 10,000 seeded schedules. A schedule that breaks a promise
-/// prints its seed and what happened; `GPUQ_SCHEDULE=SEED test_runs
-/// --gtest_filter='*ChainSchedules*'` runs that one alone.
+/// 10,000 seeded schedules of runs with several links against a Slurm that loses responses, fails
+/// nodes and becomes unavailable, with users who cancel jobs and programs that crash. Checked
+/// invariants: no link runs twice, no link starts after the run was cancelled or has ended, only
+/// one program writes at a time, and every run ends and leaves the index of active runs. A schedule
+/// that violates one prints its seed and a log of events; `GPUQ_SCHEDULE=SEED test_runs
+/// --gtest_filter='*ChainSchedules*'` runs only that schedule.
 namespace gpuq {
 namespace {
 
@@ -31,7 +33,7 @@ using std::chrono::seconds;
 constexpr unsigned k_schedules = 10'000;
 constexpr unsigned k_shards = 20;
 
-/// A process dies in the middle of what it does.
+/// Thrown when a process dies in the middle of an action.
 struct Killed {};
 
 class Dice {
@@ -48,11 +50,11 @@ private:
     std::minstd_rand m_engine;
 };
 
-/// What goes on while an actor waits for Slurm or the disk.
+/// Called around each request to Slurm or the disk; lets other actors run meanwhile.
 class Meanwhile {
 public:
     virtual ~Meanwhile() = default;
-    virtual void before_request() = 0; ///< may throw Killed, may let time pass
+    virtual void before_request() = 0; ///< may throw Killed or advance the clock
     virtual void after_request() = 0;
 };
 
@@ -99,8 +101,8 @@ public:
     int answers_lost = 0;
     Time out_until{};
     std::map<JobId, Plan> plans;
-    std::vector<std::pair<Time, JobSpec>> in_flight; ///< carried out only later, answer lost
-    std::function<void(Job&)> end_job;               ///< of scancel
+    std::vector<std::pair<Time, JobSpec>> in_flight; ///< carried out later; the response was lost
+    std::function<void(Job&)> end_job;               ///< effect of scancel
 
     UnsteadySlurm(Dice& the_dice, fakes::FakeClock& the_clock)
         : dice(the_dice)
@@ -175,7 +177,7 @@ private:
     }
 };
 
-/// The job of a link with what runs in it.
+/// The job of a link and the supervisor with its program.
 struct Process {
     JobId job;
     LinkNumber link;
@@ -185,16 +187,16 @@ struct Process {
     bool crashes = false;
     bool submitted = false;
     LinkPast self;
-    int progress = 0; ///< when it was resumed
+    int progress = 0; ///< at the time of its start
     bool dead = false;
-    Time deaf_until{}; ///< does not see the disk
+    Time deaf_until{}; ///< cannot access the disk until then
     bool termed = false;
     bool busy = false; ///< in the middle of a request
-    int fuse = 0;      ///< dies at that request
+    int fuse = 0;      ///< dies at the nth request from now; 0: never
     std::string host;
 };
 
-/// One schedule.
+/// Runs one schedule.
 class Schedule : public Meanwhile {
 public:
     explicit Schedule(unsigned seed)
@@ -217,7 +219,7 @@ public:
         m_slurm.out_until = {};
         m_person_at = Time::max();
         say("calm");
-        // Now everything has to come to its end.
+        // From now on, without faults, everything must come to an end.
         for (int i = 0; i < 600 && !m_failed && !has_ended(); ++i) {
             pass(seconds(m_dice.between(5, 15)));
             if (i % 8 == 0) {
@@ -248,7 +250,7 @@ public:
     }
 
 private:
-    // The world.
+    // The environment.
 
     void set_up()
     {
@@ -300,7 +302,7 @@ private:
         m_failed = true;
     }
 
-    /// Time passes; whoever is not waiting for an answer acts.
+    /// Advances the clock; every actor that is not waiting for a response acts.
     void pass(seconds time)
     {
         ++m_depth;
@@ -410,7 +412,7 @@ private:
         }
     }
 
-    /// The job is over, as Slurm and its accounting have it.
+    /// Marks the job as ended in Slurm and its accounting.
     void over(JobId id, JobState state, int status)
     {
         Job* const job = m_slurm.find(id);
@@ -455,7 +457,7 @@ private:
         return nullptr;
     }
 
-    // A supervisor.
+    // Supervisors.
 
     void act(Process& process)
     {
@@ -546,7 +548,8 @@ private:
             process.phase = Process::Phase::gone;
             return;
         }
-        // A scancel after a link's last word is known to Slurm alone.
+        // A scancel after the previous link's end is recorded only in Slurm: if a response was
+        // lost, this link may not know of it.
         m_unheard = m_slurm.answers_lost > lost_before;
         begin(process, length);
     }
@@ -628,7 +631,7 @@ private:
         }
     }
 
-    /// The next link has begun: this one writes no more, and what follows is not its business.
+    /// Once the next link has begun, this one must not write any more.
     bool leaves_fenced(Process& process)
     {
         if (!m_disk.files.contains(layout::claim(m_run.key, next_of(process)))) {
@@ -769,7 +772,7 @@ private:
             to_line(Heartbeat{m_clock.now(), process.job, 1, 0, 0});
     }
 
-    // People.
+    // Users.
 
     void act_as_person()
     {
@@ -807,7 +810,7 @@ private:
         }
         for (const JobId id : meant) {
             Job& job = *m_slurm.find(id);
-            // Of two jobs of one link only one counts, and a person can't know which.
+            // Only one of two jobs for a link counts, and the user cannot know which.
             const bool counts = is_the_job_of_its_link(job);
             say(fmt::format("scancel {}{}", id.value, counts ? "" : ", one of two"));
             end_by_cancel(job);
@@ -824,7 +827,7 @@ private:
         const bool more_to_come =
             std::any_of(m_slurm.in_flight.begin(), m_slurm.in_flight.end(),
                         [&](const auto& each) { return each.second.comment == job.comment; });
-        // Slurm had taken the link before for dead and a later one runs already.
+        // Slurm considered the link dead earlier, and a later one is already running.
         const bool superseded = m_disk.files.contains(
             layout::claim(m_run.key, LinkNumber{link_in(job.comment).value + 1}));
         const auto owner = m_disk.files.find(layout::claim(m_run.key, link_in(job.comment)));
@@ -833,7 +836,7 @@ private:
         return alike == 1 && !more_to_come && !superseded && !is_twin;
     }
 
-    /// gpuq stop.
+    /// Acts like gpuq stop.
     void stop()
     {
         say("gpuq stop");
@@ -869,7 +872,7 @@ private:
         m_watching[who] = false;
     }
 
-    // The promises.
+    // The invariants.
 
     void check_start(const Process& process)
     {
@@ -907,7 +910,7 @@ private:
                 continue;
             }
             beat(process);
-            // What came back to the disk a moment ago sees the fence within its second.
+            // A process that has just regained the disk sees the fence within a second.
             const bool fenced = m_disk.files.contains(layout::claim(m_run.key, next_of(process)));
             writers += fenced && !process.busy && m_depth == 1 ? 0 : 1;
             writers -= fenced && (process.busy || m_depth > 1) ? 1 : 0;
@@ -917,7 +920,7 @@ private:
         }
     }
 
-    /// Nothing will happen any more, unless somebody looks at the run.
+    /// Nothing will happen any more unless a client checks the run.
     bool is_idle()
     {
         return m_slurm.in_flight.empty() && m_held.empty() &&
@@ -961,7 +964,8 @@ private:
         const bool meddled = m_person != Person::leaves_it;
         const bool worn_out = m_final->detail.find("links without a new") != std::string::npos ||
                               m_final->detail.find("nodes in a row") != std::string::npos;
-        // It may have withdrawn the next job already, which then looks like a person's scancel.
+        // The supervisor may already have withdrawn the next job, which looks like a user's
+        // scancel.
         const bool said = !m_unsaid;
         if (!meddled && !limited && !worn_out && said && m_final->cause != Cause::finished) {
             broken("a chain is lost");
@@ -995,18 +999,18 @@ private:
     bool m_person_busy = false;
     std::array<bool, 3> m_watching{};
     int m_watchers = 0, m_node_failures = 0, m_crashes = 0, m_kills = 0;
-    int m_work = 0, m_saved = 0; ///< seconds of work: all, and in the newest checkpoint
+    int m_work = 0, m_saved = 0; ///< seconds of work: in total, and up to the newest checkpoint
     int m_depth = 0, m_fuse = 0;
     Process* m_actor = nullptr;
     std::vector<std::pair<Time, std::string>> m_held;
 
     std::vector<int> m_started;
     std::set<LinkNumber> m_ran;
-    bool m_finished = false;  ///< the program has left with 0
-    bool m_done = false;      ///< and it is on disk that the run is over
-    bool m_unsaid = false;    ///< a supervisor that wanted to say so was killed
-    bool m_cancelled = false; ///< by a person
-    bool m_unheard = false;   ///< a link that starts could not ask Slurm
+    bool m_finished = false;  ///< the program has exited with 0
+    bool m_done = false;      ///< the end of the run is recorded on disk
+    bool m_unsaid = false;    ///< the supervisor was killed or fenced before it recorded this
+    bool m_cancelled = false; ///< by the user
+    bool m_unheard = false;   ///< the link that starts could not query Slurm
     std::optional<Ending> m_final;
     bool m_failed = false;
     std::string m_story;
@@ -1040,7 +1044,7 @@ TEST_P(ChainSchedules, KeepTheirPromises)
         tally.add(seed);
     }
     EXPECT_EQ(tally.broken, 0u) << "of " << tally.schedules;
-    // Else these schedules would prove nothing.
+    // Otherwise the schedules would prove nothing.
     EXPECT_GT(tally.several_links, tally.schedules / 2);
     EXPECT_GT(tally.finished, tally.schedules / 4);
 }

@@ -22,7 +22,7 @@ using Go = Verdict::Go;
 
 const Time k_start{1'800'000'000s};
 
-/// A day in links of an hour, on one GPU.
+/// A run of one day in links of one hour, on one GPU.
 Request a_day()
 {
     Request request;
@@ -40,7 +40,7 @@ Request with(const std::function<void(Chain&)>& change)
     return request;
 }
 
-/// A history, link after link of ten minutes.
+/// Builds a history of links of ten minutes each.
 class Past {
 public:
     operator const Links&() const { return m_links; } // NOLINT(google-explicit-constructor)
@@ -106,8 +106,8 @@ struct Rule {
     std::function<Past()> past;
     Go go;
     Restart restart = Restart::first;
-    std::optional<Cause> cause; ///< of the run, when it is over
-    const char* why = "";       ///< part of it
+    std::optional<Cause> cause; ///< of a run that is over
+    const char* why = "";       ///< substring of the reason
     bool from_scratch = false;
 };
 
@@ -134,7 +134,7 @@ TEST_P(Judge, FollowsTheRule)
 const Rule k_rules[] = {
     {"TheFirstLinkStarts", [] { return Past(); }, Go::on, Restart::first},
 
-    // The program's own word.
+    // The program's exit status.
     {"FinishedIsOver", [] { return Past().link(Cause::finished, 0).saved(); }, Go::over,
      Restart::first, Cause::finished},
     {"DoNotContinueIsOver", [] { return Past().link(Cause::finished, 93).saved(); }, Go::over,
@@ -259,7 +259,7 @@ const Rule k_rules[] = {
      [] { return Past().link(Cause::time_limit).saved().link(Cause::crashed, 139).times(3); },
      Go::over, Restart::first, Cause::crashed, "3 links without a new checkpoint"},
 
-    // People.
+    // Users.
     {"StoppedIsOver", [] { return Past().link(Cause::stopped, 123).saved_as_told(); }, Go::over,
      Restart::first, Cause::stopped},
     {"CancelledIsOver", [] { return Past().link(Cause::cancelled, 123).saved_as_told(); }, Go::over,
@@ -269,7 +269,7 @@ const Rule k_rules[] = {
     {"LostInputIsOver", [] { return Past().link(Cause::input_lost, 119).saved(); }, Go::over,
      Restart::first, Cause::input_lost},
 
-    // Somebody let it go on.
+    // Resumed by the user.
     {"ResumingForgivesTheLinksInVain",
      [] {
          return Past()
@@ -461,7 +461,7 @@ TEST(NextLength, EndsWithTheGpuTime)
 {
     const Past past = Past().link(Cause::time_limit).saved();
     Request request = with([](Chain& chain) { chain.gpu_time = 2h; });
-    request.gpus.count = 4; // half an hour of all
+    request.gpus.count = 4; // half an hour on all of them
     EXPECT_EQ(next_length(request, {}, k_start), 30min);
     EXPECT_EQ(next_length(request, past, past.now()), 20min);
     request.gpus.count = 0;
@@ -474,7 +474,7 @@ TEST(TimeUsed, CountsALinkThatRunsUpToNow)
     EXPECT_EQ(time_used(links, k_start + 5h), 20min);
     links.back().ending.reset();
     EXPECT_EQ(time_used(links, k_start + 25min), 25min);
-    links.back().started_at.reset(); // its supervisor never spoke
+    links.back().started_at.reset(); // its supervisor has written nothing
     EXPECT_EQ(time_used(links, k_start + 25min), 10min);
 }
 
@@ -494,10 +494,10 @@ TEST(ExpectedLinks, LearnsFromLinksThatWereShorter)
 {
     Request request = a_day();
     request.walltime = 2h;
-    const Past past = Past().link(Cause::preempted).times(3); // half an hour
+    const Past past = Past().link(Cause::preempted).times(3); // half an hour in total
     EXPECT_EQ(expected_links(request, past, past.now()), 3 + 2);
     Links links = past;
-    links.back().ending.reset(); // the third has run for ten minutes
+    links.back().ending.reset(); // the third link has been running for ten minutes
     EXPECT_EQ(expected_links(request, links, past.now()), 3 + 1);
     request.chain->max_links = 2;
     EXPECT_EQ(expected_links(request, links, past.now()), 3) << "never fewer than there are";
@@ -536,7 +536,7 @@ TEST(NoticeLead, GrowsAfterALinkThatDidNotSaveInTime)
         << "and shrinks again";
 }
 
-// The journal of a link.
+// Journals of links.
 
 Event event(Event::Kind kind, Time at)
 {

@@ -60,7 +60,7 @@ TEST(Cleaning, TakesTheOldestUntilTheRestFits)
     EXPECT_THAT(gone({run(1, 3h, 40), run(2, 2h, 40), run(3, 1h, 60)}, retention),
                 ElementsAre(key(1)));
     EXPECT_THAT(gone({run(1, 3h, 40), run(2, 2h, 60)}, retention), IsEmpty());
-    // What an active run holds counts, but it stays.
+    // The size of an active run counts, but the run is kept.
     EXPECT_THAT(gone({run(1, std::nullopt, 500), run(2, 2h, 1), run(3, 3h, 1)}, retention),
                 ElementsAre(key(3), key(2)));
 }
@@ -94,7 +94,7 @@ TEST_F(OnDisk, AnIndexThatHasBecomeAnotherRunsStays)
     RunOnDisk old(m_store, some_run(k_now - 90h, "old", 1));
     old.submitted(JobId{7});
     RunOnDisk newer(m_store, some_run(k_now - 1h, "newer", 2));
-    newer.submitted(JobId{7}); // the cluster was set up anew
+    newer.submitted(JobId{7}); // the cluster was set up again
     ASSERT_TRUE(remove_run(m_store, old.key()));
     EXPECT_EQ(m_store.read(layout::job_index("lab", JobId{7})).value(), newer.key().text() + "\n");
 }

@@ -30,7 +30,7 @@ CacheBytes good_for(std::uint32_t hours, std::uint32_t renewable_hours)
     return bytes;
 }
 
-/// A run with a plan for its ticket, and nothing in its store.
+/// A run with a plan for its ticket and an empty store.
 class Credentials : public testing::Test {
 protected:
     Credentials()
@@ -103,7 +103,7 @@ TEST_F(Credentials, GivesARunTheBetterTicket)
     EXPECT_EQ(delivered(good_for(5, 20)), 0U);
     EXPECT_EQ(delivered(good_for(10, 120)), 1U);
     EXPECT_EQ(m_files.folders[m_folder][k_delivered], cache_of(good_for(10, 120)));
-    EXPECT_EQ(delivered(good_for(10, 120)), 0U); // it is there already
+    EXPECT_EQ(delivered(good_for(10, 120)), 0U); // already delivered
     EXPECT_EQ(delivered(good_for(10, 130)), 1U);
 }
 
@@ -141,10 +141,10 @@ TEST_F(Credentials, HoldsALinkThatTheTicketDoesNotLast)
     const auto what = [&](std::chrono::seconds length, Time now) {
         return short_of_ticket(m_store, m_files, m_run.key(), length, now);
     };
-    EXPECT_EQ(what(1h, k_now), WhenShort::hold); // none at all
+    EXPECT_EQ(what(1h, k_now), WhenShort::hold); // no ticket at all
     m_files.folders[m_folder][k_renewed] = cache_of(good_for(10, 100));
     EXPECT_EQ(what(100h, k_now), std::nullopt);
-    EXPECT_EQ(what(95h, k_now + 8h), std::nullopt); // more than half of it is left
+    EXPECT_EQ(what(95h, k_now + 8h), std::nullopt); // more than half of the lifetime is left
     EXPECT_EQ(what(1h, k_now + 11h), WhenShort::hold);
     m_store.files[credential_plan_json(m_run.key())] =
         to_json(CredentialPlan{"ada@EXAMPLE.ORG", m_folder, WhenShort::hold, "", "/home/ada/key"});
@@ -155,7 +155,7 @@ TEST_F(Credentials, HoldsALinkThatTheTicketDoesNotLast)
     plan(WhenShort::run);
     EXPECT_EQ(what(1h, k_now + 11h), std::nullopt);
     m_store.files.erase(credential_plan_json(m_run.key()));
-    EXPECT_EQ(what(1h, k_now + 11h), std::nullopt); // never had any
+    EXPECT_EQ(what(1h, k_now + 11h), std::nullopt); // it never had a ticket
 }
 
 TEST_F(Credentials, ATokenThatDoesNotTellIsDueTenMinutesAfterItWasGot)
@@ -171,7 +171,7 @@ TEST_F(Credentials, ATokenThatDoesNotTellIsDueTenMinutesAfterItWasGot)
     EXPECT_EQ(due(k_now + 1min), k_now + 10min);
     EXPECT_EQ(due(k_now + 20min), k_now + 10min) << "while it waits, too";
     CredentialState state;
-    state.at = k_now + 19min; // something else of it has changed then
+    state.at = k_now + 19min; // the state was written at that time for another reason
     state.token = credentials::Token{};
     state.token_got = k_now + 5min;
     m_store.files[credential_state_json(m_run.key(), LinkNumber{1})] = to_json(state);

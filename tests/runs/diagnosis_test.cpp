@@ -59,7 +59,7 @@ TEST(Diagnosis, TheLibraryMayBeOlderThanTheControllerButNotNewer)
     };
     EXPECT_EQ(level("22.05.8", "22.05.3"), Level::ok);
     EXPECT_EQ(level("23.02.1", "22.05.8"), Level::ok);
-    EXPECT_EQ(level("23.11.1", "22.05.8"), Level::warning); // the last that works
+    EXPECT_EQ(level("23.11.1", "22.05.8"), Level::warning); // the newest compatible server
     EXPECT_EQ(level("24.11.1", "23.11.8"), Level::ok);
     EXPECT_EQ(level("24.11.1", "23.02.8"), Level::warning);
     EXPECT_EQ(level("22.05.8", "23.02.1"), Level::warning);
@@ -115,7 +115,7 @@ TEST(Diagnosis, WithoutAnAnswerOnlySlurmIsAProblemAndTheRestIsUnknown)
     EXPECT_EQ(std::count_if(findings.begin(), findings.end(),
                             [](const Finding& row) { return row.level == Level::unknown; }),
               static_cast<long>(findings.size()) - 1);
-    EXPECT_EQ(findings.size(), judged(healthy()).size()); // each check has its line
+    EXPECT_EQ(findings.size(), judged(healthy()).size()); // one line per check
 }
 
 Partition queue(const std::string& name)
@@ -151,7 +151,7 @@ TEST(Diagnosis, QueuesAreTheirLimits)
     EXPECT_EQ(findings[2].level, Level::warning);
     EXPECT_EQ(findings[3], (Finding{"nodes", Level::ok, "2 nodes with 8 GPUs", ""}));
     EXPECT_EQ(findings[4].check, "nodes-submit");
-    EXPECT_EQ(findings[4].level, Level::unknown); // the configuration alone can't promise it
+    EXPECT_EQ(findings[4].level, Level::unknown); // the configuration alone is no proof
 }
 
 TEST(Diagnosis, ClosedNodesAreNamedAndNoGpuIsAProblem)
@@ -190,7 +190,7 @@ TEST(Diagnosis, SaysWhyAClusterOfOnesOwnRunsWithoutAccounting)
     EXPECT_EQ(finding.level, Level::warning);
     EXPECT_EQ(finding.text, "the cluster runs without it: slurmdbd failed: no plugin");
     EXPECT_NE(finding.remedy.find("gpuq cluster up"), std::string::npos);
-    // Somebody has started slurmdbd since.
+    // slurmdbd has been started since.
     EXPECT_EQ(judge_accounting(true, PastJob{}, "slurmdbd failed").level, Level::ok);
 }
 

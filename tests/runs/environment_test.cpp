@@ -12,7 +12,7 @@ namespace {
 using testing::HasSubstr;
 using Words = std::vector<std::string>;
 
-/// Words that would mean something to a shell that saw them.
+/// Arguments with characters that are special to a shell.
 const Words k_hostile = {"a b", "", "$HOME", "`id`", "'\"", "line\nbreak", "*", "\xff\x01", "-n"};
 
 Request showing(const Words& arguments = k_hostile)
@@ -23,7 +23,7 @@ Request showing(const Words& arguments = k_hostile)
     return request;
 }
 
-/// What `show` prints: the hostile words, and what the wrappers left in the environment.
+/// The output of `show`: the hostile arguments, and the variables set by the wrappers.
 Words shown(const std::string& module, const std::string& conda)
 {
     Words words = k_hostile;
@@ -222,7 +222,7 @@ TEST(Environment, NestsModulesCondaAndContainer)
     request.container = "img";
     const auto outcome = site.run(program_argv(request));
     EXPECT_EQ(outcome.error, "");
-    // The environment saw the module, the container both.
+    // conda ran with the module loaded, the container with both.
     EXPECT_EQ(outcome.words, shown("[cuda]", "[cuda](torch)"));
     EXPECT_THAT(site.read("told"),
                 testing::StartsWith("module load cuda\nconda activate torch\napptainer exec"));

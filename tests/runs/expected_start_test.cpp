@@ -65,7 +65,7 @@ StartEstimate estimate(std::uint32_t id, const std::vector<Job>& jobs, const Inv
     return expected_starts({JobId{id}}, AllJobs{jobs, true}, inventory, k_now).at(JobId{id});
 }
 
-/// The case of the trials: first in line behind four running jobs with known ends.
+/// The case from the live trials: first in the queue, behind four running jobs with known ends.
 TEST(ExpectedStart, OfTheFirstInLineIsWhenEnoughRunningJobsHaveReachedTheirLimits)
 {
     const Inventory one = machine({node("n0")});
@@ -203,7 +203,7 @@ TEST(ExpectedStart, IsQuickForHundredsOfNodesAndThousandsOfJobs)
     const auto begin = std::chrono::steady_clock::now();
     EXPECT_EQ(estimate(1000, jobs, inventory).at, k_now);
     EXPECT_TRUE(estimate(3999, jobs, inventory).at);
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s); // a debug build on a busy host
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s); // for a debug build on a busy host
 }
 
 } // namespace

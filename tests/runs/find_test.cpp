@@ -57,7 +57,7 @@ TEST_F(Find, AsksWhichClusterIsMeant)
     EXPECT_EQ(find_run(m_store, "7").error().kind, Error::Kind::usage);
     EXPECT_THAT(problem("7"), HasSubstr(there.key().text() + ", " + here.key().text()));
     here.ended(m_well);
-    EXPECT_EQ(find_run(m_store, "7").value(), there.key()); // the only one that goes on
+    EXPECT_EQ(find_run(m_store, "7").value(), there.key()); // the only active one
 }
 
 TEST_F(Find, TakesTheNewestUnfinishedOfAName)
@@ -87,7 +87,7 @@ TEST_F(Find, KnowsTheLastRun)
     const RunOnDisk older = run("a", 20s);
     const RunOnDisk newest = run("b", 10s).ended(m_well);
     EXPECT_EQ(find_run(m_store, "last").value(), newest.key());
-    // What is left of a run that Slurm refused is none.
+    // The remains of a run that Slurm refused are ignored.
     ASSERT_TRUE(m_store.make_dir(layout::inbox(fakes::some_run(k_now, "refused").key)));
     EXPECT_EQ(find_run(m_store, "last").value(), newest.key());
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// State folders as released versions of gpuq wrote them, in formats/SCHEMA: never to be changed,
-// only added to. Runs that an older gpuq has begun are listed, read and ended right by this one.
+// State directories as earlier versions of gpuq wrote them, in formats/SCHEMA. Only additions are
+// allowed; never change one. Runs started by an older gpuq must be listed, read and ended correctly
+// by the current version.
 #include "core/layout.h"
 #include "core/timestamp.h"
 #include "fakes/fake_clock.h"

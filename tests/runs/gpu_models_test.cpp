@@ -40,7 +40,7 @@ TEST(GpuModels, TakesTheSmallestThatIsEnough)
     EXPECT_EQ(*chosen(1, 10), "k80");
     EXPECT_EQ(*chosen(1, 16), "a100-40g");
     EXPECT_EQ(*chosen(2, 64), "a100-80g");
-    EXPECT_EQ(*chosen(8, 12), "a100-40g"); // k80 nodes have four
+    EXPECT_EQ(*chosen(8, 12), "a100-40g"); // k80 nodes have four GPUs
     EXPECT_EQ(chosen(1, 100).error(),
               fail(Error::Kind::denied,
                    "-g 100G+:1: queue gpu has a100-40g (40 GiB), a100-80g (80 GiB), k80 (12 GiB), "
@@ -60,7 +60,7 @@ TEST(GpuModels, OfSeveralQueuesTheFirstThatHasOne)
     EXPECT_EQ(chosen(24, {"short"}).error().kind, Error::Kind::denied);
     EXPECT_EQ(chosen(40, {"short", "long"}).error().text,
               "-g 40G+:1: queue long has v100 (32 GiB); name a model: -g MODEL:1");
-    EXPECT_EQ(*chosen(8, {"other"}), std::nullopt); // nobody knows
+    EXPECT_EQ(*chosen(8, {"other"}), std::nullopt); // memory of its GPUs unknown
 }
 
 } // namespace

@@ -37,7 +37,7 @@ TEST(Heartbeat, StaysFreshForFifteenSeconds)
     const Heartbeat beat{k_now, JobId{1}, 2, 0, 0};
     EXPECT_TRUE(is_fresh(beat, k_now + 15s));
     EXPECT_FALSE(is_fresh(beat, k_now + 16s));
-    EXPECT_TRUE(is_fresh(beat, k_now - 40s)); // a node whose clock is ahead
+    EXPECT_TRUE(is_fresh(beat, k_now - 40s)); // the node's clock is ahead
 }
 
 } // namespace

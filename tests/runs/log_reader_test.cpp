@@ -62,7 +62,7 @@ protected:
 
     Item next(Writer writer) { return m_reader.next(writer, m_clock.steady()).value(); }
 
-    /// Everything up to the next Wait or End, that included, adjacent pieces of a stream joined.
+    /// All items up to and including the next Wait or End. Adjacent items of a stream are joined.
     std::vector<Item> read(Writer writer)
     {
         std::vector<Item> items;
@@ -153,7 +153,7 @@ TEST_F(ReadLog, SurvivesSumsBeyondAllBounds)
 
 TEST_F(ReadLog, SkipsWhatWasLostAndSaysHowMuch)
 {
-    // The hole of a full disk reads as zeros.
+    // The gap left by a full disk reads as zeros.
     out_log("abc" + std::string(5, '\0') + "xyz");
     lost(Stream::out, 3, 8);
     EXPECT_THAT(read(Writer::alive),
@@ -200,7 +200,7 @@ TEST_F(ReadLog, GivesStdoutFirstWhenOrderDoesNotCome)
     EXPECT_THAT(read(Writer::alive), ElementsAre(Wait{true}));
     m_clock.advance(LinkLog::k_patience);
     EXPECT_THAT(read(Writer::alive), ElementsAre(out("out"), err("err"), Wait{}));
-    // A late order changes nothing of what was given.
+    // Late entries in `order` do not affect output already returned.
     order("e 3\no 3\n");
     err_log("more");
     EXPECT_THAT(read(Writer::gone), ElementsAre(err("more"), End{}));
@@ -214,7 +214,7 @@ TEST_F(ReadLog, WaitsForBytesThatOrderTellsOf)
     order("o 3\n");
     err_log("x");
     EXPECT_THAT(read(Writer::alive), ElementsAre(out("a"), Wait{true}));
-    m_clock.advance(1h); // while the writer lives, however long
+    m_clock.advance(1h); // no time limit while the writer is alive
     EXPECT_THAT(read(Writer::alive), ElementsAre(Wait{true}));
     m_store.release(path(Stream::out));
     EXPECT_THAT(read(Writer::alive), ElementsAre(out("bc"), err("x"), Wait{}));
@@ -255,7 +255,7 @@ TEST_F(ReadLog, NoticesAFileThatWasCut)
     out_log("abcdef");
     EXPECT_THAT(read(Writer::alive), ElementsAre(out("abcdef"), Wait{}));
     m_store.files[path(Stream::out)] = "abc";
-    EXPECT_THAT(read(Writer::alive), ElementsAre(Wait{})); // perhaps only stale
+    EXPECT_THAT(read(Writer::alive), ElementsAre(Wait{})); // possibly only stale
     m_clock.advance(LinkLog::k_patience);
     EXPECT_THAT(read(Writer::alive), ElementsAre(Cut{Stream::out}, Wait{}));
     m_store.files[path(Stream::out)] = "abcdefgh";
@@ -278,7 +278,7 @@ TEST_F(ReadLog, GoesThroughTheLinksInOrder)
     err_log("bye\n");
     m_store.append(layout::log(m_key, LinkNumber{2}, Stream::out), "second\n");
     m_store.append(layout::log(m_key, LinkNumber{3}, Stream::out), "third\n");
-    // The order of link 1 stayed behind; what was given is not given again.
+    // The `order` of link 1 was incomplete; output is not returned twice.
     EXPECT_THAT(read(Writer::alive), ElementsAre(err("bye\n"), out("second\nthird\n"), Wait{}));
     EXPECT_THAT(read(Writer::gone), ElementsAre(End{}));
 }

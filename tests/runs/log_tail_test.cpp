@@ -53,10 +53,10 @@ TEST_F(Tail, BeginsAtTheEndOfALargeFile)
     const auto news = next();
     EXPECT_TRUE(news->anew);
     EXPECT_EQ(news->skipped, large.size() - LogTail::k_window);
-    EXPECT_EQ(news->bytes.substr(0, 5), "line "); // a whole line
+    EXPECT_EQ(news->bytes.substr(0, 5), "line "); // starts with a whole line
     EXPECT_TRUE(large.ends_with(news->bytes));
     write(large + large);
-    EXPECT_TRUE(next()->anew); // faster than anybody reads
+    EXPECT_TRUE(next()->anew); // grew faster than it was read
 }
 
 TEST_F(Tail, NoticesAFileThatWasCut)
@@ -101,7 +101,7 @@ TEST_F(Tail, GoesOnWithTheNextLink)
     EXPECT_EQ(news->bytes, "second link\n");
 }
 
-/// The next link is made when this one begins: it has a folder, and no output.
+/// The next link is created when this one begins: it has a directory, but no output.
 TEST_F(Tail, StaysWithTheLinkThatRunsWhileTheNextWaits)
 {
     ASSERT_TRUE(store.write(layout::job_json(key, LinkNumber{2}), "{}"));

@@ -191,7 +191,7 @@ TEST_F(Look, LetsAStoppedRunLeaveTheQueue)
 {
     const RunOnDisk one = run().submitted(JobId{1}).stop_asked("ada@login1", m_clock.now());
     job(one.key(), 1, JobState::pending);
-    look_at(m_doors, one.key()); // gpuq stop itself is still at it
+    look_at(m_doors, one.key()); // gpuq stop itself is still running
     EXPECT_THAT(m_cluster.asked, ElementsAre("own_jobs"));
     m_cluster.asked.clear();
     m_clock.advance(6s);
@@ -202,7 +202,7 @@ TEST_F(Look, LetsAStoppedRunLeaveTheQueue)
 
 TEST_F(Look, DoesNotTakeAnothersJobForItsOwn)
 {
-    // The cluster was set up anew and counts from 1 again.
+    // The cluster was set up again and counts from 1.
     const RunOnDisk old = run().submitted(JobId{1});
     const RunOnDisk fresh = run().submitted(JobId{1});
     job(fresh.key(), 1, JobState::running);
@@ -226,7 +226,7 @@ TEST_F(Look, DoesNotJudgeARunOfAnotherCluster)
 
 TEST_F(Look, HearsALastWordThatCameWhileItAsked)
 {
-    /// The supervisor writes its end and leaves just before Slurm answers.
+    /// The supervisor records its end and exits just before Slurm responds.
     class LateWord : public fakes::FakeCluster {
     public:
         std::function<void()> before_answer;
@@ -258,7 +258,7 @@ TEST_F(Look, LivesWithAFolderThatCanNotBeWritten)
     EXPECT_TRUE(is_active(one.key()));
 }
 
-/// A run of several links.
+/// A chain: a run of several links.
 class LookAtChain : public Look {
 protected:
     RunOnDisk chain()
@@ -323,7 +323,7 @@ TEST_F(LookAtChain, LeavesALostLinkToTheOneThatWaits)
     EXPECT_EQ(look_at(m_doors, one.key()).state, RunState::waiting);
     EXPECT_FALSE(is_written_down(one));
     EXPECT_TRUE(is_active(one.key()));
-    m_cluster.jobs.erase(m_cluster.jobs.begin()); // forgotten
+    m_cluster.jobs.erase(m_cluster.jobs.begin()); // Slurm has forgotten the job
     EXPECT_EQ(look_at(m_doors, one.key()).state, RunState::waiting);
     EXPECT_FALSE(is_written_down(one));
 }
@@ -341,7 +341,7 @@ TEST_F(LookAtChain, GivesALostLinkANextOne)
     EXPECT_EQ(m_cluster.specs.size(), 1u);
 }
 
-/// A link and the job of the next one died with their node, and were looked at when Slurm had
+/// A link and the job of the next one died with their node. They are checked only after Slurm has
 /// forgotten both.
 class LookAtForgottenChain : public LookAtChain {
 protected:
@@ -473,7 +473,7 @@ TEST(ReadEvidence, LooksAtTheNewestLinkThatHasBegun)
     ASSERT_TRUE(store.make_dir(layout::link_dir(one.key(), LinkNumber{2})));
     ASSERT_TRUE(store.make_dir(layout::link_dir(one.key(), LinkNumber{10})));
     ASSERT_TRUE(store.make_dir(layout::run_dir(one.key()) + "/link-x"));
-    EXPECT_EQ(read_evidence(store, one.key()).link, LinkNumber{9}); // 10 may wait for it
+    EXPECT_EQ(read_evidence(store, one.key()).link, LinkNumber{9}); // 10 may still wait for it
     store.append(layout::log(one.key(), LinkNumber{10}, Stream::out), "x");
     EXPECT_EQ(read_evidence(store, one.key()).link, LinkNumber{10});
 }

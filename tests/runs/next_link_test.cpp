@@ -131,7 +131,7 @@ TEST_F(NextLinkOf, KeepsTheOldestOfSeveralJobs)
     job(108, JobState::pending);
     job(107, JobState::pending);
     job(90, JobState::failed);
-    job(80, JobState::pending, k_three); // of another link
+    job(80, JobState::pending, k_three); // for another link
     EXPECT_EQ(submit().value(), JobId{107});
     EXPECT_EQ(state_of(108), JobState::cancelled);
     EXPECT_EQ(state_of(80), JobState::pending);
@@ -149,7 +149,7 @@ TEST_F(NextLinkOf, KeepsTheJobThatRunsTheLink)
 
 TEST_F(NextLinkOf, OfTwoSubmittersTheFirstWins)
 {
-    /// Somebody else writes down their job while ours is made.
+    /// Another process records its job while this one is being submitted.
     class Crossing : public fakes::FakeCluster {
     public:
         std::function<void()> meanwhile;
@@ -184,7 +184,7 @@ TEST_F(NextLinkOf, IsNotMadeAgainWhenSomebodyHasCancelledIt)
     EXPECT_EQ(submit().error(),
               fail(Error::Kind::stopped, "the job of its next link, 107, was cancelled"));
     EXPECT_THAT(m_cluster.specs, IsEmpty());
-    m_next.resumed = true; // but by the person themselves
+    m_next.resumed = true; // this time by the user's request
     EXPECT_EQ(submit().value(), JobId{101});
 }
 
@@ -281,7 +281,7 @@ TEST_F(NextLinkOf, IsLeftAloneOnceItRunsItsProgram)
     EXPECT_EQ(recorded(), JobId{101});
 }
 
-// What a link finds when it starts.
+// Start of a link.
 
 TEST_F(NextLinkOf, LetsOneJobRunTheLink)
 {
@@ -397,7 +397,7 @@ TEST_F(NextLinkOf, EndsTheRunWhenItsJobWasCancelledWhileItWaited)
     EXPECT_EQ(verdict.ending->detail, "the job of its next link, 101, was cancelled");
 }
 
-// The past.
+// Past links.
 
 TEST_F(NextLinkOf, DoesNotCountTheTimeInTheQueueAsTheTimeOfALostLink)
 {

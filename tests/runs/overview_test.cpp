@@ -80,7 +80,8 @@ TEST(Overview, TellsMineFromOthers)
     EXPECT_EQ(made.waiting, (WaitingLine{2, 2}));
 }
 
-/// As a slurmctld says for some seconds after its start: it has the jobs, and not yet the GPUs.
+/// As reported by slurmctld for some seconds after its start: jobs are known, allocated GPUs are
+/// not.
 TEST(Overview, DoesNotTakeGpusForFreeThatJobsHold)
 {
     Inventory just_started = inventory();
@@ -122,7 +123,7 @@ TEST(Due, KeepsToItsBudget)
     EXPECT_EQ(due(known, k_me, k_now + 15s), Due::own_jobs);
     EXPECT_EQ(due(known, k_me, k_now + 30s), Due::nodes);
     EXPECT_EQ(due(known, k_me, k_now + 180s), Due::all);
-    known.jobs.pop_back(); // nothing of ours waits
+    known.jobs.pop_back(); // no own job is pending
     EXPECT_EQ(due(known, k_me, k_now + 29s), Due::nothing);
     known.asked_at = k_now + 280s;
     known.at = k_now + 290s;
@@ -130,7 +131,7 @@ TEST(Due, KeepsToItsBudget)
     EXPECT_EQ(due(known, k_me, k_now + 300s), Due::all);
     known.asked_at = k_now + 380s;
     known.at = k_now + 390s;
-    known.took = 20s; // a busy controller is left alone
+    known.took = 20s; // a busy controller is queried less often
     EXPECT_EQ(due(known, k_me, k_now + 399s), Due::nothing);
     EXPECT_EQ(due(known, k_me, k_now + 400s), Due::all);
     EXPECT_EQ(due(known, k_me, k_now - 1s), Due::first); // the clock was set back
@@ -156,7 +157,7 @@ TEST(Due, AfterAFirstLookEachUserHasATurnForTheJobsOfAll)
     EXPECT_EQ(due(first, k_other, k_now + 5s), Due::all);
     first.silent = "no answer";
     EXPECT_EQ(due(first, k_other, k_now + 5s), Due::nothing);
-    EXPECT_EQ(due(first, k_other, k_now + 181s), Due::first); // nobody has asked meanwhile
+    EXPECT_EQ(due(first, k_other, k_now + 181s), Due::first); // no client has asked since then
 }
 
 class Refreshed : public testing::Test {
@@ -201,7 +202,7 @@ TEST_F(Refreshed, LeavesTheAskingToWhoeverHoldsIt)
     const auto asked = cluster.asked.size();
     refresh();
     EXPECT_EQ(cluster.asked.size(), asked);
-    clock.advance(180s); // whoever holds it does not ask: it has been stopped
+    clock.advance(180s); // the process that holds it sends no query: it is stopped
     refresh();
     EXPECT_GT(cluster.asked.size(), asked);
 }
@@ -248,7 +249,7 @@ TEST_F(Refreshed, AsksMoreOftenForNodesThanForEverybodysJobs)
     EXPECT_GT(kept().at, first.at);
 }
 
-/// What is one's own is of the same moment as what is in use: never shown as others' for minutes.
+/// Own jobs are refreshed together with the GPUs in use: never shown as other users' for minutes.
 TEST_F(Refreshed, AJobOfOnesOwnIsMineWithTheNextLookAtNodes)
 {
     cluster.machines = inventory().nodes;
@@ -295,7 +296,7 @@ TEST_F(Refreshed, AFileThatIsNoOverviewIsNone)
     }
 }
 
-/// A run as the disk has it, of job `id`, on n0.
+/// A run with job `id` on n0, as recorded on disk.
 RunStatus on_disk(std::uint32_t id, RunState state, Time since, int gpus = 2)
 {
     RunStatus run{RunKey::make(k_now, {1, 2, 3, 4, 5, 6, 7, static_cast<unsigned char>(id)})};
@@ -322,7 +323,7 @@ Overview idle_machine()
     return make_overview("centre", idle, {}, k_me, k_now);
 }
 
-/// As in the trials: `4 free, 0 mine` above a list with two runs that run.
+/// As seen in a live trial: `4 free, 0 mine` above a list with two running runs.
 TEST(WithOwnRuns, GpusOfARunThatHasStartedSinceAreMineAndNotFree)
 {
     ASSERT_EQ(idle_machine().pools[0].pool.free, 8);
@@ -360,7 +361,7 @@ TEST(WithOwnRuns, OneThatHasStartedWaitsNoMore)
     EXPECT_EQ(now.pools[0].mine, 3);
 }
 
-/// Jobs are asked for more often than nodes.
+/// Jobs are queried more often than nodes.
 TEST_F(Refreshed, ANewerAnswerAboutJobsMovesTheirGpusToo)
 {
     cluster.machines = inventory().nodes;
@@ -406,7 +407,7 @@ TEST_F(Refreshed, HasAnEstimateOfTheStartWhereSlurmHasNone)
     EXPECT_TRUE(found()) << "kept while only own jobs are asked for";
 }
 
-/// Own jobs for a command.
+/// Own jobs, as queried by a command.
 class OwnJobsNow : public Refreshed {
 protected:
     OwnJobs ask() { return own_jobs_now(store, cluster, clock); }
@@ -481,11 +482,11 @@ TEST(Complete, SaysWhatTheDiskCanNot)
     RunStatus younger{key};
     younger.job = LinkJob{"centre", JobId{99}, k_now, true};
     complete(younger, overview());
-    EXPECT_EQ(younger.state, RunState::waiting); // taken by Slurm after it was asked
+    EXPECT_EQ(younger.state, RunState::waiting); // submitted after the last query
     RunStatus older{key};
     older.job = LinkJob{"centre", JobId{99}, k_now - 10min, true};
     complete(older, overview());
-    EXPECT_EQ(older.state, RunState::unknown); // not in it: that says nothing
+    EXPECT_EQ(older.state, RunState::unknown); // its absence proves nothing
 }
 
 } // namespace

@@ -50,7 +50,7 @@ TEST(PlainJobs, AreThoseWhoseCommentNamesNoRunOnDisk)
     for (const RunStatus& one : plain_statuses(store, jobs, "lab", k_now)) {
         plain.push_back(one.job->job.value);
     }
-    EXPECT_EQ(plain, (std::vector<std::uint32_t>{5, 4, 3})); // the newest first
+    EXPECT_EQ(plain, (std::vector<std::uint32_t>{5, 4, 3})); // newest first
 }
 
 TEST(PlainJobs, AreListedForADayAfterTheirEnd)

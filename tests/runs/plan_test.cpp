@@ -104,7 +104,7 @@ TEST(Plan, OfAPoliciesQueuesTheFirstThatTakesTheRunIsAskedFor)
     EXPECT_EQ(queue_for(asking_for({}), lab), "calibration,owners,gpu");
     EXPECT_EQ(queue_for(asking_for(1h, "owners"), lab), "owners");
     AskedFor wide = asking_for(1h);
-    wide.nodes = 2; // whether a queue has them is the policy's to say
+    wide.nodes = 2; // node limits of a queue are left to the policy
     EXPECT_EQ(queue_for(wide, lab), "calibration,owners,gpu");
     EXPECT_THAT(plan(asking_for(3h), lab, here())->summary,
                 HasSubstr("in the first that takes it of owners,gpu"));
@@ -210,7 +210,7 @@ TEST(Plan, AvoidsQueuesThatAreDown)
         {.name = "large", .max_time = 48h}};
     EXPECT_EQ(queue_for(asking_for(1h), queues), "large");
     EXPECT_EQ(queue_for(asking_for({}), queues), "large");
-    EXPECT_EQ(queue_for(asking_for(1h, "small"), queues), "small"); // it will wait, as asked
+    EXPECT_EQ(queue_for(asking_for(1h, "small"), queues), "small"); // it will wait, as requested
     EXPECT_EQ(queue_for(asking_for(1h), {queues[0]}),
               "refused: no queue of this cluster is up; try again later");
     EXPECT_EQ(queue_for(asking_for({}), {}),
@@ -263,7 +263,7 @@ TEST(Plan, RunsTheFileInTheWorkingDirectoryFirst)
               (Words{"python3", "train.py", "-x"}));
     EXPECT_EQ(program_of({"train.py"}, {{"/home/ann/train.py", File::executable}}),
               Words{"./train.py"});
-    EXPECT_EQ(program_of({"train.py"}, {}), Words{"train.py"}); // PATH on the node
+    EXPECT_EQ(program_of({"train.py"}, {}), Words{"train.py"}); // from PATH on the node
     EXPECT_EQ(program_of({"notes"}, {{"/home/ann/notes", File::plain}}), Words{"notes"});
     EXPECT_EQ(program_of({"src"}, {{"/home/ann/src", File::other}}), Words{"src"});
     EXPECT_EQ(program_of({"sub/train.py"}, {{"/home/ann/sub/train.py", File::plain}}),
@@ -287,8 +287,8 @@ TEST(Plan, NamesTheRunAfterItsProgram)
     EXPECT_EQ(name_of("/usr/bin/python3"), "python3");
     EXPECT_EQ(name_of("dir/"), "dir");
     EXPECT_EQ(name_of("a\nb\033"), "a_b_");
-    EXPECT_EQ(name_of("42"), "run-42");     // digits alone would be a job id
-    EXPECT_EQ(name_of("last"), "run-last"); // the newest run, whatever it is called
+    EXPECT_EQ(name_of("42"), "run-42");     // digits alone would be a job ID
+    EXPECT_EQ(name_of("last"), "run-last"); // `last` means the newest run of any name
     EXPECT_EQ(name_of("/"), "run-");
     EXPECT_EQ(name_of(std::string(300, 'x')), std::string(200, 'x'));
     EXPECT_EQ(name_of(std::string(199, 'x') + "é"), std::string(199, 'x'));
@@ -313,11 +313,11 @@ TEST(Plan, TurnsAMemoryIntoAModel)
         {.name = "n1", .gpus = {{"k80", 4, 0}, {"a100", 4, 0}}, .partitions = {"calibration"}}};
     const Plan made = *plan(asked, k_lab, surroundings);
     EXPECT_EQ(made.spec.gpu_model, "a100");
-    EXPECT_EQ(made.request.gpus, *asked.gpus); // recorded as asked
+    EXPECT_EQ(made.request.gpus, *asked.gpus); // recorded as requested
     EXPECT_EQ(plan(asked, k_lab, here()).error().kind, Error::Kind::denied);
 }
 
-/// With a train.py of this text in the working directory.
+/// With train.py of this content in the working directory.
 Surroundings with_script(const std::string& script)
 {
     Surroundings surroundings = here({{"/home/ann/train.py", File::plain}});
@@ -417,7 +417,7 @@ TEST(PlanOfAChain, HasNeitherTerminalNorPipe)
     EXPECT_THAT(plan(asked, k_lab, here()).error().text, HasSubstr("--pty"));
 }
 
-/// k_lab under a policy: only `gpu` lets runs go on.
+/// k_lab under a policy that allows only queue `gpu` to chain runs.
 std::vector<Partition> ruled_lab()
 {
     std::vector<Partition> lab = k_lab;

@@ -14,7 +14,7 @@ using testing::HasSubstr;
 using File = Surroundings::File;
 using Words = std::vector<std::string>;
 
-/// What stands where, and the text of scripts. The nodes share /home.
+/// Files by path, and the text of scripts. The nodes share /home.
 struct Disk {
     std::map<std::string, File> files;
     std::map<std::string, std::string> texts;
@@ -52,7 +52,7 @@ AskedFor asking(const Words& program)
     return asked;
 }
 
-/// `127: text`, `warning: text`, or empty.
+/// `127: text`, `warning: text`, or an empty string.
 std::string outcome(const AskedFor& asked, const Disk& disk)
 {
     const auto checked = check_program(asked, on(disk));

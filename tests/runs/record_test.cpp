@@ -180,7 +180,7 @@ TEST(Record, AChangedWalltimeComesBack)
     EXPECT_EQ(walltime_change_from_json(R"({"schema":1,"walltime_minutes":210,"by":"ada@login1",)"
                                         R"("at":"1970-01-01T00:00:09Z"})")
                   .value(),
-              change); // as it was written before runs could become chains
+              change); // the format before chains existed
     EXPECT_FALSE(walltime_change_from_json("{\"schema\": 1}"));
     EXPECT_FALSE(walltime_change_from_json(""));
 }

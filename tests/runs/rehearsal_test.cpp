@@ -37,7 +37,7 @@ Request request()
     return request;
 }
 
-/// Saves each 10 s, is told at 12 s, killed at 33 s; all went well.
+/// A successful rehearsal: saves every 10 s, gets notice at 12 s and is killed at 33 s.
 Links good()
 {
     RehearsedLink first;
@@ -179,7 +179,7 @@ TEST(Rehearsal, SeesThatAProgramBeginsFromTheStart)
     links[1].saves = {save(26s, 100)};
     auto found = levels(judged(links));
     EXPECT_EQ(found["resume"], Level::problem);
-    // The same by its output, where checkpoints have no number.
+    // The same, detected from the output, for checkpoints without step numbers.
     links = good();
     for (std::size_t i = 0; i < links.size(); ++i) {
         for (auto& one : links[i].saves) {

@@ -8,9 +8,10 @@
 #include <iterator>
 #include <string>
 
-// For tests/live/test_idle.py: replay_idle SAMPLES IDLE.json
-// Judges the samples of a run again (link-N/samples-NODE) and compares with what its supervisor
-// found (link-N/idle.json): 0 when both say the same.
+// For tests/live/test_idle.py: replay_idle SAMPLES IDLE.json. Judges the samples of a run
+// (link-N/samples-NODE) again and compares the result with the supervisor's finding
+// (link-N/idle.json). Exit status: 0 if both agree, 1 if not, 2 for a usage error or an unreadable
+// finding.
 
 using namespace gpuq;
 using State = telemetry::IdleVerdict::State;

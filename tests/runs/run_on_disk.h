@@ -26,7 +26,7 @@ inline Run some_run(Time made_at, const std::string& name, unsigned char number 
     return run;
 }
 
-/// Plays the processes that write about a run.
+/// Writes a run's files as the client, the supervisor and Slurm's jobs would.
 class RunOnDisk {
 public:
     RunOnDisk(Store& store, Run run)

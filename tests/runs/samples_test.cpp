@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 const Time k_now{std::chrono::seconds{1'764'000'000}};
 
-/// A node's file with one sample.
+/// A node's sample file with one sample.
 std::string file_with(const GpuTime& gpu_time)
 {
     SampleWriter writer({k_now - 1h, "node1", {GpuName{}}});
@@ -62,7 +62,7 @@ TEST(Samples, TheTimeOfAChainIsThatOfAllItsLinks)
     Chained chained;
     chained.put(1, {30s, 10s, 2s});
     chained.put(2, {5s, 15s, 1s});
-    // 50 s and 40 s of one GPU; what no sample covers is unknown.
+    // 50 s and 40 s on one GPU; time without samples counts as unknown.
     EXPECT_EQ(gpu_time_so_far(chained.store, chained.status, k_now), (GpuTime{35s, 25s, 30s}));
 }
 
@@ -89,7 +89,7 @@ TEST(Samples, OtherFilesOfALinkAreNotRead)
     EXPECT_TRUE(newest_samples(chained.store, chained.run.key, LinkNumber{7}).empty());
 }
 
-/// The file of a node whose program runs on.
+/// The sample file of a node whose program is still running.
 class Recent : public testing::Test {
 protected:
     Recent()
@@ -117,13 +117,13 @@ protected:
         bytes.resize(std::max<std::size_t>(bytes.size(), piece.offset + piece.bytes.size()));
         bytes.replace(piece.offset, piece.bytes.size(), piece.bytes);
     }
-    /// Whoever reads them again finds nothing.
+    /// Clears slots: reading them again would return no samples.
     void wipe_slots(std::size_t from, std::size_t count)
     {
         const FinestSlots slots = finest_slots(m_header);
         write({slots.offset + from * slots.size, std::string(count * slots.size, '\0')});
     }
-    /// Seconds of the first and of the last, and how many there are.
+    /// Seconds of the first and the last sample, and their number.
     std::vector<long> look()
     {
         const auto& samples =
@@ -183,7 +183,7 @@ TEST_F(Recent, WhereThereIsLessThanExpectedAllAreRead)
     add(1, 30);
     EXPECT_EQ(look(), (Seconds{1, 30, 30}));
     add(31, 40);
-    wipe_slots(25, 15); // also of the slots that were seen; the newest is written twice
+    wipe_slots(25, 15); // including slots already read; the newest sample is stored twice
     EXPECT_EQ(look(), (Seconds{1, 25, 25}));
 }
 

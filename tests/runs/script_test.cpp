@@ -107,7 +107,7 @@ TEST(SbatchScript, DoesWhatTheRunDoes)
     request.conda = "my env";
     request.container = "my image";
     JobSpec spec = small();
-    spec.nodes = 2; // through srun
+    spec.nodes = 2; // makes the script use srun
     site.file("job.sh", sbatch_script(request, spec));
 
     EXPECT_EQ(site.run({"bash", "-n", site.folder() + "/job.sh"}).status, 0);

@@ -14,9 +14,9 @@
 
 namespace gpuq {
 
-/// A folder with stand-ins for what Debian has no package for: `module` (its init file), `conda`
-/// and `apptainer` do what they are for in the smallest way, and write what they were told to
-/// `told`. `show` prints its words, three variables and its folder, each followed by a NUL.
+/// A directory with replacements for programs that Debian does not package: minimal `module` (its
+/// init file), `conda`, `apptainer` and `srun`, which log their arguments to `told`. `show` prints
+/// its arguments, three variables and its current directory, each followed by a NUL.
 class StandIns {
 public:
     StandIns()
@@ -78,11 +78,11 @@ exec "$@"
 
     struct Outcome {
         int status = 0;
-        std::vector<std::string> words; ///< what `show` printed
+        std::vector<std::string> words; ///< output of `show`
         std::string error;
     };
 
-    /// Executes `argv` among the stand-ins, to its end.
+    /// Runs `argv` with the replacements in PATH until it exits.
     Outcome run(const std::vector<std::string>& argv) const
     {
         const pid_t child = fork();

@@ -21,7 +21,7 @@ Run the_run()
     return run;
 }
 
-/// A run whose folder was written and nothing else.
+/// A run with only its record written.
 Evidence recorded()
 {
     Evidence seen{the_run().key};
@@ -77,7 +77,7 @@ struct Case {
     const char* name;
     std::function<Evidence()> seen;
     RunState state;
-    std::optional<Cause> cause; ///< of an ended run
+    std::optional<Cause> cause; ///< for an ended run
     int status = 0;
 };
 
@@ -94,7 +94,7 @@ Evidence stop_asked(Evidence seen)
     return seen;
 }
 
-/// The same run, but made this moment.
+/// The same run, created a moment ago.
 Evidence just_made()
 {
     Evidence seen{RunKey::make(k_now - 5s, {1, 2, 3, 4, 5, 6, 7, 8})};
@@ -139,7 +139,7 @@ TEST_P(Conclude, SaysWhatIsKnown)
 }
 
 const Case k_cases[] = {
-    // The supervisor's last word is believed before anything else.
+    // The supervisor's final event takes precedence over everything else.
     {"JournalBeforeSlurm", [] { return with(ended_in_journal(), job(JobState::node_fail)); },
      RunState::ended, Cause::finished, 3},
     {"JournalBeforeRecord",
@@ -158,7 +158,7 @@ const Case k_cases[] = {
          return seen;
      },
      RunState::ended, Cause::node_failed, 119},
-    // A fresh heartbeat.
+    // Fresh heartbeat.
     {"FreshHeartbeatBeforeSlurm",
      [] { return with(supervised(k_now - 14s), job(JobState::failed)); },
      RunState::running,
@@ -167,7 +167,7 @@ const Case k_cases[] = {
      [] { return with(supervised(k_now - 14s), NoAnswer{"down"}); },
      RunState::running,
      {}},
-    // Unknown is never ended.
+    // Unknown is never reported as ended.
     {"StaleHeartbeatUnasked", [] { return supervised(k_now - 16s); }, RunState::unknown, {}},
     {"StaleHeartbeatSlurmSilent",
      [] { return with(supervised(k_now - 9min), NoAnswer{"down"}); },
@@ -178,7 +178,7 @@ const Case k_cases[] = {
      RunState::unknown,
      {}},
     {"OddState", [] { return with(submitted(), job(JobState::unknown)); }, RunState::unknown, {}},
-    // Before Slurm has it.
+    // Before Slurm knows the job.
     {"JustMade", [] { return just_made(); }, RunState::submitting, {}},
     {"JustMadeSlurmSilent",
      [] { return with(just_made(), NoAnswer{"down"}); },
@@ -193,7 +193,7 @@ const Case k_cases[] = {
     {"NeverReachedSlurmAndStopped", [] { return with(stop_asked(recorded()), NoSuchJob{}); },
      RunState::ended, Cause::stopped, 123},
     {"OldAndUnasked", [] { return recorded(); }, RunState::unknown, {}},
-    // Slurm's answer.
+    // Slurm's response.
     {"Pending", [] { return with(submitted(), job(JobState::pending)); }, RunState::waiting, {}},
     {"Running", [] { return with(submitted(), job(JobState::running)); }, RunState::running, {}},
     {"RunningSilentSupervisor",
@@ -236,7 +236,7 @@ const Case k_cases[] = {
      Cause::cancelled, 123},
     {"Stopped", [] { return with(stop_asked(submitted()), job(JobState::cancelled)); },
      RunState::ended, Cause::stopped, 123},
-    // Slurm has forgotten the job; accounting remembers.
+    // Slurm has forgotten the job, but accounting has it.
     {"ForgottenTimeout", [] { return with(submitted(), NoSuchJob{}, past(JobState::timeout)); },
      RunState::ended, Cause::time_limit, 124},
     {"ForgottenFailed",
@@ -309,7 +309,7 @@ TEST(Status, TellsWhichOfAPolicysQueuesARunIsIn)
     EXPECT_EQ(queue(with(submitted(), running)), "long");
     EXPECT_EQ(queue(with(submitted(), waiting)), "calibration,long");
     EXPECT_EQ(queue(by_itself), "calibration");
-    running.partition = "maintenance"; // an operator has moved it
+    running.partition = "maintenance"; // moved by an operator
     EXPECT_EQ(queue(with(submitted(), running)), "maintenance");
 }
 
@@ -383,7 +383,7 @@ TEST(Status, DoesNotTakeALateStopRequestForTheCause)
 TEST(Status, TellsNoStartOfAJobThatNeverLeftTheQueue)
 {
     Job cancelled = job(JobState::cancelled);
-    cancelled.started_at = cancelled.ends_at = k_now - 1min; // as Slurm has it
+    cancelled.started_at = cancelled.ends_at = k_now - 1min; // as reported by Slurm
     EXPECT_FALSE(conclude(with(submitted(), cancelled), k_now).started_at);
     cancelled.nodes = "node1";
     EXPECT_TRUE(conclude(with(submitted(), cancelled), k_now).started_at);

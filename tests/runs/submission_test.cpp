@@ -144,7 +144,7 @@ TEST(Submission, AsksAgainOnlyWhenSlurmHasHadTimeToMakeTheJob)
     login.while_pausing = [&] { login.cluster.silent = login.clock.steady() - begin < 5s; };
     const auto submitted = login.submit();
     ASSERT_TRUE(submitted);
-    EXPECT_GE(login.clock.steady() - begin, 25s); // 5 s of silence, then two message time-outs
+    EXPECT_GE(login.clock.steady() - begin, 25s); // 5 s of silence, then two message timeouts
     EXPECT_EQ(login.asked("submit"), 2);
     EXPECT_EQ(login.living_jobs(), 1);
     EXPECT_EQ(login.notices.size(), 1u);
@@ -179,7 +179,7 @@ TEST(Submission, ForgetsARefusedRunWithoutATrace)
     EXPECT_TRUE(login.store.files.empty());
 }
 
-/// Somebody who waits for an answer, and what they were told.
+/// A client that polls for an answer; counts its requests and notices.
 struct Asker {
     fakes::FakeClock clock;
     int pauses_allowed = 1000;

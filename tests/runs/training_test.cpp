@@ -28,7 +28,7 @@ double at(std::chrono::seconds after)
     return std::chrono::duration<double>((k_begin + after).time_since_epoch()).count();
 }
 
-/// Steps of ten seconds.
+/// An event file with a step every ten seconds.
 std::string event_file(std::int64_t from, std::int64_t to, std::string_view tag = "train/loss")
 {
     std::string bytes = events::begin(at(from * 10s));
@@ -172,7 +172,7 @@ TEST_F(ATraining, WithoutFilesIsReadFromItsOutput)
     EXPECT_EQ(finish_of(training, output, running(), k_begin + 50s)->at, k_begin + 100s);
 }
 
-/// Each epoch is told at its end: of three, all three have been done since the link began.
+/// An epoch is reported at its end: all three reported epochs belong to this link.
 TEST_F(ATraining, CountsTheFirstEpochForThePaceOfItsLink)
 {
     fakes::MemoryStore store;
@@ -189,7 +189,7 @@ TEST_F(ATraining, CountsTheFirstEpochForThePaceOfItsLink)
     EXPECT_EQ(output.began, (telemetry::Progress{"epoch", 0, 10}));
 }
 
-/// An epoch may take an hour: until the next is told there is nothing new to say.
+/// An epoch may take an hour: until the next report, the forecast must not change.
 TEST_F(ATraining, HasAForecastThatStaysWhileNothingIsTold)
 {
     fakes::MemoryStore store;
@@ -244,7 +244,7 @@ TEST_F(ATraining, EndsBeyondTheLimitOfItsLinkAndItsRun)
 {
     Training training;
     training.progress = telemetry::Progress{"step", 0, 36'000};
-    training.rate = 1.0; // ten hours to go
+    training.rate = 1.0; // ten hours left
     training.written_at = k_begin;
     RunStatus status = running();
     status.ends_at = k_begin + 1h;
@@ -280,7 +280,7 @@ TEST_F(ATraining, ThatGoesWrongRaisesAnAlarm)
     EXPECT_EQ(alarms_of(training, status, k_begin + 20min).size(), 1U);
 }
 
-/// As PyTorch's tutorials print it.
+/// In the format of PyTorch's tutorials.
 TEST_F(ATraining, HasItsStepsOfAllEpochsAndALossInAnyLetters)
 {
     fakes::MemoryStore store;

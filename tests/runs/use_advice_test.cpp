@@ -41,7 +41,7 @@ TEST(UseAdvice, NamesIdleGpusOfTheJobsThatLeftThem)
 
 TEST(UseAdvice, SaysNothingOfWhatNobodyHasMeasured)
 {
-    // Unknown, too short, too little measured, well used.
+    // Cases: unknown use, short run, too little measured, well used.
     EXPECT_THAT(advice_on({job(1, ""), job(2, "busy=0 idle=50 unknown=0", 50s),
                            job(3, "busy=0 idle=20 unknown=80"), job(4, "busy=51 idle=49 unknown=0"),
                            with_memory(job(5, ""), 16384, {}), with_memory(job(6, ""), 16384, 0)}),

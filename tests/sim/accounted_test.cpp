@@ -29,7 +29,7 @@ TEST(AccountedWaits, CountFromWhenAJobCouldStart)
     const auto found =
         waits_in("2026-11-20T10:00:00|1|COMPLETED|short|2026-11-20T10:00:00|2026-11-20T10:05:00|" +
                  k_gpu + "|" + k_gpu + ",gres/gpu:k80=1\n" +
-                 // Behind a dependency until eleven.
+                 // Eligible at 11:00, after a dependency.
                  "2026-11-20T10:00:00|2|RUNNING|short|2026-11-20T11:00:00|2026-11-20T11:00:07|" +
                  k_gpu + "|" + k_gpu + "\n");
     EXPECT_THAT(found.waits, ElementsAre(AccountedWait{"short", "k80", 5min, true},
@@ -40,7 +40,7 @@ TEST(AccountedWaits, OfJobsThatStillWaitAreLowerBounds)
 {
     const auto found = waits_in(
         "2026-11-20T10:00:00|1|PENDING|short,long|2026-11-20T11:00:00|Unknown|" + k_gpu + "|\n" +
-        // Held, and not to begin before one o'clock.
+        // The first is held; the second is not eligible before 13:00.
         "2026-11-20T10:00:00|2|PENDING|short|Unknown|Unknown|" + k_gpu + "|\n" +
         "2026-11-20T10:00:00|3|PENDING|short|2026-11-20T13:00:00|Unknown|" + k_gpu + "|\n");
     EXPECT_THAT(found.waits, ElementsAre(AccountedWait{"short", "", 1h, false}));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// What holds on every course, on made-up weeks.
+// Invariants of every simulation, checked on generated weeks of jobs.
 #include "sim/small_machine.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ std::vector<Job> routed(std::vector<Job> jobs)
     return jobs;
 }
 
-/// Calls `look` at each moment at which something has changed, with what runs then.
+/// Calls `look` at each moment at which a piece starts, with the running pieces.
 template <typename Look>
 void at_every_moment(const Course& course, Look look)
 {
@@ -129,7 +129,7 @@ TEST_P(Always, MoreGpusDoNotMakePeopleWait)
         }
         return sum;
     };
-    // Not of every single schedule, but of a week.
+    // True for the total of a week, not for every single schedule.
     const Seconds few = waited(3);
     EXPECT_LE(waited(4), few + few / 50);
     EXPECT_LE(waited(8), few / 2 + 1h);

@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 
 TEST(Curves, AverageWhatWaitsAndWhatRunsInEachPart)
 {
-    // Two GPUs: the first run has both from 0 to 150, the second waits until then, for one.
+    // Two GPUs: the first run has both from 0 to 150, the second waits that long for one of them.
     const Machine machine = one_partition(1, 2);
     const std::vector<Job> jobs = {job(1, 0s, 150s, 2), job(2, 50s, 100s, 1)};
     const Course course = course_of(machine, jobs);

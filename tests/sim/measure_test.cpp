@@ -28,7 +28,8 @@ TEST(Measure, CountsWaitsByClassAndUser)
 
 TEST(Measure, TellsIdleGpusThatSomebodyWaitsForFromThoseNobodyMayUse)
 {
-    // Two nodes in partitions of their own: one works with another job behind it, the other idles.
+    // Two nodes, each in its own partition: one is busy with another job waiting, the other is
+    // idle.
     Machine machine = one_partition(2, 1);
     machine.partitions = {{.name = "busy", .nodes = {0}}, {.name = "idle", .nodes = {1}}};
     std::vector<Job> jobs = {job(1, 0s, 100s, 1), job(2, 0s, 100s, 1), job(3, 400s, 1s, 1)};
@@ -39,7 +40,7 @@ TEST(Measure, TellsIdleGpusThatSomebodyWaitsForFromThoseNobodyMayUse)
     EXPECT_DOUBLE_EQ(measures.idle_while_allowed, 0);
     jobs[1].partitions = {0, 1};
     measures = measure(machine, jobs, course_of(machine, jobs));
-    EXPECT_DOUBLE_EQ(measures.idle_while_waiting, 0); // it starts on the other at once
+    EXPECT_DOUBLE_EQ(measures.idle_while_waiting, 0); // it starts on the other node at once
 }
 
 TEST(Measure, SeesThatAWideJobCanNotUseAFreePart)

@@ -9,8 +9,8 @@
 #include <fstream>
 #include <sstream>
 
-/// What policies/centre.yaml promises (README.md): the jobs of a real centre under it, and on the
-/// same nodes as one plain queue.
+/// The figures that tests/bench/README.md states for policies/centre.yaml: the jobs of a real site
+/// under the policy, compared with one plain queue on the same nodes.
 namespace gpuq::sim {
 namespace {
 
@@ -55,7 +55,7 @@ TEST_P(Outcome, ShortRunsStartAndLongOnesHardlyWaitLonger)
     EXPECT_LE(ruled.idle_while_waiting, 0.06);
 }
 
-// Honest: whoever can resume, the more the better; none does worst.
+// The more runs can resume, the less long runs lose; the bound is weakest if none can.
 INSTANTIATE_TEST_SUITE_P(
     People, Outcome,
     testing::Values(Expected{"HonestAndNoneResumes", {}, 1.2, 0.998},

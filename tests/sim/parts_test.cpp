@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Bookings, placement and the fair tree, each by itself.
+// Unit tests of bookings, placement and fair share.
 #include "sim/bookings.h"
 #include "sim/fair_share.h"
 #include "sim/placement.h"
@@ -37,7 +37,7 @@ TEST(Bookings, AreCutToTheResolutionAndNeverEmpty)
 
 TEST(Bookings, AreCutByTheClockWhateverTheZeroOfTime)
 {
-    Bookings bookings(0s, 24h, 60s, node_set({0}), 19s); // It is 19 s past the minute.
+    Bookings bookings(0s, 24h, 60s, node_set({0}), 19s); // The clock is at 19 s past the minute.
     bookings.book(100s, 200s, node_set({0}));
     EXPECT_FALSE(bookings.overlaps(0s, 41s, node_set({0})));
     EXPECT_TRUE(bookings.overlaps(41s, 42s, node_set({0})));
@@ -124,7 +124,7 @@ TEST(FairShare, AnAccountsUsersComeBeforeThoseOfAWorseServedOne)
     fair.used(ann, 500);
     fair.used(bob, 100);
     fair.rank();
-    // rich: 10/11 over 5/6; poor: 1/11 over 1/6.
+    // rich: 10/11 of the usage with 5/6 of the shares; poor: 1/11 with 1/6.
     EXPECT_GT(fair.factor(ann), fair.factor(eve));
     EXPECT_GT(fair.factor(eve), fair.factor(bob));
 }
@@ -146,7 +146,7 @@ TEST(Placement, AJobWithoutGpusTakesTheCpusAndMemoryThatItSays)
     EXPECT_EQ(rooms[0].gpus, 2);
     EXPECT_EQ(rooms[0].cpus, 6);
     EXPECT_EQ(rooms[1].memory_mib, 0);
-    EXPECT_FALSE(fits(*need, rooms[0])); // Its memory is too little now.
+    EXPECT_FALSE(fits(*need, rooms[0])); // Its free memory is too small now.
 }
 
 TEST(Placement, NodesAreNotComparedByWhatAJobCanNotUse)
@@ -169,7 +169,7 @@ TEST(Placement, ATopologysLeavesAreFilledTheSmallestFirst)
     EXPECT_EQ(of(1), node_set({5}));
     EXPECT_EQ(of(2), node_set({3, 4}));
     EXPECT_EQ(of(3), node_set({0, 1, 2}));
-    // More than any leaf has: the largest, then what is enough for the rest and no more.
+    // More nodes than any leaf has: the largest leaf first, then the smallest one that suffices.
     EXPECT_EQ(of(4), node_set({0, 1, 2, 5}));
     EXPECT_EQ(of(5), node_set({0, 1, 2, 3, 4}));
 }
@@ -189,7 +189,7 @@ TEST(FairShare, WithoutATreeAFactorIsHalvedForEachShareUsed)
     const int bob = fair.user("b", "bob");
     fair.used(ann, 100);
     fair.weigh_accounts();
-    EXPECT_DOUBLE_EQ(fair.factor(ann), 0.25); // All of the use, half of the shares.
+    EXPECT_DOUBLE_EQ(fair.factor(ann), 0.25); // All of the usage, half of the shares.
     EXPECT_DOUBLE_EQ(fair.factor(bob), 1);
     EXPECT_TRUE(fair.moved(ann));
     EXPECT_FALSE(fair.moved(bob));
@@ -205,9 +205,10 @@ TEST(FairShare, WithoutATreeAccountsAreWeighedBeforeTheirUsers)
     fair.used(bob, 50);
     fair.weigh_accounts();
     fair.used(ann, 100);
-    // Ann: 150 of 200, the account 50 of 100: 0.75 - 0.25 / 2 of a quarter.
+    // Ann has 0.75 of the usage (150 of 200), her account 0.5 (50 of 100); the effective usage is
+    // halfway between, 0.625. Her share is 0.25.
     EXPECT_DOUBLE_EQ(fair.factor(ann), std::pow(2, -0.625 / 0.25 / 5));
-    fair.used(amy, 100); // Asked for before: it stays until accounts are weighed again.
+    fair.used(amy, 100); // Ann's factor is cached until accounts are weighed again.
     EXPECT_DOUBLE_EQ(fair.factor(ann), std::pow(2, -0.625 / 0.25 / 5));
     EXPECT_LT(fair.factor(amy), 1);
 }
@@ -220,7 +221,7 @@ TEST(FairShare, EqualsTieAndUseFadesByHalfInAHalfLife)
     fair.rank();
     EXPECT_DOUBLE_EQ(fair.factor(ann), fair.factor(bob));
     fair.used(ann, 100);
-    fair.fade(2000s); // a quarter is left, less than bob has then
+    fair.fade(2000s); // 25 are left, less than bob has after the next line
     fair.used(bob, 26);
     fair.rank();
     EXPECT_GT(fair.factor(ann), fair.factor(bob));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Partitions, tiers, caps, preemption, reservations and fair share, as stories.
+// Partitions, tiers, caps, preemption, reservations and fair share in small scenarios.
 #include "sim/small_machine.h"
 
 namespace gpuq::sim::testing {
 namespace {
 
-/// A node of 4 GPUs, in `first` of a higher tier and in `second`.
+/// One node with 4 GPUs in two partitions; `first` has the higher tier.
 Machine two_tiers()
 {
     Machine machine = one_partition(1, 4);
@@ -40,7 +40,7 @@ TEST(Policy, ACapHoldsBackOneUserAndNobodyElse)
 
 TEST(Policy, ASoftCapBindsOnlyWhileOthersWait)
 {
-    // first: two GPUs each; second: what is left over, over the same node.
+    // first: two GPUs per user; second: any GPUs left on the same node.
     Machine machine = two_tiers();
     machine.qos = {{.name = "cap", .gpus_per_user = 2}};
     machine.partitions[0].qos = 0;
@@ -50,7 +50,7 @@ TEST(Policy, ASoftCapBindsOnlyWhileOthersWait)
     }
     jobs.push_back(in(job(6, 10s, 100s, 1, "bob"), {0, 1}));
     const Course course = course_of(machine, jobs);
-    // Alice has all four; at 100 s her fifth and bob's first start.
+    // Alice has all four GPUs; at 100 s her fifth job and bob's first one start.
     EXPECT_EQ(starts(course), (std::vector<std::int64_t>{0, 0, 0, 0, 100, 100}));
     EXPECT_EQ(course.outcomes[1].partition, 0);
     EXPECT_EQ(course.outcomes[2].partition, 1);
@@ -94,7 +94,7 @@ TEST(Policy, OverflowGoesToTheNextPartitionOnlyWhenTheFirstIsFull)
 
 TEST(Policy, OneReservationForEachJobFreesTheOtherPartition)
 {
-    // The wide job could run in either partition; planned in calib, it must not close spill.
+    // The wide job fits either partition; if planned in calib, it must not block spill.
     Machine machine = one_partition(2, 4);
     machine.partitions = {{.name = "calib", .nodes = {0}, .max_time = 48h, .tier = 20},
                           {.name = "spill", .nodes = {1}, .max_time = 48h, .tier = 10}};
@@ -107,7 +107,7 @@ TEST(Policy, OneReservationForEachJobFreesTheOtherPartition)
 
 TEST(Policy, AJobOverItsCapBooksNothing)
 {
-    // Alice's second job may not start while her first runs: nobody waits behind it.
+    // Alice's second job may not start while her first runs: no job waits behind it.
     Machine machine = one_partition(1, 4);
     machine.qos = {{.name = "cap", .gpus_per_user = 2}};
     machine.partitions[0].qos = 0;
@@ -118,7 +118,8 @@ TEST(Policy, AJobOverItsCapBooksNothing)
 
 TEST(Policy, ANewJobCountsOneCpuUntilItHasBeenLookedAt)
 {
-    // Both ask for the whole node; what is calculated later knows how much that is.
+    // Job 2 wants one GPU, job 3 all four. After the next calculation the size of job 3 counts, and
+    // it overtakes job 2.
     Machine machine = one_partition(1, 4);
     machine.settings.weights.job_size = 1000;
     machine.settings.weights.age = 1;
@@ -152,7 +153,7 @@ TEST(Policy, GraceEndsWhenTheLoopComesRound)
 {
     const std::vector<Job> jobs = {in(job(1, 0s, 1000s, 4), {1}), in(job(2, 100s, 50s, 2), {0})};
     const Course course = course_of(lending(Preempt::cancel, 8s), jobs);
-    EXPECT_EQ(course.outcomes[1].start, 127s); // grace to 108, found at 120, killed 5 s later
+    EXPECT_EQ(course.outcomes[1].start, 127s); // grace to 108 s, found at 120 s, killed 5 s later
     EXPECT_EQ(course.outcomes[0].ending, Ending::cancelled);
 }
 
@@ -162,7 +163,7 @@ TEST(Policy, OnlyAsManyGuestsLeaveAsMust)
                                    in(job(3, 100s, 50s, 1), {0})};
     const Course course = course_of(lending(Preempt::requeue, 0s), jobs);
     EXPECT_EQ(course.outcomes[0].preempted + course.outcomes[1].preempted, 1);
-    EXPECT_EQ(course.outcomes[1].preempted, 1); // the younger
+    EXPECT_EQ(course.outcomes[1].preempted, 1); // the younger one
 }
 
 TEST(Policy, AGuestThatCanSaveGoesOnElsewhere)
@@ -239,7 +240,8 @@ TEST(Policy, GpuMinutesAheadRunDown)
     machine.qos = {{.name = "ahead", .group_gpu_minutes = 100}};
     machine.partitions[0].qos = 0;
     const Course course = course_of(machine, {job(1, 0s, 90min, 1), job(2, 0s, 30min, 1)});
-    // 90 and 30 are too many until 20 of the first have been run; found at the next calculation.
+    // 90 and 30 minutes exceed the limit until 20 minutes of the first job have run; this is
+    // detected at the next calculation.
     EXPECT_GE(course.outcomes[1].start, 20min);
     EXPECT_LE(course.outcomes[1].start, 26min);
 }

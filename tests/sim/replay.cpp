@@ -1,26 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Simulates a trace on a machine that a text file describes, for tests/bench/simulate and
+// Simulates a trace on a machine described in a text file, for tests/bench/simulate and
 // tests/bench/fidelity. usage: sim_replay MACHINE TRACE [OUTCOMES]
-// MACHINE has lines of words: a kind, a name, then KEY=VALUE; times in seconds.
+// MACHINE has lines of a kind, a name and KEY=VALUE pairs; times are in seconds:
 //   node n1 gpus=4 cpus=8 weight=1 model=k80 memory_mib=48000 features=fast,big leaf=1
-//   qos short gpus_per_user=2 priority=10
-//   partition main nodes=n1,n2 max_time=7200 tier=10 qos=short job_factor=1
+//   qos short gpus_per_user=2 jobs_per_user=4 group_gpus=8 priority=10
+//   partition main nodes=n1,n2 max_time=7200 tier=10 qos=short job_factor=1 grace=60
 //   share lab user=ann shares=2
 //   set all bf_interval=30
-// Nodes in the order in which Slurm has them, which is by name; leaf is the number of their switch
-// in topology.conf. Slurm.conf's words for `set` (sim/machine.h says what each is): bf_interval,
-// bf_window (seconds), bf_resolution, bf_max_job_user, depth (bf_max_job_test), queue_depth
-// (default_queue_depth), batch_sched_delay, one_reservation (bf_one_resv_per_job), age, fair_share,
-// job_size, partition, qos (PriorityWeight...), max_age, half_life, calc_period, dampening
-// (FairShareDampeningFactor, where there is no fair tree), cpu_weight (of a CPU-second in fair
-// share). What a run was: release (1711 for 17.11), clock (what Slurm's clock showed at the first
-// submission, modulo an hour), calc_phase (from there to slurmctld's start, modulo calc_period),
-// bf_phase_ms (to the first cycle of backfill), bf_interval_ms,
-// bf_test_us (sdiag: mean cycle of backfill over its mean depth), submission_ms, completion_ms.
-// Of the trace the column partition names the job's partitions, `a+b`, or `*` in the first line
-// `route all partitions=a+b`. The columns cpus (in all), memory_mib (of each node), features
-// (`a+b`), qos and min_nodes (-N, where the job named it) are read too, and jobs may have no GPUs.
-// Where each job has a start_s, a line `real` compares. OUTCOMES gets a line for each job.
+//   route all partitions=main+long short=main
+// Nodes are in Slurm's order, which is by name; leaf is the number of their switch in
+// topology.conf. grace marks a lent partition, whose jobs a higher tier requeues.
+//
+// Keys of `set` that correspond to slurm.conf (see sim/machine.h): bf_interval, bf_window,
+// bf_resolution, bf_max_job_user, depth (bf_max_job_test), queue_depth (default_queue_depth),
+// batch_sched_delay, one_reservation (bf_one_resv_per_job), age, fair_share, job_size, partition,
+// qos (PriorityWeight...), max_age, half_life, calc_period, dampening (FairShareDampeningFactor
+// without a fair tree), cpu_weight (weight of a CPU-second in fair share). Keys that describe the
+// real run: release (1711 for 17.11), clock (Slurm's clock at the first submission, modulo an
+// hour), calc_phase (from then to slurmctld's start, modulo calc_period), bf_phase_ms (from then to
+// the first backfill cycle), bf_interval_ms, bf_test_us (from sdiag: mean backfill cycle divided by
+// its mean depth), submission_ms, completion_ms, limit_check. Keys about the jobs: cpus_per_gpu,
+// default_limit (for jobs without a limit), chain_limit (if set, jobs run as chains of links of
+// this length), short_limit (limit of jobs that end within it; they are sent to the partitions of
+// `route ... short=` and are not chained).
+//
+// The trace's column partition names the job's partitions (`a+b`) unless a line `route` does. The
+// columns cpus (total), memory_mib (per node), features (`a+b`), qos and min_nodes (-N, if given)
+// are read too; jobs may have no GPUs. If every job has a start_s, a line `real` compares the
+// simulation with it. OUTCOMES receives one line per job.
 #include "sim/measure.h"
 #include "sim/simulate.h"
 #include "sim/trace.h"
@@ -71,11 +78,11 @@ int index_of(const std::vector<Thing>& things, const std::string& name)
 class Setup {
 public:
     Machine machine;
-    std::vector<std::string> partitions; ///< of every job; empty: as the trace says
+    std::vector<std::string> partitions; ///< for every job; empty: taken from the trace
     Seconds chain_limit{0};              ///< 0: no chains
     Seconds default_limit{0};
     int cpus_per_gpu = 1;
-    Seconds short_limit{0}; ///< of jobs that would end within it, if not 0
+    Seconds short_limit{0}; ///< for jobs that end within it; 0: none
     std::vector<std::string> short_partitions;
 
     void read(const std::string& line)
@@ -324,7 +331,7 @@ void print(const char* name, const Waits& waits)
                waits.max.count(), waits.mean, waits.mean_in_all, waits.within_target.value_or(1));
 }
 
-/// A line for each job: id, submission, start, end, partition, nodes of its first link.
+/// One line per job: ID, submission, start, end, partition, nodes of its first link.
 void write(const Machine& machine, const Trace& trace, const std::vector<Job>& jobs,
            const Course& course, const std::string& file)
 {
@@ -343,7 +350,7 @@ void write(const Machine& machine, const Trace& trace, const std::vector<Job>& j
     }
 }
 
-/// Of each value its place among them, ties sharing the mean of theirs.
+/// The rank of each value; ties get their mean rank.
 std::vector<double> ranks(const std::vector<Seconds>& values)
 {
     std::vector<std::size_t> order(values.size());
@@ -386,7 +393,7 @@ Seconds p95(std::vector<Seconds> waits)
     return percentile(waits, 95);
 }
 
-/// How the simulated course differs from what the trace says that happened, if it says so of all.
+/// Compares the simulation with the start times in the trace, if every job has one.
 void print_against(const Trace& trace, const Course& course)
 {
     std::vector<Seconds> real;

@@ -94,7 +94,7 @@ TEST(Scenario, WhoStatesNoTimeBeginsShortAndGoesOnLong)
     const auto made =
         under_policy(rules, trace_of({run(0s, 5h), run(0s, 10min)}), People{Declared::rarely});
     ASSERT_TRUE(made);
-    // The first of a thousand is among those who do state a time only when it is short.
+    // The first of a thousand users states a time limit only for short runs.
     EXPECT_THAT(partitions_of(*made, 0), ElementsAre("short", "short-more", "short-main"));
     EXPECT_EQ(made->jobs[0].limit, 1h);
     ASSERT_TRUE(made->jobs[0].chain);
@@ -104,7 +104,7 @@ TEST(Scenario, WhoStatesNoTimeBeginsShortAndGoesOnLong)
     EXPECT_EQ(course.outcomes[0].links, 2);
 }
 
-/// Under a policy with these queues on four GPUs.
+/// Simulates jobs under a policy with these queues on four GPUs.
 Result<Scenario> under_queues(const std::string& queues, std::vector<TraceJob> jobs,
                               const People& people = {})
 {

@@ -25,7 +25,7 @@ TEST(Simulate, KeepsTheOrderOfSubmission)
 
 TEST(Simulate, BackfillsAJobThatEndsBeforeTheHeadCanStart)
 {
-    // The head needs the whole node at 1000 s; the third ends before, the fourth does not.
+    // The head needs the whole node at 1000 s; the third job ends before that, the fourth does not.
     const Machine machine = one_partition(1, 4);
     const Course course = course_of(machine, {job(1, 0s, 1000s, 3), job(2, 10s, 500s, 4),
                                               job(3, 20s, 600s, 1), job(4, 700s, 600s, 1)});
@@ -45,8 +45,8 @@ TEST(Simulate, WithoutBackfillNobodyOvertakes)
 
 TEST(Simulate, BooksForEveryWaitingJobAndNotOnlyTheHead)
 {
-    // Two nodes, each busy for 1000 s with a GPU to spare. Two jobs wait for a whole node each: a
-    // third may not delay the second of them either.
+    // Two nodes, busy until 1000 s and 2000 s, each with one GPU free. Two jobs wait for a whole
+    // node each: a third one may not delay the second of them either.
     const Machine machine = one_partition(2, 4);
     const Course course =
         course_of(machine, {job(1, 0s, 1000s, 3), job(2, 0s, 2000s, 3), job(3, 1s, 9000s, 4),
@@ -61,7 +61,8 @@ TEST(Simulate, BooksByTheLimitThatIsSaidNotByTheTruth)
     Machine machine = one_partition(1, 2);
     Job first = job(1, 0s, 100s, 1);
     first.limit = 10h;
-    // Both GPUs are wanted next; the third would be through long before, but says two days.
+    // The second job needs both GPUs next. The third would end long before, but its limit is two
+    // days.
     Job third = job(3, 2s, 60s, 1);
     third.limit = 48h;
     const Course course = course_of(machine, {first, job(2, 1s, 100s, 2), third});
@@ -85,7 +86,7 @@ TEST(Simulate, GoesOnAsFurtherLinks)
     run.limit = 300s;
     run.chain = Chain{.limit = 500s, .partitions = {0}, .gap = 10s, .lost = 20s};
     const Course course = course_of(machine, {run});
-    // 300 done, 20 lost; 500 done, 20 lost; 240 left.
+    // 300 s done, 20 s lost; 500 s done, 20 s lost; 240 s left.
     EXPECT_EQ(course.outcomes[0].links, 3);
     EXPECT_EQ(course.outcomes[0].end, 300s + 10s + 500s + 10s + 240s);
     EXPECT_EQ(course.outcomes[0].ending, Ending::completed);
@@ -164,7 +165,7 @@ TEST(Simulate, LeavesThosePrioritiesAloneThatCanNotHaveChanged)
     for (std::uint64_t id = 1; id <= 100; ++id) {
         jobs.push_back(job(id, 0s, 10h, 1));
     }
-    // 60,000 calculations over fifty jobs on average; they get older in the first sixty.
+    // 60,000 calculations, about fifty jobs each; their age grows only in the first sixty.
     EXPECT_LE(course_of(machine, jobs).effort.priorities, 61 * 100);
 }
 
@@ -196,7 +197,7 @@ TEST(Simulate, SaysWhatMakesNoSense)
               "the simulated machine makes no sense: node n1 is on no switch, or on one too many");
 }
 
-/// A job that names CPUs of one node and no GPUs.
+/// A job that requests CPUs on one node and no GPUs.
 Job without_gpus(std::uint64_t id, Seconds submit, Seconds duration, int cpus,
                  const std::string& user = "alice")
 {
@@ -205,7 +206,7 @@ Job without_gpus(std::uint64_t id, Seconds submit, Seconds duration, int cpus,
     return made;
 }
 
-/// As `one_partition`, of nodes with 12 CPUs and no GPUs.
+/// Like `one_partition`, with 12 CPUs and no GPUs per node.
 Machine without_gpus(int nodes)
 {
     Machine machine = one_partition(nodes, 0);
@@ -242,8 +243,8 @@ TEST(Simulate, FeaturesChooseNodes)
 
 TEST(Simulate, BackfillLooksAtSoManyJobsOfAUser)
 {
-    // The first holds most of the node, the second waits for all of it; of alice's short jobs only
-    // one is looked at, since the second is hers too.
+    // The first job holds one GPU, the second waits for all four. The limit of two tested jobs per
+    // user leaves one of alice's short jobs, since the second job is hers too.
     Machine machine = one_partition(1, 4);
     machine.settings.backfill.max_jobs_per_user = 2;
     const Course course =
@@ -261,7 +262,7 @@ TEST(Simulate, AJobThatDoesNotSayItsNodesCountsForOneInPriority)
     std::vector<Job> jobs = {job(1, 0s, 400s, 4), job(2, 1s, 100s, 2), job(3, 2s, 100s, 4)};
     machine.settings.backfill.on = false;
     EXPECT_EQ(starts(course_of(machine, jobs)), (Starts{0, 500, 400}));
-    // Larger, but of one node as far as Slurm knows: behind two of two nodes.
+    // Larger, but Slurm counts it as one node: it goes behind a job of two nodes.
     jobs[2].min_nodes = 1;
     jobs[2].gpus = 3;
     EXPECT_EQ(starts(course_of(machine, jobs)), (Starts{0, 400, 500}));
@@ -273,7 +274,7 @@ TEST(Simulate, CpusCountInFairShareWhereTheyHaveAWeight)
     machine.settings.weights.fair_share = 1000;
     machine.settings.cpu_weight = 1;
     machine.settings.weights.calc_period = 60s;
-    // Alice has used the node; then bob's, submitted later, goes first.
+    // Alice has used the node, so bob's job goes first although it was submitted later.
     const std::vector<Job> jobs = {without_gpus(1, 0s, 500s, 12), without_gpus(2, 1s, 500s, 12),
                                    without_gpus(3, 2s, 500s, 12, "bob")};
     EXPECT_EQ(starts(course_of(machine, jobs)), (Starts{0, 1000, 500}));
@@ -286,8 +287,8 @@ TEST(Simulate, CpusCountInFairShareWhereTheyHaveAWeight)
 
 TEST(Simulate, BackfillFindsWhatEndedAfterTheMainLoopsTurn)
 {
-    // The first job ends after the turn of its second. Somebody comes each half minute, so that a
-    // cycle of backfill is due then.
+    // The first job ends after the main loop's turn of that second. A job is submitted every half
+    // minute, so that a backfill cycle is due then.
     Machine machine = one_partition(1, 1);
     machine.settings.timing.completion = 1000ms;
     const std::vector<Job> jobs = {job(1, 0s, 91s, 1), job(2, 1s, 100s, 1), job(3, 3s, 100s, 1),
@@ -304,14 +305,14 @@ TEST(Simulate, TheMainLoopKnowsOfASubmissionOnItsNextTurn)
     Machine machine = one_partition(1, 4);
     machine.settings.backfill.on = false;
     machine.settings.timing.submission = 1000ms;
-    // Its turn in the second of the others does not see it either.
+    // The turn in the second of the submission does not see the job yet.
     EXPECT_EQ(starts(course_of(machine, {job(1, 5s, 10s, 1), job(2, 6s, 10s, 1)})), (Starts{6, 7}));
 }
 
 TEST(Simulate, PartsOfSecondsSayWhoSeesWhatFirst)
 {
-    // A cycle of backfill comes 0.5 s after a turn of the main loop, each 30 s: at 91.5 s. The
-    // second job ends before or after the turn, or after the cycle, and its GPU goes to the third.
+    // Backfill runs every 30 s, 0.5 s after a turn of the main loop: at 91.5 s. The second job ends
+    // before or after that cycle, and its GPU goes to the third job.
     Machine machine = one_partition(1, 2);
     machine.settings.backfill.phase = 1500ms;
     for (const auto& [part, start] : {std::pair(0ms, 91s), std::pair(400ms, 91s),
@@ -328,7 +329,7 @@ TEST(Simulate, PartsOfSecondsSayWhoSeesWhatFirst)
 
 TEST(Simulate, AJobOfBackfillEndsByItsPartOfTheSecond)
 {
-    // Backfill starts the third job by 0.7 s after a turn of the main loop, or with it.
+    // Backfill starts the third job 0.7 s after a turn of the main loop, or together with it.
     Machine machine = one_partition(1, 2);
     std::vector<Job> jobs = {job(1, 0s, 900s, 1), job(2, 5s, 900s, 2), job(3, 6s, 60s, 1),
                              job(4, 7s, 60s, 1)};
@@ -344,9 +345,9 @@ TEST(Simulate, AJobOfBackfillEndsByItsPartOfTheSecond)
 
 TEST(Simulate, TakesAnEndBehindOneOfAnotherNodeWithTheOneBefore)
 {
-    // The third job waits for two GPUs of n0, which there will be at 1000 s. Slurm looks whether
-    // the next end is close only where one on n0 comes before it: an end on n1 at 1010 s makes it
-    // take that at 3000 s as well, so that the fourth may have the free GPU until then.
+    // The third job waits for two GPUs on n0, which are free at 1000 s. Slurm checks whether the
+    // next end is close only if the end before it is on n0: an end on n1 at 1010 s makes it merge
+    // the end at 3000 s as well, so the fourth job may use the free GPU until then.
     Machine machine = one_partition(2, 3);
     machine.partitions.push_back(machine.partitions[0]);
     machine.partitions[1].name = "only_n0";
@@ -364,21 +365,21 @@ TEST(Simulate, TakesAnEndBehindOneOfAnotherNodeWithTheOneBefore)
 
 TEST(Simulate, ReleasesDifferInWhenBackfillRuns)
 {
-    // A job runs, one waits for it, nothing changes.
+    // One job runs, one waits, nothing changes.
     Machine machine = one_partition(1, 1);
     const std::vector<Job> jobs = {job(1, 0s, 3000s, 1), job(2, 1s, 100s, 1)};
     EXPECT_LT(course_of(machine, jobs).effort.backfill_cycles, 5);
     machine.settings.release = 1711;
     EXPECT_NEAR(static_cast<double>(course_of(machine, jobs).effort.backfill_cycles), 100, 2);
-    machine.settings.timing.backfill_test = 10s; // Slurm is slow: its cycles come later.
+    machine.settings.timing.backfill_test = 10s; // a slow Slurm: its cycles come later
     EXPECT_NEAR(static_cast<double>(course_of(machine, jobs).effort.backfill_cycles), 75, 2);
 }
 
 TEST(Simulate, ReleasesDifferInWhichEndsTheyTakeTogether)
 {
-    // The fourth job waits for two nodes. 22.05 looks at the end at 1000 s, then at that at 1100 s,
-    // and books n1 and n2. 17.11 takes 1150 s together with 1100 s, and books the first two nodes:
-    // the fifth job may have the last GPU of n2.
+    // The fourth job waits for two nodes. 22.05 considers the ends at 1000 s and at 1100 s
+    // separately and books n1 and n2. 17.11 merges 1150 s with 1100 s and books the first two
+    // nodes, so the fifth job may use the last GPU of n2.
     Machine machine = one_partition(3, 4);
     const std::vector<Job> jobs = {job(1, 0s, 1150s, 4), job(2, 0s, 1100s, 4), job(3, 0s, 1000s, 3),
                                    job(4, 1s, 500s, 8), job(5, 860s, 300s, 1)};

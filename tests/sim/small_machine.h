@@ -13,7 +13,7 @@ namespace gpuq::sim::testing {
 
 using namespace std::chrono_literals;
 
-/// `nodes` nodes of `gpus` GPUs in one partition, main, of two days.
+/// `nodes` nodes with `gpus` GPUs each in one partition, main, with a limit of two days.
 inline Machine one_partition(int nodes, int gpus)
 {
     Machine machine;
@@ -29,7 +29,7 @@ inline Machine one_partition(int nodes, int gpus)
     return machine;
 }
 
-/// A job whose limit is what it takes, in main.
+/// A job in main whose limit equals its duration.
 inline Job job(std::uint64_t id, Seconds submit, Seconds duration, int gpus,
                const std::string& user = "alice")
 {
@@ -61,7 +61,7 @@ inline std::vector<std::int64_t> starts(const Course& course)
     return result;
 }
 
-/// A made-up week: jobs of all sizes by five users, some with limits far too long.
+/// A generated week: jobs of all sizes by five users, some with limits far too long.
 inline std::vector<Job> busy_week(unsigned seed, int count, int most_gpus)
 {
     std::mt19937 random(seed);

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-/// Four GPUs; line 6 has the targets of the first queue, line 7 of the second.
+/// A policy for four GPUs; line 6 has the targets of the first queue, line 7 those of the second.
 std::string policy_with(const std::string& first, const std::string& second = "max: 48h")
 {
     return "version: 1\n"
@@ -54,7 +54,7 @@ struct Simulation {
 
 TEST(Targets, NameTheQueueTheFigureAndTheLine)
 {
-    // Three runs of an hour, each for the whole node.
+    // Three runs of one hour, each on the whole node.
     const std::vector<TraceJob> jobs(3, run(0s, 1h, 4));
     const Simulation kept(policy_with("p50: 90m, max: 3h"), jobs);
     EXPECT_THAT(broken_targets(kept.rules, kept.scenario, kept.course), IsEmpty());
@@ -73,7 +73,7 @@ TEST(Targets, ARunThatNeverStartsBreaksEvenTheLongest)
 {
     Simulation one(policy_with("max: 2h", "p50: 48h, max: 48h"),
                    {run(0s, 3h, 1), run(1s, 3h, 1), run(2s, 3h, 2)});
-    one.course.outcomes[2] = Outcome{}; // it waits, until the end
+    one.course.outcomes[2] = Outcome{}; // never started
     const auto broken = broken_targets(one.rules, one.scenario, one.course);
     EXPECT_THAT(broken, ElementsAre(BrokenTarget{"long", 100, 48h, std::nullopt, 7}));
 }

@@ -191,7 +191,7 @@ TEST_F(TraceFile, ThatIsMissingOrCutOffIsSaid)
     EXPECT_EQ(cut.error().kind, Error::Kind::io);
 }
 
-/// Changes a few bytes at a time; the readers must answer, one way or the other.
+/// Changes a few bytes at a time; each reader must return jobs or an error.
 TEST(Trace, SurvivesWhateverTheFileHolds)
 {
     std::mt19937 random(20261122);
@@ -259,7 +259,7 @@ TEST(Trace, TellsWhatJobsWithoutGpusNeedToWhoWantsThem)
     EXPECT_EQ(all->jobs[1].submit_ms, std::nullopt);
     const std::string many = "submit_s,duration_s,gpus,cpus\n0,1,1,many\n";
     EXPECT_FALSE(parse_trace(many, "t", Which::all));
-    EXPECT_TRUE(parse_trace(many, "t")); // Nobody reads them.
+    EXPECT_TRUE(parse_trace(many, "t")); // The column is not read.
 }
 
 } // namespace

@@ -17,7 +17,7 @@ using Kind = SlurmObject::Kind;
 
 TEST(AdminText, APartitionHasWhatIsNotByDefault)
 {
-    // Slurm 22.05
+    // Output of Slurm 22.05.
     const auto partitions = partitions_in(
         "PartitionName=qa AllowGroups=ALL AllowAccounts=ALL AllowQos=gpuq_a AllocNodes=ALL "
         "Default=NO QoS=gpuq_b DefaultTime=00:30:00 DisableRootJobs=NO ExclusiveUser=NO "
@@ -128,7 +128,7 @@ TEST(AdminText, OnlyWhatIsNotSoIsSetInAQos)
     EXPECT_EQ(wanted.fields.size(), 3U);
     EXPECT_THAT(qos_words(list[0], wanted), IsEmpty());
     wanted.fields = {{"MaxTRES", "gres/gpu=2"}, {"MaxSubmitPU", "10"}, {"MaxJobsPU", "1"}};
-    // 22.05 knows no MaxSubmitPU when it is to be set, and drops the whole command over it.
+    // For setting, 22.05 does not know MaxSubmitPU and would drop the whole command.
     EXPECT_THAT(qos_words(list[0], wanted),
                 ElementsAre("Flags-=DenyOnLimit", "MaxTRESPerJob=gres/gpu=2,node=-1",
                             "MaxJobsPerUser=1", "MaxSubmitJobsPerUser=10"));
@@ -146,14 +146,14 @@ TEST(AdminText, EveryLimitOfAQosIsComparedAndCanBeTakenAway)
         }
         return qos_in(row + "\n").at(0);
     };
-    // Of times the minutes: as they stand they would be no limit to compare.
+    // Times become minutes: in Slurm's notation they could not be compared as limits.
     EXPECT_EQ(shown("MaxWall", "1-00:03:00").fields.at("MaxWall"), "1443");
     EXPECT_EQ(shown("GrpWall", "00:03:00").fields.at("GrpWall"), "3");
     const SlurmObject plain{Kind::qos, "q", {}, 0};
     EXPECT_THAT(qos_words(shown("MaxWall", "00:03:00"), plain), ElementsAre("MaxWall=-1"));
     EXPECT_THAT(qos_words(shown("MaxJobsAccruePU", "3"), plain),
                 ElementsAre("MaxJobsAccruePerUser=-1"));
-    // 22.05 leaves it as it was when it is told -1.
+    // 22.05 ignores -1 here.
     EXPECT_THAT(qos_words(shown("MaxTRESRunMinsPA", "gres/gpu=60"), plain),
                 ElementsAre("MaxTRESRunMinsPA=gres/gpu=18446744073709551614"));
     EXPECT_THAT(qos_words(shown("MaxTRESRunMinsPU", "gres/gpu=60"), plain),

@@ -114,7 +114,7 @@ TEST(SlurmWords, KeepTheTerminalClean)
         EXPECT_EQ(words.text(), "first; second");
     }
     EXPECT_EQ(stderr, before);
-    EXPECT_EQ(Words().text(), ""); // the next one starts empty
+    EXPECT_EQ(Words().text(), ""); // a new object starts empty
 }
 
 } // namespace

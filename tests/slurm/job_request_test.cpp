@@ -106,7 +106,7 @@ TEST(JobRequest, ABatchJobCarriesItsScriptAndEnvironment)
     EXPECT_THAT(environment, Contains("SLURM_CONF=/c"));
     EXPECT_THAT(environment, Contains("SLURM_SUBMIT_DIR=/work"));
     EXPECT_THAT(environment, Contains("SLURM_UMASK=0027"));
-    EXPECT_THAT(environment, Not(Contains(StartsWith("SLURM_RLIMIT_")))); // the node's hold
+    EXPECT_THAT(environment, Not(Contains(StartsWith("SLURM_RLIMIT_")))); // the node's limits apply
     EXPECT_THAT(environment, Not(Contains(StartsWith("TMPDIR="))));
     EXPECT_THAT(environment, Not(Contains("SLURM_JOB_ID=1")));
     EXPECT_EQ(message.environment[message.env_size], nullptr);

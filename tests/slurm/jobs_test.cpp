@@ -22,7 +22,7 @@ TEST(SlurmJobs, ASignalIs128AndItsNumber)
     EXPECT_EQ(exit_status_of_wait(0), 0);
     EXPECT_EQ(exit_status_of_wait(3U << 8), 3);
     EXPECT_EQ(exit_status_of_wait(9), 137);
-    EXPECT_EQ(exit_status_of_wait(11 | 0x80), 139); // with a core
+    EXPECT_EQ(exit_status_of_wait(11 | 0x80), 139); // with a core dump
 }
 
 TEST(SlurmJobs, CountsGpusInAccountedResources)

@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A child that sleeps, itself with a child that sleeps; both end with the test.
+/// A sleeping child with a sleeping child of its own; both end with the test.
 class Family {
 public:
     Family()
@@ -87,7 +87,7 @@ TEST(Process, AnOrphanedStepLosesSrunAndItsWatcher)
     process.born = family.born();
     orphan_step_of(process);
     while (!is_dead(family.parent) || !is_dead(family.child)) {
-        ::usleep(1000); // the test's time limit ends it
+        ::usleep(1000); // limited by the test's timeout
     }
 }
 

@@ -56,7 +56,8 @@ TEST(SbatchAnswer, IsUnknownWhenItWasLost)
     }
 }
 
-/// A folder in front of PATH whose sbatch writes down what it was told.
+/// Puts a directory in front of PATH with an sbatch that records its arguments, script and
+/// environment.
 class FakeSbatch {
 public:
     FakeSbatch()

@@ -26,7 +26,7 @@ TEST(Use, TakesTheMemoryOutOfResources)
     const TresNames names = {{1, "cpu"}, {2, "mem"}, {7, "vmem"}};
     EXPECT_EQ(memory_in("1=4,2=16384,7=5", names), 16384U);
     EXPECT_EQ(memory_in("2=0", names), 0U);
-    // Slurm's "none", and what is no number.
+    // Slurm's value for "none", and malformed numbers.
     for (const char* none : {"", "1=4", "2=18446744073709551614", "2=", "2=x", "2", "=5", ","}) {
         EXPECT_EQ(memory_in(none, names), std::nullopt) << none;
     }

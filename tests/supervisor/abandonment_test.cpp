@@ -12,7 +12,7 @@ using Minutes = std::chrono::minutes;
 constexpr Abandonment::Limits k_limits{10min, 30min};
 const Abandonment::Clock::time_point k_start{1h};
 
-/// Looks once a minute, as a supervisor does; the minute in which the shell is ended.
+/// Checks once a minute, as a supervisor does. Returns the minute in which the shell is ended.
 class Watch {
 public:
     Abandonment abandonment{k_start, k_limits};

@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::seconds;
 
-/// Saves a safetensors file without tensors, which has its name only when it is whole.
+/// `save` writes a safetensors file without tensors, which gets its name only when it is complete.
 constexpr const char* k_shell = R"(
 save() {
     printf '\002\000\000\000\000\000\000\000{}' >"$GPUQ_CHECKPOINT_DIR/.new"
@@ -21,7 +21,8 @@ stay() { while :; do sleep 0.02; done; }
 kept() { until [ -e "$GPUQ_CHECKPOINT_DIR/../kept/step-$1.safetensors" ]; do sleep 0.02; done; }
 )";
 
-/// A link that ends so soon after its start; its program is told 2.5 s before.
+/// A link that ends `length` after its start. Its program gets notice 2 s before the end, or 10 s
+/// for a `length` above 5 s.
 class Link : public Stage {
 public:
     explicit Link(const std::string& program, std::chrono::milliseconds length = 60s)
@@ -64,7 +65,7 @@ public:
         }
         return found;
     }
-    /// Jobs that wait in Slurm: their comments.
+    /// Comments of the jobs pending in Slurm.
     std::set<std::string> waiting() const
     {
         std::set<std::string> comments;
@@ -132,12 +133,12 @@ INSTANTIATE_TEST_SUITE_P(Chained, Leaving,
 
 TEST(Chained, AProgramThatStaysAfterItHasSavedIsEnded)
 {
-    // The clock of its file server is behind.
+    // The clock of the file server is behind.
     Link link(
         "late() { save 1; touch -d '-0.5 seconds' $GPUQ_CHECKPOINT_DIR/step-1.safetensors; }; "
         "trap late USR1; stay",
         8000ms);
-    link.run.request.chain->link = 15s; // told 7.5 s before
+    link.run.request.chain->link = 15s; // notice 7 s before the end
     Client client = link.begin();
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_TRUE(client.ended->ending.continues);
@@ -282,7 +283,7 @@ TEST(Chained, AStopThatLetsItSaveEndsTheRun)
     EXPECT_EQ(link.waiting(), std::set<std::string>{});
 }
 
-/// A link on several nodes: its srun is a stand-in that runs the program once, here.
+/// A link on several nodes. Its srun is a stand-in that runs the program once, on this host.
 class WideLink : public Link {
 public:
     WideLink(const std::string& program, const std::string& elsewhere)
@@ -298,7 +299,7 @@ public:
             put(root() / "slurm" / "elsewhere", elsewhere);
         }
     }
-    /// Lets it save and stop.
+    /// Makes the run save and stop.
     void end_by_stop()
     {
         Client client = begin();
@@ -384,7 +385,7 @@ TEST(Chained, ToldByAPreemptionItGoesOnAsPreempted)
     EXPECT_EQ(link.waiting(), link.next());
 }
 
-/// Slurm lets a running job of ten minutes live for so much longer.
+/// Slurm lets a running job with a limit of ten minutes live for `grace`.
 void give_grace(const Link& link, std::chrono::milliseconds grace)
 {
     const auto number = [](Time time) { return std::to_string(time.time_since_epoch().count()); };
@@ -402,7 +403,7 @@ TEST(Chained, FindsOutByAskingThatItHasGraceAndGoesOnAsPreempted)
     link.options.patience.next_look = 100ms;
     link.run.request.queue = "gpu";
     link.slurm("grace", "30");
-    give_grace(link, 600s); // that is: none
+    give_grace(link, 600s); // equals the limit: no grace
     Client client = link.begin();
     ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\n"; }));
     link.awaited(Kind::next_submitted);
@@ -497,7 +498,7 @@ TEST(Chained, WithoutAnAnswerOfSlurmItStillGoesOn)
     EXPECT_EQ(link.waiting(), std::set<std::string>{});
 }
 
-/// A second link, of a run whose first one has saved and ended so.
+/// A second link of a run whose first link has saved and reached its time limit.
 class Second : public Link {
 public:
     Second(const std::string& program, bool continues)
@@ -538,7 +539,7 @@ TEST(SecondLink, NotesThatItsProgramHasChanged)
         link.run.request.program.push_back(script);
         Client client = link.begin();
         ASSERT_TRUE(client.reads_to_the_end());
-        const auto note = link.event(Kind::code_changed); // the link before began 120 s ago
+        const auto note = link.event(Kind::code_changed); // the previous link began 120 s ago
         EXPECT_EQ(note.has_value(), changed);
         EXPECT_EQ(note && note->detail == script.string(), changed);
         client.close_all();

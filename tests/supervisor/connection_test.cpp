@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The standard streams of a step, and the kinds of the frames that came through them.
+/// A connection on a step's standard streams, and the frames that were sent over it.
 class Greeting : public testing::Test {
 protected:
     Greeting()
@@ -27,7 +27,7 @@ protected:
         m_connection->send(wire::Hello{wire::k_version, "key", 1, 42, "n1"});
     }
 
-    /// What can be read after a transmission so long after the begin: how many frames.
+    /// Transmits at `time` after the begin. Returns the number of frames that can be read.
     std::size_t frames_after(Connection::Clock::duration time)
     {
         EXPECT_TRUE(m_connection->transmit(m_backlog, m_begin + time));

@@ -51,7 +51,7 @@ TEST(Stop, FromTheInboxCountsAlsoWhenSlurmsTermIsFaster)
     Client client = stage.begin();
     ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\n"; }));
     put_stop_request(stage);
-    ::kill(client.started->pid, SIGTERM); // as scancel does: all processes of the job
+    ::kill(client.started->pid, SIGTERM); // like scancel: to all processes of the job
     ::kill(stage.supervisor(), SIGTERM);
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_EQ(client.ended->ending.status, 123);
@@ -122,7 +122,7 @@ TEST(Signals, OthersDoNotHurtTheSupervisor)
     EXPECT_EQ(client.ended->ending.status, 6);
 }
 
-/// What Slurm does: TERM to all processes of the job.
+/// Acts like Slurm: sends TERM to all processes of the job.
 void terminate_all(Stage& stage, Client& client)
 {
     for (const pid_t pid : {stage.supervisor(), stage.guardian(), client.started->pid}) {
@@ -224,7 +224,7 @@ TEST(Term, ThatComesAfterAProgramHasLeftOnItIsStillTheReason)
     stage.slurm("state", state_number(JobState::timeout));
     Client client = stage.begin();
     ASSERT_TRUE(client.reads_until([&] { return client.started && client.out == "ready\n"; }));
-    // On a busy node the program may be gone before Slurm comes to us.
+    // On a busy node the program may have exited before Slurm signals the supervisor.
     ::kill(client.started->pid, SIGTERM);
     ASSERT_TRUE(eventually([&] { return ::kill(client.started->pid, 0) != 0; }));
     ::kill(stage.supervisor(), SIGTERM);
@@ -254,7 +254,7 @@ TEST(Warnings, ComeBeforeTheLimitAsSlurmSaysIt)
     Stage stage = Stage::shell("echo ready; read line");
     stage.run.request.input = Input::terminal;
     stage.slurm("state", state_number(JobState::running));
-    // Our own reckoning says an hour; Slurm, asked once, says less.
+    // The supervisor's own estimate is an hour; Slurm, queried once, reports less.
     stage.options.patience.first_look = 100ms;
     stage.slurm(
         "ends_at",
@@ -277,7 +277,7 @@ TEST(Input, ArrivesWholeAndEnds)
     const std::string piece(50'000, 'x');
     std::uint64_t offset = 0;
     while (offset < 5'000'000) {
-        // Within the room that was given, as a client does.
+        // Within the advertised credit, as a client does.
         ASSERT_TRUE(client.reads_until([&] {
             return client.taken &&
                    client.taken->offset + client.taken->room >= offset + piece.size();
@@ -298,12 +298,12 @@ TEST(Input, SentAgainIsTakenOnce)
     Client first = stage.begin();
     first.say(wire::Stdin{0, "one two "});
     ASSERT_TRUE(first.reads_until([&] { return first.out == "one two "; }));
-    // The relay does not know how far the first connection came.
+    // A relay does not know how much input the first connection has delivered.
     Client second = stage.attach(wire::Role::owner, first.out_at, 0);
     ASSERT_TRUE(second.reads_until([&] { return second.taken.has_value(); }));
     EXPECT_EQ(second.taken->offset, 8U);
     second.say(wire::Stdin{4, "two three"});
-    // It shows no end by itself when its srun was killed: it is left.
+    // The supervisor abandons the first connection without an Ended frame.
     EXPECT_FALSE(first.reads_to_the_end());
     second.say(wire::StdinEnd{13});
     ASSERT_TRUE(second.reads_to_the_end());

@@ -17,7 +17,7 @@ protected:
         client.emplace(stage.begin());
         EXPECT_TRUE(client->reads_until([this] { return client->out == "ready\n"; }));
     }
-    /// What is typed comes back, and is in the log.
+    /// Typed text is echoed and written to the log.
     void expect_all_is_well()
     {
         const std::string line = "line " + std::to_string(m_typed) + "\n";

@@ -6,10 +6,10 @@
 namespace gpuq::supervisor {
 namespace {
 
-/// A client of ours that reads may be kept from it for so long by a machine that is busy.
+/// On a busy machine, a reading client may be delayed for this long.
 constexpr std::chrono::seconds k_busy_machine{10};
 
-/// A small file system over the state folder; skips where nobody may mount one.
+/// A small tmpfs on the state directory; the test is skipped if mounting is not permitted.
 class Mounted {
 public:
     Mounted(const Stage& stage, const char* options)
@@ -101,7 +101,7 @@ TEST(FullDisk, ThatGetsRoomAgainLeavesAHoleAndTrueOffsets)
 
 TEST(FullDisk, AClientThatComesLateSeesTheGapByOffset)
 {
-    // More than the supervisor keeps in memory of what it could not write.
+    // More than the supervisor keeps in memory if it cannot write.
     Stage stage = Stage::shell("head -c 40000000 /dev/zero; read line");
     stage.run.request.input = Input::terminal;
     stage.options.patience.stalled = k_busy_machine;

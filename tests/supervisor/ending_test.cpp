@@ -12,7 +12,7 @@ struct Ended {
     std::string detail;
 };
 
-/// Runs it to its end and checks that everybody says the same of it.
+/// Runs the stage to its end and checks that client, journal, exit status and Slurm agree.
 Ended ended(Stage& stage)
 {
     Client client = stage.begin();
@@ -225,14 +225,14 @@ TEST(Ending, TheProgramsEnvironmentIsTheContracts)
           std::string("GPUQ_CAUSE=first"), "GPUQ_CHECKPOINT_DIR=" + base + "/checkpoints",
           "GPUQ_STOP_FILE=" + base + "/link-1/stop", "GPUQ_SAVE_FILE=" + base + "/link-1/save",
           std::string("MINE=a b=c"), std::string("PYTHONUNBUFFERED=0"),
-          // ls: its three streams and the folder itself.
+          // ls: its three standard streams and the directory itself.
           std::string("4"), std::string("SigBlk:\t0000000000000000"),
           std::string("SigIgn:\t0000000000000000")}) {
         EXPECT_NE(("\n" + client.out).find("\n" + line + "\n"), std::string::npos) << line;
     }
 }
 
-// ---- the rules ----
+// ---- Classification of endings ----
 
 int exited(int status)
 {

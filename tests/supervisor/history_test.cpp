@@ -12,14 +12,14 @@
 namespace gpuq::supervisor {
 namespace {
 
-/// A log on disk, as a supervisor leaves it.
+/// A log on disk as a supervisor writes it.
 class Log {
 public:
     Log(const std::string& out, const std::string& err, const std::string& order)
         : m_files{file(out), file(err), file(order)}
     {
     }
-    /// All that a client at `at` gets, in its order.
+    /// All output for a client that continues at `at`, in order.
     std::string read(Position at, Position end, std::size_t size = 1000)
     {
         Bookmark bookmark{at, 0, {}};
@@ -59,7 +59,7 @@ private:
 TEST(History, FollowsTheOrder)
 {
     Log log("AABBBC", "xyyz", "o 2\ne 1\no 3\ne 2\n");
-    // Not recorded yet: the current segment.
+    // Not recorded in `order` yet: the current segment.
     EXPECT_EQ(log.read({0, 0}, {6, 3}), "oAAexoBBBeyyoC");
     for (const std::size_t size : {1, 2, 3}) {
         EXPECT_EQ(log.read({0, 0}, {6, 3}, size), "oAAexoBBBeyyoC") << size;

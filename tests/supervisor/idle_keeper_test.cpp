@@ -16,7 +16,7 @@ using Steady = IdleKeeper::Steady;
 
 const telemetry::IdleRule k_rule{30s, 10s, 0ms, 1};
 
-/// A keeper and the far end of its pipe.
+/// A keeper and the other end of its pipe.
 struct Watched {
     IdleKeeper keeper{"gpu", k_rule, /*measured=*/true};
     Descriptor sampler;
@@ -30,7 +30,7 @@ struct Watched {
         sampler = std::move(pipe->write);
         keeper.began(began);
     }
-    /// Seconds of which each sample says that nothing is used; the last verdict.
+    /// Sends samples without use for these seconds. Returns the last verdict.
     std::optional<telemetry::IdleVerdict> unused(int from, int to)
     {
         for (int second = from; second <= to; ++second) {
@@ -62,7 +62,7 @@ TEST(IdleKeeper, InputAndOutputAreWork)
     EXPECT_EQ(watched.unused(26, 35)->state, State::works);
     watched.keeper.input(1, watched.began + 40s);
     EXPECT_EQ(watched.unused(36, 69)->state, State::warn);
-    watched.keeper.input(1, watched.began + 69s); // nothing new
+    watched.keeper.input(1, watched.began + 69s); // no new input
     EXPECT_EQ(watched.unused(70, 70)->state, State::release);
 }
 
@@ -75,7 +75,7 @@ TEST(IdleKeeper, ASamplerThatIsGoneTellsNothing)
     EXPECT_LT(watched.keeper.fd(), 0);
 }
 
-/// A state folder with one run in it.
+/// A state directory with one run.
 struct Released : testing::Test {
     void SetUp() override
     {

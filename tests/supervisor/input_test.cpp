@@ -50,7 +50,7 @@ TEST_F(InputCount, IsCountedAlsoAfterItsEnd)
     EXPECT_EQ(read(4), "one\n");
     EXPECT_EQ(m_input.read_by_program(), 4U);
     EXPECT_EQ(read(100), "two\n");
-    EXPECT_EQ(read(100), ""); // the end of file has come
+    EXPECT_EQ(read(100), ""); // end of file
     EXPECT_EQ(m_input.read_by_program(), 8U);
 }
 

@@ -31,7 +31,7 @@ TEST(LinkCredentials, AreInTheDirectoryThatIsOwn)
     const auto made = make_private_dir_at(paths[1]);
     ASSERT_TRUE(made);
     EXPECT_EQ(node_credential_folder(options), paths[1]);
-    if (::geteuid() == 0) { // the first one is another user's
+    if (::geteuid() == 0) { // the first directory belongs to another user
         ASSERT_EQ(::mkdir(paths[0].c_str(), 0700), 0);
         ASSERT_EQ(::chown(paths[0].c_str(), 1, 1), 0);
         EXPECT_EQ(node_credential_folder(options), paths[1]);

@@ -11,7 +11,7 @@
 namespace gpuq::supervisor {
 namespace {
 
-/// A server of a program's; 0 or why not.
+/// Listens like a server of the program. Returns 0 or errno.
 int listens_at(int port, bool reuses, Descriptor& server)
 {
     server.reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));

@@ -17,7 +17,7 @@ using namespace std::string_literals;
 using Pids = std::vector<pid_t>;
 const std::string k_node = "n1";
 
-// Who is told: a rule over what /proc says.
+// Selection of the processes to notify: pure rules on data from /proc.
 
 constexpr std::uint64_t mask(std::initializer_list<int> signals)
 {
@@ -80,7 +80,7 @@ TEST(ToBeTold, NotALauncherAboveWhoIsTold)
 
 TEST(ToBeTold, AlsoTheFirstOfRanksThatStartedTheOthers)
 {
-    // As Lightning does: rank 0 starts the same script again.
+    // Like Lightning: rank 0 starts the same script again.
     EXPECT_EQ(to_be_told({python(10, 1, "train.py", k_listens),
                           python(11, 10, "-u\0/work/train.py"s, k_listens)},
                          SIGUSR1),
@@ -140,7 +140,7 @@ TEST(ToBeTold, NobodyWhoPassesItOnToThoseItKills)
 
 TEST(ToBeTold, NobodyWhoCatchesAllThereIs)
 {
-    // Of a Go program, and of bash 5.2 with a trap on EXIT, as /proc shows them.
+    // Signal masks from /proc of a Go program, and of bash 5.2 with a trap on EXIT.
     constexpr std::uint64_t k_go = 0xfffffffd7fc1feff;
     constexpr std::uint64_t k_bash = 0x43817efb;
     for (const int signal : {SIGUSR1, SIGUSR2, SIGTERM}) {
@@ -171,7 +171,7 @@ TEST(ToBeTold, EndsWhateverTheTableOfProcessesSays)
 
 // The same with real processes.
 
-/// What the scripts share. Each file is KIND.ROLE.PID, a byte for each time.
+/// Shared by the scripts. Each records in files KIND.ROLE.PID, one byte per occurrence.
 constexpr const char* k_common = R"(
 import os, signal, subprocess, sys, time
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -209,7 +209,7 @@ listen("leaf")
 stay("leaf")
 )";
 
-/// As torchrun and conda run: what it started is to end with it.
+/// Like torchrun and conda run: kills its children when notified.
 constexpr const char* k_launcher = R"(
 from common import *
 children = []
@@ -222,7 +222,8 @@ children += [start("leaf.py") for _ in range(int(sys.argv[1]))]
 wait("launcher", children)
 )";
 
-/// Children that are its own code: as DataLoader makes them. With TERM they are made to die.
+/// Workers that run its own code, like those of DataLoader. With SIGTERM as the signal, a worker's
+/// handler exits.
 constexpr const char* k_trainer = R"(
 from common import *
 import multiprocessing
@@ -251,7 +252,7 @@ wait("parent", [start("leaf.py", **apart[sys.argv[1]])])
 struct Shape {
     std::string name;
     std::vector<std::string> words;
-    std::map<std::string, int> ready; ///< processes of each role
+    std::map<std::string, int> ready; ///< number of processes per role
 };
 
 const std::string k_python = "/usr/bin/python3";
@@ -263,7 +264,8 @@ std::vector<std::string> script(const std::string& name, const std::string& argu
 
 std::vector<Shape> shapes()
 {
-    // A trap of its own, one that bash dies by, and a child that can not hear.
+    // A shell with a trap for the signals and one on EXIT, by which bash dies from a signal, and a
+    // child without a handler.
     const std::string wrapper = "trap 'echo x >told.bash.$$' USR1 USR2 TERM; trap : EXIT; "
                                 "sleep 1000 & " +
                                 k_python + " -S -E leaf.py; true";
@@ -279,7 +281,7 @@ std::vector<Shape> shapes()
             {"OwnGroup", script("parent.py", "group"), {{"parent", 1}, {"leaf", 1}}}};
 }
 
-/// Processes below the test, of which it is the subreaper.
+/// Processes below the test, which is their subreaper.
 class Tree {
 public:
     explicit Tree(const std::string& signal)
@@ -324,7 +326,7 @@ public:
         return pid;
     }
 
-    /// Processes that have written so, by role.
+    /// Number of processes that recorded `kind`, by role.
     std::map<std::string, int> roles(const std::string& kind) const
     {
         std::map<std::string, int> count;
@@ -395,7 +397,7 @@ TEST_P(Matrix, TheLeafIsToldOnceAndNobodyDies)
     }
     EXPECT_LT(std::chrono::steady_clock::now() - begin, 1s);
 
-    ::poll(nullptr, 0, 30); // who was hit has died by now, and who was hit twice has said so
+    ::poll(nullptr, 0, 30); // a killed process is dead by now, and a second notice is recorded
     EXPECT_EQ(all_below(), before);
     EXPECT_EQ(tree.roles("told"), (std::map<std::string, int>{{"leaf", shape.ready.at("leaf")}}));
     EXPECT_TRUE(std::all_of(told.begin(), told.end(),
@@ -422,7 +424,7 @@ TEST(Tell, WithUsr2WhenNobodyHandlesUsr1)
 
 TEST(Tell, AlsoWhatHangsElsewhereInTheTree)
 {
-    // As a task of srun does, which slurmstepd has started.
+    // Like a task of srun, which is started by slurmstepd.
     Tree tree("USR1");
     ::prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
     const pid_t between = tree.start({"/bin/sh", "-c", k_python + " leaf.py & exit 0"});
@@ -457,7 +459,7 @@ TEST(Tell, NotWhatSlurmHasStartedOnAnotherNode)
 TEST(Tell, NotTheSupervisorsOwnHelpers)
 {
     Tree tree("USR1");
-    ::unsetenv("GPUQ_NOTICE_TEST"); // it is the program's
+    ::unsetenv("GPUQ_NOTICE_TEST"); // set only for the program
     const pid_t helper = tree.start({"/bin/sh", "-c", k_python + " leaf.py; true"});
     ASSERT_TRUE(tree.is_ready({{"leaf", 1}}));
     EXPECT_EQ(tell(listeners(tree.variable(), k_node, {helper}), Notice::usr1), Pids{});

@@ -55,7 +55,7 @@ TEST_F(RankNotesTest, OfANodesRanksTheHighestCountHolds)
 TEST_F(RankNotesTest, WhatIsNoNoteIsLeftOut)
 {
     make_rank_notes(link.get());
-    std::ofstream(folder / "ranks" / "first") << "1 256 n1"; // torn
+    std::ofstream(folder / "ranks" / "first") << "1 256 n1"; // truncated
     std::ofstream(folder / "ranks" / "memory.0") << "x 0 n1\n";
     std::filesystem::create_symlink("/etc/passwd", folder / "ranks" / "memory.1");
     EXPECT_EQ(read_rank_notes(link.get()).first, std::nullopt);

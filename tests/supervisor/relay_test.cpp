@@ -7,7 +7,7 @@
 namespace gpuq::supervisor {
 namespace {
 
-/// A process that runs `task` with its standard streams on pipes.
+/// A process that runs `task` with pipes as standard streams.
 struct Side {
     pid_t pid = -1;
     Descriptor to, from;
@@ -96,7 +96,7 @@ TEST(Relay, StandsInNobodysWay)
     Client client(std::move(side.from), std::move(side.to));
     client.say(wire::Attach{wire::k_version, wire::Role::owner, 0, 0});
     ASSERT_TRUE(client.reads_until([&] { return client.hello.has_value(); }));
-    ::kill(side.pid, SIGSTOP); // its streams are the supervisor's now
+    ::kill(side.pid, SIGSTOP); // by now its streams belong to the supervisor
     client.say(wire::Stdin{0, "hello\n"});
     ASSERT_TRUE(client.reads_until([&] { return client.out == "hello\n"; }));
     ::kill(side.pid, SIGCONT);
@@ -108,7 +108,8 @@ TEST(Relay, StandsInNobodysWay)
     EXPECT_EQ(other.out, "again\n");
 }
 
-/// A supervisor without descriptors says so and shuts the door, perhaps before the streams come.
+/// A supervisor without free descriptors reports so and closes the connection, possibly before the
+/// streams arrive.
 TEST(Relay, PassesOnWhyItIsTurnedAwayHoweverSoon)
 {
     Stage stage = Stage::shell("true");
@@ -181,7 +182,7 @@ TEST(Guard, FreesTheAllocationWhenEverybodyElseWasKilled)
         client.reads_until([&] { return client.started && client.out.ends_with("ready\n"); }));
     const pid_t daemon = std::stoi(client.out);
     Side side(stage, as_guard);
-    // Connections are served in their order: after the viewer's turn it was the guard's.
+    // Connections are served in order: once the viewer was served, so was the guard.
     Client words(std::move(side.from), Descriptor());
     ASSERT_TRUE(words.reads_until([&] { return words.hello.has_value(); }));
     Client viewer = stage.attach();
@@ -256,7 +257,7 @@ TEST(Socket, WithoutAnyNameTheRunGoesOn)
     EXPECT_NE(client.notes[0].find("in use by another process"), std::string::npos);
 }
 
-/// A listener of another user at that name, for as long as the object lives.
+/// A listener of another user at this name, during the object's lifetime.
 class Squatter {
 public:
     explicit Squatter(const std::string& name)

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// serve_ssh with a script in the place of sshd, its streams on pipes.
+/// serve_ssh with a script instead of sshd and pipes as standard streams.
 class SshServer : public testing::Test {
 protected:
     Stage m_stage = Stage::shell("true");
@@ -70,7 +70,7 @@ protected:
         return text;
     }
 
-    /// What sshd has said, out of its frames.
+    /// Output of sshd, decoded from its frames.
     std::string said() const
     {
         wire::Decoder decoder;

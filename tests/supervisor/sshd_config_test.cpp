@@ -54,7 +54,7 @@ TEST(SshdConfig, RefusesAFolderThatItCanNotName)
     }
 }
 
-/// sshd itself reads it without a complaint.
+/// sshd itself must read the configuration without an error.
 TEST(SshdConfig, IsWhatSshdReads)
 {
     const auto sshd = find_sshd(nullptr, std::getenv("PATH"));

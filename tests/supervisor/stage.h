@@ -55,7 +55,7 @@ public:
     }
 };
 
-/// True when `condition` becomes true in time.
+/// True if `condition` becomes true within k_test_patience.
 inline bool eventually(const std::function<bool()>& condition)
 {
     const auto until = std::chrono::steady_clock::now() + k_test_patience;
@@ -76,7 +76,7 @@ inline std::string contents(const std::filesystem::path& path)
     return text.str();
 }
 
-/// No such process, or only what is left for its parent to see.
+/// True if the process does not exist or is a zombie.
 inline bool is_gone(pid_t pid)
 {
     const std::string status = contents("/proc/" + std::to_string(pid) + "/stat");
@@ -89,20 +89,20 @@ inline void put(const std::filesystem::path& path, const std::string& text)
     std::ofstream(path, std::ios::binary) << text;
 }
 
-/// Slurm as files in a folder: asked by processes that share nothing else.
-///   `state`     a JobState as a number; job() is unreachable while it is absent
+/// A model of Slurm in files, for processes that share nothing else.
+///   `state`     a JobState as a number; if missing, job() is unreachable
 ///   `ends_at`   microseconds
 ///   `walltime`  minutes
-///   `grace`     of the queue `gpu`, seconds; partitions() fails while it is absent
+///   `grace`     grace time of queue `gpu` in seconds; if missing, partitions() fails
 ///   `started`   microseconds
-///   `down`      complete() is unreachable while it exists
-///   `deaf`      jobs can not be submitted, cancelled or listed while it exists
-///   `jobs/ID`   the comment of a job that waits
-///   `slow`      a note is not answered while it exists
-///   `elsewhere` what stands for a step on the other nodes: a text for sh
-///   `oom_job`   how many processes of the job the kernel has killed for memory
-///   `oom_node`  the same of the node
-///   `calls`     what was asked, a line each
+///   `down`      while it exists, complete() is unreachable
+///   `deaf`      while it exists, jobs cannot be submitted, cancelled or listed
+///   `jobs/ID`   comment of a pending job
+///   `slow`      while it exists, a note gets no response
+///   `elsewhere` sh script that replaces a step on the other nodes
+///   `oom_job`   number of the job's processes that the kernel killed for lack of memory
+///   `oom_node`  the same number for the node
+///   `calls`     log of the calls, one per line
 class SlurmModel : public Cluster {
 public:
     explicit SlurmModel(std::filesystem::path folder)
@@ -125,7 +125,7 @@ public:
         Job job;
         job.id = id;
         job.state = static_cast<JobState>(std::stoi(state));
-        if (is_over(job.state)) { // a job that has not yet lost its last process
+        if (is_over(job.state)) { // a job whose last process has not exited yet
             job.outcome = std::exchange(job.state, JobState::completing);
         }
         if (const std::string ends_at = contents(m_folder / "ends_at"); !ends_at.empty()) {
@@ -193,7 +193,7 @@ public:
         while (std::filesystem::exists(file_of(id))) {
             ++id.value;
         }
-        // Whoever asks may be killed: Slurm has the job whole, or not at all.
+        // The caller may be killed at any time: Slurm has the complete job or none.
         const std::filesystem::path asked = m_folder / ("asked-" + std::to_string(::getpid()));
         put(asked, spec.comment);
         std::filesystem::rename(asked, file_of(id));
@@ -240,7 +240,7 @@ private:
     std::filesystem::path m_folder;
 };
 
-/// What a client sees and says.
+/// The client side of a connection: sends frames and records those received.
 class Client {
 public:
     Client(Descriptor from, Descriptor to)
@@ -253,8 +253,8 @@ public:
     {
     }
 
-    std::string out, err;    ///< holes are left out
-    std::string interleaved; ///< `o`, `e` and the bytes, per change of stream
+    std::string out, err;    ///< without gaps
+    std::string interleaved; ///< `o` or `e` and the bytes, for each change of stream
     std::uint64_t out_at = 0, err_at = 0;
     std::optional<wire::Hello> hello;
     std::optional<wire::Started> started;
@@ -263,7 +263,7 @@ public:
     std::vector<std::string> notes;
     std::optional<std::string> screen, taken_by, refused;
     bool closed = false;
-    bool overlapped = false; ///< an output frame began before the end of the one before it
+    bool overlapped = false; ///< an output frame began before the end of the previous one
     bool keep_output = true;
 
     void say(const wire::Frame& frame)
@@ -276,7 +276,7 @@ public:
     {
         EXPECT_TRUE(write_all(m_to ? m_to.get() : m_from.get(), bytes));
     }
-    /// Reads what is there now.
+    /// Reads the data available now.
     void look()
     {
         pollfd wait{m_from.get(), POLLIN, 0};
@@ -366,8 +366,8 @@ private:
     char m_last = 0;
 };
 
-/// Of its own for each stage: a guard kills whatever on this machine carries its run's key, and
-/// tests run side by side.
+/// Unique for each stage: tests run in parallel, and a guard kills every process on this machine
+/// with its run's key in the environment.
 inline RunKey new_key()
 {
     std::random_device device;
@@ -378,7 +378,7 @@ inline RunKey new_key()
         std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now()), random);
 }
 
-/// One run on its stage.
+/// One run with its supervisor, its state directory and its model of Slurm.
 class Stage {
 public:
     explicit Stage(std::vector<std::string> program, std::optional<Pty> pty = std::nullopt)
@@ -398,7 +398,7 @@ public:
         options.first = true;
         options.job = JobId{42};
         options.node = "n1";
-        // Stages run side by side, with the same key.
+        // Stages run in parallel: each has socket names of its own.
         options.names = NodeNames(fmt::format("{0:016x}{0:016x}", fnv1a(m_root.string())));
         options.patience.stalled = 500ms;
         options.patience.closing = 300ms;
@@ -414,7 +414,7 @@ public:
             ::kill(m_guardian, SIGKILL);
             ::waitpid(m_guardian, nullptr, 0);
         }
-        // A supervisor without its guardian still tidies up.
+        // A supervisor without its guardian still cleans up.
         eventually([this] {
             std::error_code error;
             std::filesystem::remove_all(m_root, error);
@@ -431,7 +431,7 @@ private:
 public:
     Options options;
 
-    /// Writes run.json and starts the supervisor. The client of its standard streams.
+    /// Writes run.json and starts the supervisor. Returns the client on its standard streams.
     Client begin()
     {
         put(state(layout::run_json(run.key)), to_json(run));
@@ -446,7 +446,7 @@ public:
             ::prctl(PR_SET_PDEATHSIG, SIGKILL);
             ::dup2(in.read.get(), 0);
             ::dup2(out.write.get(), 1);
-            // As a new program would start: nothing of the test's is open.
+            // Like a newly executed program: none of the test's descriptors are open.
             for (int fd = 3; fd < 256; ++fd) {
                 ::close(fd);
             }
@@ -455,7 +455,7 @@ public:
         return Client(std::move(out.read), std::move(in.write));
     }
 
-    /// Starts the supervisor below a process that ends when `ended` is true.
+    /// Starts the supervisor below a process that exits when `ended` is true.
     void begin_below(const std::function<bool()>& ended)
     {
         put(state(layout::run_json(run.key)), to_json(run));
@@ -495,7 +495,7 @@ public:
         return socket;
     }
 
-    /// The exit status of the process that Slurm started.
+    /// Waits for the process that Slurm started. Returns its exit status.
     int wait()
     {
         int status = -1;
@@ -505,7 +505,7 @@ public:
         m_guardian = over ? -1 : m_guardian;
         return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
     }
-    /// Of the process of another job, made for the same run.
+    /// Exit status of the process of another job submitted for the same run.
     int status_of_another(JobId job)
     {
         const pid_t other = ::fork();
@@ -518,7 +518,7 @@ public:
         return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
     }
     pid_t guardian() const { return m_guardian; }
-    /// The supervisor's own process, as it tells it in the journal.
+    /// Pid of the supervisor, as recorded in the journal.
     pid_t supervisor()
     {
         int pid = -1;
@@ -550,7 +550,7 @@ public:
         }
         return std::nullopt;
     }
-    /// The event, once it is in the journal.
+    /// Waits for the event in the journal.
     Event awaited(Event::Kind kind) const
     {
         EXPECT_TRUE(eventually([&] { return event(kind).has_value(); }));
@@ -608,7 +608,7 @@ private:
     pid_t m_guardian = -1;
 };
 
-/// A supervisor that has as many descriptors as it is allowed, as long as this lives.
+/// Leaves the supervisor no free descriptor during the object's lifetime.
 class NoneLeft {
 public:
     explicit NoneLeft(pid_t supervisor)

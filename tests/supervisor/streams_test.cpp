@@ -29,7 +29,7 @@ TEST(Streams, SayWhoIsThereBeforeAnythingElse)
 
 TEST(Streams, KeepTheProgramsOrderAlsoOnDisk)
 {
-    // Each stream waits for the other to have been read: the order is the program's.
+    // Each stream waits until the other one was read: the order is the program's.
     Stage stage({"/usr/bin/python3", "-c",
                  "import array, fcntl, os, termios, time\n"
                  "def say(fd, text):\n"
@@ -96,7 +96,7 @@ TEST(Streams, AStoppedClientDelaysNobody)
     reader.keep_output = false;
     ASSERT_TRUE(reader.reads_until([&] { return reader.out_at == 20'000'000; }));
     EXPECT_TRUE(reader.reads_to_the_end());
-    // And the other one, when it reads again, has lost nothing.
+    // The other client, when it reads again, has lost nothing.
     ASSERT_TRUE(stopped.reads_to_the_end());
     EXPECT_EQ(stopped.out.size(), 20'000'000U);
     EXPECT_FALSE(stopped.overlapped);
@@ -205,7 +205,7 @@ TEST(Streams, GarbageEndsAConnectionAndNothingElse)
 
 TEST(Streams, EachBatchEndsWithALineEnd)
 {
-    // slurmstepd would keep the rest of an unfinished line.
+    // slurmstepd would hold back an unfinished line.
     Stage stage = Stage::shell("printf unfinished; read line");
     stage.run.request.input = Input::terminal;
     Client client = stage.begin();

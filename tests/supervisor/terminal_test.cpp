@@ -6,13 +6,13 @@ namespace {
 
 constexpr TerminalSize k_size{30, 90};
 
-/// A run on a terminal: what a person would see and type.
+/// A run on a terminal, as seen by an interactive user.
 Stage on_a_terminal(std::vector<std::string> program)
 {
     return Stage(std::move(program), Pty{k_size});
 }
 
-/// A person's client, on another connection than the step's own.
+/// An interactive client on a connection other than the step's own.
 Client sit_down(Stage& stage, std::uint64_t client, TerminalSize size, bool redraw = true)
 {
     Client person = stage.attach(wire::Role::viewer, wire::k_from_now, wire::k_from_now);
@@ -46,14 +46,14 @@ TEST(Terminal, TakesKeysFromWhoeverSitsAtOne)
     Client second = sit_down(stage, 2, k_size);
     second.say(wire::Stdin{0, "two\r"});
     ASSERT_TRUE(first.reads_until([&] { return first.out.ends_with("two\r\n"); }));
-    // The first has changed its connection, and sends again what it does not know to have come.
+    // The first client has reconnected and resends all input that it does not know to be received.
     Client again = stage.attach(wire::Role::owner, first.out_at, 0);
     again.say(wire::Terminal{1, k_size, false});
     again.say(wire::Stdin{0, "one\r"});
     again.say(wire::Stdin{4, "three\r"});
     ASSERT_TRUE(again.reads_to_the_end());
     EXPECT_TRUE(again.out.ends_with("one two three\r\n")) << again.out;
-    EXPECT_GE(again.taken->offset, 4U); // it is told of much, not of each key
+    EXPECT_GE(again.taken->offset, 4U); // acknowledged in larger amounts, not per key
 }
 
 TEST(Terminal, DoesNotTakeKeysFromALooker)

@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-/// What the supervisor notes of its GPUs in the comment of its job.
+/// The supervisor's notes about GPU use in its job's comment.
 namespace gpuq::supervisor {
 namespace {
 
@@ -12,7 +12,7 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
-/// A run with two GPUs, whose samples a test writes.
+/// A run with two GPUs and samples written by the test.
 class Measured : public Stage {
 public:
     explicit Measured(const std::string& program)
@@ -105,7 +105,7 @@ TEST(UseNote, OfAJobThatSlurmHasEndedIsForItsRecord)
     Client client = stage.begin();
     stage.awaited(Event::Kind::program_started);
     stage.measure({1s, 0s, 0s});
-    ::poll(nullptr, 0, 200); // until the sampler has been started
+    ::poll(nullptr, 0, 200); // until the sampler was started
     ::kill(stage.supervisor(), SIGTERM);
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_EQ(client.ended->ending.cause, Cause::cancelled);

@@ -14,7 +14,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-/// An hour of one GPU of 80 GiB on a node with four cores, of which everything is known.
+/// One hour on one GPU with 80 GiB, on a node with four cores; all measures are known.
 struct Hour {
     Profile profile;
     GpuTime total{3500s, 100s, 0s};
@@ -72,7 +72,7 @@ TEST(ProfileAdvice, ASmallerGpuWouldDo)
     EXPECT_THAT(hour.advice(),
                 ElementsAre("GPU memory: 2.1 of 80 GiB used at most: a smaller GPU would do (-g "
                             "3G+), or larger batches"));
-    hour.know(Measure::memory_used, 2.1, 1800); // nobody knows what the other half hour used
+    hour.know(Measure::memory_used, 2.1, 1800); // the other half hour was not measured
     EXPECT_THAT(hour.advice(), IsEmpty());
 }
 
@@ -84,7 +84,7 @@ TEST(ProfileAdvice, TheDataLoaderIsShortOfCpus)
     EXPECT_THAT(hour.advice(),
                 ElementsAre("GPU busy 32 %, the CPUs at 98 % of their 4 cores: what prepares the "
                             "data is short of CPUs (ask -c 8)"));
-    hour.profile.nodes[0].cores.reset(); // how many there are, nobody knows
+    hour.profile.nodes[0].cores.reset(); // number of cores unknown
     EXPECT_THAT(hour.advice(), ElementsAre(HasSubstr("The GPU waits 65 % of the time")));
     hour.given.cpus = 4;
     EXPECT_THAT(hour.advice(), ElementsAre(HasSubstr("(ask -c 8)")));
@@ -153,7 +153,7 @@ TEST(ProfileAdvice, NothingIsSaidOfWhatIsUnknown)
     hour.given = {1, 1, 16, 64};
     hour.total = {0s, 0s, 3600s};
     EXPECT_THAT(hour.advice(), IsEmpty());
-    hour.total = {0s, 1000s, 2600s}; // too little of it
+    hour.total = {0s, 1000s, 2600s}; // too little is known
     EXPECT_THAT(hour.advice(), IsEmpty());
     hour.profile = Profile{};
     hour.total = {};

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-/// Event files as TensorBoard's writers make them.
+/// Event files as TensorBoard's writers produce them.
 namespace gpuq::telemetry::events {
 
 template <typename Number>
@@ -25,7 +25,7 @@ inline std::string varint(std::uint64_t value)
     return text + static_cast<char>(value);
 }
 
-/// A field of a string or a message.
+/// A string or message field.
 inline std::string field(unsigned number, std::string_view bytes)
 {
     return varint(number << 3 | 2) + varint(bytes.size()) + std::string(bytes);
@@ -47,7 +47,7 @@ inline std::string begin(double at)
     return record("\x09" + raw(at) + field(3, "brain.Event:2"));
 }
 
-/// As torch.utils.tensorboard writes them.
+/// A scalar as written by torch.utils.tensorboard.
 inline std::string simple(double at, std::int64_t step, std::string_view tag, float value)
 {
     return record(event(at, step, field(5, field(1, field(1, tag) + "\x15" + raw(value)))));
@@ -58,7 +58,7 @@ inline std::string metadata(std::string_view plugin)
     return field(9, field(1, field(1, plugin)));
 }
 
-/// As TensorFlow 2 does; `extra`: metadata, with the first one of a tag.
+/// A scalar as written by TensorFlow 2; `extra`: metadata, present in the first one of a tag.
 inline std::string tensor(double at, std::int64_t step, std::string_view tag, float value,
                           std::string_view extra, std::string_view shape = "")
 {

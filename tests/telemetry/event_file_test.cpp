@@ -26,7 +26,7 @@ std::string from_hex(std::string_view hex)
     return bytes;
 }
 
-/// The points of all tags as one text.
+/// The points of all tags as text.
 std::string told(const Curves& curves)
 {
     std::string text;
@@ -155,7 +155,8 @@ TEST(EventFile, GoesOnBehindALengthThatIsDamaged)
     EXPECT_EQ(holed.damaged_bytes(), 57 + header.size());
 }
 
-/// Of a file that is damaged at one byte: all but the records beside it, however it is fed.
+/// Reads a damaged copy of the hundred records: at most `lost` records may be missing, and reading
+/// in pieces must give the same result.
 void expect_most(const std::string& bad, std::size_t lost, std::size_t at)
 {
     Curves curves;

@@ -23,7 +23,7 @@ TEST(OutputReader, FollowsABarThatDrawsItselfAnew)
         "\r  0%|          | 0/300 [00:00<?, ?it/s]"
         "\r 33%|###       | 100/300 [00:50<01:40,  2.00it/s]\n"
         "{'loss': 0.9, 'epoch': 1.0}\n"
-        "\r  50%|#####     | 5/10 [00:01<00:01,  5.00it/s]\r" // a validation in between
+        "\r  50%|#####     | 5/10 [00:01<00:01,  5.00it/s]\r" // a validation run in between
         "\r 66%|######    | 200/300 [01:40<00:50,  2.00it/s]\n"
         "{'loss': 0.7, 'epoch': 2.0}\n";
     const OutputReader whole = read(k_output);
@@ -76,7 +76,7 @@ TEST(OutputReader, CountsTheStepsOfLightningOverItsEpochs)
     EXPECT_EQ(loss->restarts(), 0U);
 }
 
-/// As PyTorch's tutorials print it.
+/// In the format of PyTorch's tutorials.
 TEST(OutputReader, CountsTheStepsOfAllEpochs)
 {
     const OutputReader tutorial = read("Epoch [1/10], Step [100/600], Loss: 0.9\n"

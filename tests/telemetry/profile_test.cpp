@@ -16,14 +16,14 @@ using std::chrono::milliseconds;
 const Time k_begin{std::chrono::seconds{1'764'000'000}};
 constexpr std::uint64_t k_mib = 1 << 20;
 
-/// What one node tells, second by second.
+/// The samples of one node, second by second.
 class Node {
 public:
     explicit Node(Time began, std::size_t gpus = 1, std::string name = "node1")
         : m_header{began, std::move(name), std::vector<GpuName>(gpus), 4}
     {
     }
-    /// `time` with GPUs busy for so many percent, or not known, while `cores` work.
+    /// Adds `time` with GPUs at `busy` percent (unset: unknown) and `cores` in use.
     Node& goes_on(std::chrono::seconds time, std::optional<int> busy, double cores = 0,
                   std::uint64_t written = 0)
     {
@@ -51,7 +51,7 @@ public:
         }
         return *this;
     }
-    /// Nobody measures.
+    /// Adds time without samples.
     Node& is_silent(std::chrono::seconds time)
     {
         m_elapsed += time;
@@ -101,7 +101,7 @@ TEST(Phases, SplitTheGpuTimeByWhatElseWorks)
     const Profile profile = profile_of(node, link(1, k_begin, 130s));
     EXPECT_EQ(time_in(profile, Phase::start_up), 20s);
     EXPECT_EQ(time_in(profile, Phase::busy), 40s);
-    // Rates are over ten seconds: the end of the work is seen late.
+    // Rates are computed over ten seconds: the end of the work is detected late.
     EXPECT_NEAR(static_cast<double>(time_in(profile, Phase::waiting) / 1s), 37, 3);
     EXPECT_NEAR(static_cast<double>(time_in(profile, Phase::other_idle) / 1s), 33, 3);
     EXPECT_EQ(time_in(profile, Phase::unknown), 0s);
@@ -113,7 +113,7 @@ TEST(Phases, ASecondIsSplitByHowMuchOfItTheGpuWasBusy)
     node.goes_on(100s, 30, 4);
     const Profile profile = profile_of(node, link(1, k_begin, 100s));
     EXPECT_EQ(time_in(profile, Phase::busy), 30s);
-    EXPECT_EQ(time_in(profile, Phase::waiting), 69'300ms); // the first rate takes two samples
+    EXPECT_EQ(time_in(profile, Phase::waiting), 69'300ms); // the first rate needs two samples
     EXPECT_EQ(time_in(profile, Phase::other_idle), 700ms);
 }
 
@@ -125,7 +125,7 @@ TEST(Phases, WritingShortlyBeforeACheckpointIsSaving)
         .goes_on(60s, 100)
         .goes_on(30s, 0, 1, 50 * k_mib);
     ProfiledLink one = link(1, k_begin, 180s);
-    one.saves = {k_begin + 90s}; // not at the end
+    one.saves = {k_begin + 90s}; // no checkpoint at the end
     const Profile profile = profile_of(node, one);
     EXPECT_EQ(time_in(profile, Phase::saving), 30s);
     EXPECT_EQ(time_in(profile, Phase::waiting) + time_in(profile, Phase::other_idle), 30s);
@@ -204,7 +204,7 @@ TEST(Profile, LinksOfAChainGoOnWithAGapBetween)
     first.into(profiler, 0);
     second.into(profiler, 1);
     const Profile profile = profiler.take();
-    ASSERT_EQ(profile.gpus.size(), 1U); // the GPU of the run, though another one
+    ASSERT_EQ(profile.gpus.size(), 1U); // the same GPU of the run, though on another device
     EXPECT_EQ(profile.gpus[0].nodes, (std::vector<std::string>{"node1", "node2"}));
     EXPECT_EQ(profile.to - profile.from, 400s);
     const auto& busy = course(profile.gpus[0], Measure::busy);
@@ -213,7 +213,7 @@ TEST(Profile, LinksOfAChainGoOnWithAGapBetween)
     EXPECT_EQ(busy[100], std::nullopt);
     EXPECT_EQ(busy[170], 50);
     EXPECT_EQ(profile.links[1].nodes, std::vector<std::string>{"node2"});
-    // Nothing was allocated between them.
+    // Nothing was allocated between the links.
     for (const auto part : profile.phase_course[100]) {
         EXPECT_EQ(part, 0s);
     }

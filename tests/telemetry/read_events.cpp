@@ -7,10 +7,9 @@
 #include <fstream>
 #include <string>
 
-// For tests/bench/tfevents: read_events FILE
-// Reads an event file as it comes from a disk, in pieces of 1 MiB. Prints `seconds S` of a core for
-// the reader alone, `bytes N`, `records N`, `bad N`, and of each tag `TAG points N last STEP
-// VALUE`.
+// For tests/bench/tfevents: read_events FILE. Reads an event file from disk in pieces of 1 MiB.
+// Prints `seconds S` (CPU time of the reader alone), `bytes N`, `records N`, `bad N`, and for each
+// tag `TAG points N last STEP VALUE`.
 
 using namespace gpuq;
 

@@ -24,13 +24,13 @@ using Random = std::mt19937_64;
 constexpr IdleRule k_rule{10min, 2min, 0ms, 4};
 constexpr auto k_length = 40min;
 
-/// One second of a run, before anybody has looked at it.
+/// One second of a run, before evaluation.
 struct Second {
     std::vector<GpuSample> gpus;
-    std::uint64_t cpu_ms = 5; ///< used in it; what sleeps needs a little
+    std::uint64_t cpu_ms = 5; ///< CPU time used in it; an idle process needs a little
     std::uint64_t disk = 4096;
     bool cpu_known = true, disk_known = true;
-    bool missing = false; ///< no sample is made of it
+    bool missing = false; ///< no sample covers it
     bool typed = false, printed = false;
     milliseconds length = 1s;
 };
@@ -38,16 +38,16 @@ struct Second {
 struct Trace {
     std::string kind;
     std::vector<Second> seconds;
-    std::optional<milliseconds> idle_from; ///< the label: truly idle from here to the end
+    std::optional<milliseconds> idle_from; ///< the label: truly idle from this time to the end
     IdleRule rule = k_rule;
     bool measured = true, exempt = false;
     bool new_sampler_at_idle = false;
-    std::chrono::hours clock_steps{0}; ///< the node's clock is set, now and then
+    std::chrono::hours clock_steps{0}; ///< the node's clock is stepped by this from time to time
 };
 
 struct Judged {
     Sample sample;
-    milliseconds at{0}; ///< by a clock that never begins anew
+    milliseconds at{0}; ///< on a clock that never restarts
     IdleVerdict verdict;
 };
 
@@ -74,7 +74,7 @@ bool one_in(Random& random, int number)
     return between(random, 1, number) == 1;
 }
 
-/// All of it unused.
+/// A trace without any use.
 Trace unused(Random& random, int gpus = 0)
 {
     Trace trace;
@@ -97,7 +97,7 @@ void during(Trace& trace, std::size_t from, std::size_t length, const Change& ch
     }
 }
 
-/// Again and again, with pauses that are shorter than the rule's time.
+/// Applies `change` repeatedly, with pauses shorter than the rule's time.
 void now_and_then(Trace& trace, Random& random, int most_length, const Change& change)
 {
     for (std::size_t i = 0; i < trace.seconds.size();) {
@@ -147,7 +147,7 @@ struct Kind {
     std::function<Trace(Random&)> make;
 };
 
-/// Everything that is not to be released.
+/// Traces that must not lead to a release.
 std::vector<Kind> busy_kinds()
 {
     const auto always = [](const Change& change, int gpus = 0) {
@@ -256,7 +256,7 @@ std::vector<Kind> busy_kinds()
              Trace trace = unused(random);
              const int every = between(random, 2, 10);
              for (std::size_t i = 1; i < trace.seconds.size(); ++i) {
-                 // Less than what one sample stands for is none.
+                 // Gaps of ten seconds: one shorter than the interval of a sample would not count.
                  trace.seconds[i].missing = (i / 10) % static_cast<std::size_t>(every) == 0;
              }
              return trace;
@@ -308,7 +308,7 @@ std::vector<Kind> busy_kinds()
     };
 }
 
-/// Everything that is to be released, from a moment on that is told.
+/// Traces that must lead to a release, from the time given by their label.
 std::vector<Kind> idle_kinds()
 {
     const auto after = [](
@@ -411,7 +411,7 @@ std::vector<Kind> idle_kinds()
          }}};
 }
 
-/// The samples that gpuq would have made, and what the watch says at each of them.
+/// The samples that gpuq would have recorded, and the verdict at each of them.
 std::vector<Judged> judged(const Trace& trace)
 {
     IdleLooks looks;
@@ -499,7 +499,7 @@ TEST(Reclaim, CatchesWhatIsIdleWithinTheTimeAndOneSample)
         ASSERT_TRUE(released) << trace.kind;
         const milliseconds due = *trace.idle_from + trace.rule.after;
         EXPECT_GE(verdicts[*released].at, due) << trace.kind;
-        // The sample before it was too early.
+        // The previous sample was too early.
         EXPECT_LT(verdicts[*released - 1].at, due + verdicts[*released].sample.stands_for)
             << trace.kind;
     }
@@ -524,7 +524,7 @@ TEST(Reclaim, SaysTheSameOfSamplesThatAreReadFromTheFile)
 {
     for (const Trace& trace : traces(idle_kinds(), 1)) {
         if (trace.new_sampler_at_idle) {
-            continue; // its file is begun anew, too
+            continue; // its file starts anew, too
         }
         const auto verdicts = judged(trace);
         SampleWriter writer({verdicts.front().sample.at, "node",
@@ -540,7 +540,7 @@ TEST(Reclaim, SaysTheSameOfSamplesThatAreReadFromTheFile)
                 put(piece);
             }
         }
-        // When it began, and what was typed and printed, is in the evidence.
+        // The time of the start and of typed and printed text is part of the evidence.
         const IdleVerdict& told = verdicts[*first_release(verdicts)].verdict;
         const auto again = replayed(all_samples(file), trace.rule, told.evidence);
         EXPECT_EQ(again, told) << trace.kind;

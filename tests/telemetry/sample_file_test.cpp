@@ -16,7 +16,7 @@ using testing::SizeIs;
 
 const Time k_began{std::chrono::seconds{1'764'000'000}};
 
-/// A file as it is on disk: what is not written is zero.
+/// A file as on disk: unwritten parts are zero.
 struct File {
     explicit File(std::size_t gpus)
         : writer(SampleHeader{k_began, "gpu-7", std::vector<GpuName>(gpus)})
@@ -222,7 +222,7 @@ TEST(SampleFile, TwoHoursStayWholeAndTwoDaysFitIntoEightMebibytes)
     auto covered = 0ms;
     for (const Sample& sample : all) {
         covered += sample.stands_for;
-        ASSERT_EQ(sample.elapsed, covered); // without a hole, and nothing twice
+        ASSERT_EQ(sample.elapsed, covered); // no gap and no overlap
     }
     EXPECT_EQ(newest_sample(file.bytes.substr(0, k_newest_size)), at_second(k_two_days, 8));
 }

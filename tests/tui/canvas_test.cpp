@@ -25,7 +25,7 @@ TEST(Canvas, CutsWhatDoesNotFit)
 {
     Canvas canvas(2, 5);
     EXPECT_EQ(canvas.put(0, 0, "abcdefg"), 5);
-    EXPECT_EQ(canvas.put(1, 4, "最"), 4); // half a character is none
+    EXPECT_EQ(canvas.put(1, 4, "最"), 4); // half a character is not drawn
     EXPECT_EQ(canvas.put(7, 0, "outside"), 0);
     EXPECT_EQ(canvas.text(), "abcde\n\n");
 }
@@ -54,7 +54,7 @@ TEST(Curve, LeavesAGapWhereNothingIsKnown)
     EXPECT_EQ(canvas.text(), "busy 50 %  (50 to 5…\n*******       ******\n");
 }
 
-/// 100 % all the time is not to look like nothing.
+/// A constant 100 % must not look like zero.
 TEST(Curve, OfPercentIsDrawnFrom0To100)
 {
     Canvas canvas(4, 20);

@@ -43,7 +43,7 @@ TEST(LogText, FoldsProgressBars)
     EXPECT_EQ(shown("10%|#  |\r20%|## |\r100%|###|\n"), (Texts{"100%|###|", ""}));
     EXPECT_EQ(shown("longer text\rshort\x1b[K\n"), (Texts{"short", ""}));
     EXPECT_EQ(shown("abc\b\bX"), Texts{"aXc"});
-    // Two bars, one above the other, as nested tqdm draws them.
+    // Two bars, one above the other, as drawn by nested tqdm.
     EXPECT_EQ(shown("outer 1\n\rinner 1\x1b[A\router 2\n\rinner 2"), (Texts{"outer 2", "inner 2"}));
 }
 
@@ -100,7 +100,7 @@ TEST(LogText, HoldsNoMoreThanItSays)
     EXPECT_EQ(text_of(wide.lines().back()), "next");
 }
 
-/// Nothing that a terminal could obey ever comes out, whatever goes in.
+/// For any input, nothing is shown that a terminal would interpret.
 TEST(LogText, ShowsNothingThatATerminalObeys)
 {
     std::mt19937 random(7);
@@ -120,7 +120,7 @@ TEST(LogText, ShowsNothingThatATerminalObeys)
                     const auto byte = static_cast<unsigned char>(c);
                     ASSERT_TRUE(byte >= 0x20 && byte != 0x7f) << round;
                 }
-                // What stands is what the one sanitiser lets through.
+                // The sanitiser would leave the text unchanged.
                 ASSERT_EQ(sanitised(text_of(line)), text_of(line)) << round;
             }
         }

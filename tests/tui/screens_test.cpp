@@ -10,9 +10,8 @@
 #include <fstream>
 #include <iterator>
 
-/// Every pane at four sizes, as text, beside what it looked like when somebody looked at it:
-/// tests/tui/screens. After a change that is meant, GPUQ_WRITE_SCREENS=1 writes them anew: read the
-/// difference.
+/// Compares every pane at four sizes with the reviewed text in tests/tui/screens. After an intended
+/// change, GPUQ_WRITE_SCREENS=1 rewrites the files: review the difference.
 namespace gpuq::tui {
 namespace {
 

@@ -111,7 +111,7 @@ TEST(Update, StopsARunOnlyAfterNamingItAndAsking)
     EXPECT_EQ(commands(press(m, "xy")), (std::vector<Words>{{"stop", "key0"}}));
 }
 
-/// What was asked about is what is stopped, also when another row has come under the cursor.
+/// The run in question is stopped, even if another row has moved under the cursor.
 TEST(Update, TheQuestionKeepsItsRun)
 {
     Model m = model(4);
@@ -176,7 +176,7 @@ TEST(Update, EditsWhatIsBeingTyped)
     update(m, Key{Special::none, U'ß'});
     special(Special::left);
     special(Special::erase);
-    special(Special::erase); // nothing is there
+    special(Special::erase); // nothing left to erase
     special(Special::left);
     press(m, "\x15");
     EXPECT_EQ(m.prompt->typed, "!");
@@ -194,7 +194,7 @@ TEST(Update, SelectsTheRunThatWasStarted)
     std::reverse(next.rows.begin(), next.rows.end());
     update(m, Looked{next});
     EXPECT_EQ(m.selected, "key3");
-    press(m, "k+train.py\nk"); // and goes on to another
+    press(m, "k+train.py\nk"); // and the user moves to another run
     const std::string selected = m.selected;
     update(m, Looked{picture(5)});
     EXPECT_EQ(m.selected, selected);
@@ -245,7 +245,7 @@ TEST(Update, FollowsALogUntilOneScrollsBack)
     EXPECT_THAT(screen(m), HasSubstr("line 0\n"));
 }
 
-/// Every row of a folded line can be reached, and each key moves by one.
+/// Every row of a folded line can be reached, and each key moves by one row.
 TEST(Update, ScrollsThroughFoldedLines)
 {
     Model m = model(1, {10, 40});
@@ -312,7 +312,7 @@ TEST(Update, SaysThatALogHasMoreThanIsShown)
     Model m = model(1, {10, 60});
     press(m, "\n");
     std::string text;
-    for (int i = 0; i < 4999; ++i) { // and an empty one
+    for (int i = 0; i < 4999; ++i) { // plus one empty line
         text += fmt::format("line {}\n", i);
     }
     update(m, LogBytes{"key0", Stream::out, text, true, 0, ""});
@@ -335,7 +335,7 @@ TEST(Update, SaysThatALogHasMoreThanIsShown)
     EXPECT_THAT(screen(m), Not(HasSubstr("before this")));
 }
 
-/// However few the lines are, j leads to the last one.
+/// For any number of lines, j leads to the last one.
 TEST(Update, ShowsTheLastLineOfALogOfWhichFewLinesAreShown)
 {
     for (int count = 1; count < 20; ++count) {
@@ -445,7 +445,7 @@ TEST(Update, SearchesTheLog)
     EXPECT_THAT(screen(m), HasSubstr("'Loss nan' is not here"));
 }
 
-/// A pager may hand on all that it is given: a title, a clipboard, a question to the terminal.
+/// A pager may pass on anything it gets: a title, clipboard contents, a query to the terminal.
 TEST(Update, GivesThePagerNothingThatATerminalObeys)
 {
     Model m = model(2);
@@ -491,7 +491,7 @@ TEST(Update, TriesOutWhatIsBeingTyped)
     EXPECT_EQ(tried.back(), (Words{"run", "--detach", "--dry-run", "-t", "2h", "my train.py"}));
     EXPECT_TRUE(commands(effects).empty()); // nothing is started
     update(shown, Tried{"-t 2h", {"would start something else", false}});
-    EXPECT_THAT(screen(shown), Not(HasSubstr("something else"))); // typed on since then
+    EXPECT_THAT(screen(shown), Not(HasSubstr("something else"))); // the input has changed since
     update(shown, Tried{"-t 2h 'my train.py'", {"would start my train.py\nqueue: gpu\n", false}});
     EXPECT_THAT(screen(shown), HasSubstr("would start my train.py"));
     EXPECT_THAT(screen(shown), HasSubstr("queue: gpu"));

@@ -53,7 +53,7 @@ Model model(int rows, int columns, int runs)
     return made;
 }
 
-std::string body(Model& made) // without the clock, which is local time
+std::string body(Model& made) // without the clock, which shows local time
 {
     std::string text = view(made).text();
     return text.substr(text.find('\n') + 1);
@@ -129,7 +129,7 @@ TEST(View, SaysThatFactsAreCut)
     EXPECT_THAT(text, testing::Not(HasSubstr("the last")));
 }
 
-/// A list that is mostly of another day does not push out what the selected run does now.
+/// A list mostly of ended runs does not push out the details of the selected, active run.
 TEST(View, EndedRunsGiveWayToTheDetailsOfOneThatIsAlive)
 {
     Model m = model(24, 80, 12);
@@ -167,7 +167,7 @@ TEST(View, SaysThatTheListGoesOn)
     EXPECT_THAT(body(m), ContainsRegex("STATE +23-30 of 30\n"));
     Model narrow = model(24, 25, 30);
     EXPECT_THAT(body(narrow), ContainsRegex("STATE +\\+9\n"));
-    Model full = model(24, 20, 30); // no room behind the headings: one gives way, as a whole
+    Model full = model(24, 20, 30); // no space after the headings: a whole column is dropped
     EXPECT_THAT(body(full), HasSubstr("  ID  NAME        +9\n"));
     Model whole = model(24, 80, 3);
     EXPECT_THAT(body(whole), HasSubstr("STATE\n"));
@@ -184,7 +184,7 @@ TEST(View, TheSelectedRunIsAlwaysInView)
     }
 }
 
-/// From one cell to a wall, in every mode, nothing is drawn outside and nothing fails.
+/// From a single cell to a wall display, in every mode: nothing is drawn outside and nothing fails.
 TEST(View, FitsEverySize)
 {
     std::mt19937 random(3);

@@ -158,7 +158,7 @@ TEST(Frame, APayloadTooShortOrWithAnImpossibleValueBreaksIt)
     const std::vector<std::string> bad = {
         std::string("\x03\x07\0\0\0\x05\0\0\0\0\0\0", 12),     // 7 of 8 bytes
         std::string("\x05\x04\0\0\0\xff\xff\xff\xff", 9),      // text of 4 GiB
-        std::string("\x05\x05\0\0\0\x02\0\0\0a", 10),          // text cut
+        std::string("\x05\x05\0\0\0\x02\0\0\0a", 10),          // text truncated
         std::string("\x43\x09\0\0\0\x02\0\0\0\0\0\0\0\0", 14), // stream 2
         std::string("\x01\x15\0\0\0\x01\0\0\0\x03\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 26), // role 3
     };
@@ -195,7 +195,7 @@ TEST(Frame, HostileBytesNeverDoMoreThanBreakIt)
                 if (!next || !*next) {
                     break;
                 }
-                // What it gives is a frame like any other.
+                // A decoded frame can be encoded.
                 EXPECT_FALSE(encode(**next).empty());
             }
         }

@@ -108,7 +108,7 @@ TEST(RemoteFrame, TheFuzzersSeedsHoldEveryKind)
     EXPECT_EQ(kinds.size(), std::variant_size_v<Frame>);
 }
 
-/// Output in pieces is put together again.
+/// Merges contiguous pieces of output into one frame.
 std::vector<Frame> taken(OutputDecoder& decoder, std::string_view bytes, std::vector<Frame> frames)
 {
     while (true) {
@@ -135,7 +135,7 @@ TEST(RemoteFrame, OutputComesInPlaceAndEverythingElseAsItIs)
 {
     std::vector<Frame> all = one_of_each();
     all.insert(all.begin() + 3, Output{Stream::out, 7, ""});
-    std::string bytes("\x7f\3\0\0\0new", 8); // of a newer gpuq
+    std::string bytes("\x7f\3\0\0\0new", 8); // from a newer gpuq
     for (const Frame& frame : all) {
         bytes += encode(frame);
     }
@@ -172,7 +172,7 @@ TEST(RemoteFrame, AStartOfAnOlderClientForwardsNothingAndHasInput)
 {
     Start start;
     start.words = {"ls"};
-    for (const std::size_t newer : {1U, 2U, 6U}) { // brief, no_input, the number of forwards
+    for (const std::size_t newer : {1U, 2U, 6U}) { // brief, no_input, number of forwards
         std::string bytes = encode(start);
         bytes.resize(bytes.size() - newer);
         bytes[1] = static_cast<char>(static_cast<std::size_t>(bytes[1]) - newer);
@@ -206,7 +206,7 @@ TEST(RemoteFrame, AnOversizedFrameAndOneThatIsTooShortBreakTheConnection)
     shortened.feed(std::string("\x43\1\0\0\0x", 6)); // InputTaken of one byte
     EXPECT_FALSE(shortened.next());
 
-    Decoder lists; // Start of four thousand million words
+    Decoder lists; // Start with four thousand million arguments
     lists.feed(std::string("\2\4\0\0\0\xff\xff\xff\xff", 9));
     EXPECT_FALSE(lists.next());
 }
@@ -231,7 +231,7 @@ TEST(RemoteFrame, RandomBytesAreReadWithoutHarm)
     for (int round = 0; round < 2000; ++round) {
         std::string bytes;
         for (int i = 0; i < 64; ++i) {
-            bytes += static_cast<char>(random() % 80); // small: often a possible type and length
+            bytes += static_cast<char>(random() % 80); // small: often a valid type and length
         }
         Decoder decoder;
         decoder.feed(bytes);
