@@ -53,7 +53,7 @@ LITERAL = re.compile(r'R"(\w*)\((.*?)\)\1"|"((?:[^"\\\n]|\\.)*)"|//([^\n]*)|/\*(
 
 def of_cpp(path, wanted):
     """Comments or string literals, a line for a line."""
-    text = path.read_text(errors="replace")
+    text = re.sub(r"(?m)^#include.*$", "", path.read_text(errors="replace"))
     lines = [""] * (text.count("\n") + 1)
     for match in LITERAL.finditer(text):
         string = match[2] if match[2] is not None else match[3]
