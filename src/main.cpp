@@ -291,10 +291,11 @@ public:
                 return path.string();
             }
         }
-        return fail(Error::Kind::io,
-                    fmt::format("no {} in {} or beside it in libexec/gpuq: install gpuq whole, or "
-                                "set GPUQ_SUPERVISOR",
-                                k_supervisor, folder.string()));
+        return fail(
+            Error::Kind::io,
+            fmt::format(
+                "no {} in {} or in libexec/gpuq beside it: reinstall gpuq, or set GPUQ_SUPERVISOR",
+                k_supervisor, folder.string()));
     }
 
     Result<std::string> program() override
@@ -404,9 +405,9 @@ int main(int argc, char** argv)
         gpuq::sweep_leftovers(); // at the end, so that it does not delay the first output
         return status;
     } catch (const std::exception& exception) {
-        gpuq::cli::say(fmt::format("a defect of gpuq: {}", exception.what()));
+        gpuq::cli::say(fmt::format("internal error: {}", exception.what()));
     } catch (...) {
-        gpuq::cli::say("a defect of gpuq: an exception of no known kind");
+        gpuq::cli::say("internal error: unknown exception");
     }
     return static_cast<int>(gpuq::ExitStatus::internal);
 }

@@ -130,23 +130,21 @@ std::string in_base64(std::string_view text)
 Result<std::unique_ptr<Terminal>> Terminal::open(bool colour)
 {
     if (::isatty(STDIN_FILENO) != 1 || ::isatty(STDOUT_FILENO) != 1) {
-        return fail(Error::Kind::usage,
-                    "no terminal here: gpuq top --once prints what it shows, once");
+        return fail(Error::Kind::usage, "not a terminal: gpuq top --once prints the display once");
     }
     const char* kind = std::getenv("TERM");
     int status = 0;
     if (kind == nullptr || ::setupterm(kind, STDOUT_FILENO, &status) != OK) {
-        return fail(
-            Error::Kind::usage,
-            fmt::format("this machine does not know the terminal '{}': set TERM to one that "
-                        "it knows (xterm), or use gpuq top --once",
-                        sanitised(kind == nullptr ? "" : kind)));
+        return fail(Error::Kind::usage,
+                    fmt::format("unknown terminal type '{}': set TERM to a type that this machine "
+                                "knows (xterm), or use gpuq top --once",
+                                sanitised(kind == nullptr ? "" : kind)));
     }
     const char* const places = ::tigetstr(const_cast<char*>("cup"));
     if (places == nullptr || places == reinterpret_cast<char*>(-1)) {
         return fail(Error::Kind::usage,
-                    fmt::format("the terminal '{}' can't be drawn on: gpuq top --once prints what "
-                                "it shows, once",
+                    fmt::format("unsuitable terminal type '{}': gpuq top --once prints the "
+                                "display once",
                                 sanitised(kind)));
     }
     // The characters, but not the format of numbers, which is the same everywhere.
@@ -157,8 +155,8 @@ Result<std::unique_ptr<Terminal>> Terminal::open(bool colour)
     SCREEN* const screen = ::newterm(kind, stdout, stdin);
     if (screen == nullptr) {
         return fail(Error::Kind::usage,
-                    fmt::format("the terminal '{}' can't be drawn on: gpuq top --once prints what "
-                                "it shows, once",
+                    fmt::format("unsuitable terminal type '{}': gpuq top --once prints the "
+                                "display once",
                                 sanitised(kind)));
     }
     return std::unique_ptr<Terminal>(new Terminal(screen, colour, ascii));

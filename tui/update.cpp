@@ -476,7 +476,7 @@ private:
                 return;
             case U'a':
                 return run.running ? m_effects.emplace_back(Command{{"attach", run.key}, true}),
-                       void()      : refuse(run, "does not run: nothing to attach to");
+                       void()      : refuse(run, "is not running: nothing to attach to");
             case U'x':
                 return run.active
                            ? ask(fmt::format("stop {} {}?", run.plain ? "job" : "run", title),
@@ -484,13 +484,13 @@ private:
                            : refuse(run, "has ended already");
             case U's':
                 return run.active && run.saves
-                           ? ask(fmt::format("have run {} save and stop?", title),
+                           ? ask(fmt::format("save and stop run {}?", title),
                                  {{"stop", "--checkpoint", run.key}})
-                           : refuse(run, run.active ? "can't save: man gpuq-chain says how it could"
+                           : refuse(run, run.active ? "can't save: see man gpuq-chain"
                                                     : "has ended already");
             case U'S':
                 if (!run.running) {
-                    return refuse(run, "does not run: nothing to save");
+                    return refuse(run, "is not running: nothing to save");
                 }
                 m_model.words = "...";
                 m_effects.emplace_back(Command{{"save", run.key}});
@@ -568,7 +568,7 @@ private:
             return;
         }
         if (!search_log(forward)) {
-            m_model.words = fmt::format("'{}' is not here", m_model.found);
+            m_model.words = fmt::format("'{}' not found", m_model.found);
             m_model.failed = true;
         }
     }

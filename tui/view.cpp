@@ -482,8 +482,7 @@ private:
             log.follow ? last_lines(lines, log.wrap, height) : lines_from(lines, log, height + 2);
         if (is_part(log) && !log.follow && log.top == 0 && log.top_row == 0 &&
             has_room_above(shown, lines.back(), height)) {
-            put(top++, fmt::format("before this there is more: p or gpuq logs {} shows it", log.id),
-                dim());
+            put(top++, fmt::format("more above: p or gpuq logs {} shows it", log.id), dim());
         }
         shown.resize(std::min(shown.size(), static_cast<std::size_t>(height + 1 - top)));
         for (std::size_t i = 0; i < shown.size(); ++i) {

@@ -129,8 +129,8 @@ private:
     {
         if (++m_folders > k_most_folders) {
             return fail(Error::Kind::usage,
-                        fmt::format("the pattern for checkpoints stands for more than {} folders; "
-                                    "name a folder nearer to them",
+                        fmt::format("the checkpoint pattern matches more than {} directories; use "
+                                    "a more specific pattern",
                                     k_most_folders));
         }
         const std::unique_ptr<DIR, CloseFolder> entries(::opendir(folder.c_str()));
@@ -203,8 +203,8 @@ Result<std::vector<Candidate>> candidates_at(const Place& place, std::size_t mos
     if (components.empty() || components.size() > k_most_components ||
         (!is_absolute && !place.folder.starts_with('/'))) {
         return fail(Error::Kind::usage,
-                    fmt::format("'{}' in '{}' is no place for checkpoints: give an absolute "
-                                "folder and a pattern such as 'epoch-*.pt'",
+                    fmt::format("'{}' in '{}' is not a checkpoint location: give an absolute "
+                                "directory and a pattern such as 'epoch-*.pt'",
                                 place.pattern, place.folder));
     }
     if (!is_absolute) {

@@ -47,14 +47,14 @@ std::string beside(std::string_view path, std::string_view name)
 void see_trainer_state(Bytes& bytes, Seen& seen)
 {
     const auto state = parse_trainer_state(bytes.first(k_longest_json));
-    seen.judgement = state ? Judgement{Says::whole, ""} : incomplete("it is no JSON");
+    seen.judgement = state ? Judgement{Says::whole, ""} : incomplete("it is not valid JSON");
     seen.step = state ? state->global_step : std::nullopt;
 }
 
 void see_index(Bytes& bytes, Seen& seen)
 {
     auto files = files_of_index(bytes.first(k_longest_json));
-    seen.judgement = files ? Judgement{Says::whole, ""} : incomplete("it is no JSON");
+    seen.judgement = files ? Judgement{Says::whole, ""} : incomplete("it is not valid JSON");
     if (files) {
         seen.names = *std::move(files);
     }
@@ -78,7 +78,7 @@ void see_megatron(Bytes& bytes, Seen& seen)
     const std::string line = first_line(bytes);
     seen.step = whole_number(line);
     if (!seen.step && line != "release") {
-        seen.judgement = incomplete("it names no iteration");
+        seen.judgement = incomplete("it contains no iteration number");
         return;
     }
     seen.judgement = {Says::whole, ""};
@@ -163,7 +163,7 @@ std::optional<std::string> is_being_written(const Contents& contents)
         const std::string_view name = name_in(one.part.path);
         if (contents.counts(one.part.path) &&
             (name == "checkpoint-is-incomplete.txt" || is_unfinished(name))) {
-            return fmt::format("{} is still in it", one.part.path);
+            return fmt::format("{} is still present", one.part.path);
         }
     }
     return std::nullopt;
@@ -192,7 +192,7 @@ std::optional<std::string> lacks_named_file(const Contents& contents)
         for (const std::string& name : one.names) {
             const bool is_surely_named = !is_any_tracker || name.starts_with("global_step");
             if (is_surely_named && contents.at(beside(one.part.path, name)) == nullptr) {
-                return fmt::format("{} names {}, which is not there", one.part.path, name);
+                return fmt::format("{} names {}, which does not exist", one.part.path, name);
             }
         }
     }
@@ -211,7 +211,7 @@ std::optional<std::string> lacks_metadata(const Contents& contents)
     for (const Seen& one : contents.seen()) {
         if (one.part.path.ends_with(".distcp") && contents.counts(one.part.path) &&
             !described.contains(folder_of(one.part.path))) {
-            return fmt::format("{} is there, but no {}", one.part.path,
+            return fmt::format("{} exists, but no {}", one.part.path,
                                beside(one.part.path, ".metadata"));
         }
     }
@@ -223,7 +223,7 @@ std::optional<std::string> has_nothing(const Contents& contents)
     const bool is_empty = std::ranges::all_of(contents.seen(), [](const Seen& one) {
         return one.part.kind != Kind::link && one.part.bytes == 0;
     });
-    return is_empty ? std::optional<std::string>("there is nothing in it") : std::nullopt;
+    return is_empty ? std::optional<std::string>("it is empty") : std::nullopt;
 }
 
 std::optional<std::string> what_is_wrong(const Contents& contents)

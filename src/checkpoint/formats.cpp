@@ -134,7 +134,7 @@ Judgement judge(Bytes& bytes, std::string_view name)
 Judgement judge_pickle(Bytes& bytes)
 {
     if (bytes.last(1) != ".") {
-        return incomplete("the pickle in it has no end");
+        return incomplete("its pickle data has no end marker");
     }
     return {Says::settles, ""}; // any byte of its data may be a full stop as well
 }

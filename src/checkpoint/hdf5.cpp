@@ -41,7 +41,7 @@ Judgement judge_hdf5(Bytes& bytes, std::uint64_t signature)
     const Layout& layout = k_layouts[version];
     const std::uint64_t width = little_endian(*start, layout.address_width, 1);
     if (width != 2 && width != 4 && width != 8) {
-        return incomplete("its HDF5 superblock makes no sense");
+        return incomplete("its HDF5 superblock is invalid");
     }
     const std::size_t at = layout.addresses + 2 * width;
     const auto head = bytes.at(signature, at + width);
@@ -49,11 +49,11 @@ Judgement judge_hdf5(Bytes& bytes, std::uint64_t signature)
         return incomplete("its HDF5 superblock is cut off");
     }
     if (is_open_for_writing(*head)) {
-        return incomplete("its HDF5 superblock says that it was not closed");
+        return incomplete("its HDF5 superblock shows that it was not closed");
     }
     // An undefined address is all ones: larger than any file.
     if (little_endian(*head, at, width) > bytes.size()) {
-        return incomplete("it is shorter than its HDF5 superblock says");
+        return incomplete("it is shorter than its HDF5 superblock specifies");
     }
     return {Says::settles, ""};
 }

@@ -283,7 +283,7 @@ Error can_not_keep(const Found& found, const std::string& folder, int error)
 {
     if (error == ESTALE || error == ENOENT) {
         return fail(Error::Kind::busy,
-                    fmt::format("{} changed while it was kept; look again", found.path));
+                    fmt::format("{} changed while it was copied; try again", found.path));
     }
     return fail(Error::Kind::io, fmt::format("can't keep a copy of {} in {}: {}", found.path,
                                              folder, std::strerror(error)));

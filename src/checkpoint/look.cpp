@@ -50,7 +50,8 @@ void decide(Found& found, const Judgement& judgement, const Found* before)
     } else if (judgement.says == Says::whole || is_unchanged(found, before)) {
         found.verdict = Verdict::whole;
     } else {
-        found.why = "it can't tell that it is whole, and was not seen unchanged twice yet";
+        found.why =
+            "its format does not show that it is complete, and it was not seen unchanged twice yet";
     }
 }
 

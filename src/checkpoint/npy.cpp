@@ -79,7 +79,7 @@ std::optional<std::uint64_t> total(std::string_view shape, std::uint64_t size)
 Judgement judge_others(Bytes& bytes, std::string_view descr)
 {
     if (descr.starts_with("'|O'") && bytes.last(1) != ".") {
-        return incomplete("the pickle in it has no end");
+        return incomplete("its pickle data has no end marker");
     }
     return {Says::settles, ""};
 }
@@ -89,7 +89,7 @@ Judgement judge_data(Bytes& bytes, std::string_view header, std::uint64_t there)
     const auto descr = value_of(header, "descr");
     const auto shape = value_of(header, "shape");
     if (!descr || !shape) {
-        return incomplete("its .npy header makes no sense");
+        return incomplete("its .npy header is invalid");
     }
     const auto size = item_size(*descr);
     if (!size) {
@@ -97,10 +97,10 @@ Judgement judge_data(Bytes& bytes, std::string_view header, std::uint64_t there)
     }
     const auto wanted = total(*shape, *size);
     if (!wanted) {
-        return incomplete("its .npy header makes no sense");
+        return incomplete("its .npy header is invalid");
     }
     if (there < *wanted) {
-        return incomplete(fmt::format("{} of its {} bytes are there", there, *wanted));
+        return incomplete(fmt::format("{} of its {} bytes are present", there, *wanted));
     }
     // The file may contain more than one array.
     return {there == *wanted ? Says::whole : Says::settles, ""};

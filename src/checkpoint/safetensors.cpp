@@ -31,11 +31,11 @@ Judgement judge_safetensors(Bytes& bytes)
     }
     const auto end = data_end(*header);
     if (!end) {
-        return incomplete("its header makes no sense");
+        return incomplete("its header is invalid");
     }
     const std::uint64_t there = bytes.size() - 8 - length;
     if (there != *end) {
-        return incomplete(fmt::format("{} bytes of tensors are there, not {}", there, *end));
+        return incomplete(fmt::format("{} bytes of tensors are present, not {}", there, *end));
     }
     return {Judgement::Says::whole, ""};
 }

@@ -142,15 +142,15 @@ Judgement judge_entries(Bytes& bytes, const Table& table, std::string_view text)
     for (; !text.empty(); ++count) {
         const auto entry = parse_entry(text);
         if (!entry || !is_in_range(*entry, table)) {
-            return incomplete("a line of its zip directory does not fit the file");
+            return incomplete("an entry of its zip directory does not match the file");
         }
         if (count % stride == 0 && bytes.at(entry->local, 4) != "PK\3\4") {
-            return incomplete("a file that its zip directory names is not in it");
+            return incomplete("a file named in its zip directory is missing");
         }
         text.remove_prefix(entry->length);
     }
     return count == table.entries ? Judgement{Says::whole, ""}
-                                  : incomplete("its zip directory has not all its lines");
+                                  : incomplete("its zip directory is incomplete");
 }
 
 } // namespace
@@ -159,13 +159,13 @@ Judgement judge_zip(Bytes& bytes)
 {
     const auto table = find_table(bytes);
     if (!table) {
-        return incomplete("its end is missing: there is no zip directory");
+        return incomplete("its end is missing: it has no zip directory");
     }
     if (table->offset > table->end || table->end - table->offset != table->size) {
-        return incomplete("its zip directory is not where the end says");
+        return incomplete("its zip directory is not at the recorded offset");
     }
     if (table->entries == 0) {
-        return incomplete("it is a zip archive with nothing in it");
+        return incomplete("it is an empty zip archive");
     }
     if (table->size > k_longest_table) {
         return {Says::settles, ""};

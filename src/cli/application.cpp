@@ -20,7 +20,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-constexpr Option k_version{0, "version", "", "print the version, and leave"};
+constexpr Option k_version{0, "version", "", "print the version and exit"};
 
 int tell(const Error& error)
 {
@@ -50,8 +50,8 @@ Result<Globals::Color> color_of(const std::string& text)
 Result<void> take_globals(const Options& options, Globals& globals)
 {
     if (options.has("forward")) {
-        return fail(Error::Kind::usage, "--forward goes with --host: it brings a port of a run to "
-                                        "the machine where you sit");
+        return fail(Error::Kind::usage, "--forward requires --host: it forwards a port of a run "
+                                        "to this machine");
     }
     globals.json = globals.json || options.has("json");
     globals.no_header = globals.no_header || options.has("no-header");
@@ -119,8 +119,7 @@ Result<int> run(const Words& words, Doors& doors)
         return print(help_text());
     }
     if (parsed.operands.empty()) {
-        return fail(Error::Kind::usage,
-                    "what is to be done? gpuq run PROGRAM; gpuq help says more");
+        return fail(Error::Kind::usage, "missing command; try 'gpuq run PROGRAM' or 'gpuq help'");
     }
     if (const auto call =
             doors.is_served() ? std::nullopt : host_call(words, host_of_settings(doors))) {

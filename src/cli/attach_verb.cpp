@@ -28,7 +28,7 @@ namespace gpuq::cli {
 namespace {
 
 constexpr std::array k_options = {
-    Option{0, "take", "", "everybody else who is attached is to leave"},
+    Option{0, "take", "", "detach all other clients"},
     // For gpuq --host after a session was lost: it knows which output it has shown.
     Option{0, "shown", "LINK,OUT,ERR", "", Option::State::hidden}};
 
@@ -86,8 +86,8 @@ private:
         if (kind_of_stdin() == Input::terminal) {
             return {};
         }
-        return fail(Error::Kind::usage, "the run has a terminal, and standard input is none: gpuq "
-                                        "logs -f prints what it writes");
+        return fail(Error::Kind::usage, "the run has a terminal, but standard input is not one: "
+                                        "gpuq logs -f prints its output");
     }
 
     Result<Waited> wait()
@@ -195,8 +195,9 @@ private:
             say(fmt::format("run {} ({}); {} detaches", job, run.request.name,
                             keys_text(options.detach_key)));
         } else if (options.shown && options.shown->out + options.shown->err > 0) {
-            say(fmt::format("run {} ({}), from where it was left; all of it: gpuq logs {}", job,
-                            run.request.name, job));
+            say(fmt::format(
+                "run {} ({}), from the first byte not yet shown; whole log: gpuq logs {}", job,
+                run.request.name, job));
         }
     }
 
@@ -250,8 +251,8 @@ Result<void> check_that_we_are_not_in_it(Doors& doors, const RunStatus& status)
         return {};
     }
     return fail(Error::Kind::usage,
-                fmt::format("this is inside run {0}: what it shows would be its output again, "
-                            "without end; gpuq attach {0} in another terminal",
+                fmt::format("can't attach to run {0} from inside it: its output would loop; use "
+                            "gpuq attach {0} in another terminal",
                             status.job->job.value));
 }
 
@@ -278,6 +279,6 @@ Result<int> attach(Invocation& invocation)
 } // namespace
 
 const Verb k_attach_verb{"attach", "gpuq attach [--take] [RUN]",
-                         "back to a run, from the first byte not yet shown", attach, k_options};
+                         "reconnect to a run, at the first byte not yet shown", attach, k_options};
 
 } // namespace gpuq::cli

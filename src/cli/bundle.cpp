@@ -98,20 +98,19 @@ private:
     {
         return fmt::format(
             "Run {}, as gpuq {} saw it at {}.\n\n"
-            "run.json          what was asked for; of variables the values that may be secret are "
-            "left out\n"
-            "state.json        what became of it\n"
-            "slurm.json        what Slurm and its accounting say of its job\n"
-            "doctor.json       gpuq doctor on the host that made this\n"
-            "link-N            journal, heartbeat, and of each log {}\n\n"
-            "Taken out, and marked {}: values of variables that look secret, in whatever file they "
-            "stand; tokens of well-known services; passwords in URLs and after password=, token: "
-            "and the like; private keys. The program's output may tell secrets in other ways: look "
-            "through it.\n",
+            "run.json          the request, without values of variables that may be secret\n"
+            "state.json        its state and how it ended\n"
+            "slurm.json        its job in Slurm and in the accounting\n"
+            "doctor.json       output of gpuq doctor on the host that created this report\n"
+            "link-N            journal, heartbeat{}\n\n"
+            "Replaced by {}: values of variables that look secret, in all files; tokens of "
+            "well-known services; passwords in URLs and after password=, token: and the like; "
+            "private keys. The program's output may contain other secrets: check it.\n",
             run_title(m_status), m_status.run ? m_status.run->version : "?",
             to_iso8601(m_doors.clock().now()),
-            logs == Logs::left_out ? "nothing (--no-logs)"
-                                   : fmt::format("the last {} lines", k_last_lines),
+            logs == Logs::left_out
+                ? " (without logs: --no-logs)"
+                : fmt::format(" and the last {} lines of each log", k_last_lines),
             k_removed_secret);
     }
 

@@ -35,17 +35,17 @@ std::vector<Finding> check_configuration(Doors& doors)
     const auto settings = doors.settings();
     if (!settings) {
         return {{"configuration", Level::problem, settings.error().text,
-                 "correct that place; man gpuq, FILES, has the names"}};
+                 "correct this setting; see FILES in man gpuq"}};
     }
     for (const char* name : {"XDG_CONFIG_HOME", "XDG_STATE_HOME"}) {
         const auto value = doors.variable(name);
         if (value && !value->empty() && !value->starts_with('/')) {
             return {{"configuration", Level::warning,
-                     fmt::format("{} is not an absolute path and is passed over", name),
-                     "set it to one, or to nothing"}};
+                     fmt::format("{} is not an absolute path and is ignored", name),
+                     "set it to an absolute path, or unset it"}};
         }
     }
-    return {{"configuration", Level::ok, "variables and files are right", ""}};
+    return {{"configuration", Level::ok, "variables and files are valid", ""}};
 }
 
 std::vector<Finding> check_slurm(Doors& doors)
@@ -105,7 +105,7 @@ std::vector<Finding> check_programs(Doors& doors)
     const auto srun = doors.host().program("srun");
     findings.push_back(srun ? Finding{"srun", Level::ok, *srun, ""}
                             : Finding{"srun", Level::problem, "srun is not in PATH",
-                                      "put the folder of Slurm's programs into PATH"});
+                                      "add the directory of Slurm's programs to PATH"});
     const auto supervisor = doors.supervisor();
     findings.push_back(supervisor
                            ? Finding{"supervisor", Level::ok, *supervisor, ""}
@@ -125,15 +125,15 @@ std::vector<Finding> check_folder(Doors& doors)
     const auto store = promised ? doors.store() : Result<Store*>(nullptr);
     if (!store) {
         findings.front() = {"state-folder", Level::problem, store.error().text,
-                            "name another folder with state_dir or GPUQ_STATE_DIR"};
+                            "choose another directory with state_dir or GPUQ_STATE_DIR"};
     } else if (*store != nullptr) {
         const std::string file = fmt::format("probe-{}", ::getpid());
         const auto written = (*store)->write(file, "probe");
         (void)(*store)->remove(file);
         if (!written) {
             findings.front() = {"state-folder", Level::problem, written.error().text,
-                                "make room there (gpuq clean), or name another folder with "
-                                "state_dir"};
+                                "free some space (gpuq clean), or choose another directory "
+                                "with state_dir"};
         }
     }
     return findings;
@@ -165,7 +165,7 @@ std::vector<Finding> findings_of(const Check& check, const Host::Answer& answer,
         return unpacked(answer.text);
     }
     const bool is_late = answer.kind == Host::Answer::Kind::late;
-    auto findings = unknown(check.names, "could not be looked at");
+    auto findings = unknown(check.names, "could not be checked");
     findings.front().level = Level::problem;
     findings.front().text =
         is_late ? fmt::format("no answer within {} s", patience.count())

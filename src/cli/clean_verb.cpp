@@ -25,8 +25,8 @@ using report::Column;
 using report::Json;
 
 constexpr std::array k_options = {
-    Option{'n', "dry-run", "", "say what would go, remove nothing"},
-    Option{0, "keep", "WHAT", "what stays: 30d, 5G or 30d,5G; otherwise `keep` of the settings"},
+    Option{'n', "dry-run", "", "list the runs that would be removed, remove nothing"},
+    Option{0, "keep", "WHAT", "runs to keep: 30d, 5G or 30d,5G; default: the setting `keep`"},
     Option{'y', "yes", "", "do not ask"},
 };
 
@@ -96,7 +96,7 @@ public:
         TRY_ASSIGN(const std::vector<RunKey> keys, all_runs(m_store));
         const Looked looked = look(look_doors(m_invocation.doors, m_store), keys);
         if (!looked.slurm_silent.empty()) {
-            say(looked.slurm_silent + "; runs that may be active stay");
+            say(looked.slurm_silent + "; runs that may be active are kept");
         }
         if (!m_dry) {
             forget_tickets(looked);
@@ -228,7 +228,7 @@ Result<int> clean(Invocation& invocation)
 {
     if (!invocation.words.empty()) {
         return fail(Error::Kind::usage,
-                    fmt::format("clean takes no words, not '{}'", invocation.words.front()));
+                    fmt::format("clean: unexpected argument '{}'", invocation.words.front()));
     }
     TRY_ASSIGN(Store* const store, invocation.doors.store());
     return CleanVerb(invocation, *store).run();
@@ -237,6 +237,6 @@ Result<int> clean(Invocation& invocation)
 } // namespace
 
 const Verb k_clean_verb{"clean", "gpuq clean [--dry-run] [--keep WHAT] [--yes]",
-                        "old runs away: their logs, records and checkpoints", clean, k_options};
+                        "remove old runs: their logs, records and checkpoints", clean, k_options};
 
 } // namespace gpuq::cli

@@ -30,16 +30,16 @@ using embedded::Confinement;
 using embedded::Wishes;
 
 constexpr std::array k_options = {
-    Option{0, "dir", "DIR", "the folder of the cluster"},
-    Option{0, "gpus", "N", "up: stand-ins for GPUs on each node; default: real GPUs"},
-    Option{0, "model", "MODEL", "up: what the stand-ins are called, e.g. k80"},
-    Option{0, "nodes", "N", "up: how many nodes this machine plays"},
+    Option{0, "dir", "DIR", "directory of the cluster"},
+    Option{0, "gpus", "N", "up: simulated GPUs (stand-ins) on each node; default: real GPUs"},
+    Option{0, "model", "MODEL", "up: model of the simulated GPUs, e.g. k80"},
+    Option{0, "nodes", "N", "up: number of nodes on this machine"},
     Option{0, "name", "NAME", "up: name of the cluster; default: local"},
-    Option{0, "node-name", "NAME", "up: what node names start with; default: n"},
+    Option{0, "node-name", "NAME", "up: prefix of the node names; default: n"},
     Option{0, "cgroups", "WHEN", "up: confine jobs: auto, on or off"},
-    Option{0, "policy", "FILE", "up: partitions and limits as this policy says, on its nodes"},
-    Option{0, "slurm-conf", "LINE", "up: a line for the end of slurm.conf; may be repeated"},
-    Option{0, "purge", "", "down: remove its accounting and state too"},
+    Option{0, "policy", "FILE", "up: take partitions, limits and nodes from this policy"},
+    Option{0, "slurm-conf", "LINE", "up: append this line to slurm.conf; may be repeated"},
+    Option{0, "purge", "", "down: also remove its accounting and state"},
 };
 
 Result<std::optional<int>> count(const Options& options, std::string_view name)
@@ -90,7 +90,7 @@ Result<std::string> folder(const Invocation& invocation)
     const auto dir = embedded::default_dir(geteuid(), state_home ? state_home->c_str() : nullptr,
                                            home ? home->c_str() : nullptr);
     if (!dir) {
-        return fail(Error::Kind::usage, "HOME is not set; say where with --dir");
+        return fail(Error::Kind::usage, "HOME is not set; specify the directory with --dir");
     }
     return *dir;
 }
@@ -108,7 +108,7 @@ Result<void> keep_courses(Invocation& invocation, const std::string& dir, const 
     invocation.doors.choose_configuration(embedded::Places{dir, {}}.slurm_conf());
     TRY_ASSIGN(const auto missing, apply_courses(invocation, policy));
     for (const std::string& text : missing) {
-        tell(invocation.globals, "no course is kept: " + text);
+        tell(invocation.globals, "courses not reserved: " + text);
     }
     return {};
 }
@@ -147,15 +147,16 @@ Result<int> down(const Invocation& invocation, const std::string& dir)
                embedded::down(dir, purged ? embedded::Purge::yes : embedded::Purge::no));
     if (!report.was_up) {
         tell(invocation.globals, fmt::format("no cluster is up in {}{}", dir,
-                                             purged ? "; what it had left is removed" : ""));
+                                             purged ? "; its remaining files were removed" : ""));
         return 0;
     }
     const std::string jobs = report.jobs_ended == 0
                                  ? ""
                                  : fmt::format(" and {} of its jobs cancelled", report.jobs_ended);
-    tell(invocation.globals, fmt::format("the cluster is down{}; {}", jobs,
-                                         purged ? "its accounting is removed"
-                                                : "`gpuq cluster up` goes on with its accounting"));
+    tell(invocation.globals,
+         fmt::format("the cluster is down{}; {}", jobs,
+                     purged ? "its accounting was removed"
+                            : "its accounting is kept for the next `gpuq cluster up`"));
     return 0;
 }
 
@@ -221,21 +222,21 @@ std::string text_of(const embedded::Status& status, Time now)
     }
     std::string text =
         fmt::format("cluster '{}' is {} since {}: {}\n", state.spec.name,
-                    status.up ? "up" : "up in parts (`gpuq cluster up` repairs it)",
+                    status.up ? "up" : "partly up (`gpuq cluster up` repairs it)",
                     moment_text(started_at(status), now), embedded::describe(state.spec));
     text += fmt::format("{:<14}{}\n", "configuration", sanitised(status.slurm_conf));
     text += fmt::format("{:<14}{}\n", "jobs",
                         state.spec.confinement == Confinement::cgroups ? "confined by cgroups"
                                                                        : "not confined");
     if (!state.accounting_failure.empty()) {
-        text += fmt::format("{:<14}does not run: {}\n", "accounting",
+        text += fmt::format("{:<14}not running: {}\n", "accounting",
                             sanitised(state.accounting_failure));
     }
     for (const embedded::Daemon& daemon : state.daemons) {
         text += fmt::format("{:<14}{}\n", daemon.name,
                             is_dead(status, daemon.name)
-                                ? "has ended"
-                                : fmt::format("runs, pid {}", daemon.process.pid));
+                                ? "not running"
+                                : fmt::format("running, pid {}", daemon.process.pid));
     }
     for (const embedded::NodeStatus& node : status.nodes) {
         const std::size_t gpus = state.spec.gpus_on(node.name);
@@ -251,7 +252,7 @@ Result<int> show_status(const Invocation& invocation, const std::string& dir)
     if (!status && status.error().kind == Error::Kind::missing) {
         fmt::print("{}", invocation.globals.json
                              ? no_cluster_json()
-                             : fmt::format("no cluster in {}; `gpuq cluster up` makes one\n",
+                             : fmt::format("no cluster in {}; `gpuq cluster up` creates one\n",
                                            sanitised(dir)));
         return 1;
     }
@@ -313,12 +314,12 @@ Result<int> run(Invocation& invocation)
     if (action == "env") {
         return print_env(invocation, dir);
     }
-    return fail(Error::Kind::usage, "what about the cluster? gpuq cluster up, down, status or env");
+    return fail(Error::Kind::usage, "cluster: expected one of up, down, status, env");
 }
 
 } // namespace
 
 const Verb k_cluster_verb{"cluster", "gpuq cluster up|down|status|env [options]",
-                          "a real Slurm on this machine, for one person or a lab", run, k_options};
+                          "a real Slurm on this machine, for one user or a lab", run, k_options};
 
 } // namespace gpuq::cli

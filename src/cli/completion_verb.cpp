@@ -23,12 +23,12 @@ Result<int> run(Invocation& invocation)
             return 0;
         }
     }
-    return fail(Error::Kind::usage, "for which shell? gpuq completion bash, zsh or fish");
+    return fail(Error::Kind::usage, "completion: expected one of bash, zsh, fish");
 }
 
 } // namespace
 
 const Verb k_completion_verb{"completion", "gpuq completion bash|zsh|fish",
-                             "print the completion script of a shell", run};
+                             "print the completion script for a shell", run};
 
 } // namespace gpuq::cli

@@ -115,9 +115,8 @@ Result<std::optional<std::vector<std::string>>> words_of_variable(const SettingS
     }
     auto words = split_words(*line);
     if (!words || words->empty()) {
-        return fail(
-            Error::Kind::usage,
-            fmt::format("{}: {}", name, words ? "there are no words in it" : words.error().text));
+        return fail(Error::Kind::usage,
+                    fmt::format("{}: {}", name, words ? "empty command" : words.error().text));
     }
     return std::optional(*std::move(words));
 }

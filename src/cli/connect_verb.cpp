@@ -28,10 +28,10 @@ namespace gpuq::cli {
 namespace {
 
 constexpr std::array k_options = {
-    Option{0, "config", "", "print the lines for ~/.ssh/config, and leave"},
-    Option{0, "as-target", "", "for gpuq --host: what --config there needs to know, as a frame",
+    Option{0, "config", "", "print the lines for ~/.ssh/config and exit"},
+    Option{0, "as-target", "", "for gpuq --host: data for its --config, as a frame",
            Option::State::hidden},
-    Option{0, "dial", "", "for gpuq serve: to HOST:PORT... by frames on the standard streams",
+    Option{0, "dial", "", "for gpuq serve: connect to HOST:PORT... over the standard streams",
            Option::State::hidden}};
 
 Error has_ended(const RunStatus& run)
@@ -89,14 +89,14 @@ Result<void> check_running(const RunStatus& run)
     case RunState::ended:
         return has_ended(run);
     case RunState::unknown:
-        return fail(Error::Kind::unreachable, fmt::format("whether run {} runs is not known: {}",
+        return fail(Error::Kind::unreachable, fmt::format("the state of run {} is unknown: {}",
                                                           run_title(run), run.why_unknown));
     case RunState::submitting:
     case RunState::waiting:
         break;
     }
-    return fail(Error::Kind::missing, fmt::format("run {} has no node yet, it waits: gpuq ls tells "
-                                                  "when it runs",
+    return fail(Error::Kind::missing, fmt::format("run {} has no node yet: it is waiting; see "
+                                                  "gpuq ls",
                                                   run_title(run)));
 }
 
@@ -161,14 +161,14 @@ Result<int> connect(Invocation& invocation)
     if (invocation.words.size() != 1 && !(dial && invocation.words.size() > 1)) {
         return fail(Error::Kind::usage,
                     invocation.words.empty()
-                        ? "connect to which run? gpuq connect --config last says how; gpuq ls "
-                          "lists them"
+                        ? "connect: missing run; try gpuq connect --config last (gpuq ls "
+                          "lists runs)"
                         : "one run at a time: gpuq connect RUN");
     }
     const std::string& word = invocation.words.front();
     if (!config && !dial && ::isatty(STDIN_FILENO) == 1) {
         return fail(Error::Kind::usage,
-                    fmt::format("gpuq connect is for ssh to call: `gpuq connect --config {} >> "
+                    fmt::format("gpuq connect is run by ssh: use `gpuq connect --config {} >> "
                                 "~/.ssh/config`, then `ssh gpuq-{}`",
                                 word, word));
     }
@@ -202,6 +202,6 @@ Result<int> connect(Invocation& invocation)
 } // namespace
 
 const Verb k_connect_verb{"connect", "gpuq connect [--config] RUN",
-                          "let ssh, scp, rsync and editors into a run", connect, k_options};
+                          "give ssh, scp, rsync and editors access to a run", connect, k_options};
 
 } // namespace gpuq::cli

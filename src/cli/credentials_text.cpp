@@ -223,7 +223,7 @@ std::string token_text(const CredentialRecords& records, const RunStatus& status
         return "none";
     }
     const auto& expires = records.token->expires;
-    return !expires          ? "there"
+    return !expires          ? "present"
            : *expires <= now ? "expired " + clock_text(*expires, now)
                              : "good until " + clock_text(*expires, now);
 }

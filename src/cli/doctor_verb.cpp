@@ -14,13 +14,13 @@ namespace gpuq::cli {
 namespace {
 
 constexpr std::array k_options = {
-    Option{0, "nodes", "", "ask a node too, by a job without a GPU that is over in seconds"}};
+    Option{0, "nodes", "", "also check a node, with a short job without a GPU"}};
 
 Result<int> doctor(Invocation& invocation)
 {
     if (!invocation.words.empty()) {
         return fail(Error::Kind::usage,
-                    fmt::format("doctor takes no words, not '{}'", invocation.words.front()));
+                    fmt::format("doctor: unexpected argument '{}'", invocation.words.front()));
     }
     const report::Table none = findings_table({});
     TRY_ASSIGN([[maybe_unused]] const auto checked, report::only(none, invocation.globals.columns));
@@ -37,6 +37,6 @@ Result<int> doctor(Invocation& invocation)
 } // namespace
 
 const Verb k_doctor_verb{"doctor", "gpuq doctor [--nodes]",
-                         "what is wrong here, and what to do about it", doctor, k_options};
+                         "check the environment of gpuq and suggest remedies", doctor, k_options};
 
 } // namespace gpuq::cli

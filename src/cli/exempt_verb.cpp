@@ -23,7 +23,7 @@ namespace {
 using report::Json;
 
 constexpr std::array k_options = {
-    Option{0, "reason", "TEXT", "why its GPUs are to be left alone, for the operators"}};
+    Option{0, "reason", "TEXT", "why the run keeps its GPUs, for the operators"}};
 
 Result<std::string> reason_in(const Options& options)
 {

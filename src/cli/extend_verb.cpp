@@ -70,7 +70,7 @@ private:
         }
         if (status.state == RunState::unknown) {
             return fail(Error::Kind::unreachable,
-                        fmt::format("nobody can say what run {} does: {}", run_title(status),
+                        fmt::format("the state of run {} is unknown: {}", run_title(status),
                                     status.why_unknown));
         }
         if (!status.job) {
@@ -121,17 +121,17 @@ private:
         if (error.kind == Error::Kind::unreachable) {
             return fail(
                 error.kind,
-                fmt::format("{}; whether run {} has more time is not known, gpuq ls says it "
-                            "when Slurm answers",
+                fmt::format("{}; the limit of run {} may have changed: check with gpuq ls when "
+                            "Slurm answers",
                             error.text, run_title(status)));
         }
         if (error.kind != Error::Kind::denied || job.state == JobState::pending) {
             return error;
         }
         return fail(Error::Kind::denied,
-                    fmt::format("run {} keeps its limit of {}: Slurm lets nobody lengthen a job of "
-                                "his own that runs. The cluster's operators can: scontrol update "
-                                "JobId={} TimeLimit={}",
+                    fmt::format("run {} keeps its limit of {}: Slurm does not let users extend "
+                                "their running jobs. An operator can: scontrol update JobId={} "
+                                "TimeLimit={}",
                                 run_title(status), to_text(*job.walltime), job.id.value,
                                 slurm_time(wanted)));
     }
@@ -143,7 +143,7 @@ private:
                                     m_invocation.doors.clock().now(), std::nullopt};
         if (const auto kept = m_store.write(layout::walltime_json(status.key), to_json(change));
             !kept) {
-            say(fmt::format("Slurm has changed the limit, but it can't be written down: {}",
+            say(fmt::format("Slurm has changed the limit, but gpuq can't record it: {}",
                             kept.error().text));
         }
     }
@@ -192,6 +192,6 @@ Result<int> extend(Invocation& invocation)
 } // namespace
 
 const Verb k_extend_verb{"extend", "gpuq extend RUN TIME",
-                         "more time for a run that waits: TIME is added to its limit", extend};
+                         "add TIME to the time limit of a waiting run", extend};
 
 } // namespace gpuq::cli

@@ -52,8 +52,8 @@ public:
             pollfd wait{m_signals.descriptor(), POLLIN, 0};
             ::poll(&wait, 1, static_cast<int>(std::chrono::milliseconds(k_look_again).count()));
             if (const auto number = m_signals.next()) {
-                tell(fmt::format("detached; run {} goes on. Back to it: gpuq attach {}", job.value,
-                                 job.value));
+                tell(fmt::format("detached; run {} continues. Back to it: gpuq attach {}",
+                                 job.value, job.value));
                 return Next{{},
                             {},
                             static_cast<int>(*number == SIGINT ? ExitStatus::interrupted

@@ -69,10 +69,10 @@ std::string time_left(Time at, Time now)
 std::string next_text(const FreeGpus& found, Time now)
 {
     if (!found.next) {
-        return "; gpuq free --next says which are next";
+        return "; gpuq free --next shows the next ones";
     }
     if (found.next->empty() || !found.next->front().at) {
-        return "; when one will be is not known";
+        return "; time of the next one unknown";
     }
     const NextFree& first = found.next->front();
     return fmt::format("; the next: {} {} by {} at the latest", first.count,
@@ -158,7 +158,7 @@ std::string free_answer(const FreeGpus& found, Time now)
     }
     const auto is_free = is_one_free(found.pools);
     if (!is_free) {
-        return "unknown: Slurm does not say what is in use";
+        return "unknown: Slurm does not report which GPUs are in use";
     }
     if (!*is_free) {
         return no_text(found.pools) + next_text(found, now) + waiting_text(found);

@@ -18,7 +18,7 @@ namespace {
 using Lines = std::vector<std::string>;
 
 constexpr std::array k_options = {
-    Option{'n', "next", "", "also which GPUs come free next, and when at the latest"}};
+    Option{'n', "next", "", "show which GPUs come free next, and by when at the latest"}};
 
 std::vector<OwnWait> own_waiting(const Inventory& inventory, const AllJobs& all, Time now)
 {
@@ -80,7 +80,7 @@ Result<int> free_gpus(Invocation& invocation)
 {
     if (!invocation.words.empty()) {
         return fail(Error::Kind::usage,
-                    fmt::format("free takes no words, not '{}'", invocation.words.front()));
+                    fmt::format("free: unexpected argument '{}'", invocation.words.front()));
     }
     TRY_ASSIGN(Cluster* const cluster, invocation.doors.cluster());
     TRY_ASSIGN(const FreeGpus found,
@@ -94,7 +94,7 @@ Result<int> free_gpus(Invocation& invocation)
 
 } // namespace
 
-const Verb k_free_verb{"free", "gpuq free [--next]", "GPUs that are free now, and which come next",
-                       free_gpus, k_options};
+const Verb k_free_verb{"free", "gpuq free [--next]", "show which GPUs are free", free_gpus,
+                       k_options};
 
 } // namespace gpuq::cli

@@ -54,9 +54,9 @@ std::string help_text()
     for (const Verb* verb : verbs()) {
         rows.emplace_back(verb->synopsis, verb->summary);
     }
-    return fmt::format("gpuq: a GPU of the cluster for a program, now\n\n{}\n"
-                       "Options of every verb:\n{}\n"
-                       "gpuq help VERB says more; so do man gpuq and man gpuq-run.\n",
+    return fmt::format("gpuq: run programs on the GPUs of a Slurm cluster\n\n{}\n"
+                       "Global options:\n{}\n"
+                       "See gpuq help VERB, man gpuq and man gpuq-run.\n",
                        columns(rows), options_text(global_options()));
 }
 
@@ -64,7 +64,7 @@ std::string help_text(const Verb& verb)
 {
     const std::string own =
         verb.options.empty() ? "" : fmt::format("\nOptions:\n{}", options_text(verb.options));
-    return fmt::format("{}\n\n{}\n{}\nOptions of every verb:\n{}", verb.synopsis, verb.summary, own,
+    return fmt::format("{}\n\n{}\n{}\nGlobal options:\n{}", verb.synopsis, verb.summary, own,
                        options_text(global_options()));
 }
 

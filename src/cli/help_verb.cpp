@@ -28,6 +28,6 @@ Result<int> run(Invocation& invocation)
 
 } // namespace
 
-const Verb k_help_verb{"help", "gpuq help [VERB]", "what gpuq, or one verb, can do", run};
+const Verb k_help_verb{"help", "gpuq help [VERB]", "show help for gpuq or for one verb", run};
 
 } // namespace gpuq::cli

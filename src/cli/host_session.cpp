@@ -203,7 +203,7 @@ Result<std::vector<std::string>> ssh_of(Doors& doors)
     }
     TRY_ASSIGN(std::vector<std::string> words, split_words(*line));
     if (words.empty()) {
-        return fail(Error::Kind::usage, "GPUQ_SSH: there are no words in it");
+        return fail(Error::Kind::usage, "GPUQ_SSH: empty command");
     }
     return words;
 }
@@ -249,12 +249,12 @@ Result<frames::Start> in_its_place(const HostCall& call, frames::Start start,
     }
     if (!follows_run(call.verb) || !lost.following) {
         return fail(Error::Kind::lost,
-                    fmt::format("the session on {} is gone ({} answers, and knows nothing of it), "
+                    fmt::format("the session on {} is lost ({} answers but does not know it), "
                                 "after {} bytes of output{}",
                                 call.place, sanitised(lost.host), shown,
                                 only_looks(call.verb)
-                                    ? "; once more: " + command_there(call, call.verb + " ...")
-                                    : ". Whether it has done what it was to do is not known: " +
+                                    ? "; to repeat it: " + command_there(call, call.verb + " ...")
+                                    : ". The command may or may not have completed: " +
                                           command_there(call, "ls")));
     }
     start.words = global_words(call);
@@ -328,15 +328,16 @@ void show_lines_only(const HostCall& call, remote::ClientOptions& options)
 Result<void> check_obeyed_output(const HostCall& call)
 {
     if (call.verb == "connect" && call.unknown_options) {
-        return fail(Error::Kind::usage, "connect: gpuq here does not know these options: gpuq help "
-                                        "connect");
+        return fail(Error::Kind::usage,
+                    "connect: options unknown to gpuq on this machine; see gpuq "
+                    "help connect");
     }
     if (call.ssh_config && call.run.empty()) {
         return fail(Error::Kind::usage, "connect --config takes one run: gpuq ls lists them");
     }
     if (call.verb == "cluster" && has_word(call.words, "env")) {
         return fail(Error::Kind::usage,
-                    "cluster env prints variables for a shell on that machine: run it there");
+                    "cluster env prints variables for a shell on the host: run it in that shell");
     }
     return {};
 }
@@ -364,13 +365,13 @@ Result<std::string> ssh_config_here(const HostCall& call, const frames::SshTarge
 Result<void> listen_for(const HostCall& call, remote::ClientOptions& options)
 {
     if (!call.forwards.empty() && !follows_run(call.verb)) {
-        return fail(Error::Kind::usage, "--forward leads into the run that is shown: it goes with "
-                                        "run, shell, attach and resume");
+        return fail(Error::Kind::usage, "--forward applies to the run that is shown: use it with "
+                                        "run, shell, attach or resume");
     }
     if (!call.forwards.empty() && call.detach) {
         return fail(Error::Kind::usage,
-                    "--forward ends with the session that shows the run, and --detach shows "
-                    "nothing: gpuq attach --forward, later");
+                    "--forward can't be combined with --detach, which opens no session: use "
+                    "gpuq attach --forward later");
     }
     if (call.forwards.size() > frames::k_most_forwards) {
         return fail(Error::Kind::usage,
@@ -461,9 +462,8 @@ Result<int> run_on_host(const HostCall& call, Doors& doors)
     }
     TerminalOrPipes person(call.quiet, options.start.raw, call.verb == "connect");
     if (takes_paths(call.verb)) {
-        person.say(fmt::format("on {}: the working folder is {} there, and paths are that "
-                               "machine's",
-                               place.host, place.folder.empty() ? "~" : sanitised(place.folder)));
+        person.say(fmt::format("on {}: current directory {}; paths refer to that host", place.host,
+                               place.folder.empty() ? "~" : sanitised(place.folder)));
     }
     TRY_ASSIGN(std::string gpuq, doors.program());
     remote::SshTransport transport(ssh, std::move(gpuq));
@@ -471,7 +471,8 @@ Result<int> run_on_host(const HostCall& call, Doors& doors)
     if (call.ssh_config && status && *status == 0) {
         if (!target) {
             return fail(Error::Kind::internal,
-                        fmt::format("{}: gpuq there does not describe the run", place.host));
+                        fmt::format("protocol error from gpuq on {}: no description of the run",
+                                    place.host));
         }
         TRY_ASSIGN(const std::string lines, ssh_config_here(call, *target, doors));
         std::fputs(lines.c_str(), stdout);

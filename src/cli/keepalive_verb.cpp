@@ -18,8 +18,8 @@
 namespace gpuq::cli {
 namespace {
 
-constexpr std::array k_options = {Option{
-    0, "stay", "", "refresh them on this machine while there are active runs that have some"}};
+constexpr std::array k_options = {
+    Option{0, "stay", "", "refresh them on this machine as long as an active run has any"}};
 
 Result<int> keepalive(Invocation& invocation)
 {
@@ -46,7 +46,7 @@ Result<int> keepalive(Invocation& invocation)
     const auto runs = find_credentials(doors, *store, looked.runs);
     const Time now = doors.clock().now();
     if (!looked.slurm_silent.empty()) {
-        say(fmt::format("{}; this is what the disk knows", looked.slurm_silent));
+        say(fmt::format("{}; showing the state on disk", looked.slurm_silent));
     }
     if (invocation.globals.json) {
         TRY(print_text(report::json_document(keepalive_document(runs, now))));
@@ -57,7 +57,7 @@ Result<int> keepalive(Invocation& invocation)
                report::only(table, invocation.globals.columns));
     if (runs.empty() && !invocation.globals.quiet) {
         say(invocation.words.empty()
-                ? "no active run has a Kerberos ticket; klist says whether your login has one"
+                ? "no active run has a Kerberos ticket; klist shows whether your login has one"
                 : fmt::format("run {} has no Kerberos ticket: the login that started it had none",
                               run_title(looked.runs.front())));
     }
@@ -76,7 +76,7 @@ Result<int> keepalive(Invocation& invocation)
 } // namespace
 
 const Verb k_keepalive_verb{"keepalive", "gpuq keepalive [--stay] [RUN]",
-                            "the tickets and tokens of runs, and what becomes of them", keepalive,
-                            k_options};
+                            "show the tickets and tokens of runs, and how they are renewed",
+                            keepalive, k_options};
 
 } // namespace gpuq::cli

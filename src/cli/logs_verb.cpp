@@ -41,10 +41,10 @@ using namespace std::chrono_literals;
 using Steady = std::chrono::steady_clock::time_point;
 
 constexpr std::array k_options = {
-    Option{'f', "follow", "", "go on until the run has ended; exit with its status"},
-    Option{0, "to", "FILE", "into FILE, going on after what it holds of the log already"},
-    Option{0, "after", "MARK", "only what follows a mark, on standard output (for --to by ssh)"},
-    Option{0, "printable", "", "control characters as text, but for colours: for a pager"},
+    Option{'f', "follow", "", "follow the log until the run has ended; exit with its status"},
+    Option{0, "to", "FILE", "write to FILE, appending the part of the log that it lacks"},
+    Option{0, "after", "MARK", "print only the part after a mark (for --to over ssh)"},
+    Option{0, "printable", "", "show control characters except colours as text, for a pager"},
     // For gpuq --host after a session was lost: it knows which output it has shown.
     Option{0, "shown", "OUT,ERR", "", Option::State::hidden}};
 
@@ -195,7 +195,7 @@ private:
 
     void on(const log::Cut& cut)
     {
-        tell(fmt::format("the log of {} was cut or replaced by somebody", name(cut.stream)));
+        tell(fmt::format("the log of {} was truncated or replaced", name(cut.stream)));
     }
 
     void on(const log::Wait& wait)
@@ -231,7 +231,7 @@ private:
         // The run has ended; its exit status may still become known.
         m_end_seen = m_end_seen.value_or(m_clock.steady());
         if (m_clock.steady() - *m_end_seen >= k_ending_patience) {
-            tell(fmt::format("run {} has ended; nobody knows how", run_title(m_status)));
+            tell(fmt::format("run {} has ended; exit status unknown", run_title(m_status)));
             m_left = static_cast<int>(ExitStatus::lost);
             return;
         }
@@ -336,7 +336,7 @@ private:
     {
         if (!why.empty() && !m_said_silent) {
             m_said_silent = true;
-            tell(fmt::format("{}; following what is on disk", why));
+            tell(fmt::format("{}; following the log on disk", why));
         }
     }
 
@@ -403,10 +403,10 @@ Result<std::optional<Copying>> copying(const Options& options)
     const auto path = options.value("to");
     const auto after = options.value("after");
     if (options.has("printable") && (path || after)) {
-        return fail(Error::Kind::usage, "--printable is for people: not with --to or --after");
+        return fail(Error::Kind::usage, "--printable can't be combined with --to or --after");
     }
     if (path && after) {
-        return fail(Error::Kind::usage, "--to and --after exclude each other");
+        return fail(Error::Kind::usage, "--to can't be combined with --after");
     }
     if (after) {
         const auto mark = parse_log_mark(*after);
@@ -453,7 +453,7 @@ Result<int> logs(Invocation& invocation)
     if (invocation.words.size() != 1) {
         return fail(Error::Kind::usage,
                     invocation.words.empty()
-                        ? "the log of which run? gpuq logs last is the newest; gpuq ls lists them"
+                        ? "logs: missing run; gpuq logs last shows the newest, gpuq ls lists runs"
                         : "one run at a time: gpuq logs RUN");
     }
     TRY_ASSIGN(Store* const store, invocation.doors.store());

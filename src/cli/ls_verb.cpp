@@ -17,13 +17,13 @@ namespace gpuq::cli {
 namespace {
 
 constexpr std::array k_options = {
-    Option{'a', "all", "", "every run that is on disk, not only active and recent ones"}};
+    Option{'a', "all", "", "list every run on disk, not only active and recent ones"}};
 
 Result<int> ls(Invocation& invocation)
 {
     if (!invocation.words.empty()) {
         return fail(Error::Kind::usage,
-                    fmt::format("ls takes no words, not '{}'", invocation.words.front()));
+                    fmt::format("ls: unexpected argument '{}'", invocation.words.front()));
     }
     Doors& doors = invocation.doors;
     const bool want_all = invocation.options.has("all");
@@ -41,7 +41,7 @@ Result<int> ls(Invocation& invocation)
         return 0;
     }
     if (!looked.slurm_silent.empty()) {
-        say(fmt::format("{}; this is what the disk knows: plain Slurm jobs are left out",
+        say(fmt::format("{}; showing the state on disk, without plain Slurm jobs",
                         looked.slurm_silent));
     } else if (!unknown.empty() && !invocation.globals.quiet) {
         say(unknown);

@@ -105,7 +105,7 @@ public:
         TRY_ASSIGN(const auto queues, m_cluster.partitions());
         const Partition* queue = default_queue(queues);
         if (queue == nullptr) {
-            return fail(Error::Kind::denied, "no queue takes jobs");
+            return fail(Error::Kind::denied, "no queue accepts jobs");
         }
         TRY(m_store.write(m_file, m_file));
         const std::string supervisor =
@@ -121,7 +121,7 @@ public:
         NodeView view = node_view_in(words);
         if (view.host.empty()) {
             return fail(Error::Kind::unreachable,
-                        fmt::format("the step of job {} said nothing", started.job.value));
+                        fmt::format("the step of job {} printed nothing", started.job.value));
         }
         view.writes_folder = view.sees_folder && comes_back(m_store, m_file + ".back", m_file);
         return judge_node(view, m_store.root(), supervisor,
@@ -167,8 +167,8 @@ std::vector<Finding> ask_a_node(Doors& doors)
     for (const char* check :
          {"nodes-see-folder", "nodes-see-supervisor", "nodes-submit", "node-clock"}) {
         unknown.push_back({check, Finding::Level::unknown,
-                           "no node could be asked: " + findings.error().text,
-                           is_busy ? "again when a node has a free core" : ""});
+                           "no node could be checked: " + findings.error().text,
+                           is_busy ? "try again when a node has a free core" : ""});
     }
     return unknown;
 }

@@ -117,8 +117,8 @@ private:
     {
         if (others_may_write(m_folder)) {
             return fail(Error::Kind::denied,
-                        fmt::format("can't write {}: {} is a symbolic link in a folder that others "
-                                    "may write; name the file itself",
+                        fmt::format("can't write {}: {} is a symbolic link in a directory writable "
+                                    "by others; name the file itself",
                                     sanitised(m_path), sanitised(name)));
         }
         std::array<char, PATH_MAX> target{};
@@ -136,7 +136,7 @@ private:
                    ? Result<void>()
                    : fail(Error::Kind::usage,
                           fmt::format("can't write {}: it is {}, not a file", sanitised(m_path),
-                                      S_ISDIR(mode) ? "a folder" : "a device or a pipe"));
+                                      S_ISDIR(mode) ? "a directory" : "a device or a pipe"));
     }
 
     const std::string& m_path;
@@ -197,7 +197,7 @@ Result<OutputFile::Appended> OutputFile::append() const
     struct stat facts {};
     if (::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) {
         return fail(Error::Kind::usage,
-                    fmt::format("can't write {}: it is no file", sanitised(m_path)));
+                    fmt::format("can't write {}: not a regular file", sanitised(m_path)));
     }
     if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
         return fail(Error::Kind::busy,

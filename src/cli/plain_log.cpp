@@ -62,11 +62,12 @@ std::optional<Error> no_files(const RunStatus& job)
                     fmt::format("Slurm does not show where the output of job {} is", title));
     }
     if (plain.files.output.empty() && plain.partition.empty()) { // from accounting
-        return fail(Error::Kind::missing,
-                    fmt::format("Slurm has forgotten where the output of job {} is: sacct -j {} "
-                                "--format=WorkDir%100 shows its folder, where sbatch writes "
-                                "slurm-{}.out unless -o names another file",
-                                title, job.job->job.value, job.job->job.value));
+        return fail(
+            Error::Kind::missing,
+            fmt::format("the output file of job {} is no longer known to Slurm: sacct -j {} "
+                        "--format=WorkDir%100 shows its working directory, where sbatch writes "
+                        "slurm-{}.out unless -o names another file",
+                        title, job.job->job.value, job.job->job.value));
     }
     if (plain.files.output.empty()) {
         return fail(Error::Kind::missing,
@@ -212,7 +213,7 @@ private:
         const OwnJobs own = own_jobs_now(m_store, *cluster, m_doors.clock());
         if (!own.silent.empty() || !own.at) {
             if (!std::exchange(m_said_silent, true)) {
-                tell(fmt::format("{}; following what is on disk", own.silent));
+                tell(fmt::format("{}; following the log on disk", own.silent));
             }
             return {};
         }
@@ -236,10 +237,10 @@ private:
             return {};
         }
         m_job.state = RunState::ended;
-        m_job.ending = Ending{static_cast<int>(ExitStatus::lost), Cause::lost,
-                              "Slurm has forgotten the job, and accounting does not say how it "
-                              "ended",
-                              m_doors.clock().now()};
+        m_job.ending =
+            Ending{static_cast<int>(ExitStatus::lost), Cause::lost,
+                   "the job is no longer known to Slurm, and accounting has no exit status",
+                   m_doors.clock().now()};
         return {};
     }
 
@@ -334,7 +335,7 @@ std::optional<tui::LogBytes> PlainTail::next(const tui::OpenLog& log)
         return bytes;
     }
     if (path.empty()) {
-        bytes.trouble = "its standard error goes to the file of its standard output";
+        bytes.trouble = "its standard error goes to the same file as its standard output";
         return bytes;
     }
     const auto [folder, name] = split_path(path);

@@ -40,7 +40,7 @@ std::string state_text(const RunStatus& job, Time now)
     }
     if (job.state == RunState::ended) {
         return job.ending ? ending_in_words(*job.ending, job.run->request)
-                          : "has ended; how is not known";
+                          : "has ended; exit status unknown";
     }
     return job.suspended ? "suspended" : std::string(word(job.state));
 }

@@ -68,8 +68,9 @@ Result<std::vector<RunStatus>> in_accounting(Doors& doors, Store& store, const s
     TRY_ASSIGN(Accounting* const accounting, doors.accounting());
     const auto past = accounting->past_job(id_in(word));
     if (!past && past.error().kind != Error::Kind::missing) {
-        return no_such_job(word, fmt::format(" now; accounting can't be asked for older ones: {}",
-                                             past.error().text));
+        return no_such_job(word,
+                           fmt::format(" now; accounting could not be queried for older ones: {}",
+                                       past.error().text));
     }
     OwnJob own;
     Job& job = own.job;
@@ -197,7 +198,7 @@ Result<RunKey> find_supervised(Doors& doors, Store& store, const std::string& wo
     }
     const RunStatus& job = std::get<RunStatus>(target);
     return fail(Error::Kind::usage,
-                fmt::format("job {} is a plain Slurm job, which gpuq {} does not work with: {}",
+                fmt::format("job {} is a plain Slurm job, which gpuq {} does not support: {}",
                             run_title(job), verb,
                             fmt::format(fmt::runtime(instead), job.job->job.value)));
 }

@@ -123,8 +123,9 @@ Result<govern::Candidate> candidate(const Invocation& invocation)
 Result<void> takes_no_file(const Invocation& invocation)
 {
     if (invocation.words.size() > 1 || invocation.options.has("policy")) {
-        return fail(Error::Kind::usage, fmt::format("{} is about the policy in force: name no file",
-                                                    invocation.words.front()));
+        return fail(Error::Kind::usage,
+                    fmt::format("{} works on the policy in force and takes no file",
+                                invocation.words.front()));
     }
     return {};
 }
@@ -167,11 +168,12 @@ std::string plan_text(const Plan& plan)
         text += text_of(change);
     }
     for (const std::string& name : plan.leaving) {
-        text += fmt::format("partition {} leaves when its jobs have ended\n", sanitised(name));
+        text +=
+            fmt::format("partition {} will be removed when its jobs have ended\n", sanitised(name));
     }
     if (plan.interrupted) {
-        text += fmt::format("an apply was cut off at '{}': gpuq policy apply goes on, gpuq policy "
-                            "rollback goes back\n",
+        text += fmt::format("an apply was interrupted at '{}': gpuq policy apply resumes it, gpuq "
+                            "policy rollback reverts it\n",
                             sanitised(*plan.interrupted));
     }
     for (const std::string& obstacle : plan.obstacles) {

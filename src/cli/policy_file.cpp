@@ -21,9 +21,10 @@ Result<void> check_owner(const std::string& path, const TextFile& file)
                                 file.owner, path));
     }
     if ((file.mode & k_group_and_others_write) != 0) {
-        return fail(Error::Kind::denied,
-                    fmt::format("{} can be written by others than root (mode {:04o}): chmod 644 {}",
-                                path, file.mode, path));
+        return fail(
+            Error::Kind::denied,
+            fmt::format("{} is writable by users other than root (mode {:04o}): chmod 644 {}", path,
+                        file.mode, path));
     }
     return {};
 }
@@ -39,9 +40,8 @@ Result<LoadedPolicy> load_policy(Doors& doors, const std::optional<std::string>&
     if (!file) {
         const bool none = file.error().kind == Error::Kind::missing && loaded.path == k_installed;
         return none ? fail(Error::Kind::missing,
-                           fmt::format(
-                               "there is no {}: name the policy's file, or set GPUQ_POLICY to it",
-                               k_installed))
+                           fmt::format("{}: not found; name the policy file, or set GPUQ_POLICY",
+                                       k_installed))
                     : file.error();
     }
     if (loaded.path == k_installed) {

@@ -36,7 +36,7 @@ std::optional<policy::Policy> policy_in_force(Doors& doors)
     }
     auto loaded = load_policy(doors, std::nullopt);
     if (!loaded && loaded.error().kind == Error::Kind::denied) {
-        say("no policy is followed: " + loaded.error().text);
+        say("no policy is used: " + loaded.error().text);
     }
     return loaded && !has_errors(loaded->reading.findings)
                ? std::optional(std::move(loaded->reading.policy))

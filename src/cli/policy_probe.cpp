@@ -55,7 +55,7 @@ std::string answer_of(const Words& probe)
         return "busy: " + done.error().text;
     }
     return done->status == 0 ? "idle"
-                             : fmt::format("busy: {} says {}", probe.front(), done->status);
+                             : fmt::format("busy: {} reports {}", probe.front(), done->status);
 }
 
 } // namespace

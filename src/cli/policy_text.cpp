@@ -57,7 +57,7 @@ void add_share(std::vector<LimitText>& limits, std::string_view whose, const pol
 {
     const std::array<std::pair<const Maybe<int>*, std::string_view>, 5> rows{
         {{&share.gpus, "at most {} GPUs at a time"},
-         {&share.soft_gpus, "{} GPUs while others wait, more when nobody does"},
+         {&share.soft_gpus, "{} GPUs while others wait, more otherwise"},
          {&share.jobs, "{} jobs running"},
          {&share.queued, "{} jobs running and waiting"},
          {&share.gpu_hours_ahead, "{} GPU-hours ahead of the running jobs"}}};
@@ -303,7 +303,7 @@ std::string explain_text(const Rules& rules, const Explanation& explanation)
         text = accepted_text(rules, explanation);
         break;
     case Verdict::Outcome::outside:
-        return "this policy has nothing to say to it: it asks for no GPU and no queue of it\n";
+        return "this policy does not apply: the job requests no GPU and none of its queues\n";
     case Verdict::Outcome::refuse:
         text = "refused\n";
         break;
@@ -315,7 +315,7 @@ std::string explain_text(const Rules& rules, const Explanation& explanation)
         text += sanitised("- not before: " + why) + "\n";
     }
     for (const std::string& help : explanation.helps) {
-        text += sanitised("- what would help: " + help) + "\n";
+        text += sanitised("- suggestion: " + help) + "\n";
     }
     return text;
 }
@@ -367,7 +367,7 @@ std::string test_text(const Rules& rules, const TestReport& report)
                 "\n";
     }
     for (const std::string& difference : report.lua) {
-        text += sanitised("FAILED  job_submit.lua says otherwise: " + difference) + "\n";
+        text += sanitised("FAILED  job_submit.lua differs: " + difference) + "\n";
     }
     std::size_t covered = 0;
     for (const policy::RuleCount& rule : counts) {

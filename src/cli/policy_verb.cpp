@@ -35,25 +35,26 @@ using policy::Submission;
 using policy::Verdict;
 
 constexpr std::array k_options = {
-    Option{0, "policy", "FILE", "the policy; otherwise $GPUQ_POLICY, /etc/gpuq/policy.yaml"},
-    Option{0, "slurm", "RELEASE", "check: judge for this Slurm, as 23.11; otherwise the one here"},
+    Option{0, "policy", "FILE", "the policy; default: $GPUQ_POLICY, /etc/gpuq/policy.yaml"},
+    Option{0, "slurm", "RELEASE",
+           "check: for this Slurm release, as 23.11; default: the local one"},
     Option{'t', "time", "TIME", "explain: how long"},
     Option{'g', "gpus", "GPUS", "explain: GPUs per node: 2, k80:2, 16G+ (that memory)"},
     Option{'c', "cpus", "N", "explain: CPU cores per node"},
     Option{0, "mem", "SIZE", "explain: memory per node"},
     Option{'N', "nodes", "N", "explain: how many nodes"},
     Option{'p', "queue", "QUEUE", "explain: this queue"},
-    Option{0, "user", "NAME", "explain: as this user; otherwise yourself"},
+    Option{0, "user", "NAME", "explain: as this user; default: yourself"},
     Option{'A', "account", "NAME", "explain: with this account"},
     Option{0, "trace", "FILE",
-           "simulate, plan: these jobs, as CSV, SWF or of sacct -P; packed or not"},
+           "simulate, plan: these jobs: CSV, SWF or sacct -P output; may be compressed"},
     Option{0, "from-accounting", "SPAN",
-           "simulate, plan: the jobs of the last SPAN, as 14d, by Slurm's accounting"},
-    Option{0, "against", "FILE", "simulate: compare with this policy; otherwise a plain queue"},
-    Option{0, "declared", "HOW", "simulate, plan: people state times honestly, or rarely"},
+           "simulate, plan: the jobs of the last SPAN, as 14d, from Slurm's accounting"},
+    Option{0, "against", "FILE", "simulate: compare with this policy; default: a plain queue"},
+    Option{0, "declared", "HOW", "simulate, plan: users state time limits honestly, or rarely"},
     Option{0, "checkpointed", "PERCENT",
-           "simulate, plan: of longer runs, so many resume when sent away"},
-    Option{0, "html", "FILE", "simulate: write a page with the figures and their curves, too"},
+           "simulate, plan: share of longer runs that resume after preemption"},
+    Option{0, "html", "FILE", "simulate: also write a page with the figures and their charts"},
 };
 
 Result<SlurmRelease> release_in(const std::string& text)
@@ -64,7 +65,8 @@ Result<SlurmRelease> release_in(const std::string& text)
         point == std::string::npos ? "" : std::string_view(text).substr(point + 1);
     const auto month = whole_number(rest.substr(0, rest.find('.')));
     if (!year || !month || *year > 99 || *month > 12) {
-        return fail(Error::Kind::usage, fmt::format("'{}' is no release of Slurm: 23.11", text));
+        return fail(Error::Kind::usage,
+                    fmt::format("'{}' is not a Slurm release, such as 23.11", text));
     }
     return SlurmRelease{static_cast<int>(*year), static_cast<int>(*month)};
 }
@@ -84,7 +86,7 @@ Result<SlurmRelease> release_of(const Invocation& invocation, std::vector<policy
         return release_in(controller->version);
     }
     notes.push_back({policy::Finding::Weight::note, 0, 0, "slurm-unknown",
-                     fmt::format("judged for Slurm {:02}.{:02}: none answers here ({})",
+                     fmt::format("checked for Slurm {:02}.{:02}: no local Slurm responds ({})",
                                  k_oldest.year, k_oldest.month, controller.error().text)});
     return k_oldest;
 }
@@ -149,8 +151,9 @@ Result<GpuRequest> gpus_in(const Options& options, const policy::Policy& policy,
     if (gpus.min_memory_mib) {
         TRY_ASSIGN(gpus.model, model_among(gpus, queues_for(policy, job), gpus_of(policy)));
         if (!gpus.model) {
-            return fail(Error::Kind::usage, "the policy does not say which GPUs its pools have: "
-                                            "name a model, -g MODEL:N");
+            return fail(
+                Error::Kind::usage,
+                "the policy does not list the GPUs of its pools: name a model with -g MODEL:N");
         }
     }
     return gpus;
@@ -248,7 +251,8 @@ Result<int> explain(Invocation& invocation)
 {
     if (invocation.words.size() > 1) {
         return fail(Error::Kind::usage,
-                    fmt::format("'{}' is no option; the file: --policy FILE", invocation.words[1]));
+                    fmt::format("unexpected argument '{}'; name the file with --policy FILE",
+                                invocation.words[1]));
     }
     Explanation explanation;
     TRY_ASSIGN(policy::Policy policy, policy_to_explain(invocation));
@@ -361,7 +365,7 @@ Result<int> policy_verb(Invocation& invocation)
     if (part == k_parts.end()) {
         return fail(Error::Kind::usage,
                     word.empty() ? fmt::format("policy: one of {}", fmt::join(names, ", "))
-                                 : fmt::format("policy: there is no '{}'{}; one of {}", word,
+                                 : fmt::format("policy: unknown command '{}'{}; one of {}", word,
                                                did_you_mean(word, names), fmt::join(names, ", ")));
     }
     TRY(check_options(*part, invocation.options));

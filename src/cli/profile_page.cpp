@@ -289,7 +289,7 @@ std::optional<report::Tick> ram_level(const WholeProfile& whole)
         return std::nullopt;
     }
     const double gib = static_cast<double>(*mib) / 1024;
-    return report::Tick{gib, fmt::format("{:g} GiB asked for", gib)};
+    return report::Tick{gib, fmt::format("{:g} GiB requested", gib)};
 }
 
 /// Explains the notches of the charts.
@@ -297,7 +297,7 @@ std::string saves_text(const Profile& profile)
 {
     const bool saves = std::any_of(profile.links.begin(), profile.links.end(),
                                    [](const auto& link) { return !link.saves.empty(); });
-    return saves ? "Short lines below the charts: a checkpoint was there." : "";
+    return saves ? "Short lines below the charts mark checkpoints." : "";
 }
 
 // Phases.
@@ -570,7 +570,7 @@ std::string tables(const WholeProfile& whole, Time now)
     std::string text;
     if (const report::Table table = measures_table(whole); !table.rows.empty()) {
         text += "<h2>All figures</h2>\n<div class=\"wide-table\">" +
-                report::html_table(table, "Of each GPU or node. KNOWN: of the run's time.") +
+                report::html_table(table, "Per GPU or node. KNOWN: share of the run's time.") +
                 "</div>\n";
     }
     text += paragraphs(unknown_lines(whole));
@@ -602,8 +602,8 @@ std::string profile_page(const WholeProfile& whole, Time now)
     if (whole.profile && whole.profile->has_samples()) {
         body += figures(whole) + tables(whole, now);
     }
-    body += fmt::format("<footer>\n<p>Made on {} by gpuq {} profile; man gpuq-profile says what "
-                        "the words mean. A gap in a curve is unknown, never 0. {}</p>\n</footer>\n",
+    body += fmt::format("<footer>\n<p>Made on {} by gpuq {} profile; see man gpuq-profile for the "
+                        "terms. A gap in a curve is unknown, never 0. {}</p>\n</footer>\n",
                         html_text(moment_text(now, Time())), GPUQ_VERSION,
                         whole.profile ? saves_text(*whole.profile) : "");
     return report::html_page("Run " + run_title(whole.status), body);

@@ -21,7 +21,7 @@ namespace gpuq::cli {
 namespace {
 
 constexpr std::array k_options = {
-    Option{0, "html", "FILE", "write a page with charts too; - for standard output, alone"},
+    Option{0, "html", "FILE", "also write a page with charts; - for standard output only"},
 };
 
 WholeProfile find_out(Doors& doors, Store& store, const RunKey& key)
@@ -92,7 +92,7 @@ Result<int> profile(Invocation& invocation)
         TRY(print_text(report::json_document(profile_document(whole, now))));
     } else {
         for (const std::string& warning : whole.warnings) {
-            say(fmt::format("{}; this is what the disk knows", warning));
+            say(fmt::format("{}; showing the state on disk", warning));
         }
         TRY(to_stdout ? print_text(profile_page(whole, now))
                       : print_summary(whole, invocation, now));
@@ -106,6 +106,6 @@ Result<int> profile(Invocation& invocation)
 } // namespace
 
 const Verb k_profile_verb{"profile", "gpuq profile [--html FILE] RUN",
-                          "what a run did with its GPUs, and what to change", profile, k_options};
+                          "show a run's GPU use, with advice", profile, k_options};
 
 } // namespace gpuq::cli

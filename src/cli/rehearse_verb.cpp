@@ -142,11 +142,11 @@ private:
         }
         m_acted = newest();
         if (act == RehearsalAct::stop) {
-            tell("the program runs again; told to save and stop");
+            tell("the program runs again; asked to save and stop");
             return leave(layout::k_save_and_stop_request, to_json(request()));
         }
         const bool notice = act == RehearsalAct::notice;
-        tell(notice ? "the program runs; told to save, as at the end of a link"
+        tell(notice ? "the program runs; asked to save, as at the end of a link"
                     : "the program runs again; killed with SIGKILL");
         return leave(layout::k_rehearsal_request,
                      to_line({newest(), notice ? RehearsalRequest::Act::notice
@@ -312,7 +312,7 @@ Result<int> rehearse(Invocation& invocation)
 
 const Verb k_rehearse_verb{"rehearse",
                            "gpuq rehearse [options] [--] PROGRAM [ARG...]",
-                           "try in minutes what a long run will need: save, kill, resume",
+                           "test save, kill and resume of a long run in minutes",
                            rehearse,
                            rehearse_option_table(),
                            Order::options_first};

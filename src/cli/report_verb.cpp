@@ -26,8 +26,8 @@ namespace {
 
 constexpr std::array k_options = {
     Option{'o', "output", "FILE",
-           "where to write it, - for standard output; otherwise gpuq-report-ID.tar here"},
-    Option{0, "no-logs", "", "leave the program's output out"},
+           "output file, - for standard output; default: gpuq-report-ID.tar"},
+    Option{0, "no-logs", "", "omit the program's output"},
 };
 
 /// Creates a file that only its owner may read; never overwrites a file or follows a link.
@@ -65,7 +65,7 @@ Result<int> report_run(Invocation& invocation)
     TRY_ASSIGN(Store* const store, doors.store());
     TRY_ASSIGN(const RunKey key,
                find_supervised(doors, *store, invocation.words.front(), "report",
-                               "scontrol show job {0} and sacct -j {0} show what Slurm has"));
+                               "scontrol show job {0} and sacct -j {0} show Slurm's records"));
     const RunStatus status = look_at(look_doors(doors, *store), key);
     const auto output = invocation.options.value("output");
     const bool to_stdout = output == "-";
@@ -101,7 +101,7 @@ Result<int> report_run(Invocation& invocation)
 } // namespace
 
 const Verb k_report_verb{"report", "gpuq report [--output FILE] [--no-logs] RUN",
-                         "what a helper needs to know about a run, without secrets", report_run,
+                         "collect the data about a run for support, without secrets", report_run,
                          k_options};
 
 } // namespace gpuq::cli

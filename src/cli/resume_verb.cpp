@@ -61,7 +61,7 @@ public:
         if (next.length < k_shortest) {
             return fail(Error::Kind::usage,
                         fmt::format("run {} has used up its time of {}: gpuq resume -t TIME {} "
-                                    "gives it more, TIME being that of all its links",
+                                    "sets a longer time for all links together",
                                     run_title(m_status), to_text(run.request.walltime),
                                     run_id(m_status)));
         }
@@ -94,14 +94,13 @@ private:
         }
         if (!m_status.run) {
             return fail(Error::Kind::missing,
-                        fmt::format("run {} can't go on: what it was started with can't be read",
+                        fmt::format("run {} can't be resumed: its start parameters can't be read",
                                     run_title(m_status)));
         }
         if (m_status.ending && m_status.ending->cause == Cause::finished &&
             m_status.ending->status == 0) {
             return fail(Error::Kind::usage,
-                        fmt::format("run {} has finished; there is nothing to go on with",
-                                    run_title(m_status)));
+                        fmt::format("run {} has finished; nothing to resume", run_title(m_status)));
         }
         return {};
     }
@@ -143,7 +142,7 @@ private:
         (void)take_policy(here, m_invocation.doors, partitions, request.account);
         auto chain = chain_to_resume(request, partitions, here);
         if (!chain) {
-            return fail(chain.error().kind, fmt::format("run {} can't go on: {}",
+            return fail(chain.error().kind, fmt::format("run {} can't be resumed: {}",
                                                         run_title(m_status), chain.error().text));
         }
         TRY_ASSIGN(chain->supervisor, m_invocation.doors.supervisor());
@@ -185,7 +184,7 @@ private:
             TRY(print_text(report::json_document(
                 {{"key", m_status.key.text()}, {"job", job}, {"link", link.value}})));
         } else if (!m_invocation.globals.quiet) {
-            say(fmt::format("run {} goes on as job {}, link {}: gpuq attach {}",
+            say(fmt::format("run {} continues as job {}, link {}: gpuq attach {}",
                             run_title(m_status), job.value, link.value, job.value));
         }
         return 0;
@@ -218,7 +217,6 @@ Result<int> resume(Invocation& invocation)
 } // namespace
 
 const Verb k_resume_verb{"resume", "gpuq resume [-t TIME] RUN",
-                         "let a run that was stopped go on from its last checkpoint", resume,
-                         k_options};
+                         "resume a stopped run from its last checkpoint", resume, k_options};
 
 } // namespace gpuq::cli

@@ -36,32 +36,32 @@ constexpr std::array k_table = {
     Option{'A', "account", "ACCOUNT", "Slurm account to charge"},
     Option{'p', "queue", "QUEUE", "queue (Slurm partition); default: follows from -t"},
     Option{'q', "qos", "QOS", "Slurm quality of service"},
-    Option{0, "after", "RUN", "start when this run has ended well"},
-    Option{'n', "no-stdin", "", "leave standard input alone: that of the program is empty"},
-    Option{0, "detach", "", "do not wait: print how to come back, and leave"},
-    Option{0, "max-wait", "TIME", "give up (122) when it has not started by then"},
+    Option{0, "after", "RUN", "start after this run has succeeded"},
+    Option{'n', "no-stdin", "", "do not read standard input; that of the program is empty"},
+    Option{0, "detach", "", "do not wait: print how to attach, and exit"},
+    Option{0, "max-wait", "TIME", "give up (122) if it has not started by then"},
     Option{0, "dry-run", "", "print the plan and an sbatch script, submit nothing"},
     Option{0, "env", "NAME[=VALUE]", "set a variable for the program; may be repeated"},
-    Option{0, "progress", "PATTERN", "what its lines of progress look like: 'it (?P<step>[0-9]+)'"},
+    Option{0, "progress", "PATTERN", "pattern of its progress lines: 'it (?P<step>[0-9]+)'"},
     Option{0, "source", "FILE", "source a script of bash first; may be repeated"},
     Option{0, "module", "MODULE", "load an environment module first; may be repeated"},
     Option{0, "conda", "ENV", "activate a conda environment (a name or a path) first"},
     Option{0, "venv", "DIR", "activate a Python virtual environment first"},
     Option{0, "container", "IMAGE", "run inside a container of this image"},
-    Option{0, "slurm", "OPTIONS", "any other options of sbatch, as one word in quotes"},
-    Option{0, "pty", "", "on a terminal of its own, which outlives this one; Enter ~ d detaches"},
+    Option{0, "slurm", "OPTIONS", "other options of sbatch, as one quoted argument"},
+    Option{0, "pty", "", "run on its own terminal, which survives this one; Enter ~ d detaches"},
     Option{0, "credentials", "WHAT",
-           "hold, run or fail: a link whose Kerberos ticket ends before it"},
-    Option{0, "keytab", "FILE", "your Kerberos key, which gives tickets when renewals end"},
+           "hold, run or fail if a link would outlive its Kerberos ticket"},
+    Option{0, "keytab", "FILE", "your Kerberos keytab, for new tickets when renewals end"},
     Option{0, "link", "TIME", "length of a link; default: the queue's limit (man gpuq-chain)"},
-    Option{0, "checkpoint", "PATTERN", "where the program saves, as 'out/*.pt': it may be chained"},
+    Option{0, "checkpoint", "PATTERN", "checkpoint files, such as 'out/*.pt'; allows chaining"},
     Option{0, "resume-args", "WORDS", "added to the program to resume; {} is the checkpoint"},
     Option{0, "valid", "COMMAND", "your own check of a checkpoint; {} is its path"},
-    Option{0, "notice", "SIGNAL", "auto, USR1, USR2, TERM or none: how it hears of a link's end"},
-    Option{0, "restart-from-scratch", "", "may begin again without a checkpoint"},
-    Option{0, "max-links", "N", "no more links than that"},
-    Option{0, "gpu-hours", "HOURS", "no more GPU-hours than that, of all links"},
-    Option{0, "until", "TIME", "not longer than until: 2026-12-24, 2026-12-24T18:00"},
+    Option{0, "notice", "SIGNAL", "auto, USR1, USR2, TERM or none: signal before a link ends"},
+    Option{0, "restart-from-scratch", "", "allow a restart without a checkpoint"},
+    Option{0, "max-links", "N", "maximum number of links"},
+    Option{0, "gpu-hours", "HOURS", "maximum GPU-hours of all links"},
+    Option{0, "until", "TIME", "latest end: 2026-12-24, 2026-12-24T18:00"},
     Option{0, "array", "SPEC", "", State::reserved},
 };
 
@@ -184,7 +184,7 @@ Result<void> take_env(const Options& options, AskedFor& asked)
             return wrong("--env", fmt::format("'{}' is not NAME=VALUE or NAME", text));
         }
         if (std::find(std::begin(k_told), std::end(k_told), name) != std::end(k_told)) {
-            return wrong("--env", fmt::format("{} is what gpuq tells the program", name));
+            return wrong("--env", fmt::format("{} is set by gpuq", name));
         }
         const bool has_value = equals != std::string::npos;
         asked.env.emplace_back(name,
@@ -308,7 +308,8 @@ std::vector<Option> without(std::span<const std::string_view> names)
 Result<std::string> parse_pattern(std::string_view text)
 {
     if (text.empty() || text.find('\0') != std::string_view::npos) {
-        return fail(Error::Kind::usage, "a pattern of files or folders, as 'out/checkpoint-*'");
+        return fail(Error::Kind::usage,
+                    "not a pattern of files or directories, as 'out/checkpoint-*'");
     }
     return std::string(text);
 }
@@ -317,7 +318,7 @@ Result<std::vector<std::string>> parse_words(std::string_view text)
 {
     TRY_ASSIGN(std::vector<std::string> words, split_words(text));
     if (words.empty()) {
-        return fail(Error::Kind::usage, "it has no words");
+        return fail(Error::Kind::usage, "no arguments given");
     }
     return words;
 }
@@ -327,7 +328,7 @@ Result<Notice> parse_notice(std::string_view text)
     const auto notice = notice_from_word(text);
     return notice ? Result<Notice>(*notice)
                   : fail(Error::Kind::usage,
-                         fmt::format("'{}' is none of auto, USR1, USR2, TERM, none", text));
+                         fmt::format("'{}' is not auto, USR1, USR2, TERM or none", text));
 }
 
 Result<std::chrono::minutes> parse_hours(std::string_view text)
@@ -355,7 +356,7 @@ Result<Time> parse_moment(std::string_view text)
         }
     }
     return fail(Error::Kind::usage,
-                fmt::format("'{}' is no date: 2026-12-24 or 2026-12-24T18:00", text));
+                fmt::format("'{}' is not a date: 2026-12-24 or 2026-12-24T18:00", text));
 }
 
 Result<void> take_chain(const Options& options, AskedFor& asked)
@@ -390,7 +391,7 @@ Result<RunOptions> run_options(const Options& options, const std::vector<std::st
 {
     if (program.empty() || program.front().empty()) {
         return fail(Error::Kind::usage,
-                    "what is to be run? gpuq run [options] PROGRAM [ARG...]; see gpuq help run");
+                    "missing program: gpuq run [options] PROGRAM [ARG...]; see gpuq help run");
     }
     RunOptions result;
     result.asked.program = program;
@@ -405,7 +406,7 @@ Result<RunOptions> run_options(const Options& options, const std::vector<std::st
                through(options, "credentials", "--credentials", parse_when_short));
     result.keytab = options.value("keytab");
     if (result.keytab && (result.keytab->empty() || has_control(*result.keytab))) {
-        return wrong("--keytab", "no name of a file");
+        return wrong("--keytab", "invalid file name");
     }
     TRY_ASSIGN(result.after, through(options, "after", "--after", parse_word));
     TRY_ASSIGN(result.max_wait, through(options, "max-wait", "--max-wait", parse_duration));
@@ -414,13 +415,13 @@ Result<RunOptions> run_options(const Options& options, const std::vector<std::st
     result.pty = options.has("pty");
     result.no_stdin = options.has("no-stdin");
     if (result.pty && result.no_stdin) {
-        return wrong("--no-stdin", "a program on a terminal reads what is typed: leave out --pty");
+        return wrong("--no-stdin", "a program on a terminal reads typed input: leave out --pty");
     }
     if (result.pty && result.asked.nodes.value_or(1) > 1) {
         return wrong("--pty", "there is one terminal, and -N starts the program on several nodes");
     }
     if (result.pty && (result.asked.tasks_per_node || result.asked.gpus_per_task)) {
-        return wrong("--pty", "there is one terminal, which ranks can't share");
+        return wrong("--pty", "ranks can't share one terminal");
     }
     return result;
 }

@@ -39,8 +39,8 @@ namespace {
 Error never_after(const std::string& word, std::string_view noun, JobId job, const Ending& ending)
 {
     return fail(Error::Kind::usage,
-                fmt::format("--after {}: {} {} has ended already, with exit status {}, so that "
-                            "nothing would start after it; gpuq show {} tells more",
+                fmt::format("--after {}: {} {} has already ended with exit status {}, so nothing "
+                            "would start after it; see gpuq show {}",
                             word, noun, job.value, ending.status, job.value));
 }
 
@@ -125,7 +125,7 @@ private:
         if (!m_options.detach && kind_of_stdin() != Input::terminal) {
             return fail(
                 Error::Kind::usage,
-                "standard input is no terminal: --detach starts it for a later gpuq attach, "
+                "standard input is not a terminal: --detach starts it for a later gpuq attach, "
                 "and gpuq run without --pty needs none");
         }
         TRY_ASSIGN(const Settings settings, m_doors.settings());
@@ -179,7 +179,7 @@ private:
         keep_queues(*m_store, run.cluster, queues, m_doors.clock().now());
         tell(fmt::format("run {} ({}): {}", submitted->job.value, run.request.name, plan.summary));
         if (m_ticket.plan && !m_ticket.plan->keytab.empty()) {
-            tell(fmt::format("its Kerberos ticket, of {}, is kept by the keytab {}",
+            tell(fmt::format("its Kerberos ticket ({}) is renewed with the keytab {}",
                              m_ticket.plan->principal, m_ticket.plan->keytab));
         } else if (m_ticket.ticket) {
             tell_if(forecast_text(*m_ticket.ticket, need_of(run.request, m_doors.clock().now()),
@@ -334,9 +334,9 @@ private:
             forget_run(*m_store, run.key);
             return error.kind == Error::Kind::denied ? with_what_there_is(run, error) : error;
         }
-        tell(fmt::format("{}. Should Slurm have taken the request all the same, the run ends by "
-                         "itself as soon as it starts",
-                         error.text));
+        tell(fmt::format(
+            "{}. If Slurm accepted the request anyway, the run ends as soon as it starts",
+            error.text));
         const int gave_up = static_cast<int>(ExitStatus::unreachable);
         return m_interrupted ? 128 + *m_interrupted : gave_up;
     }

@@ -29,7 +29,7 @@ Result<int> save(Invocation& invocation)
     const RunStatus run = look_at(look_doors(invocation.doors, *store), key);
     if (run.state != RunState::running) {
         return fail(Error::Kind::denied,
-                    fmt::format("run {} does not run: nothing to save", run_title(run)));
+                    fmt::format("run {} is not running: nothing to save", run_title(run)));
     }
     const auto left = store->write_once(layout::save_file(key, run.link), "");
     const bool is_new = left.has_value();
@@ -43,11 +43,11 @@ Result<int> save(Invocation& invocation)
                                    {"link", run.link.value},
                                    {"told_before", !is_new}})));
     } else if (!invocation.globals.quiet) {
-        say(is_new ? fmt::format("run {} is told to save and go on, if its program looks for "
+        say(is_new ? fmt::format("run {} is asked to save and continue, if its program checks for "
                                  "GPUQ_SAVE_FILE (man gpuq-chain)",
                                  run_title(run))
-                   : fmt::format("run {} was told before, and has not saved since: does its "
-                                 "program look for GPUQ_SAVE_FILE (man gpuq-chain)?",
+                   : fmt::format("run {} was asked before and has not saved since: does its "
+                                 "program check for GPUQ_SAVE_FILE (man gpuq-chain)?",
                                  run_title(run)));
     }
     return 0;
@@ -56,6 +56,6 @@ Result<int> save(Invocation& invocation)
 } // namespace
 
 const Verb k_save_verb{
-    "save", "gpuq save RUN", "have a running program save now, and go on", save, {}};
+    "save", "gpuq save RUN", "request a checkpoint from a running program", save, {}};
 
 } // namespace gpuq::cli

@@ -192,7 +192,7 @@ Result<int> Session::run(std::optional<StepProcess> first)
     }
     if (m_turned_away) {
         return fail(Error::Kind::busy,
-                    fmt::format("run {} lets nobody more in: {}. Try again when somebody has "
+                    fmt::format("run {} accepts no more clients: {}. Try again when one has "
                                 "detached; gpuq logs -f {} shows its output",
                                 m_job.value, *m_connections.refused(), m_job.value));
     }
@@ -304,7 +304,7 @@ void Session::on_interrupt()
         m_detach_at.reset();
         return stop();
     }
-    say("again to stop the run; else detaching");
+    say("press Ctrl-C again to stop the run; detaching otherwise");
     m_detach_at = Clock::now() + k_second_interrupt;
 }
 
@@ -367,8 +367,8 @@ void Session::on_typed(std::string_view bytes)
         if (std::exchange(m_refused_input, true)) {
             return;
         }
-        return say("the program takes input only from where the run was started: what is typed "
-                   "here does not reach it");
+        return say("the program takes input only from the client that started the run: input "
+                   "typed here is ignored");
     }
     if (!has_terminal()) {
         return m_input.add(bytes);
@@ -523,13 +523,13 @@ void Session::look_at_disk()
         m_look_at = Clock::now() + k_read_again;
     } else if (m_connections.was_connected() && !m_said_lost) {
         m_said_lost = true;
-        say("the connection to the run is lost; the run goes on, trying again");
+        say("the connection to the run is lost; the run continues, reconnecting");
     } else if (!m_said_lost && Clock::now() - m_begun > k_connecting_patience) {
         m_said_lost = true;
         const std::string why = last_line(m_connections.why());
-        say(fmt::format(
-            "the run can't be reached yet{}; trying again, {}", why.empty() ? "" : " (" + why + ")",
-            has_terminal() ? "Ctrl-C leaves it alone" : "gpuq logs shows what is on disk"));
+        say(fmt::format("the run can't be reached yet{}; trying again, {}",
+                        why.empty() ? "" : " (" + why + ")",
+                        has_terminal() ? "Ctrl-C detaches" : "gpuq logs shows the output on disk"));
     }
 }
 
@@ -571,9 +571,9 @@ void Session::leave(int status)
         current()->flush(200ms);
     }
     if (breaks_off) {
-        say(fmt::format("left; run {} ends, for its input has broken off", m_job.value));
+        say(fmt::format("left; run {} ends because its input was cut off", m_job.value));
     } else if (status != k_closed_output) {
-        say(fmt::format("detached; run {} goes on. Back to it: gpuq attach {}", m_job.value,
+        say(fmt::format("detached; run {} continues. Back to it: gpuq attach {}", m_job.value,
                         m_job.value));
     }
 }
@@ -783,7 +783,7 @@ int Session::finish()
     remember_shown();
     say_notes();
     if (ending.continues) {
-        say(fmt::format("link {} is over ({}); the run goes on in the next one",
+        say(fmt::format("link {} is over ({}); the run continues in the next one",
                         m_options.link.value, ending_in_words(ending, m_run.request)));
         return 0;
     }

@@ -69,7 +69,7 @@ std::string waiting_state(const RunStatus& status, Time now)
 std::string ended_state(const RunStatus& status)
 {
     if (!status.ending || !status.run) {
-        return "ended; how is not known";
+        return "ended; exit status unknown";
     }
     const Ending& ending = *status.ending;
     const std::string how = ending_in_words(ending, status.run->request);
@@ -80,7 +80,7 @@ std::string ended_state(const RunStatus& status)
 std::string state_text(const RunStatus& status, Time now)
 {
     if (status.stop && status.state != RunState::ended) {
-        return fmt::format("stopping: {} has asked for it", status.stop->by);
+        return fmt::format("stopping: requested by {}", status.stop->by);
     }
     switch (status.state) {
     case RunState::submitting:
@@ -195,7 +195,7 @@ void add_life(Lines& lines, const RunStatus& status, Time now)
     field(lines, "ended", status.ending ? moment_text(status.ending->at, now) : "");
     field(lines, "stop",
           status.stop && status.state != RunState::ended
-              ? fmt::format("asked for by {}", status.stop->by)
+              ? fmt::format("requested by {}", status.stop->by)
               : "");
 }
 
@@ -373,7 +373,7 @@ std::string event_in_words(const Event& event, const RunStatus& status)
         return event.pid ? fmt::format("the program started, process {}", *event.pid)
                          : std::string("the program started");
     case Event::Kind::warned:
-        return "the program was told: " + detail;
+        return "warning to the program: " + detail;
     case Event::Kind::signalled:
         return "got " + detail;
     case Event::Kind::stop_asked:
@@ -382,16 +382,16 @@ std::string event_in_words(const Event& event, const RunStatus& status)
         return fmt::format("bytes {} to {} of {} could not be written and are lost",
                            event.from.value_or(0), event.to.value_or(0), stream_name(event));
     case Event::Kind::noticed:
-        return fmt::format("the program was told to save and leave ({})", detail);
+        return fmt::format("the program was asked to save and exit ({})", detail);
     case Event::Kind::notice_failed:
-        return "not all other nodes could be told by a signal, but by the stop file: " + detail;
+        return "some other nodes could not be signalled and got the stop file instead: " + detail;
     case Event::Kind::checkpoint:
         return fmt::format("saved {}, {} bytes", detail, event.to.value_or(0));
     case Event::Kind::resumed:
         return detail.empty() ? std::string("began without a checkpoint")
-                              : fmt::format("went on from {}", detail);
+                              : fmt::format("resumed from {}", detail);
     case Event::Kind::code_changed:
-        return fmt::format("{} has changed since the link before began", detail);
+        return fmt::format("{} has changed since the previous link began", detail);
     case Event::Kind::next_submitted:
         return fmt::format("job {} waits to be the next link", event.job.value_or(0));
     case Event::Kind::next_failed:
@@ -403,8 +403,8 @@ std::string event_in_words(const Event& event, const RunStatus& status)
         return fmt::format("the kernel killed {} of its processes for memory on {}",
                            event.to.value_or(1), event.host.value_or("?"));
     case Event::Kind::memory_kill_nearby:
-        return fmt::format("processes killed by the kernel for memory on {}: {}; whether of this "
-                           "run is unknown",
+        return fmt::format("processes killed by the kernel for memory on {}: {}; unknown whether "
+                           "they belong to this run",
                            event.host.value_or("?"), event.to.value_or(1));
     case Event::Kind::ended: {
         const Ending ending{event.status.value_or(0), event.cause.value_or(Cause::lost), detail,
@@ -447,7 +447,7 @@ std::vector<std::string> show_lines(const WholeRun& whole, Time now)
                       bytes_text(whole.err_bytes)));
     field(lines, "records", whole.folder);
     if (!whole.journal.empty()) {
-        lines.emplace_back("what happened:");
+        lines.emplace_back("events:");
     }
     for (const Event& event : whole.journal) {
         lines.push_back(

@@ -63,7 +63,7 @@ Result<int> show(Invocation& invocation)
         return 0;
     }
     for (const std::string& warning : whole.warnings) {
-        say(fmt::format("{}; this is what the disk knows", warning));
+        say(fmt::format("{}; showing the state on disk", warning));
     }
     for (const std::string& line : show_lines(whole, now)) {
         TRY(print_line(line));

@@ -49,7 +49,7 @@ Result<Workload> of_accounting(Doors& doors, const std::string& words)
     if (!span || *span <= std::chrono::seconds{0}) {
         return fail(Error::Kind::usage,
                     fmt::format("--from-accounting: {}",
-                                span ? "a time longer than none" : span.error().text));
+                                span ? "expected a time longer than 0" : span.error().text));
     }
     const std::string last = "the last " + in_words(*span);
     const auto text = doors.jobs_since(doors.clock().now() - *span);
@@ -57,8 +57,8 @@ Result<Workload> of_accounting(Doors& doors, const std::string& words)
         return text.error().kind != Error::Kind::unreachable
                    ? text.error()
                    : fail(Error::Kind::unreachable,
-                          text.error().text + "; where sacct works, make a file of what sacct -P "
-                                              "prints (man gpuq-policy) and take --trace FILE");
+                          text.error().text + "; where sacct works, save the output of sacct -P to "
+                                              "a file (man gpuq-policy) and use --trace FILE");
     }
     Workload workload{"accounting of " + last, {}};
     TRY_ASSIGN(workload.trace, sim::parse_trace(*text, workload.name));
@@ -66,8 +66,8 @@ Result<Workload> of_accounting(Doors& doors, const std::string& words)
         return fail(
             Error::Kind::missing,
             fmt::format("accounting shows no job of {} that had a GPU and started ({} without "
-                        "GPUs, {} not started): take a longer time, or ask who may see all jobs "
-                        "(PrivateData in slurmdbd.conf)",
+                        "GPUs, {} not started): use a longer time, or ask a user who may see all "
+                        "jobs (PrivateData in slurmdbd.conf)",
                         last, workload.trace.without_gpus, workload.trace.never_started));
     }
     return workload;
@@ -115,8 +115,8 @@ Result<Workload> workload_in(Invocation& invocation)
     const auto span = invocation.options.value("from-accounting");
     if (file.has_value() == span.has_value()) {
         return fail(Error::Kind::usage,
-                    fmt::format("{} needs {}: --trace FILE, jobs as CSV, SWF or what sacct -P "
-                                "prints, or --from-accounting SPAN, those of the last 14d",
+                    fmt::format("{} needs {}: --trace FILE, jobs as CSV, SWF or the output of "
+                                "sacct -P, or --from-accounting SPAN, those of the last 14d",
                                 invocation.words.front(), file ? "one of these" : "jobs"));
     }
     TRY_ASSIGN(const sim::People people, people_in(invocation.options));

@@ -48,7 +48,7 @@ std::string key_figures(const Simulated& old, const Simulated& made)
             Seconds{static_cast<std::int64_t>(one.measures.long_runs.mean_in_all)});
     };
     return "<dl class=\"key\">\n" +
-           key_figure("the longest wait of 95 % of the short runs",
+           key_figure("95th percentile of the wait of short runs",
                       wait_in_words(made.measures.short_runs.p95),
                       wait_in_words(old.measures.short_runs.p95), old.name) +
            key_figure("the average wait of a longer run", long_wait(made), long_wait(old),
@@ -272,7 +272,7 @@ std::string head(const std::vector<Simulated>& all, const Workload& workload)
     const std::string left_out = left_out_text(workload.name, workload.left_out());
     return fmt::format(
         "<h1>{} <span class=\"soft\">against {}</span></h1>\n"
-        "<p class=\"soft\">What would have become of {} runs in {} ({}), on {} GPUs, in a "
+        "<p class=\"soft\">Simulated outcome of {} runs in {} ({}), on {} GPUs, in a "
         "simulation of Slurm&#39;s scheduling.{}</p>\n",
         html_text(all[1].name), html_text(all[0].name), workload.trace.jobs.size(),
         html_text(in_words(workload.span())), html_text(workload.name), all[1].curves.gpus,
@@ -285,9 +285,9 @@ std::string foot(const Workload& workload)
         "<footer>\n<p>A wait is the time from the submission of a run to its first start; short "
         "runs take at most 2 h. Times that the trace does not state are taken to be stated {}. "
         "Curves end with the last submission.</p>\n"
-        "<p>Made by gpuq {} policy simulate; man gpuq-policy says how.</p>\n</footer>\n",
+        "<p>Made by gpuq {} policy simulate; see man gpuq-policy.</p>\n</footer>\n",
         workload.people.declared == sim::Declared::honestly
-            ? "honestly: what the run needs, to the next ten minutes"
+            ? "honestly: the time the run needs, rounded up to ten minutes"
             : "rarely: by 1.4 % of the short runs",
         GPUQ_VERSION);
 }
@@ -309,14 +309,14 @@ std::string simulation_page(const std::vector<Simulated>& all, const Workload& w
     body +=
         figure(use_chart(all, workload.span()), all, caption_over_time("GPUs with a run", part));
     body += "<h2>All figures</h2>\n" +
-            report::html_table(simulation_table(all), "As gpuq policy simulate prints them.") +
+            report::html_table(simulation_table(all), "As printed by gpuq policy simulate.") +
             "<h2>By partition</h2>\n" +
             report::html_table(partitions_table(all), "Where the runs started under " +
                                                           all.back().name +
                                                           ", and how long they waited for it.");
     if (const report::Table users = users_table(all); !users.rows.empty()) {
         body += "<h2>Who waits longest</h2>\n" +
-                report::html_table(users, "Users, by what 95 % of their runs wait at most.");
+                report::html_table(users, "Users, by the 95th percentile of their runs' waits.");
     }
     return report::html_page(fmt::format("{} against {}", all[1].name, all[0].name),
                              body + foot(workload));

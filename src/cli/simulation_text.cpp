@@ -82,7 +82,7 @@ std::vector<Row> rows()
              });
          }},
         {"GPU time used", [](const auto& one, const auto&) { return percent(one.measures.use); }},
-        {"  idle while somebody waits",
+        {"  idle while a run waits",
          [](const auto& one, const auto&) { return percent(one.measures.idle_while_waiting); }},
         {"  idle where a waiting run may go",
          [](const auto& one, const auto&) { return percent(one.measures.idle_while_allowed); }},
@@ -267,8 +267,8 @@ std::string broken_text(const Simulated& one)
     std::string text;
     for (const sim::BrokenTarget& broken : one.broken) {
         const std::string whose = broken.percent == 100
-                                      ? std::string("nobody is to wait longer than")
-                                      : fmt::format("{} % are to wait at most", broken.percent);
+                                      ? std::string("no run should wait longer than")
+                                      : fmt::format("{} % should wait at most", broken.percent);
         const std::string wait = broken.wait ? fmt::format("it would be {}", in_words(*broken.wait))
                                              : std::string("runs would never start");
         text += fmt::format("{}:{}: queue {}: {} {}; {}\n", sanitised(one.name), broken.line,

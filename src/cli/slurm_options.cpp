@@ -45,24 +45,24 @@ constexpr Refused k_refused[] = {
     {"get-user-env", 0, "gpuq passes the environment on; --env changes it"},
     {"propagate", 0, "gpuq chooses the resource limits: man gpuq-run, ENVIRONMENT OF THE PROGRAM"},
     // These would take control of the run from gpuq.
-    {"clusters", 'M', "a run is on the cluster that gpuq is on; --cluster chooses another"},
-    {"cluster-constraint", 0, "a run is on the cluster that gpuq is on; --cluster chooses another"},
+    {"clusters", 'M', "a run uses the cluster of gpuq; --cluster chooses another"},
+    {"cluster-constraint", 0, "a run uses the cluster of gpuq; --cluster chooses another"},
     {"array", 'a', "a run is one job; start gpuq run several times"},
-    {"requeue", 0, "gpuq continues a run by itself: man gpuq-chain"},
+    {"requeue", 0, "gpuq continues a run automatically: man gpuq-chain"},
     {"chdir", 'D', "cd to the directory first"},
     {"comment", 0, "gpuq identifies its jobs by the comment"},
-    {"error", 'e', "the output is gpuq's to keep: gpuq logs"},
+    {"error", 'e', "gpuq captures the output: gpuq logs"},
     {"input", 'i', "redirect the standard input of gpuq run"},
-    {"output", 'o', "the output is gpuq's to keep: gpuq logs"},
-    {"open-mode", 0, "the output is gpuq's to keep: gpuq logs"},
+    {"output", 'o', "gpuq captures the output: gpuq logs"},
+    {"open-mode", 0, "gpuq captures the output: gpuq logs"},
     {"kill-on-invalid-dep", 0, "--after does that"},
-    {"wrap", 0, "write the command behind gpuq run"},
+    {"wrap", 0, "write the command after gpuq run"},
     {"wait", 'W', "gpuq run waits unless --detach is given"},
-    {"parsable", 0, "gpuq reads what sbatch prints"},
-    {"test-only", 0, "gpuq run --dry-run shows what would be asked for"},
-    {"uid", 0, "a run is its user's"},
-    {"gid", 0, "a run is its user's"},
-    {"ignore-pbs", 0, "there is no script of yours to read"},
+    {"parsable", 0, "gpuq parses the output of sbatch"},
+    {"test-only", 0, "gpuq run --dry-run shows the request"},
+    {"uid", 0, "a run belongs to its user"},
+    {"gid", 0, "a run belongs to its user"},
+    {"ignore-pbs", 0, "gpuq generates the script"},
     {"help", 'h', "see man sbatch"},
     {"usage", 0, "see man sbatch"},
     {"version", 'V', "see man sbatch"},
@@ -138,11 +138,11 @@ Result<void> check_option(std::string_view word, std::string_view next)
 Result<std::string> parse_slurm_options(std::string_view text)
 {
     if (has_control(text)) {
-        return fail(Error::Kind::usage, "line breaks and control characters have no place in it");
+        return fail(Error::Kind::usage, "line breaks and control characters are not allowed");
     }
     TRY_ASSIGN(const auto words, split_words(text));
     if (words.empty() || !words[0].starts_with('-')) {
-        return fail(Error::Kind::usage, fmt::format("'{}' has no options of sbatch", text));
+        return fail(Error::Kind::usage, fmt::format("'{}' contains no options of sbatch", text));
     }
     for (std::size_t at = 0; at < words.size(); ++at) {
         TRY(check_option(words[at], at + 1 < words.size() ? words[at + 1] : ""));

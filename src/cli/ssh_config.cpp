@@ -50,14 +50,14 @@ Result<std::string> ssh_config(const SshHost& host)
 {
     if (host.state_dir.find_first_of("\"\n\\") != std::string::npos) {
         return fail(Error::Kind::usage,
-                    fmt::format("ssh_config can not hold the name of the state folder, {}",
+                    fmt::format("ssh_config: can't quote the name of the state directory, {}",
                                 host.state_dir));
     }
     for (const std::string& word : host.command) {
         if (sanitised(word) != word) {
-            return fail(Error::Kind::usage, fmt::format("ssh_config can not hold '{}' in the "
-                                                        "ProxyCommand",
-                                                        sanitised(word)));
+            return fail(
+                Error::Kind::usage,
+                fmt::format("ssh_config: can't quote '{}' in the ProxyCommand", sanitised(word)));
         }
     }
     const auto file = [&](const char* name) {
@@ -65,13 +65,13 @@ Result<std::string> ssh_config(const SshHost& host)
             fmt::format("\"{}/{}\"", host.state_dir, layout::connect_file(host.key, name)));
     };
     const std::string head =
-        fmt::format("# gpuq: run {}; of use while it runs\nHost {}\n    User {}\n"
+        fmt::format("# gpuq: run {}; valid while it runs\nHost {}\n    User {}\n"
                     "    ProxyCommand {}\n    HostKeyAlias {}\n    UpdateHostKeys no\n",
                     sanitised(host.title), names_of(host), host.user,
                     without_tokens(shell_command(host.command)), host_key_alias(host.key));
     if (host.state_dir.empty()) {
-        return head + R"(    # With a key of yours that ~/.ssh/authorized_keys has there.
-    # The way was checked: it is gpuq's to the login host.
+        return head + R"(    # Needs a key listed in ~/.ssh/authorized_keys on that host.
+    # The host is authenticated already: gpuq connects through the login host.
     StrictHostKeyChecking no
     UserKnownHostsFile /dev/null
     LogLevel ERROR

@@ -26,7 +26,7 @@ namespace {
 using report::Json;
 
 constexpr std::array k_options = {
-    Option{0, "checkpoint", "", "let the program save first; gpuq resume lets the run go on"}};
+    Option{0, "checkpoint", "", "let the program save first; gpuq resume continues the run"}};
 
 /// One use of `gpuq stop`.
 class StopVerb {
@@ -86,7 +86,7 @@ private:
         for (const RunStatus& run : runs) {
             titles.push_back(run_title(run));
         }
-        return fail(Error::Kind::usage, fmt::format("which of {} runs? Say its id: {}", runs.size(),
+        return fail(Error::Kind::usage, fmt::format("which of {} runs? Name one: {}", runs.size(),
                                                     fmt::join(titles, ", ")));
     }
 
@@ -146,7 +146,7 @@ private:
         const RunStatus& job = jobs.front();
         if (m_save) {
             return fail(Error::Kind::usage,
-                        fmt::format("job {} is a plain Slurm job, which gpuq can not tell to save: "
+                        fmt::format("job {} is a plain Slurm job, which gpuq can't ask to save: "
                                     "scancel --batch --signal=USR1 {} signals its script, gpuq "
                                     "stop {} ends it",
                                     run_title(job), run_id(job), run_id(job)));
@@ -216,10 +216,10 @@ private:
         if (!written && written.error().kind != Error::Kind::busy) {
             return written.error();
         }
-        return told(run, "saving",
-                    fmt::format("run {} is told to save and leave; gpuq stop {} does not wait for "
-                                "that",
-                                run_title(run), run_id(run)));
+        return told(
+            run, "saving",
+            fmt::format("run {} is asked to save and exit; gpuq stop {} ends it without waiting",
+                        run_title(run), run_id(run)));
     }
 
     Result<int> cancel(const RunStatus& run)
@@ -280,12 +280,12 @@ private:
         // Running according to its heartbeat, not to Slurm: it checks its inbox every second.
         if (run.state == RunState::running) {
             return told(run, "stopping",
-                        fmt::format("stopping run {} ({}; the run itself has been told)",
+                        fmt::format("stopping run {} ({}; the run itself has been notified)",
                                     run_title(run), error.text));
         }
-        const std::string text =
-            fmt::format("{}; run {} is stopped as soon as it starts, or Slurm answers a gpuq ls",
-                        error.text, run_title(run));
+        const std::string text = fmt::format(
+            "{}; run {} will be stopped when it starts or when Slurm answers the next gpuq ls",
+            error.text, run_title(run));
         if (!m_invocation.globals.json) {
             say(text);
         }

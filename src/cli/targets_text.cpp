@@ -258,16 +258,16 @@ std::string targets_metrics(const TargetsLook& look)
         };
     using Found = std::optional<std::int64_t>;
     of_figures("gpuq_queue_wait_seconds",
-               "How long jobs with GPUs waited since they could start, by quantile (1: the "
-               "longest); of those that still wait, so far.",
+               "Wait of jobs with GPUs since they could start, by quantile (1: the longest); "
+               "pending jobs count with their wait so far.",
                [](const QueueWaits& queue, const FigureRow& figure) {
                    const auto& wait = queue.all.*figure.wait;
                    return wait ? Found(wait->count()) : Found();
                });
     {
-        Metric metric(text, "gpuq_queue_model_wait_seconds",
-                      "The same for the jobs of one model of GPU; an empty model is not accounted "
-                      "for.");
+        Metric metric(
+            text, "gpuq_queue_model_wait_seconds",
+            "The same by GPU model; an empty model stands for jobs without a recorded model.");
         for (const QueueWaits& queue : look.queues) {
             for (const auto& [model, figures] : queue.models) {
                 for (const FigureRow& figure : k_figures) {
@@ -280,28 +280,28 @@ std::string targets_metrics(const TargetsLook& look)
             }
         }
     }
-    of_figures("gpuq_queue_wait_target_seconds", "What the policy promises.",
+    of_figures("gpuq_queue_wait_target_seconds", "Wait target of the policy.",
                [](const QueueWaits& queue, const FigureRow& figure) {
                    const KeptTarget* const target = target_of(queue, figure);
                    return target != nullptr ? Found(target->target.count()) : Found();
                });
     of_figures("gpuq_queue_wait_target_met",
-               "1: the promise is kept, 0: it is not; no sample: too few jobs to tell.",
+               "1: the target is met, 0: it is not; no sample: too few jobs to decide.",
                [](const QueueWaits& queue, const FigureRow& figure) {
                    const KeptTarget* const target = target_of(queue, figure);
                    return target != nullptr && target->met() ? Found(*target->met() ? 1 : 0)
                                                              : Found();
                });
-    of_queues("gpuq_queue_wait_jobs", "Jobs that these figures are of, with those that still wait.",
+    of_queues("gpuq_queue_wait_jobs", "Number of jobs in these figures, pending jobs included.",
               [](const QueueWaits& queue) { return static_cast<std::int64_t>(queue.all.jobs); });
-    of_queues("gpuq_queue_waiting_jobs", "Of these, the jobs that still wait.",
+    of_queues("gpuq_queue_waiting_jobs", "Number of these jobs that are pending.",
               [](const QueueWaits& queue) { return static_cast<std::int64_t>(queue.all.waiting); });
     const auto seconds = [](auto duration) {
         return std::int64_t{std::chrono::floor<Seconds>(duration).count()};
     };
-    Metric(text, "gpuq_wait_window_seconds", "Jobs that were submitted in so long a time.")
+    Metric(text, "gpuq_wait_window_seconds", "Length of the time in which the jobs were submitted.")
         .add({}, seconds(look.to - look.since));
-    Metric(text, "gpuq_wait_timestamp_seconds", "When this was found out, in Unix time.")
+    Metric(text, "gpuq_wait_timestamp_seconds", "Time of this measurement, in Unix time.")
         .add({}, seconds(look.to.time_since_epoch()));
     return text;
 }

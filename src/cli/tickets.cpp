@@ -54,7 +54,7 @@ Result<std::string> folder_of(Doors& doors, const Settings& settings, const RunK
     if (settings.credentials_dir) {
         const std::string folder = with_user(*settings.credentials_dir);
         if (!folder.starts_with('/')) {
-            return fail(Error::Kind::usage, "credentials_dir is no absolute path");
+            return fail(Error::Kind::usage, "credentials_dir is not an absolute path");
         }
         return fmt::format("{}/{}", folder, key.text());
     }
@@ -214,12 +214,12 @@ LoginTicket ticket_of_login(Doors& doors, const RunKey& key)
         settings ? folder_of(doors, *settings, key) : Result<std::string>(settings.error());
     if (!ticket) {
         found.problem =
-            fmt::format("{}that of the login is {}", k_no_kerberos, ticket.error().text);
+            fmt::format("{}the login's ticket is {}", k_no_kerberos, ticket.error().text);
         return found;
     }
     if (ticket->end <= doors.clock().now()) {
         found.problem =
-            fmt::format("{}that of the login has expired; kinit gets another", k_no_kerberos);
+            fmt::format("{}the login's ticket has expired; kinit gets another", k_no_kerberos);
         return found;
     }
     if (!folder) {
@@ -243,18 +243,17 @@ constexpr char k_well = '+'; ///< the first byte of a successful result from a s
 /// The output of the site's or the user's command, or its error.
 Result<std::string> token_by_command(Doors& doors, const std::vector<std::string>& command)
 {
-    const auto answers =
-        doors.host().apart({[&]() -> std::string {
-                               const auto ended = doors.host().run(command, Host::Heard::output);
-                               if (!ended) {
-                                   return ended.error().text;
-                               }
-                               return ended->status == 0
-                                          ? k_well + ended->words
-                                          : fmt::format("{} exits with {}; by hand it says why",
-                                                        command.front(), ended->status);
-                           }},
-                           k_token_patience);
+    const auto answers = doors.host().apart(
+        {[&]() -> std::string {
+            const auto ended = doors.host().run(command, Host::Heard::output);
+            if (!ended) {
+                return ended.error().text;
+            }
+            return ended->status == 0 ? k_well + ended->words
+                                      : fmt::format("{} exited with {}; run it by hand to see why",
+                                                    command.front(), ended->status);
+        }},
+        k_token_patience);
     const Host::Answer& answer = answers.front();
     if (answer.kind == Host::Answer::Kind::done && answer.text.starts_with(k_well)) {
         return answer.text.substr(1);
@@ -304,7 +303,7 @@ LoginToken login_token(Doors& doors, const Settings& settings, Life life)
     }
     const auto expires = credentials::token_facts(*text).expires;
     if (expires && *expires <= doors.clock().now()) {
-        return {"", "that of the login has expired"};
+        return {"", "the login's token has expired"};
     }
     return {*std::move(text), ""};
 }
@@ -428,7 +427,7 @@ Result<void> add_keytab(Doors& doors, const Run& run, const std::string& path, L
     } else if (std::find(principals->begin(), principals->end(), plan.principal) ==
                principals->end()) {
         return fail(Error::Kind::usage,
-                    fmt::format("--keytab: {} has keys of {}, and your ticket is that of {}", whole,
+                    fmt::format("--keytab: {} has keys of {}, but your ticket is for {}", whole,
                                 fmt::join(*principals, ", "), plan.principal));
     }
     plan.keytab = whole;

@@ -145,11 +145,11 @@ std::string state_text(const RunStatus& status, const Overview& overview, Time n
         return status.ending && status.run
                    ? fmt::format("{}, {}", ending_in_words(*status.ending, status.run->request),
                                  clock_text(status.ending->at, now))
-                   : "has ended; how is not known";
+                   : "has ended; exit status unknown";
     case RunState::unknown:
         break;
     }
-    return status.why_unknown.empty() ? "what it does is not known" : status.why_unknown;
+    return status.why_unknown.empty() ? "state unknown" : status.why_unknown;
 }
 
 tui::RunRow row_of(const RunStatus& status, const TopFound& found, Time now)
@@ -351,7 +351,7 @@ tui::Picture top_picture(const TopFound& found, Time now)
     picture.slurm_at = found.overview.at;
     picture.answer = found.overview.at ? free_answer(free_in(found.overview), now) : "";
     if (found.overview.at && !found.overview.whole_at) {
-        picture.answer += "; who else waits is not known yet";
+        picture.answer += "; other waiting jobs not known yet";
     }
     picture.trouble = found.overview.silent.empty() ? found.trouble : found.overview.silent;
     picture.gpus = gpu_table(found.overview, now);

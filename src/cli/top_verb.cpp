@@ -36,7 +36,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::array k_options = {
-    Option{0, "once", "", "print it once, as text, and leave"},
+    Option{0, "once", "", "print once, as text, and exit"},
     Option{'a', "all", "", "every run that is on disk, not only active and recent ones"}};
 
 /// Minimum time since the last query before the start or end of one of the user's own runs causes
@@ -384,7 +384,7 @@ Result<int> top(Invocation& invocation)
 {
     if (!invocation.words.empty()) {
         return fail(Error::Kind::usage,
-                    fmt::format("top takes no words, not '{}'", invocation.words.front()));
+                    fmt::format("top: unexpected argument '{}'", invocation.words.front()));
     }
     Doors& doors = invocation.doors;
     TRY_ASSIGN(Store* const store, doors.store());

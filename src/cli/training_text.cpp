@@ -40,7 +40,7 @@ std::string progress_text(const Training& training)
     text += training.rate ? ", " + rate_text(*training.rate) : "";
     const std::string source =
         training.progress_is_of_output ? "its output" : source_text(training);
-    return fmt::format("{}, as {} says", text, source);
+    return fmt::format("{}, according to {}", text, source);
 }
 
 std::string age_text(std::optional<Time> at, Time now)
@@ -99,7 +99,7 @@ std::string finish_text(const Finish& finish, const RunStatus& status, Time now)
                                    late, late.empty() ? "," : ";",
                                    finish.is_pace_of_link ? "this link" : "its newest steps");
     if (status.run) {
-        text += fmt::format("; {:.1f} GPU-hours to come",
+        text += fmt::format("; {:.1f} GPU-hours to go",
                             gpu_hours_of(status.run->request, time_to(finish, now)));
     }
     return text;
@@ -113,7 +113,7 @@ std::string alarm_text(const TrainingAlarm& alarm, Time now)
     }
     const seconds silence =
         alarm.since ? std::chrono::floor<seconds>(now - *alarm.since) : seconds(0);
-    return fmt::format("no step for {}; else one comes every {}", in_words(silence),
+    return fmt::format("no step for {}; usually one every {}", in_words(silence),
                        in_words(std::chrono::ceil<seconds>(alarm.usual)));
 }
 

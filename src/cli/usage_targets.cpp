@@ -25,9 +25,8 @@ Result<policy::Policy> policy_of(Invocation& invocation)
     }
     auto in_force = policy_in_force(invocation.doors);
     return in_force ? Result<policy::Policy>(*std::move(in_force))
-                    : fail(Error::Kind::missing,
-                           "no policy is in force here that could promise a wait: name a file "
-                           "with --policy FILE (man gpuq-policy.5)");
+                    : fail(Error::Kind::missing, "no policy with wait targets is in force: name a "
+                                                 "file with --policy FILE (man gpuq-policy.5)");
 }
 
 Result<TargetsLook> find_targets(Invocation& invocation)
@@ -39,7 +38,7 @@ Result<TargetsLook> find_targets(Invocation& invocation)
         TRY_ASSIGN(look.since, parse_moment(*from, look.to));
     }
     if (look.since >= look.to) {
-        return fail(Error::Kind::usage, "--from has to be before now");
+        return fail(Error::Kind::usage, "--from must be before now");
     }
     TRY_ASSIGN(const policy::Rules rules, policy_of(invocation));
     look.policy = rules.policy().file;
@@ -57,7 +56,7 @@ void say_what_is_not_final(const TargetsLook& look)
         waiting += queue.all.waiting;
     }
     if (waiting > 0) {
-        say(fmt::format("{} still wait{} and count{} with that so far: what is >= may grow",
+        say(fmt::format("{} still wait{} and count{} with that so far: values with >= may grow",
                         counted(waiting, "job"), waiting == 1 ? "s" : "", waiting == 1 ? "s" : ""));
     }
 }
@@ -70,7 +69,7 @@ Result<int> usage_targets(Invocation& invocation)
     for (const char* other : {"to", "by", "user", "account", "all", "left"}) {
         if (options.has(other)) {
             return fail(Error::Kind::usage,
-                        fmt::format("--targets is of everybody, until now: leave out --{}", other));
+                        fmt::format("--targets covers all users until now: leave out --{}", other));
         }
     }
     if (options.has("prometheus") && (options.has("csv") || invocation.globals.json)) {

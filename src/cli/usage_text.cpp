@@ -112,7 +112,7 @@ Result<Time> parse_moment(std::string_view text, Time now)
         return now - *ago;
     }
     return fail(Error::Kind::usage,
-                fmt::format("'{}' is no time: 2026-11-01, 2026-11-01T16:40, today, now, or how "
+                fmt::format("'{}' is not a time: 2026-11-01, 2026-11-01T16:40, today, now, or how "
                             "long ago, such as 7d",
                             text));
 }

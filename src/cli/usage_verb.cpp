@@ -16,14 +16,14 @@ namespace gpuq::cli {
 namespace {
 
 constexpr std::array k_options = {
-    Option{0, "from", "TIME", "from when; otherwise since this month began"},
-    Option{0, "to", "TIME", "until when; otherwise now"},
-    Option{0, "by", "LIST", "rows by user, account, queue, model; otherwise by user"},
-    Option{0, "user", "NAME", "jobs of this user; may be repeated; otherwise your own"},
-    Option{'A', "account", "NAME", "jobs of this account, of whomever; may be repeated"},
-    Option{'a', "all", "", "jobs of everybody"},
-    Option{0, "left", "", "what is left of granted GPU time, in each account of yours"},
-    Option{0, "targets", "", "how long jobs waited, and whether that is what the policy promises"},
+    Option{0, "from", "TIME", "start; default: the beginning of this month"},
+    Option{0, "to", "TIME", "end; default: now"},
+    Option{0, "by", "LIST", "rows by user, account, queue, model; default: by user"},
+    Option{0, "user", "NAME", "jobs of this user; may be repeated; default: your own"},
+    Option{'A', "account", "NAME", "jobs of this account, all users; may be repeated"},
+    Option{'a', "all", "", "jobs of all users"},
+    Option{0, "left", "", "remaining granted GPU time in each of your accounts"},
+    Option{0, "targets", "", "how long jobs waited, and whether the policy's targets are met"},
     Option{0, "policy", "FILE", "with --targets: this policy instead of the one in force"},
     Option{0, "prometheus", "", "with --targets: print metrics for Prometheus"},
     Option{0, "csv", "", "print comma-separated values"}};
@@ -40,13 +40,13 @@ Result<UseQuestion> question_of(const Options& options, Time now)
         TRY_ASSIGN(question.to, parse_moment(*to, now));
     }
     if (question.from >= question.to) {
-        return fail(Error::Kind::usage, "--from has to be before --to");
+        return fail(Error::Kind::usage, "--from must be before --to");
     }
     question.users = options.values("user");
     question.accounts = options.values("account");
     const bool everybody = options.has("all");
     if (everybody && (!question.users.empty() || !question.accounts.empty())) {
-        return fail(Error::Kind::usage, "--all is everybody: leave out --user and --account");
+        return fail(Error::Kind::usage, "--all covers all users: leave out --user and --account");
     }
     if (!everybody && question.users.empty() && question.accounts.empty()) {
         question.users = {user_name()};
@@ -80,13 +80,14 @@ Result<GrantsLeft> find_left(Invocation& invocation)
     const Options& options = invocation.options;
     for (const char* other : {"from", "to", "by", "account", "all"}) {
         if (options.has(other)) {
-            return fail(Error::Kind::usage,
-                        fmt::format("--left is of now, and of one user: leave out --{}", other));
+            return fail(
+                Error::Kind::usage,
+                fmt::format("--left shows the current state of one user: leave out --{}", other));
         }
     }
     const auto users = options.values("user");
     if (users.size() > 1) {
-        return fail(Error::Kind::usage, "--left is of one user: --user once");
+        return fail(Error::Kind::usage, "--left takes one user: give --user once");
     }
     GrantsLeft left{users.empty() ? user_name() : users.front(), {}};
     TRY_ASSIGN(Accounting* const accounting, invocation.doors.accounting());
@@ -111,7 +112,7 @@ Result<int> usage(Invocation& invocation)
 {
     if (!invocation.words.empty()) {
         return fail(Error::Kind::usage,
-                    fmt::format("usage takes no words, not '{}'", invocation.words.front()));
+                    fmt::format("usage: unexpected argument '{}'", invocation.words.front()));
     }
     if (invocation.options.has("targets")) {
         return usage_targets(invocation);

@@ -53,12 +53,12 @@ constexpr std::array k_global_options = {
     Option{0, "no-header", "", "no header above a table"},
     Option{0, "color", "WHEN", "auto, always or never"},
     Option{0, "cluster", "NAME", "which cluster; local: the one of `gpuq cluster up`"},
-    Option{0, "host", "NAME", "do it on a login host, by ssh; NAME:DIR: in that folder there"},
+    Option{0, "host", "NAME", "run on a login host by ssh; NAME:DIR: in that directory"},
     Option{0, "forward", "PORT",
-           "with --host: this port here leads to the same one in the run; PORT:PORT, "
+           "with --host: forward this local port to the same one in the run; PORT:PORT, "
            "PORT:HOST:PORT"},
-    Option{'Q', "quiet", "", "no words of gpuq's own, errors apart"},
-    Option{'h', "help", "", "say what the verb does, and leave"},
+    Option{'Q', "quiet", "", "no messages from gpuq except errors"},
+    Option{'h', "help", "", "print help for the verb and exit"},
 };
 
 constexpr std::array<std::string_view, 3> k_reserved_verbs = {"notebook", "reserve", "data"};
@@ -99,7 +99,7 @@ Error no_such_verb(std::string_view name)
     const auto reserved = reserved_verbs();
     if (std::find(reserved.begin(), reserved.end(), name) != reserved.end()) {
         return fail(Error::Kind::usage,
-                    fmt::format("'{}' is not in this version; gpuq help lists what is", name));
+                    fmt::format("'{}' is not in this version; gpuq help lists the verbs", name));
     }
     std::vector<std::string> known;
     for (const Verb* verb : verbs()) {

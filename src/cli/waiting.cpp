@@ -156,12 +156,12 @@ private:
     std::string waiting_text(const Job& job, const std::optional<StartEstimate>& estimate) const
     {
         if (m_options.link > LinkNumber{1} && job.reason == "Dependency") {
-            return "waiting: the link before it is being cleared away";
+            return "waiting: the previous link is being cleaned up";
         }
         std::string text =
             fmt::format("waiting: {}", waiting_in_words(job.reason, m_run.request.gpus.count));
         if (kind_of_reason(job.reason) == PendingReason::Kind::too_large) {
-            return text + fmt::format("; gpuq why {} says what there is", m_job.value);
+            return text + fmt::format("; see gpuq why {}", m_job.value);
         }
         const Time now = m_doors.clock().now();
         if (job.started_at && *job.started_at > now) {
@@ -225,10 +225,10 @@ private:
         const bool is_first = m_options.link == LinkNumber{1};
         if (number == SIGINT && m_options.terminal && !is_first) {
             close_line();
-            tell(
-                fmt::format("detached; run {} goes on. Back to it: gpuq attach {}, to end it: gpuq "
-                            "stop {}",
-                            m_job.value, m_job.value, m_job.value));
+            tell(fmt::format(
+                "detached; run {} continues. Back to it: gpuq attach {}, to end it: gpuq "
+                "stop {}",
+                m_job.value, m_job.value, m_job.value));
             return Waited{static_cast<int>(ExitStatus::interrupted)};
         }
         if (number == SIGINT && m_options.terminal) {

@@ -35,9 +35,9 @@ std::string position_line(const Why& why)
         return fmt::format("position: {}{}",
                            is_in_line(why.run.reason) ? "not known" : "not in line yet", queue);
     }
-    const std::string first = *why.ahead == 0   ? "nobody goes first"
-                              : *why.ahead == 1 ? "1 job goes first"
-                                                : fmt::format("{} jobs go first", *why.ahead);
+    const std::string first = *why.ahead == 0   ? "no job is ahead"
+                              : *why.ahead == 1 ? "1 job is ahead"
+                                                : fmt::format("{} jobs are ahead", *why.ahead);
     return fmt::format("position: {}{}; {}", *why.ahead + 1, queue, first);
 }
 
@@ -69,7 +69,7 @@ std::string start_line(const RunStatus& run, Time now)
     }
     return fmt::format("expected start: {} (in {}), {}", clock_text(start, now), in,
                        *basis == "backfill" ? "by Slurm's backfill plan, or sooner"
-                                            : "as it was asked for");
+                                            : "as requested");
 }
 
 void add_advice(Lines& lines, const std::vector<Advice>& advice)
@@ -81,7 +81,7 @@ void add_advice(Lines& lines, const std::vector<Advice>& advice)
     for (const Advice& one : advice) {
         width = std::max(width, one.command.size());
     }
-    lines.emplace_back("what would help:");
+    lines.emplace_back("suggestions:");
     for (const Advice& one : advice) {
         lines.push_back(fmt::format("  {:<{}}  {}", one.command, width, one.why));
     }
@@ -94,7 +94,7 @@ Lines waiting_lines(const Why& why, Time now)
                    position_line(why), start_line(why.run, now)};
     add_advice(lines, why.advice);
     if (!why.policy.empty()) {
-        lines.emplace_back("the policy, to such a run:");
+        lines.emplace_back("policy for such a run:");
         for (const std::string& line : why.policy) {
             lines.push_back("  " + line);
         }
@@ -111,7 +111,7 @@ Lines running_lines(const RunStatus& run, Time now)
     if (run.suspended) {
         return {fmt::format("{} {} has its GPUs{}, and is suspended by an operator", noun(run),
                             run_title(run), since),
-                "it goes on when it is resumed (scontrol resume)"};
+                "it continues when resumed (scontrol resume)"};
     }
     return {fmt::format("{} {} does not wait: it is running{}{}", noun(run), run_title(run), since,
                         until),
@@ -124,7 +124,7 @@ Lines ended_lines(const RunStatus& run)
 {
     const std::string how = run.ending && run.run
                                 ? "it " + ending_in_words(*run.ending, run.run->request)
-                                : std::string("it is not known how");
+                                : std::string("exit status unknown");
     return {fmt::format("{} {} does not wait: it has ended; {}", noun(run), run_title(run), how),
             fmt::format("everything about it: gpuq show {}", run_id(run))};
 }
@@ -155,8 +155,7 @@ std::vector<std::string> why_lines(const Why& why, Time now)
     case RunState::unknown:
         break;
     }
-    return {fmt::format("{} {}: its state is not known: {}", noun(run), run_title(run),
-                        run.why_unknown)};
+    return {fmt::format("{} {}: state unknown: {}", noun(run), run_title(run), run.why_unknown)};
 }
 
 Json::Members why_document(const Why& why, Time now)

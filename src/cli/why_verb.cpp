@@ -88,7 +88,6 @@ Result<int> why(Invocation& invocation)
 
 } // namespace
 
-const Verb k_why_verb{"why", "gpuq why RUN", "why a run waits, until when, and what would help",
-                      why};
+const Verb k_why_verb{"why", "gpuq why RUN", "why a run waits, until when, and suggestions", why};
 
 } // namespace gpuq::cli

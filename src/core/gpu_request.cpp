@@ -16,7 +16,7 @@ constexpr std::size_t k_longest_model = 64;
 
 Error no_request(std::string_view text, std::string_view reason)
 {
-    return fail(Error::Kind::usage, fmt::format("'{}' is no request for GPUs: {}", text, reason));
+    return fail(Error::Kind::usage, fmt::format("invalid GPU request '{}': {}", text, reason));
 }
 
 Error not_understood(std::string_view text)
@@ -81,7 +81,7 @@ Result<GpuRequest> parse_gpu_request(std::string_view text)
     const std::size_t colon = text.find(':');
     const std::string_view kind = text.substr(0, colon);
     if (colon != std::string_view::npos && (kind == "shard" || kind == "mig")) {
-        return no_request(text, "parts of a GPU are not in this version");
+        return no_request(text, "parts of a GPU are not supported");
     }
     const bool only_count = kind.empty() || kind[0] == '-' || whole_number(kind);
     if (colon == std::string_view::npos && only_count) {

@@ -40,7 +40,7 @@ bool is_name(std::string_view text)
 
 Error refused(std::string_view part, std::string_view why)
 {
-    return fail(Error::Kind::usage, fmt::format("'{}' is no list of nodes: {}", part, why));
+    return fail(Error::Kind::usage, fmt::format("invalid node list '{}': {}", part, why));
 }
 
 /// Adds the hosts of one range (`01-04`) or number (`7`), each between `head` and `tail`.
@@ -56,7 +56,7 @@ Result<void> add_range(std::vector<std::string>& hosts, std::string_view part,
     const auto first = whole_number(low);
     const auto last = whole_number(high);
     if (!first || !last) {
-        return refused(part, fmt::format("'{}' is no number and no range", range));
+        return refused(part, fmt::format("'{}' is neither a number nor a range", range));
     }
     if (*last < *first) {
         return refused(part, fmt::format("the range {} runs backwards", range));
@@ -109,7 +109,7 @@ Result<std::vector<std::string>> expand_hosts(std::string_view text)
     std::set<std::string_view> seen;
     for (const std::string& host : hosts) {
         if (!seen.insert(host).second) {
-            return refused(text, fmt::format("{} stands there twice", host));
+            return refused(text, fmt::format("{} is listed twice", host));
         }
     }
     return hosts;

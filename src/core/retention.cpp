@@ -15,8 +15,7 @@ constexpr std::uint64_t k_bytes_per_mib = 1ULL << 20U;
 
 Error no_retention(std::string_view text, std::string_view reason)
 {
-    return fail(Error::Kind::usage,
-                fmt::format("'{}' does not say what to keep: {}", text, reason));
+    return fail(Error::Kind::usage, fmt::format("invalid retention '{}': {}", text, reason));
 }
 
 std::string_view trimmed(std::string_view word)

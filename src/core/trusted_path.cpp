@@ -128,8 +128,8 @@ private:
             what == m_path ? "" : fmt::format(" on the way to {}", m_path);
         if (!own) {
             return fail(Error::Kind::denied,
-                        fmt::format("{}{} belongs to user {}, who could change what gpuq obeys: "
-                                    "use a path that belongs to you or root throughout",
+                        fmt::format("{}{} belongs to user {}, who could change the file: use a "
+                                    "path that belongs to you or root throughout",
                                     what, on_the_way, user_name(facts.st_uid)));
         }
         return fail(Error::Kind::denied,

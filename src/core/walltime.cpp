@@ -127,7 +127,7 @@ Result<seconds> with_units(std::string_view text)
     while (!rest.empty()) {
         const std::size_t end = rest.find_first_not_of("0123456789");
         if (end == std::string_view::npos) {
-            return no_time(text, fmt::format("say what {} is, as in {}m", rest, text));
+            return no_time(text, fmt::format("add a unit to {}, as in {}m", rest, text));
         }
         const auto* unit = std::find_if(k_units.begin(), k_units.end(),
                                         [&](const Unit& u) { return u.letter == rest[end]; });
@@ -163,7 +163,7 @@ Result<minutes> parse_walltime(std::string_view text)
 {
     TRY_ASSIGN(const seconds length, parse_duration(text));
     if (length == seconds{0}) {
-        return no_time(text, "it is no time at all");
+        return no_time(text, "it is zero");
     }
     return std::chrono::ceil<minutes>(length);
 }

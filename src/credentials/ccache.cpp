@@ -110,7 +110,7 @@ Result<Head> head(ByteReader& reader, std::string_view cache)
     Head found;
     const std::uint32_t magic = reader.number(2);
     if (cache.size() > k_largest_cache || (magic != 0x0503 && magic != 0x0504)) {
-        return fail(Error::Kind::usage, "not a credentials cache that gpuq reads");
+        return fail(Error::Kind::usage, "not a credentials cache that gpuq can read");
     }
     found.version = static_cast<int>(magic & 0xffU);
     if (found.version == 4) {
@@ -118,7 +118,7 @@ Result<Head> head(ByteReader& reader, std::string_view cache)
     }
     found.owner = principal(reader);
     if (reader.broken() || found.owner.names.empty()) {
-        return fail(Error::Kind::usage, "a credentials cache that breaks off");
+        return fail(Error::Kind::usage, "a truncated credentials cache");
     }
     return found;
 }
@@ -140,7 +140,7 @@ Result<Ticket> ticket_in(std::string_view cache)
     while (!reader.at_end()) {
         const Credential one = credential(reader, found.version);
         if (reader.broken()) {
-            return fail(Error::Kind::usage, "a credentials cache that breaks off");
+            return fail(Error::Kind::usage, "a truncated credentials cache");
         }
         if (grants_tickets(one, found.owner) &&
             (!best || good_until(one.ticket) >= good_until(*best))) {
@@ -148,7 +148,7 @@ Result<Ticket> ticket_in(std::string_view cache)
         }
     }
     if (!best) {
-        return fail(Error::Kind::missing, "a credentials cache without a ticket to get others");
+        return fail(Error::Kind::missing, "a credentials cache without a ticket-granting ticket");
     }
     return *std::move(best);
 }

@@ -97,7 +97,7 @@ void take_attempt(Keeping& keeping, const Attempt& attempt, Time now)
 {
     if (attempt.trouble == Trouble::none) {
         // The cache is unchanged: nothing was gained, but the next renewal may succeed.
-        fail_with(keeping, Trouble::unreachable, "the renewed ticket is no better");
+        fail_with(keeping, Trouble::unreachable, "the renewed ticket expires no later");
     } else {
         fail_with(keeping, attempt.trouble, attempt.words);
     }
@@ -120,7 +120,7 @@ void take_login(Keeping& keeping, const Attempt& attempt, Time now)
 {
     const bool is_well = attempt.trouble == Trouble::none;
     keeping.keytab = is_well ? Trouble::unreachable : attempt.trouble;
-    keeping.words = is_well ? "the new ticket is no better" : attempt.words;
+    keeping.words = is_well ? "the new ticket expires no later" : attempt.words;
     keeping.next = now + login_pause(keeping, now);
     ++keeping.failures;
 }
@@ -166,7 +166,7 @@ std::string in_words(Trouble trouble, const std::string& said)
     case Trouble::not_renewable:
         return "it is not renewable";
     case Trouble::at_limit:
-        return "its renewable life ends";
+        return "its renewable lifetime ends";
     case Trouble::refused:
         return "refused: " + said;
     case Trouble::expired:
@@ -176,9 +176,9 @@ std::string in_words(Trouble trouble, const std::string& said)
     case Trouble::no_keytab:
         return "the node can't read the keytab: " + said;
     case Trouble::no_key:
-        return "the keytab has no key of its owner: " + said;
+        return "the keytab has no key for its owner: " + said;
     case Trouble::key_refused:
-        return "the KDC takes the keytab's key no more, as after a new password: " + said;
+        return "the KDC no longer accepts the keytab's key, as after a password change: " + said;
     }
     return "";
 }

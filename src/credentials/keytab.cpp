@@ -32,7 +32,7 @@ Result<std::vector<std::string>> principals_in_keytab(std::string_view keytab)
 {
     ByteReader reader(keytab);
     if (reader.number(2) != k_magic) {
-        return fail(Error::Kind::usage, "no keytab that gpuq reads");
+        return fail(Error::Kind::usage, "not a keytab that gpuq can read");
     }
     std::vector<std::string> found;
     while (!reader.at_end() && !reader.broken()) {

@@ -78,7 +78,7 @@ Result<std::string> token_text(std::string_view text)
     }
     text = text.substr(first, text.find_last_not_of(k_blanks) - first + 1);
     if (text.size() > k_largest_token || !std::all_of(text.begin(), text.end(), is_of_a_token)) {
-        return fail(Error::Kind::usage, "what is there is no bearer token");
+        return fail(Error::Kind::usage, "its content is not a bearer token");
     }
     return std::string(text);
 }

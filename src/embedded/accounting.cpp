@@ -192,8 +192,7 @@ Result<void> account(const Start& start, std::vector<std::string> words)
 Result<void> add_accounts(const Start& start)
 {
     TRY(account(start, {"add", "cluster", start.state.spec.name}));
-    TRY(account(start,
-                {"add", "account", "default", "Description=everybody", "Organization=local"}));
+    TRY(account(start, {"add", "account", "default", "Description=default", "Organization=local"}));
     return add_people(start);
 }
 

@@ -52,7 +52,7 @@ Result<void> check_owner(const std::string& dir)
     }
     if (!S_ISDIR(facts.st_mode)) {
         return fail(Error::Kind::denied,
-                    fmt::format("{} is not a folder; choose another --dir", dir));
+                    fmt::format("{} is not a directory; choose another --dir", dir));
     }
     if (facts.st_uid != geteuid()) {
         return fail(Error::Kind::denied, fmt::format("{} belongs to another user; choose another "
@@ -151,7 +151,7 @@ Result<std::string> make_run_dir()
             return path;
         }
     }
-    return io_error("can not make a folder for sockets in /tmp or /var/tmp");
+    return io_error("can not make a directory for sockets in /tmp or /var/tmp");
 }
 
 void remove_run_dir(const std::string& run)

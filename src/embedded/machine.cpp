@@ -341,7 +341,7 @@ Result<std::vector<int>> free_ports(int count)
     if (std::ssize(ports) < count) {
         return fail(Error::Kind::busy,
                     fmt::format("no {} free TCP ports between {} and {} on 127.0.0.1; `ss -ltnp` "
-                                "shows who listens there",
+                                "lists the listeners",
                                 count, k_first, k_last));
     }
     return ports;

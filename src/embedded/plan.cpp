@@ -37,23 +37,20 @@ Result<void> check(const Wishes& wishes, const MachineFacts& machine)
 {
     // Slurm lower-cases cluster names and uses them in table names.
     if (!is_name(wishes.name.value_or("local"), "_-")) {
-        return refused(fmt::format("--name '{}': letters, digits, - and _ make a cluster's name",
-                                   *wishes.name));
+        return refused(fmt::format("--name '{}': use letters, digits, - and _ only", *wishes.name));
     }
     const std::string prefix = wishes.node_prefix.value_or("n");
     if (!is_name(prefix, "-") || std::isdigit(static_cast<unsigned char>(prefix.back())) != 0) {
-        return refused(
-            fmt::format("--node-name '{}': letters, digits and - make a node's name, and "
-                        "its number follows",
-                        prefix));
+        return refused(fmt::format(
+            "--node-name '{}': use letters, digits and - only; a number is appended", prefix));
     }
     if (wishes.nodes && (*wishes.nodes < 1 || *wishes.nodes > k_most_nodes)) {
         return refused(
             fmt::format("--nodes {}: give a number from 1 to {}", *wishes.nodes, k_most_nodes));
     }
     if (wishes.model && !is_name(*wishes.model, "_-.")) {
-        return refused(fmt::format("--model '{}': letters, digits, - _ and . make a GPU's model",
-                                   *wishes.model));
+        return refused(
+            fmt::format("--model '{}': use letters, digits, - _ and . only", *wishes.model));
     }
     for (const std::string& line : wishes.extra_lines) {
         if (line.find('\n') != std::string::npos) {
@@ -131,14 +128,14 @@ Result<NodesOfPolicy> nodes_of_policy(const std::string& text)
     for (const policy::Pool& pool : nodes.pools) {
         count += pool.nodes.value.size();
         if (pool.gpus.value.empty()) {
-            return refused(fmt::format("pool {} does not say which GPUs its nodes have (gpus: "
-                                       "k80:4): stand-ins need to know",
+            return refused(fmt::format("pool {} does not specify the GPUs of its nodes (gpus: "
+                                       "k80:4), which stand-ins need",
                                        pool.name));
         }
     }
     if (count > k_most_nodes) {
-        return refused(fmt::format("the policy has {} nodes; one machine plays at most {}", count,
-                                   k_most_nodes));
+        return refused(fmt::format("the policy has {} nodes; one machine can simulate at most {}",
+                                   count, k_most_nodes));
     }
     return nodes;
 }

@@ -243,10 +243,11 @@ Result<void> start_accounting_or_do_without(Start& start)
         return {};
     }
     if (state.spec.policy) {
-        return fail(error.kind, fmt::format("a policy can't be enforced without accounting, and "
-                                            "that does not start: {}; mend it, or choose another "
-                                            "--dir for a cluster without --policy",
-                                            error.text));
+        return fail(
+            error.kind,
+            fmt::format("a policy can't be enforced without accounting, which does not start: {}; "
+                        "fix it, or choose another --dir for a cluster without --policy",
+                        error.text));
     }
     state.spec.accounting = false;
     return write_configuration(start);

@@ -228,7 +228,7 @@ Result<State> parse_state(std::string_view text)
         text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
         ++number;
         if (number == 1 ? line != k_head : !read_line(line, state)) {
-            return fail(Error::Kind::usage, fmt::format("line {} is not understood", number));
+            return fail(Error::Kind::usage, fmt::format("invalid line {}", number));
         }
     }
     if (number == 0) {

@@ -88,7 +88,7 @@ Result<std::string> installed(const std::string& name)
         }
     }
     return fail(Error::Kind::internal,
-                fmt::format("no {} beside {} (or a blank or colon in that path); install gpuq anew",
+                fmt::format("no {} beside {} (or a space or colon in that path); reinstall gpuq",
                             name, folder.string()));
 }
 

@@ -40,8 +40,8 @@ Result<void> must(std::vector<std::string> words)
     const std::string what = words.front();
     TRY_ASSIGN(const Finished done, systemctl(std::move(words)));
     if (done.status != 0) {
-        return fail(Error::Kind::io, fmt::format("systemctl {}: {}`journalctl -u {}` says more",
-                                                 what, done.output, k_unit_name));
+        return fail(Error::Kind::io, fmt::format("systemctl {}: {}see `journalctl -u {}`", what,
+                                                 done.output, k_unit_name));
     }
     return {};
 }
@@ -79,7 +79,7 @@ std::string people_path_text()
 {
     return fmt::format("# Written by `gpuq cluster up`.\n"
                        "[Unit]\n"
-                       "Description=New people for the Slurm of gpuq\n"
+                       "Description=New users of gpuq's Slurm\n"
                        "\n"
                        "[Path]\n"
                        "PathChanged=/etc/passwd\n"
@@ -93,7 +93,7 @@ std::string people_service_text(const std::string& gpuq, const std::string& dir)
 {
     return fmt::format("# Written by `gpuq cluster up`.\n"
                        "[Unit]\n"
-                       "Description=Accounts for new people in the Slurm of gpuq\n"
+                       "Description=Accounts for new users of gpuq's Slurm\n"
                        "Requisite={0}\n"
                        "After={0}\n"
                        "\n"

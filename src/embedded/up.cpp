@@ -118,8 +118,8 @@ Result<ClusterSpec> decide(const Places& places, const Wishes& wishes, const Sta
         TRY_ASSIGN(nodes, nodes_of_policy(wishes.policy ? *wishes.policy
                                                         : content_of(places.policy_yaml())));
         if (!nodes.pools.empty() && (wishes.gpus || wishes.nodes || wishes.model)) {
-            return fail(Error::Kind::usage, "the policy says which nodes there are and what they "
-                                            "have: leave out --gpus, --model and --nodes");
+            return fail(Error::Kind::usage, "the policy defines the nodes and their GPUs: leave "
+                                            "out --gpus, --model and --nodes");
         }
         all.gpus = nodes.pools.empty() ? all.gpus : most_gpus(nodes);
         all.model = nodes.pools.empty() ? all.model : std::nullopt;
@@ -169,8 +169,8 @@ Error asks_for_another(const Places& places, const ClusterSpec& spec)
 
 std::string accounting_note(const State& state)
 {
-    return fmt::format("up without accounting: {}; `gpuq usage`, policies and how old runs ended "
-                       "need it; the next `gpuq cluster up` tries again",
+    return fmt::format("up without accounting: {}; `gpuq usage`, policies and the results of old "
+                       "runs need it; the next `gpuq cluster up` tries again",
                        state.accounting_failure);
 }
 
@@ -208,7 +208,7 @@ Result<UpReport> repair(Start& start)
     }
     for (const std::string& name : dead) {
         if (is_running(start, name)) {
-            report.notes.push_back(fmt::format("{} had ended and runs again", name));
+            report.notes.push_back(fmt::format("{} had stopped and was restarted", name));
         }
     }
     if (!state.accounting_failure.empty()) {

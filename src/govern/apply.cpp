@@ -62,7 +62,7 @@ public:
     /// Changes nothing.
     Result<void> rehearse()
     {
-        m_tell("rehearsing the new files on a slurmctld of their own");
+        m_tell("rehearsing the new files on a separate slurmctld");
         const std::string last =
             include_of(m_candidate.objects, m_scene.texts.include, all_leaving());
         TRY(m_admin.rehearse(last, m_candidate.script));
@@ -96,7 +96,7 @@ public:
 
     Result<void> put_back()
     {
-        m_tell("going back to what was there");
+        m_tell("restoring the previous state");
         TRY(put_text(k_script, m_scene.texts.script));
         TRY(put_text(k_include, m_scene.texts.include));
         // Even if the text is unchanged: the controller may have read a different one. The result
@@ -159,9 +159,8 @@ private:
         // Even if the text is unchanged: something may have been changed by hand since.
         const auto asked = m_admin.reconfigure();
         if (const auto lives = m_admin.ping(); !lives) {
-            return fail(
-                Error::Kind::unreachable,
-                fmt::format("slurmctld does not live on the new files: {}", lives.error().text));
+            return fail(Error::Kind::unreachable,
+                        fmt::format("slurmctld fails with the new files: {}", lives.error().text));
         }
         return asked;
     }
@@ -299,7 +298,7 @@ Result<void> keep_previous(Admin& admin, const Scene& scene, bool another, const
         return another || scene.touched.contains(k_previous) ? admin.write(k_previous, *text)
                                                              : Result<void>();
     }
-    tell(fmt::format("others could write {}: there is nothing to go back to any more", source));
+    tell(fmt::format("others could write {}: no previous policy remains to roll back to", source));
     return scene.previous ? admin.erase(k_previous) : Result<void>();
 }
 
@@ -339,16 +338,16 @@ Result<void> verify(Admin& admin, const Candidate& candidate, const std::string&
     }
     if (!names.empty()) {
         return fail(Error::Kind::denied,
-                    fmt::format("Slurm did not take: {}", fmt::join(names, "; ")));
+                    fmt::format("Slurm did not apply: {}", fmt::join(names, "; ")));
     }
     return {};
 }
 
 Error went_back(Error error, const Result<void>& back)
 {
-    error.text += back ? "; what was there before is in force again"
-                       : fmt::format("; going back failed too ({}): the journal is kept, `gpuq "
-                                     "policy apply` or `rollback` goes on from there",
+    error.text += back ? "; the previous state is restored"
+                       : fmt::format("; restoring the previous state failed too ({}): the journal "
+                                     "is kept, `gpuq policy apply` or `rollback` continues from it",
                                      back.error().text);
     return error;
 }
@@ -406,7 +405,7 @@ Result<void> revive(Admin& admin, const Tell& tell)
     if (!journal || !include) {
         return fail(Error::Kind::unreachable, "slurmctld does not answer: nothing was changed");
     }
-    tell("slurmctld is dead in the middle of a change: the files before are put back");
+    tell("slurmctld stopped in the middle of a change: restoring the previous files");
     TRY(admin.write(k_include, *include));
     if (script && !script->empty()) {
         TRY(admin.write(k_script, *script));
@@ -455,10 +454,11 @@ Result<Applied> rollback(Admin& admin, const std::string& now, const Tell& tell)
                     fmt::format("there is no policy before this one ({})", admin.path(name)));
     }
     if (!scene.believes(name)) {
-        return fail(Error::Kind::denied,
-                    fmt::format("others could write {}, or its folder (gpuq policy drift): nothing "
-                                "was changed. See that {} is what it was, and apply that file",
-                                name, admin.path(name)));
+        return fail(
+            Error::Kind::denied,
+            fmt::format("others could write {}, or its directory (gpuq policy drift): nothing was "
+                        "changed. Check that {} is unmodified, and apply that file",
+                        name, admin.path(name)));
     }
     TRY_ASSIGN(const Candidate candidate, candidate_of_kept(*target, now));
     return put_in_force(admin, scene, candidate, now, tell);

@@ -132,7 +132,7 @@ Result<Candidate> candidate_of(const std::string& text, const std::string& file,
                                     });
     if (error != reading.findings.end()) {
         return fail(Error::Kind::usage, fmt::format("{}; nothing was changed. `gpuq policy check` "
-                                                    "tells all that is wrong",
+                                                    "lists all errors",
                                                     to_line(*error, file)));
     }
     Candidate candidate{text,

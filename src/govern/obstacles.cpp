@@ -32,15 +32,14 @@ void require_setting(const SlurmObject& need, const SlurmState& there,
     const std::string now = value.empty() ? "not set" : value;
     if (const auto is = need.fields.find("is"); is != need.fields.end()) {
         if (lower(value) != is->second) {
-            list.push_back(
-                fmt::format("{}: {} has to be {} (it is now: {}); then restart slurmctld",
-                            slurm_conf_path, need.name, is->second, now));
+            list.push_back(fmt::format("{}: {} must be {} (it is now: {}); then restart slurmctld",
+                                       slurm_conf_path, need.name, is->second, now));
         }
         return;
     }
     if (need.fields.contains("unset")) {
         if (!value.empty()) {
-            list.push_back(fmt::format("{}: {} may not be set (it is now: {}): take it out, then "
+            list.push_back(fmt::format("{}: {} must not be set (it is now: {}): remove it, then "
                                        "scontrol reconfigure",
                                        slurm_conf_path, need.name, now));
         }
@@ -48,16 +47,17 @@ void require_setting(const SlurmObject& need, const SlurmState& there,
     }
     if (const auto set = need.fields.find("set"); set != need.fields.end()) {
         if (value.empty() || value == "(null)" || value.starts_with("0 ") || value == "0") {
-            list.push_back(fmt::format("{}: {} has to be set, as to {} (line {} of the policy has "
-                                       "a probe: man gpuq-policy(5)); then scontrol reconfigure",
-                                       slurm_conf_path, need.name, set->second, need.line));
+            list.push_back(
+                fmt::format("{}: {} must be set, for example to {} (line {} of the policy has "
+                            "a probe: man gpuq-policy(5)); then scontrol reconfigure",
+                            slurm_conf_path, need.name, set->second, need.line));
         }
         return;
     }
     std::set<std::string> has = as_set(lower(value));
     if (const auto without = need.fields.find("without"); without != need.fields.end()) {
         if (has.contains(lower(without->second))) {
-            list.push_back(fmt::format("{}: {} may not have {} (it is now: {}); then restart "
+            list.push_back(fmt::format("{}: {} must not contain {} (it is now: {}); then restart "
                                        "slurmctld",
                                        slurm_conf_path, need.name, without->second, now));
         }
@@ -78,8 +78,8 @@ void require_setting(const SlurmObject& need, const SlurmState& there,
 void require_include(const Texts& texts, Sentences& list)
 {
     if (!texts.include_is_read) {
-        list.push_back(fmt::format("{} does not include the policy's file: make one ({}) with a "
-                                   "comment in it and add the line `include {}` at the end",
+        list.push_back(fmt::format("{} does not include the policy's file: create one ({}) that "
+                                   "contains a comment, and add the line `include {}` at the end",
                                    texts.slurm_conf_path, texts.include_path, texts.include_path));
     }
 }
@@ -100,8 +100,8 @@ void refuse_doubles(const std::vector<SlurmObject>& wanted, const Texts& texts, 
         for (const ConfLine& line : lines_of(text)) {
             for (const SlurmObject& object : wanted) {
                 if (is_double(line, object)) {
-                    list.push_back(fmt::format("{}:{}: {} {} is the policy's: take it out", path,
-                                               line.number, word(object.kind), object.name));
+                    list.push_back(fmt::format("{}:{}: {} {} is defined by the policy: remove it",
+                                               path, line.number, word(object.kind), object.name));
                 }
             }
         }
@@ -184,8 +184,8 @@ void refuse_ways_around(const std::vector<SlurmObject>& wanted, const SlurmState
     for (const WayAround& way : ways_around(wanted, there, texts)) {
         if (!way.is_shut) {
             list.push_back(fmt::format(
-                "{}: partition {} leads to nodes of the policy ({}) around its rules: take it "
-                "out, or these nodes out of it; State=DRAIN lets its jobs end first",
+                "{}: partition {} leads to nodes of the policy ({}) around its rules: remove it, "
+                "or remove these nodes from it; State=DRAIN lets its jobs end first",
                 way.partition.place, way.partition.name, joined(way.nodes)));
         }
     }
@@ -213,7 +213,7 @@ void note_limits(const std::vector<SlurmObject>& wanted, const SlurmState& there
         }
     }
     for (const auto& [limit, names] : limited) {
-        list.push_back(fmt::format("beside the policy Slurm's accounting limits {} by {} "
+        list.push_back(fmt::format("in addition to the policy, Slurm's accounting limits {} by {} "
                                    "(sacctmgr show assoc)",
                                    few_of(names), limit));
     }
@@ -373,8 +373,8 @@ std::vector<std::string> obstacles(const std::vector<SlurmObject>& wanted, const
     refuse_doubles(wanted, texts, list);
     refuse_ways_around(wanted, there, texts, list);
     if (!is_ours(texts.script)) {
-        list.push_back(fmt::format("{} is not gpuq's: its rules would be lost. Put them into the "
-                                   "policy, then let its first line be `{}`",
+        list.push_back(fmt::format("{} was not generated by gpuq: its rules would be lost. Put "
+                                   "them into the policy, then change its first line to `{}`",
                                    texts.script_path, k_yields));
     }
     std::sort(list.begin(), list.end());

@@ -184,7 +184,7 @@ void add_file(Plan& plan, const std::string& name, bool explained)
         change.kind = Kind::file;
         change.name = name;
         change.fields.push_back(
-            {"text", "not as the policy makes it", "made anew", Effect::neither});
+            {"text", "differs from the policy", "regenerated", Effect::neither});
         plan.changes.push_back(std::move(change));
     }
 }

@@ -34,7 +34,7 @@ CaseResult judge(const Case& test, const Verdict& verdict)
     case Outcome::outside:
         break;
     }
-    return {&test, false, "no job of this policy: it asks for no GPU and no queue of it"};
+    return {&test, false, "not a job of this policy: it requests no GPU and none of its queues"};
 }
 
 /// The rules of one queue, each with the sentence by which it refuses a job.

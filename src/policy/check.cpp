@@ -166,7 +166,8 @@ private:
             }
         }
         if (pool.lend && users <= (owner_uses ? 1 : 0)) {
-            warn(pool.lend->line, "unused", fmt::format("pool {} is lent to nobody", pool.name));
+            warn(pool.lend->line, "unused",
+                 fmt::format("pool {} is lent, but no other queue uses it", pool.name));
         }
     }
 
@@ -214,16 +215,16 @@ private:
         const seconds after = idle.after.value;
         if (after < k_shortest_idle) {
             error(idle.after.line, "below",
-                  fmt::format("idle GPUs can't be told from working ones in less than {} s",
+                  fmt::format("idle GPUs can't be distinguished from busy ones in less than {} s",
                               k_shortest_idle.count()));
         } else if (after < k_hasty_idle) {
             warn(idle.after.line, "hasty",
-                 fmt::format("after less than {} min idle GPUs are taken from people who read a "
-                             "result, or load their data",
+                 fmt::format("after less than {} min GPUs are taken from users who read a result "
+                             "or load their data",
                              k_hasty_idle.count()));
         } else if (after >= queue.max_time.value) {
             warn(idle.after.line, "no-effect",
-                 fmt::format("no run of queue {} gets so old: its time is {}", queue.name,
+                 fmt::format("no run of queue {} lasts that long: its time is {}", queue.name,
                              to_text(queue.max_time.value)));
         }
         if (idle.warn.line > 0 && (idle.warn.value >= after || idle.warn.value < k_least_warning)) {
@@ -253,7 +254,7 @@ private:
         const Limits& limits = queue.limits;
         if (limits.all.soft_gpus) {
             error(*limits.all.soft_gpus, "no-effect",
-                  "all together have no soft limit: nobody is left to wait for them");
+                  "a soft limit of all together has no effect: no user is left to wait for");
         }
         for (const Share* share : {&limits.user, &limits.account}) {
             if (share->soft_gpus && share->gpus && share->soft_gpus->value >= share->gpus->value) {
@@ -267,9 +268,10 @@ private:
                                   share->jobs->value, share->queued->value, share->queued->line));
             }
             if (share->gpus && limits.job.gpus && limits.job.gpus->value > share->gpus->value) {
-                error(*limits.job.gpus, "no-effect",
-                      fmt::format("a job may have {} GPUs, but who starts it only {} (line {})",
-                                  limits.job.gpus->value, share->gpus->value, share->gpus->line));
+                error(
+                    *limits.job.gpus, "no-effect",
+                    fmt::format("a job may have {} GPUs, but the user or account only {} (line {})",
+                                limits.job.gpus->value, share->gpus->value, share->gpus->line));
             }
         }
     }
@@ -329,14 +331,15 @@ private:
         for (const std::string& account : queue.access.accounts) {
             if (!is_small(account)) {
                 error(queue.access.line, "not-a-name",
-                      fmt::format("account {}: Slurm keeps its name in small letters", account));
+                      fmt::format("account {}: Slurm stores its name in lower case", account));
             }
         }
         const bool small = is_small(queue.name);
         if (!small || queue.name == "default") {
             error(queue.line, "not-a-name",
-                  fmt::format("queue {}: Slurm takes {} as the name of a queue", queue.name,
-                              small ? "no 'default'" : "small letters only"));
+                  fmt::format("queue {}: {}", queue.name,
+                              small ? "Slurm reserves the name 'default'"
+                                    : "Slurm accepts only lower-case names of queues"));
         }
     }
 
@@ -412,12 +415,11 @@ private:
                 const Queue& queue = m_policy.queues[i];
                 const Queue& first = m_policy.queues[j];
                 if (covers(first, queue)) {
-                    error(
-                        queue.line, "shadowed",
-                        fmt::format("no job comes to queue {} by itself: queue {} (line {}) takes "
-                                    "all that it takes; put it first, or give it what the other "
-                                    "has not",
-                                    queue.name, first.name, first.line));
+                    error(queue.line, "shadowed",
+                          fmt::format("queue {} is never chosen by default: queue {} (line {}) "
+                                      "accepts every job that it accepts; put it first, or allow "
+                                      "jobs that the other refuses",
+                                      queue.name, first.name, first.line));
                     break;
                 }
             }
@@ -429,8 +431,8 @@ private:
         constexpr std::chrono::hours k_short{1};
         if (m_policy.fair_share.half_life.value < k_short) {
             warn(m_policy.fair_share.half_life, "no-effect",
-                 "a half_life of less than an hour forgets what was used before anybody waits for "
-                 "it; usual are 1d to 14d");
+                 "a half_life of less than an hour forgets past use too soon to affect waiting "
+                 "jobs; usual values are 1d to 14d");
         }
         if (m_policy.default_queue) {
             expect_known(m_policy.default_queue->value, m_queues, "queue",

@@ -24,10 +24,9 @@ int gpus_of(const Pool& pool)
 void say_bound(const Queue& queue, const WaitBound& bound, std::vector<Finding>& findings)
 {
     const minutes most = queue.wait.max->value;
-    std::string text =
-        fmt::format("queue {}: a wait of {} at worst holds for at most {} people at "
-                    "once ({} GPUs, {} for each)",
-                    queue.name, to_text(most), bound.people, bound.gpus, bound.per_user);
+    std::string text = fmt::format(
+        "queue {}: a wait of {} at worst holds for at most {} users at once ({} GPUs, {} for each)",
+        queue.name, to_text(most), bound.people, bound.gpus, bound.per_user);
     if (bound.with_lent > bound.gpus) {
         text += fmt::format("; with lent nodes ({} GPUs) for {}", bound.with_lent,
                             bound.people_with_lent);
@@ -43,7 +42,7 @@ void say_unbounded(const Queue& queue, std::vector<Finding>& findings)
     if ((wait.p50 || wait.p95 || wait.max) && !queue.cpus_per_gpu && !queue.memory_per_gpu_mib) {
         findings.push_back({Weight::note, queue.line, 0, "cores-unbounded",
                             fmt::format("queue {}: a job with one GPU may hold all cores and "
-                                        "memory of its node: per_gpu says how much comes with one",
+                                        "memory of its node: per_gpu limits the share of each GPU",
                                         queue.name)});
     }
 }
@@ -86,7 +85,7 @@ void say_rounded(const Policy& policy, std::vector<Finding>& findings)
         if (pool.lend && pool.lend->min_run.value < longest) {
             findings.push_back({Weight::warning, pool.lend->line, 0, "rounded",
                                 fmt::format("Slurm has one min_run for all pools: guests of pool "
-                                            "{} are left alone for {} too",
+                                            "{} are also protected for {}",
                                             pool.name, text_of(longest))});
         }
     }
@@ -103,13 +102,13 @@ void say_return(const Pool& pool, seconds min_run, std::vector<Finding>& finding
     findings.push_back(
         {Weight::note, pool.lend->grace.line > 0 ? pool.lend->grace.line : pool.lend->line, 0,
          "return-bound",
-         fmt::format(
-             "pool {} is back with its owner at most {} after they ask (grace {}, up to "
-             "30 s until Slurm looks, KillWait 30 s){}",
-             pool.name, to_text(std::chrono::ceil<minutes>(grace + seconds{63})), text_of(grace),
-             min_run.count() > 0
-                 ? fmt::format(", not counting the {} a guest is left alone", text_of(min_run))
-                 : "")});
+         fmt::format("pool {} is back with its owner at most {} after they ask (grace {}, up to "
+                     "30 s until Slurm checks, KillWait 30 s){}",
+                     pool.name, to_text(std::chrono::ceil<minutes>(grace + seconds{63})),
+                     text_of(grace),
+                     min_run.count() > 0 ? fmt::format(", not counting the {} a guest is protected",
+                                                       text_of(min_run))
+                                         : "")});
 }
 
 void say_over(const Course& course, const std::string& now, std::vector<Finding>& findings)
@@ -117,7 +116,7 @@ void say_over(const Course& course, const std::string& now, std::vector<Finding>
     const LocalMinutes end = local_time_of(course.start.value) + course.duration.value;
     if (course.repeat.value == Course::Repeat::once && end <= local_time_of(now)) {
         findings.push_back({Weight::warning, course.start.line, course.start.column, "over",
-                            fmt::format("course {} was over at {}: nobody gets its nodes",
+                            fmt::format("course {} was over at {}: no one gets its nodes",
                                         course.name, as_written(end))});
     }
 }

@@ -62,9 +62,9 @@ Rule<std::vector<GpuCount>> gpus_in(Reader& reader, const Node& node)
                       ? parse_gpu_counts(node.text)
                       : Result<std::vector<GpuCount>>(fail(Error::Kind::usage, "no text"));
     if (!counts || counts->empty()) {
-        reader.note(
-            node, "not-gpus",
-            fmt::format("'{}' is no number of GPUs such as 4, k80:4 or k80:2,p100:2", node.text));
+        reader.note(node, "not-gpus",
+                    fmt::format("'{}' is not a number of GPUs such as 4, k80:4 or k80:2,p100:2",
+                                node.text));
         return {};
     }
     return {*std::move(counts), node.line, node.column};
@@ -289,7 +289,7 @@ FairShare fair_share_in(Reader& reader, const Node& node)
     FairShare fair;
     const auto shares = [&](const Node& value) {
         if (value.kind != Node::Kind::map) {
-            reader.note(value, "not-a-map", "shares has to be `ACCOUNT: NUMBER` lines");
+            reader.note(value, "not-a-map", "shares must be `ACCOUNT: NUMBER` lines");
             return;
         }
         for (const Node::Entry& entry : value.entries) {
@@ -343,7 +343,7 @@ Rule<Course::Repeat> repeat_in(Reader& reader, const Node& node)
                                    [&](const auto& row) { return row.first == node.text; });
     if (node.kind != Node::Kind::text || word == k_words.end()) {
         reader.note(node, "not-a-word",
-                    fmt::format("'{}' is none of once, daily, weekdays, weekly", node.text));
+                    fmt::format("'{}' is not one of once, daily, weekdays, weekly", node.text));
         return {};
     }
     return {word->second, node.line, node.column};
@@ -357,8 +357,9 @@ Course course_in(Reader& reader, const std::string& name, const Node& place, con
     const auto start = [&](const Node& value) {
         course.start = reader.text(value);
         if (course.start.line > 0 && !is_local_time(course.start.value)) {
-            reader.note(value, "not-a-date",
-                        fmt::format("'{}' is no local time such as 2026-11-03T13:00", value.text));
+            reader.note(
+                value, "not-a-date",
+                fmt::format("'{}' is not a local time such as 2026-11-03T13:00", value.text));
         }
     };
     reader.map(
@@ -453,7 +454,7 @@ Case test_in(Reader& reader, const Node& node)
 void tests_in(Reader& reader, Policy& policy, const Node& node)
 {
     if (node.kind != Node::Kind::list) {
-        reader.note(node, "not-a-list", "tests has to be a list: `- {job: ..., expect: ...}`");
+        reader.note(node, "not-a-list", "tests must be a list: `- {job: ..., expect: ...}`");
         return;
     }
     for (const Node& item : node.items) {

@@ -60,7 +60,7 @@ void Reader::note(const Node& node, std::string code, std::string text, Finding:
 void Reader::map(const Node& node, std::string_view what, std::initializer_list<Field> fields)
 {
     if (node.kind != Node::Kind::map && node.kind != Node::Kind::nothing) {
-        note(node, "not-a-map", fmt::format("{} has to be `name: value` lines", what));
+        note(node, "not-a-map", fmt::format("{} must be `name: value` lines", what));
         return;
     }
     std::vector<std::string> known;
@@ -88,7 +88,7 @@ void Reader::names(const Node& node, std::string_view what,
                    const std::function<void(const std::string&, const Node&, const Node&)>& read)
 {
     if (node.kind != Node::Kind::map) {
-        note(node, "not-a-map", fmt::format("{} has to be `NAME: ...` lines", what));
+        note(node, "not-a-map", fmt::format("{} must be `NAME: ...` lines", what));
         return;
     }
     for (const Node::Entry& entry : node.entries) {
@@ -104,7 +104,7 @@ Rule<int> Reader::number(const Node& node, int least, int most)
     if (!value || *value < static_cast<std::uint64_t>(least) ||
         *value > static_cast<std::uint64_t>(most)) {
         note(node, "not-a-number",
-             fmt::format("'{}' is no whole number from {} to {}", node.text, least, most));
+             fmt::format("'{}' is not a whole number from {} to {}", node.text, least, most));
         return {least, 0};
     }
     return {static_cast<int>(*value), node.line, node.column};
@@ -120,7 +120,7 @@ Rule<double> Reader::weight(const Node& node)
     const auto part = whole_number(tail);
     if (node.kind != Node::Kind::text || !whole || !part || tail.size() > 6 || *whole > 1000) {
         note(node, "not-a-number",
-             fmt::format("'{}' is no weight: a number such as 1 or 0.25", node.text));
+             fmt::format("'{}' is not a weight: a number such as 1 or 0.25", node.text));
         return {1.0, 0};
     }
     double scale = 1;
@@ -140,7 +140,7 @@ Rule<seconds> Reader::duration(const Node& node)
                            : Result<seconds>(fail(Error::Kind::usage, "needs a unit"));
     if (!value) {
         note(node, "not-a-time",
-             fmt::format("'{}' is no length of time such as 90s, 30m, 2h or 7d: {}", node.text,
+             fmt::format("'{}' is not a length of time such as 90s, 30m, 2h or 7d: {}", node.text,
                          value.error().text));
         return {};
     }
@@ -152,7 +152,7 @@ Rule<minutes> Reader::walltime(const Node& node)
     const Rule<seconds> value = duration(node);
     if (value.line > 0 && (value.value.count() == 0 || value.value.count() % 60 != 0)) {
         note(node, "not-a-time",
-             fmt::format("'{}' has to be whole minutes, and at least one", node.text));
+             fmt::format("'{}' must be whole minutes, at least one", node.text));
         return {};
     }
     return {std::chrono::duration_cast<minutes>(value.value), value.line, value.column};
@@ -166,7 +166,7 @@ Rule<std::uint64_t> Reader::memory(const Node& node)
                            : Result<std::uint64_t>(fail(Error::Kind::usage, "needs a unit"));
     if (!value || *value == 0) {
         note(node, "not-a-size",
-             fmt::format("'{}' is no amount of memory such as 500M or 16G{}", node.text,
+             fmt::format("'{}' is not an amount of memory such as 500M or 16G{}", node.text,
                          value ? "" : ": " + value.error().text));
         return {};
     }
@@ -192,7 +192,7 @@ Rule<std::string> Reader::one(const Node& node, IsName is_name)
 {
     if (node.kind != Node::Kind::text || !is_name(node.text)) {
         note(node, "not-a-name",
-             fmt::format("'{}' is no name: letters, digits, '-' and '_', at most {}", node.text,
+             fmt::format("'{}' is not a name: letters, digits, '-' and '_', at most {}", node.text,
                          k_longest_name));
         return {};
     }
@@ -206,7 +206,7 @@ Rule<std::vector<std::string>> Reader::some(const Node& node, IsName is_name)
     for (const Node& item : node.kind == Node::Kind::list ? node.items : single) {
         const Rule<std::string> name = one(item, is_name);
         if (std::find(names.value.begin(), names.value.end(), name.value) != names.value.end()) {
-            note(item, "twice", fmt::format("'{}' stands here twice", name.value));
+            note(item, "twice", fmt::format("duplicate '{}'", name.value));
         } else if (name.line > 0) {
             names.value.push_back(name.value);
         }

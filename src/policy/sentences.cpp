@@ -70,8 +70,9 @@ Sentences sentences_of(const Policy& policy, const Queue& queue)
     say.access = fmt::format("{} is for {} only{}{}", name, for_whom(queue.access),
                              queue.access.ask ? "; ask " + queue.access.ask->value : "",
                              at(queue.access.line));
-    say.model = fmt::format(" is no model of {}, which has {}{}", name, models_text(policy, queue),
-                            at(queue.models ? queue.models->line : queue.pools.line));
+    say.model =
+        fmt::format(" is not a GPU model of {}, which has {}{}", name, models_text(policy, queue),
+                    at(queue.models ? queue.models->line : queue.pools.line));
     say.time = fmt::format("{} takes at most {} a job{}", name, to_text(queue.max_time.value),
                            at(queue.max_time.line));
     if (const Maybe<int> most = queue.limits.most_gpus_of_a_job()) {

@@ -305,7 +305,7 @@ Result<std::vector<GpuCount>> parse_gpu_counts(std::string_view text)
         if (doubled || (model && !is_model(parts.front())) || parts.size() > (model ? 2U : 1U) ||
             !count || *count == 0 || *count > 1024) {
             return fail(Error::Kind::usage,
-                        fmt::format("'{}' is no number of GPUs: 4, k80, k80:4", item));
+                        fmt::format("'{}' is not a number of GPUs: 4, k80, k80:4", item));
         }
         gpus.push_back({model ? std::string(parts[0]) : "", static_cast<int>(*count)});
     }

@@ -84,7 +84,7 @@ public:
         const std::size_t begin = m_text.find(k_answer_begins);
         if (!is_well || begin == std::string::npos) {
             return {Host::Answer::Kind::died,
-                    m_pid > 0 ? m_text : "no process can be started: " + m_text};
+                    m_pid > 0 ? m_text : "can't start a process: " + m_text};
         }
         return {Host::Answer::Kind::done, m_text.substr(begin + 1)};
     }

@@ -104,8 +104,9 @@ Result<std::string> cache_by_krb5(const std::string& name)
 {
     Library krb5;
     if (!load(krb5)) {
-        return fail(Error::Kind::io,
-                    fmt::format("{} can't be read without libkrb5.so.3, which is not here", name));
+        return fail(
+            Error::Kind::io,
+            fmt::format("{} can't be read without libkrb5.so.3, which is not installed", name));
     }
     TRY_ASSIGN(const PrivateDir folder, make_private_dir("krb5read"));
     PosixSecretFiles files;

@@ -47,7 +47,7 @@ Result<std::string> read_own(const std::string& path)
         return problem(path);
     }
     if (facts.st_uid != ::geteuid()) {
-        return fail(Error::Kind::denied, fmt::format("{} is no file of yours", path));
+        return fail(Error::Kind::denied, fmt::format("{} is not owned by you", path));
     }
     if (static_cast<std::size_t>(facts.st_size) > k_largest) {
         return fail(Error::Kind::io, fmt::format("{} is too large for tickets", path));
@@ -183,7 +183,8 @@ Result<std::string> PosixLoginTickets::by_library(const std::string& name)
         k_patience);
     const Host::Answer& answer = answers.front();
     if (answer.kind == Host::Answer::Kind::late) {
-        return fail(Error::Kind::io, fmt::format("{}: whoever keeps it does not answer", name));
+        return fail(Error::Kind::io,
+                    fmt::format("{}: the credential cache does not respond", name));
     }
     if (answer.kind == Host::Answer::Kind::died || answer.text.empty()) {
         return fail(Error::Kind::io, fmt::format("{} can't be read", name));

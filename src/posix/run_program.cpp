@@ -109,7 +109,8 @@ Result<void> PosixHost::leave_running(const std::vector<std::string>& words)
     const std::vector<char*> arguments = pointers(words);
     const pid_t between = ::fork();
     if (between < 0) {
-        return fail(Error::Kind::io, fmt::format("no process: {}", std::strerror(errno)));
+        return fail(Error::Kind::io,
+                    fmt::format("can't start a process: {}", std::strerror(errno)));
     }
     if (between > 0) {
         (void)status_of(between);

@@ -38,7 +38,7 @@ Result<void> check(int fd, const std::string& path, mode_t type)
         return problem(path);
     }
     if ((facts.st_mode & S_IFMT) != type) {
-        return fail(Error::Kind::denied, fmt::format("{} is not what it should be", path));
+        return fail(Error::Kind::denied, fmt::format("{} has the wrong file type", path));
     }
     if (facts.st_uid != ::geteuid()) {
         return fail(Error::Kind::denied, fmt::format("{} belongs to user {}", path, facts.st_uid));

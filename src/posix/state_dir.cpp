@@ -16,8 +16,9 @@ bool given(const std::optional<std::string>& word)
 Result<std::string> absolute(const std::string& path, std::string_view origin)
 {
     if (!path.starts_with('/')) {
-        return fail(Error::Kind::usage,
-                    fmt::format("{}: the state folder '{}' is not an absolute path", origin, path));
+        return fail(
+            Error::Kind::usage,
+            fmt::format("{}: the state directory '{}' is not an absolute path", origin, path));
     }
     return path;
 }
@@ -27,7 +28,7 @@ Result<std::string> with_user(const std::string& path, const std::string& user)
     if (path.find("%u") != std::string::npos &&
         (user.empty() || user.starts_with('.') || user.find('/') != std::string::npos)) {
         return fail(Error::Kind::usage,
-                    fmt::format("state_dir: no folder can be named after user '{}'", user));
+                    fmt::format("state_dir: no directory can be named after user '{}'", user));
     }
     std::string expanded;
     for (std::size_t at = 0; at < path.size(); ++at) {
@@ -60,7 +61,7 @@ Result<std::string> choose_state_dir(const StateDirWords& words)
     }
     if (!words.home.starts_with('/')) {
         return fail(Error::Kind::usage,
-                    "no home folder to keep runs in: set HOME or GPUQ_STATE_DIR");
+                    "no home directory to keep runs in: set HOME or GPUQ_STATE_DIR");
     }
     return words.home + "/.local/state/gpuq";
 }

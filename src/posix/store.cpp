@@ -298,17 +298,19 @@ Result<void> check_owner(const std::string& root, int folder)
 {
     struct stat status = {};
     if (::fstat(folder, &status) != 0 || status.st_uid != ::geteuid()) {
-        return fail(Error::Kind::denied,
-                    fmt::format("the state folder {} belongs to user {}, not to you: name another "
-                                "one with GPUQ_STATE_DIR",
-                                root, status.st_uid));
+        return fail(
+            Error::Kind::denied,
+            fmt::format("the state directory {} belongs to user {}, not to you: name another "
+                        "one with GPUQ_STATE_DIR",
+                        root, status.st_uid));
     }
     return {};
 }
 
 Error unsafe(std::string_view path)
 {
-    return fail(Error::Kind::internal, fmt::format("not a path in the state folder: '{}'", path));
+    return fail(Error::Kind::internal,
+                fmt::format("not a path in the state directory: '{}'", path));
 }
 
 /// Repeats `attempt` while it fails because another host replaced a file (ESTALE).
@@ -358,7 +360,7 @@ public:
             return {};
         }
         if (naming == Naming::claims && errno == EEXIST) {
-            return fail(Error::Kind::busy, fmt::format("{}/{} is there already", m_root, m_path));
+            return fail(Error::Kind::busy, fmt::format("{}/{} already exists", m_root, m_path));
         }
         return fault(errno);
     }
@@ -405,20 +407,21 @@ Result<std::unique_ptr<PosixStore>> PosixStore::open(const std::string& given_ro
     const std::string root = without_trailing_slashes(given_root);
     if (!root.starts_with('/')) {
         return fail(Error::Kind::usage,
-                    fmt::format("the state folder '{}' is not an absolute path", root));
+                    fmt::format("the state directory '{}' is not an absolute path", root));
     }
     auto folder = open_trusted_directory(root);
     if (!folder && folder.error().kind == Error::Kind::missing) {
         if (!make_root(root)) {
-            return fail(Error::Kind::io, fmt::format("can't make the state folder {}: {}", root,
+            return fail(Error::Kind::io, fmt::format("can't make the state directory {}: {}", root,
                                                      std::strerror(errno)));
         }
         folder = open_trusted_directory(root);
     }
     if (!folder) {
-        return fail(folder.error().kind,
-                    fmt::format("can't use the state folder: {}; GPUQ_STATE_DIR names another one",
-                                folder.error().text));
+        return fail(
+            folder.error().kind,
+            fmt::format("can't use the state directory: {}; GPUQ_STATE_DIR names another one",
+                        folder.error().text));
     }
     TRY(check_owner(root, folder->get()));
     return std::unique_ptr<PosixStore>(new PosixStore(root));

@@ -106,7 +106,7 @@ Result<AskPass> AskPass::open(const std::string& gpuq)
 {
     const std::string folder = make_folder();
     if (folder.empty()) {
-        return fail(Error::Kind::io, fmt::format("no directory for ssh to ask through: /tmp: {}",
+        return fail(Error::Kind::io, fmt::format("can't make a directory for ssh prompts: /tmp: {}",
                                                  std::strerror(errno)));
     }
     AskPass made(folder, unix_socket(SOCK_NONBLOCK));

@@ -334,7 +334,7 @@ std::string Client::way_back() const
     }
     return m_following->link == 0
                ? fmt::format("Back to it: {} logs -f {}", m_options.called, m_following->job)
-               : fmt::format("Run {0} goes on. Back to it: {1} attach {0}", m_following->job,
+               : fmt::format("Run {0} continues. Back to it: {1} attach {0}", m_following->job,
                              m_options.called);
 }
 
@@ -427,7 +427,7 @@ void Client::on_visitor(std::uint32_t forward, int listener)
     const auto user = user_of_client(socket.get());
     if (user != ::geteuid()) { // any local user can connect to the port
         return say_of_streams(
-            fmt::format("refused a connection of {}",
+            fmt::format("refused a connection from {}",
                         user ? "user " + user_name(*user) : "a process of unknown user"));
     }
     const std::uint32_t stream = m_next_stream++;
@@ -568,7 +568,7 @@ void Client::on_bytes(std::string_view bytes)
 void Client::nonsense(std::string_view what)
 {
     stop(fail(Error::Kind::internal,
-              fmt::format("{}: gpuq there speaks nonsense: {}", m_options.host, what)));
+              fmt::format("protocol error from gpuq on {}: {}", m_options.host, what)));
 }
 
 /// True for a stream frame whose number was never assigned by this client.
@@ -590,47 +590,47 @@ void Client::on_frame(frames::Frame&& frame)
         return nonsense(*fault);
     }
     if (const auto* hello = std::get_if<frames::Hello>(&frame)) {
-        return m_hello ? nonsense("Hello twice") : on_hello(*hello);
+        return m_hello ? nonsense("duplicate Hello") : on_hello(*hello);
     }
     if (const auto* failure = std::get_if<frames::Failure>(&frame)) {
         return stop(
             fail(failure->kind, fmt::format("{}: {}", m_options.host, peer_text(failure->text))));
     }
     if (!m_hello) {
-        return nonsense("it does not begin with Hello");
+        return nonsense("expected Hello first");
     }
     if (is_unknown_stream(frame)) {
-        return nonsense("a connection that was not asked for");
+        return nonsense("unexpected connection");
     }
     if (const auto* output = std::get_if<frames::Output>(&frame)) {
         on_output({output->stream, output->offset, output->bytes});
     } else if (const auto* taken = std::get_if<frames::InputTaken>(&frame)) {
         if (!m_input.confirm(taken->offset)) {
-            return nonsense("input has been taken that was not sent");
+            return nonsense("acknowledged input that was not sent");
         }
         m_lifeline.useful();
         m_input_limit = taken->offset + std::min(taken->room, frames::k_input_room);
         send_input();
     } else if (const auto* signals = std::get_if<frames::SignalTaken>(&frame)) {
         if (signals->count > m_signals_sent) {
-            return nonsense("signals have been taken that were not sent");
+            return nonsense("acknowledged signals that were not sent");
         }
         m_signals_taken = std::max(m_signals_taken, static_cast<std::size_t>(signals->count));
     } else if (const auto* following = std::get_if<frames::Following>(&frame)) {
         m_following = *following;
     } else if (const auto* target = std::get_if<frames::SshTarget>(&frame)) {
         if (!m_options.on_ssh_target) {
-            return nonsense("a host for ssh that was not asked for");
+            return nonsense("unexpected ssh host");
         }
         m_options.on_ssh_target(*target);
     } else if (const auto* beat = std::get_if<frames::Beat>(&frame)) {
         if (beat->number > m_beats) {
-            return nonsense("an answer to a beat that was not sent");
+            return nonsense("unexpected heartbeat reply");
         }
     } else if (const auto* bytes = std::get_if<frames::StreamBytes>(&frame)) {
         m_lifeline.useful();
         if (!m_streams.on_bytes(*m_channel, *bytes)) {
-            return nonsense("a stream brings more than there is room for");
+            return nonsense("a stream exceeds its window");
         }
         (void)m_channel->write_some();
     } else if (const auto* more = std::get_if<frames::StreamTaken>(&frame)) {
@@ -641,7 +641,7 @@ void Client::on_frame(frames::Frame&& frame)
         on_stream_gone(*gone);
     } else if (const auto* exit = std::get_if<frames::Exit>(&frame)) {
         if (exit->out != m_shown[0].received || exit->err != m_shown[1].received) {
-            return nonsense("the verb has ended with more output than has come");
+            return nonsense("exit before all output has arrived");
         }
         m_exit = *exit;
         show_the_rest();
@@ -653,10 +653,10 @@ void Client::on_hello(const frames::Hello& hello)
     m_hello = true;
     m_other_host = hello.host;
     if (!m_options.forwards.empty() && hello.version < frames::k_version_of_forwards) {
-        return stop(fail(Error::Kind::usage,
-                         fmt::format("gpuq on {} is too old for --forward: ask for a newer one "
-                                     "there",
-                                     m_options.host)));
+        return stop(fail(
+            Error::Kind::usage,
+            fmt::format("gpuq on {} is too old for --forward: install a newer version on that host",
+                        m_options.host)));
     }
     if (!hello.known && m_started) {
         auto start = m_options.in_its_place
@@ -677,7 +677,8 @@ void Client::on_hello(const frames::Hello& hello)
         if (!m_input.send_from(hello.input) || !m_input.confirm(hello.input)) {
             return stop(fail(
                 Error::Kind::internal,
-                fmt::format("{}: input has been taken there that was not sent", m_options.host)));
+                fmt::format("protocol error from gpuq on {}: acknowledged input that was not sent",
+                            m_options.host)));
         }
         if (hello.version < frames::k_version_of_signals) { // this version cannot report which ones
                                                             // it has received
@@ -685,7 +686,7 @@ void Client::on_hello(const frames::Hello& hello)
         } else if (hello.signals <= m_signals_sent) {
             m_signals_taken = static_cast<std::size_t>(hello.signals);
         } else {
-            return nonsense("signals have been taken that were not sent");
+            return nonsense("acknowledged signals that were not sent");
         }
         m_signals_sent = m_signals_taken;
         m_started = true;
@@ -767,7 +768,7 @@ void Client::on_interrupt()
     }
     leave(static_cast<int>(ExitStatus::interrupted),
           m_following ? "left. " + way_back()
-                      : fmt::format("left; what was begun on {} goes on there: {} ls",
+                      : fmt::format("left; anything started on {} keeps running: {} ls",
                                     m_options.host, m_options.called));
 }
 

@@ -133,16 +133,14 @@ void Client::show_login()
         return m_person.show_request(fmt::format("{}: logging in, Ctrl-C cancels", m_options.host));
     }
     if (m_options.asks) {
-        return m_person.show_request(
-            fmt::format("{} {}: Enter asks again, Ctrl-C leaves{}", m_options.host,
-                        m_login->refused ? "did not let you in" : "needs a login by hand", run));
+        return m_person.show_request(fmt::format(
+            "{} {}: Enter tries again, Ctrl-C leaves{}", m_options.host,
+            m_login->refused ? "refused the login" : "needs an interactive login", run));
     }
     if (!std::exchange(m_login->is_shown, true)) {
-        m_person.say(
-            fmt::format("{} needs a login by hand, and without a terminal nobody can be asked: "
-                        "waiting up to {} for a key agent, a ticket or a shared connection that "
-                        "lets in{}",
-                        m_options.host, span_text(m_options.start.patience), run));
+        m_person.say(fmt::format("{} needs an interactive login, but there is no terminal: waiting "
+                                 "up to {} for a key agent, a ticket or a shared connection{}",
+                                 m_options.host, span_text(m_options.start.patience), run));
     }
 }
 
@@ -151,7 +149,7 @@ void Client::on_login_timer(Moment at)
     if (!m_options.asks && m_lost_at && at >= *m_lost_at + m_options.start.patience) {
         Error error = std::move(m_login->error);
         error.text +=
-            fmt::format("; nothing has let in within {}", span_text(m_options.start.patience));
+            fmt::format("; no login succeeded within {}", span_text(m_options.start.patience));
         return stop(std::move(error));
     }
     if (m_lifeline.state() != Lifeline::State::needs_user || m_channel || at < m_login->check_at) {

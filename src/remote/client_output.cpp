@@ -44,16 +44,16 @@ bool is_file(int descriptor)
 void Client::on_output(const frames::OutputBytes& output)
 {
     if (!m_hello) {
-        return nonsense("it does not begin with Hello");
+        return nonsense("expected Hello first");
     }
     const auto stream = static_cast<std::size_t>(output.stream);
     Shown& shown = m_shown[stream];
     if (output.offset != shown.received) {
-        return nonsense("output from another offset than was asked for");
+        return nonsense("output at an unexpected offset");
     }
     if (m_shown[0].waiting.size() + m_shown[1].waiting.size() + output.bytes.size() >
         frames::k_output_room + wire::k_max_payload) {
-        return nonsense("more output than there is room for");
+        return nonsense("output exceeds its window");
     }
     m_lifeline.useful();
     shown.received += output.bytes.size();

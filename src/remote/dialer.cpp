@@ -151,7 +151,7 @@ private:
             on_dial(*dial);
         } else if (const auto* bytes = std::get_if<frames::StreamBytes>(&frame)) {
             if (!m_streams.on_bytes(m_channel, *bytes)) {
-                m_streams.refuse(m_channel, bytes->stream, "more came than there is room for");
+                m_streams.refuse(m_channel, bytes->stream, "the stream exceeds its window");
             }
         } else if (const auto* taken = std::get_if<frames::StreamTaken>(&frame)) {
             m_streams.on_taken(*taken);
@@ -175,7 +175,7 @@ private:
         attempt.until = Clock::now() + k_patience;
         if (attempt.left.empty()) {
             return m_channel.send(
-                frames::StreamGone{dial.stream, fmt::format("{} does not know {}", m_dialer.node,
+                frames::StreamGone{dial.stream, fmt::format("{} can't resolve {}", m_dialer.node,
                                                             attempt.destination)});
         }
         std::reverse(attempt.left.begin(), attempt.left.end());

@@ -101,10 +101,11 @@ Result<Forward> forward_from(std::string_view text)
                                           ? fmt::format("{}:{}", k_that_node, rest)
                                           : std::string(rest)};
     if (!port || !is_destination(forward.to)) {
-        return fail(Error::Kind::usage,
-                    fmt::format("--forward: '{}': PORT, PORT:PORT or PORT:HOST:PORT, the port here "
-                                "first",
-                                sanitised(text)));
+        return fail(
+            Error::Kind::usage,
+            fmt::format(
+                "--forward: '{}': expected PORT, PORT:PORT or PORT:HOST:PORT, the local port first",
+                sanitised(text)));
     }
     return forward;
 }
@@ -117,13 +118,14 @@ Result<std::vector<Descriptor>> listen_here(std::uint16_t port)
         if (one) {
             listeners.push_back(std::move(one));
         } else if (errno == EADDRINUSE) {
-            return fail(Error::Kind::usage,
-                        fmt::format("--forward: port {0} of this machine is taken: another one by "
-                                    "--forward OTHER:{0}",
-                                    port));
+            return fail(
+                Error::Kind::usage,
+                fmt::format(
+                    "--forward: local port {0} is in use: choose another with --forward OTHER:{0}",
+                    port));
         } else if (family == AF_INET) { // ::1 may be unavailable
-            return fail(Error::Kind::io, fmt::format("--forward: port {} of this machine: {}", port,
-                                                     std::strerror(errno)));
+            return fail(Error::Kind::io,
+                        fmt::format("--forward: local port {}: {}", port, std::strerror(errno)));
         }
     }
     return listeners;

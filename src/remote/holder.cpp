@@ -274,7 +274,7 @@ void Holder::on_frame(frames::Frame&& frame)
         return on_open(*open);
     }
     if (!m_opened) {
-        return refuse(fail(Error::Kind::internal, "a connection has to begin with Open"));
+        return refuse(fail(Error::Kind::internal, "expected Open first"));
     }
     if (const auto* start = std::get_if<frames::Start>(&frame)) {
         return on_start(*start);
@@ -316,7 +316,7 @@ frames::Hello Holder::hello() const
 void Holder::on_open(const frames::Open& open)
 {
     if (m_opened) {
-        return refuse(fail(Error::Kind::internal, "Open comes once in a connection"));
+        return refuse(fail(Error::Kind::internal, "duplicate Open"));
     }
     m_opened = true;
     m_connection = open.connection;
@@ -326,7 +326,7 @@ void Holder::on_open(const frames::Open& open)
     }
     m_channel->send(hello());
     if (!m_output[0].send_from(open.out) || !m_output[1].send_from(open.err)) {
-        return refuse(fail(Error::Kind::internal, "the output asked for is not kept any more"));
+        return refuse(fail(Error::Kind::internal, "the requested output is no longer available"));
     }
     (void)m_output[0].confirm(open.out);
     (void)m_output[1].confirm(open.err);
@@ -375,7 +375,7 @@ void Holder::on_start(const frames::Start& start)
 void Holder::on_taken(const frames::Taken& taken)
 {
     if (!confirm(0, taken.out) || !confirm(1, taken.err)) {
-        return refuse(fail(Error::Kind::internal, "output was confirmed that was never sent"));
+        return refuse(fail(Error::Kind::internal, "acknowledged output that was not sent"));
     }
     answer_mark();
 }
@@ -392,7 +392,7 @@ void Holder::on_input(const frames::Input& input)
 {
     const std::uint64_t end = input.offset + input.bytes.size();
     if (!m_verb || input.offset > m_input_end || end < input.offset) {
-        return refuse(fail(Error::Kind::internal, "input does not follow what came before"));
+        return refuse(fail(Error::Kind::internal, "input at an unexpected offset"));
     }
     if (end <= m_input_end) {
         return; // already received
@@ -400,7 +400,7 @@ void Holder::on_input(const frames::Input& input)
     const auto fresh =
         std::string_view(input.bytes).substr(static_cast<std::size_t>(m_input_end - input.offset));
     if (fresh.size() > room()) {
-        return refuse(fail(Error::Kind::internal, "more input has come than there is room for"));
+        return refuse(fail(Error::Kind::internal, "input exceeds its window"));
     }
     m_input_end = end;
     if (!m_input_closed && !m_input_over) {
@@ -482,7 +482,7 @@ void Holder::on_resize(const frames::Resize& resize)
 void Holder::on_dial(const frames::Dial& dial)
 {
     if (m_streams.contains(dial.stream)) {
-        return refuse(fail(Error::Kind::internal, "a stream begins twice"));
+        return refuse(fail(Error::Kind::internal, "duplicate stream"));
     }
     if (!m_door || dial.forward >= m_door->forwards() || !m_following) {
         return refuse_stream(dial.stream, "there is no run to connect to");
@@ -754,7 +754,7 @@ void Holder::refuse(Error error)
 void Holder::on_signal(const frames::Signal& signal)
 {
     if (signal.place > m_signals_taken + 1) {
-        return refuse(fail(Error::Kind::internal, "a signal does not follow what came before"));
+        return refuse(fail(Error::Kind::internal, "signal out of order"));
     }
     const bool counts = signal.place > 0;
     if (counts && signal.place <= m_signals_taken) {

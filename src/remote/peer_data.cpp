@@ -31,25 +31,23 @@ bool is_made_of(std::string_view text, std::size_t most, std::string_view others
 Fault fault_of(const frames::Hello& hello)
 {
     if (hello.version < 1 || hello.version > k_largest_version) {
-        return "a version that there can not be";
+        return "an invalid version";
     }
-    return is_machine_name(hello.program) && is_machine_name(hello.host)
-               ? Fault()
-               : "a Hello without valid names";
+    return is_machine_name(hello.program) && is_machine_name(hello.host) ? Fault()
+                                                                         : "invalid names in Hello";
 }
 
 Fault fault_of(const frames::Following& following)
 {
     return RunKey::parse(following.key) && following.link >= 0 && following.link <= k_largest_link
                ? Fault()
-               : "an invalid key or link of a run";
+               : "an invalid run key or link";
 }
 
 Fault fault_of(const frames::SshTarget& target)
 {
-    return RunKey::parse(target.key) && is_user_name(target.user)
-               ? Fault()
-               : "an invalid key or user of a run";
+    return RunKey::parse(target.key) && is_user_name(target.user) ? Fault()
+                                                                  : "an invalid run key or user";
 }
 
 Fault fault_of(const frames::Exit& exit)
@@ -60,7 +58,7 @@ Fault fault_of(const frames::Exit& exit)
 
 Fault fault_of(const frames::Open& open)
 {
-    return frames::is_session_name(open.session) ? Fault() : "an invalid name of a session";
+    return frames::is_session_name(open.session) ? Fault() : "an invalid session name";
 }
 
 Fault fault_of(const frames::Start& start)
@@ -68,7 +66,7 @@ Fault fault_of(const frames::Start& start)
     return start.forwards.size() <= frames::k_most_forwards &&
                    std::all_of(start.forwards.begin(), start.forwards.end(), is_destination)
                ? Fault()
-               : "an invalid destination of --forward";
+               : "an invalid --forward destination";
 }
 
 /// For frames whose fields cannot be invalid on their own.
@@ -97,7 +95,7 @@ std::optional<std::string_view> fault_in(const frames::Frame& frame, Sender send
         [&](const auto& each) -> Fault {
             using Frame = std::decay_t<decltype(each)>;
             if (!is_of_both<Frame> && is_of_client<Frame> != (sender == Sender::client)) {
-                return "a frame of the other side's";
+                return "a frame that only the other side sends";
             }
             return fault_of(each);
         },

@@ -86,7 +86,7 @@ std::string RunDoor::close()
     m_channel.reset();
     const std::string words = m_process ? reason_in(read_all(m_process->err.get())) : "";
     end();
-    return m_answered ? "" : words.empty() ? "there is no way into the run" : words;
+    return m_answered ? "" : words.empty() ? "can't connect to the run" : words;
 }
 
 void RunDoor::on_child(pid_t pid)

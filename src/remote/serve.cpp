@@ -186,10 +186,10 @@ private:
                 return frame;
             }
             if (m_read.size() > k_most_read) {
-                return fail(Error::Kind::internal, "too much has come before the session began");
+                return fail(Error::Kind::internal, "too much data before the session began");
             }
             if (!wait_for(m_in.get(), POLLIN, k_patience_ms)) {
-                return fail(Error::Kind::unreachable, "the client says nothing");
+                return fail(Error::Kind::unreachable, "the client does not respond");
             }
             const ssize_t count = ::read(m_in.get(), buffer.data(), buffer.size());
             if (count == 0 || (count < 0 && errno != EINTR)) {
@@ -207,12 +207,11 @@ private:
         TRY_ASSIGN(auto frame, next_frame());
         const auto* const open = frame ? std::get_if<frames::Open>(&*frame) : nullptr;
         if (open == nullptr || !frames::is_session_name(open->session)) {
-            return fail(Error::Kind::internal, "a connection has to begin with Open");
+            return fail(Error::Kind::internal, "expected Open first");
         }
         if (open->oldest > frames::k_version || open->version < frames::k_oldest_version) {
             return fail(Error::Kind::usage,
-                        fmt::format("gpuq there, {}, is too {} for the one here",
-                                    m_options.identity.version,
+                        fmt::format("gpuq {} is too {} for this client", m_options.identity.version,
                                     open->oldest > frames::k_version ? "old" : "new"));
         }
         return *open;

@@ -65,7 +65,7 @@ std::string offending(std::string_view errors)
     const std::size_t in = line.find(" in ");
     return in == std::string_view::npos
                ? std::string()
-               : fmt::format(" (it stands in {})", sanitised(last_words(line.substr(in + 4))));
+               : fmt::format(" (in {})", sanitised(last_words(line.substr(in + 4))));
 }
 
 Verdict stop(Error::Kind kind, std::string text)
@@ -79,9 +79,8 @@ Verdict judge_key(std::string_view errors, const SshCommand& command)
     if (has(errors, "IDENTIFICATION HAS CHANGED") || has(errors, "host key has changed") ||
         has(errors, "host key for") || has(errors, "REVOKED HOST KEY")) {
         return stop(Error::Kind::denied,
-                    fmt::format("the host key of {} has changed{}: it may be another machine that "
-                                "answers. gpuq stops; ask the site, and only then remove the old "
-                                "key",
+                    fmt::format("the host key of {} has changed{}: another machine may be "
+                                "answering. gpuq stops; ask the site before you remove the old key",
                                 host, offending(errors)));
     }
     const bool asked = command.person && command.attempt == Attempt::first && !command.facts.batch;
@@ -89,14 +88,14 @@ Verdict judge_key(std::string_view errors, const SshCommand& command)
         return stop(Error::Kind::denied,
                     fmt::format("the host key of {} was not accepted: nothing was sent", host));
     }
-    return stop(Error::Kind::denied,
-                fmt::format("the host key of {} is not known here, and {}: connect once by hand, "
-                            "ssh {}",
-                            host,
-                            asked
-                                ? "StrictHostKeyChecking forbids ssh to ask about it"
-                                : "ssh asks about one only on a terminal, at the first connection",
-                            host));
+    return stop(
+        Error::Kind::denied,
+        fmt::format(
+            "the host key of {} is not known on this machine, and {}: connect once by hand, ssh {}",
+            host,
+            asked ? "StrictHostKeyChecking forbids ssh to ask about it"
+                  : "ssh asks about new keys only on a terminal, at the first connection",
+            host));
 }
 
 /// The login succeeded, but a program other than gpuq was started: a ForceCommand, nologin, an
@@ -104,11 +103,11 @@ Verdict judge_key(std::string_view errors, const SshCommand& command)
 Verdict judge_other_program(const SshEnd& end, const std::string& words, const SshCommand& command)
 {
     const std::string printed = words.empty() ? last_words(end.printed) : words;
-    return {
-        command.attempt == Attempt::first ? Verdict::What::stop : Verdict::What::broken,
-        fail(Error::Kind::denied,
-             fmt::format("{} lets in, but does not start gpuq: {}", sanitised(command.host),
-                         printed.empty() ? fmt::format("exit status {}", end.status) : printed))};
+    return {command.attempt == Attempt::first ? Verdict::What::stop : Verdict::What::broken,
+            fail(Error::Kind::denied,
+                 fmt::format(
+                     "{} accepts the login but does not start gpuq: {}", sanitised(command.host),
+                     printed.empty() ? fmt::format("exit status {}", end.status) : printed))};
 }
 
 /// ProxyCommand for the jump host that bypasses its shared connection.
@@ -146,13 +145,13 @@ Result<Place> place_from(std::string_view text)
     Place place{std::string(text.substr(0, colon)),
                 colon == std::string_view::npos ? "" : std::string(text.substr(colon + 1))};
     if (place.host.empty()) {
-        return fail(Error::Kind::usage, "--host: which host? --host NAME, or NAME:FOLDER");
+        return fail(Error::Kind::usage, "--host: missing host name: --host NAME, or NAME:FOLDER");
     }
     // ssh would take a name that begins with - for an option.
     if (place.host.front() == '-' || !std::all_of(place.host.begin(), place.host.end(),
                                                   [](char c) { return is_one_of(c, "._-@+"); })) {
         return fail(Error::Kind::usage,
-                    fmt::format("--host: '{}' is no name of a host", sanitised(place.host)));
+                    fmt::format("--host: invalid host name '{}'", sanitised(place.host)));
     }
     return place;
 }
@@ -164,10 +163,9 @@ Result<void> check_program(std::string_view program)
                     [](char c) { return is_one_of(c, "/._-+~"); })) {
         return {};
     }
-    return fail(Error::Kind::usage,
-                fmt::format("GPUQ_REMOTE: '{}': a path of letters, digits and /._-+~, for a "
-                            "shell reads it there",
-                            sanitised(program)));
+    return fail(Error::Kind::usage, fmt::format("GPUQ_REMOTE: '{}': use a path of letters, digits "
+                                                "and /._-+~ only, since the remote shell reads it",
+                                                sanitised(program)));
 }
 
 namespace {
@@ -300,10 +298,10 @@ Verdict judge_ssh(const SshEnd& end, const SshCommand& command)
     }
     if (status == k_ssh_itself && has(errors, "Permission denied (")) {
         return stop(Error::Kind::denied,
-                    fmt::format("{} lets nobody in by what is offered here ({}){}: see whether ssh "
+                    fmt::format("{} refused the login ({}){}: see whether ssh "
                                 "{} works",
                                 host, words,
-                                command.person ? "" : ", and without a terminal ssh asks nobody",
+                                command.person ? "" : ", and ssh can't ask without a terminal",
                                 host));
     }
     if (status == k_ssh_itself &&
@@ -313,17 +311,18 @@ Verdict judge_ssh(const SshEnd& end, const SshCommand& command)
     }
     const bool csh_found_none = status == 1 && words.ends_with("Command not found.");
     if (status == k_not_found || status == k_not_executable || csh_found_none) {
-        return stop(Error::Kind::not_found,
-                    fmt::format("no {} on {}{}{}: a command that ssh starts there has not found it "
-                                "in its PATH. Set GPUQ_REMOTE, or `remote` in the "
-                                "configuration here, to its path there",
-                                sanitised(command.program), host, words.empty() ? "" : ", ",
-                                words));
+        return stop(
+            Error::Kind::not_found,
+            fmt::format(
+                "no {} on {}{}{}: it is not in the PATH of commands started by ssh. Set "
+                "GPUQ_REMOTE, or `remote` in the local configuration, to its path on that host",
+                sanitised(command.program), host, words.empty() ? "" : ", ", words));
     }
     if (has(errors, "'serve' is not in this version") || has(errors, "no verb 'serve'")) {
         return stop(
             Error::Kind::usage,
-            fmt::format("gpuq on {} is too old for --host: ask for a newer one there", host));
+            fmt::format("gpuq on {} is too old for --host: install a newer version on that host",
+                        host));
     }
     if (status < k_killed || (status > k_killed + k_largest_signal && status != k_ssh_itself)) {
         return judge_other_program(end, words, command);

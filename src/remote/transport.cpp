@@ -98,7 +98,7 @@ pid_t start(const std::vector<std::string>& words, const std::array<int, 3>& str
         ::signal(number, SIG_DFL);
     }
     ::execvpe(word_pointers[0], word_pointers.data(), variable_pointers.data());
-    const std::string_view why = "gpuq: ssh can not be started here\n";
+    const std::string_view why = "gpuq: can't start ssh\n";
     (void)!::write(STDERR_FILENO, why.data(), why.size());
     ::_exit(static_cast<int>(ExitStatus::internal));
 }
@@ -161,8 +161,8 @@ Result<void> SshTransport::learn()
     const SshFacts ours = ssh_facts_from(printed_by(ssh_question(m_command, true)));
     if (!ours.without_streams.empty()) { // set by an option in GPUQ_SSH
         return fail(Error::Kind::usage,
-                    fmt::format("GPUQ_SSH asks for '{}', and gpuq needs the streams of ssh: leave "
-                                "out the option that says so (-n, -N or -f)",
+                    fmt::format("GPUQ_SSH sets '{}', but gpuq needs ssh's standard streams: remove "
+                                "the option (-n, -N or -f)",
                                 ours.without_streams));
     }
     return {};

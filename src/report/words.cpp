@@ -155,7 +155,7 @@ std::string ending_in_words(const Ending& ending, const Request& request)
     case Cause::node_failed:
         return with_detail("was lost: its node failed", ending);
     case Cause::preempted:
-        return with_detail("was preempted by a job that goes first", ending);
+        return with_detail("was preempted by a job with higher priority", ending);
     case Cause::stopped:
         if (was_released(ending)) {
             return "was " + ending.detail;
@@ -166,7 +166,7 @@ std::string ending_in_words(const Ending& ending, const Request& request)
     case Cause::not_started:
         return with_detail("could not be started", ending);
     case Cause::input_lost:
-        return with_detail("was ended: its piped input broke off", ending);
+        return with_detail("was ended: its piped input was cut off", ending);
     case Cause::lost:
         return with_detail("was lost", ending);
     }
@@ -189,7 +189,7 @@ std::vector<std::string> farewell(const Run& run, JobId job, const Ending& endin
     }
     if (run.request.chain && ending.cause != Cause::not_started) {
         const bool out_of_time = ending.cause == Cause::time_limit;
-        lines.push_back(fmt::format("to let it go on from its last checkpoint: gpuq resume {}{}",
+        lines.push_back(fmt::format("to resume from its last checkpoint: gpuq resume {}{}",
                                     out_of_time ? "-t TIME " : "", job.value));
     } else if (const auto help = advice(run.request, ending.cause)) {
         lines.push_back(*help);

@@ -152,8 +152,8 @@ Verdict after_planned(const Chain& chain, const Links& links)
 {
     const LinkPast& last = links.back();
     if (!last.saved() && !ever_saved(links) && !chain.from_scratch) {
-        return used_up(last, "its link ended before it had saved a whole checkpoint, and it may "
-                             "not begin again (--restart-from-scratch)");
+        return used_up(last, "its link ended before it saved a complete checkpoint, and it may not "
+                             "start over (--restart-from-scratch)");
     }
     if (in_vain(links, {Kind::planned, Kind::crash}) >= k_most_without_progress) {
         return used_up(last,
@@ -216,7 +216,7 @@ std::optional<std::string> budget_used_up(const Request& request, const Links& l
         return std::nullopt;
     }
     if (chain.until && now >= *chain.until - k_shortest_link) {
-        return "its date has come (--until)";
+        return "its end date is reached (--until)";
     }
     const auto gpu_time = gpu_time_left(request, links, now);
     return gpu_time && *gpu_time < k_shortest_link
@@ -232,7 +232,7 @@ Verdict by_kind(const Chain& chain, const Links& links)
     case Kind::planned:
         return after_planned(chain, links);
     case Kind::preempted:
-        return on(Restart::preempt, "a job of higher priority took the place");
+        return on(Restart::preempt, "a job of higher priority took its place");
     case Kind::node:
         return after_node_failure(links);
     case Kind::crash:
@@ -304,7 +304,7 @@ std::optional<Ending> ending_before(const std::vector<Event>& journal)
     for (const Event& event : journal) {
         if (event.kind == Event::Kind::resumed && event.cause) {
             return Ending{event.status.value_or(static_cast<int>(ExitStatus::lost)), *event.cause,
-                          "as the next link found it", event.at, true};
+                          "as recorded by the next link", event.at, true};
         }
     }
     return std::nullopt;
@@ -318,7 +318,7 @@ Verdict judge(const Request& request, const std::vector<LinkPast>& links, Time n
     const LinkPast& last = links.back();
     if (!last.ending) {
         Verdict verdict;
-        verdict.why = fmt::format("nobody can say yet how link {} ended", last.link.value);
+        verdict.why = fmt::format("how link {} ended is not yet known", last.link.value);
         return verdict;
     }
     if (!request.chain) {

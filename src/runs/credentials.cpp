@@ -186,7 +186,7 @@ Result<CredentialPlan> credential_plan_from_json(std::string_view text)
     plan.when_short = when_short_from_word(text_in(document, "when_short").value_or(""))
                           .value_or(WhenShort::hold);
     if ((plan.principal.empty() && !plan.token) || !plan.folder.starts_with('/')) {
-        return fail(Error::Kind::usage, fmt::format("{} names no folder", k_credential_plan));
+        return fail(Error::Kind::usage, fmt::format("{} contains no directory", k_credential_plan));
     }
     return plan;
 }
@@ -225,7 +225,7 @@ Result<CredentialState> credential_state_from_json(std::string_view text)
     CredentialState state;
     const auto at = time_in(document, "at");
     if (!at) {
-        return fail(Error::Kind::usage, fmt::format("{} tells no time", k_credential_plan));
+        return fail(Error::Kind::usage, fmt::format("{} contains no time", k_credential_plan));
     }
     state.at = *at;
     state.ticket = ticket_of(document, "ticket");
@@ -285,7 +285,7 @@ Result<Held> held_from_json(std::string_view text)
     const auto at = time_in(document, "at");
     if (link == document.end() || !link->is_number_unsigned() ||
         !std::in_range<int>(link->get<std::uint64_t>()) || !at) {
-        return fail(Error::Kind::usage, "held.json names no link");
+        return fail(Error::Kind::usage, "held.json contains no link");
     }
     return Held{LinkNumber{link->get<int>()}, *at};
 }

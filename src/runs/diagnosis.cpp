@@ -105,7 +105,7 @@ Finding judge_clock(const std::string& check, const std::string& whose,
                     const std::optional<Time>& now, const Answered& answered)
 {
     if (!now) {
-        return {check, Level::unknown, fmt::format("{} did not tell its time", whose), ""};
+        return {check, Level::unknown, fmt::format("{} did not report its time", whose), ""};
     }
     const seconds skew = skew_of(*now, answered);
     const seconds size = std::max(skew, -skew);
@@ -161,8 +161,9 @@ std::vector<Finding> judge_scheduler(const Controller& controller)
              "the cluster's operators can lower batch_sched_delay in "
              "SchedulerParameters"});
     } else {
-        findings.push_back(ok("batch-sched-delay",
-                              fmt::format("a queued run is looked at within {} s", delay.count())));
+        findings.push_back(
+            ok("batch-sched-delay",
+               fmt::format("a queued run is considered within {} s", delay.count())));
     }
     if (const auto most = parameter(parameters, "max_rpc_cnt"); most && *most > 0) {
         findings.push_back(ok("max-rpc-cnt", fmt::format("scheduling pauses while {} requests "
@@ -178,8 +179,8 @@ std::vector<Finding> judge_limits(const Controller& controller)
     const auto wait = controller.kill_wait.count();
     if (controller.kill_wait < k_short_kill_wait) {
         findings.push_back({"kill-wait", Level::warning,
-                            fmt::format("KillWait is {} s: so long a program has between TERM and "
-                                        "KILL, and its supervisor to write the end of the log",
+                            fmt::format("KillWait is {} s: the time that a program has between "
+                                        "TERM and KILL, and its supervisor for the end of the log",
                                         wait),
                             "the cluster's operators can set KillWait=30"});
     } else {
@@ -188,8 +189,8 @@ std::vector<Finding> judge_limits(const Controller& controller)
     const auto limit = controller.inactive_limit.count();
     findings.push_back(
         ok("inactive-limit", limit == 0 ? "none"
-                                        : fmt::format("{} s; it does not touch runs, which have no "
-                                                      "listener that could fall silent",
+                                        : fmt::format("{} s; it does not affect runs, which have "
+                                                      "no listener that could stop responding",
                                                       limit)));
     return findings;
 }
@@ -206,7 +207,7 @@ Finding judge_queue(const Partition& queue)
         queue.max_time ? "at most " + to_text(*queue.max_time) : "no time limit";
     if (!queue.default_time && !queue.max_time) {
         return {"queue", Level::warning, fmt::format("{}: {} and no default time", name, most),
-                "say -t: without it a run could stay for ever"};
+                "set -t: without it a run has no time limit"};
     }
     const std::string usual = queue.default_time ? "otherwise " + to_text(*queue.default_time)
                                                  : "which is also the default";
@@ -235,7 +236,7 @@ Finding judge_nodes(const std::vector<Node>& nodes)
                     gpus == 1 ? "GPU" : "GPUs");
     if (gpus == 0) {
         return {"nodes", Level::problem, "no node that takes jobs has a GPU",
-                "sinfo -R says why nodes are closed; gres.conf and Gres= tell Slurm of GPUs"};
+                "sinfo -R shows why nodes are closed; gres.conf and Gres= declare GPUs to Slurm"};
     }
     constexpr std::size_t k_most = 10;
     if (!down.empty()) {
@@ -244,7 +245,7 @@ Finding judge_nodes(const std::vector<Node>& nodes)
         return {"nodes", Level::warning,
                 fmt::format("{}; {} closed: {}{}", there, all, fmt::join(down, ", "),
                             all > k_most ? ", ..." : ""),
-                "sinfo -R says why"};
+                "sinfo -R shows why"};
     }
     return ok("nodes", there);
 }
@@ -256,12 +257,12 @@ Finding judge_submission(const std::vector<Partition>& queues)
             return {"nodes-submit", Level::warning,
                     fmt::format("queue {} takes jobs only from {} (AllocNodes)", queue.name,
                                 queue.submit_hosts),
-                    "a run that goes on in another job needs its nodes to be among them"};
+                    "a run that continues in another job needs its nodes to be among them"};
         }
     }
     return {"nodes-submit", Level::unknown,
-            "no queue forbids its nodes to submit; what the site's plugins and network say is not "
-            "known",
+            "no queue forbids its nodes to submit; whether the site's plugins and network allow it "
+            "is not known",
             "gpuq doctor --nodes asks a node"};
 }
 
@@ -269,7 +270,7 @@ Finding judge_space(const std::string& path, const FolderFacts& facts)
 {
     const std::string left = fmt::format("{} of {} left below {}", bytes_text(facts.free_bytes),
                                          bytes_text(facts.total_bytes), path);
-    const std::string remedy = "gpuq clean removes old runs; state_dir names another folder";
+    const std::string remedy = "gpuq clean removes old runs; state_dir sets another directory";
     if (facts.quota) {
         const auto& quota = *facts.quota;
         const std::uint64_t rest =
@@ -290,7 +291,7 @@ Finding judge_space(const std::string& path, const FolderFacts& facts)
     }
     const bool blind = !facts.quota && facts.reach != FolderFacts::Reach::local &&
                        facts.reach != FolderFacts::Reach::memory;
-    return ok("space", left + (blind ? "; a quota of yours there is not known" : ""));
+    return ok("space", left + (blind ? "; your quota on it is not known" : ""));
 }
 
 Finding judge_reach(const std::string& path, const FolderFacts& facts)
@@ -303,15 +304,15 @@ Finding judge_reach(const std::string& path, const FolderFacts& facts)
                 fmt::format("{} is on {}, which nodes can mount", path, facts.file_system), how};
     case Reach::memory:
         return {"nodes-see-folder", Level::warning,
-                fmt::format("{} is on {}: of this machine alone, and gone when it restarts", path,
+                fmt::format("{} is on {}: local to this machine, and lost when it restarts", path,
                             facts.file_system),
-                "name a folder that all nodes share with state_dir, unless this machine is the "
+                "set state_dir to a directory that all nodes share, unless this machine is the "
                 "only node"};
     case Reach::local:
         return {"nodes-see-folder", Level::unknown,
                 fmt::format("{} is on {}: nodes see it only when they are this machine", path,
                             facts.file_system),
-                how + "; state_dir names another folder"};
+                how + "; state_dir sets another directory"};
     case Reach::unknown:
         break;
     }
@@ -325,26 +326,28 @@ Finding judge_owner(const std::string& path, const FolderFacts& facts, std::uint
     constexpr std::uint32_t k_write_for_others = 0022;
     constexpr std::uint32_t k_anything_for_others = 0077;
     if (!facts.exists) {
-        return facts.writable ? ok("state-folder", path + " is made by the first run")
-                              : Finding{"state-folder", Level::problem,
-                                        path + " is not there, and can't be made",
-                                        "name another folder with state_dir or GPUQ_STATE_DIR"};
+        return facts.writable
+                   ? ok("state-folder", path + " is created by the first run")
+                   : Finding{"state-folder", Level::problem,
+                             path + " does not exist and can't be created",
+                             "choose another directory with state_dir or GPUQ_STATE_DIR"};
     }
     if (facts.owner != uid) {
         return {"state-folder", Level::problem,
                 fmt::format("{} belongs to user {}, not to you", path, facts.owner),
-                "name another folder with state_dir or GPUQ_STATE_DIR"};
+                "choose another directory with state_dir or GPUQ_STATE_DIR"};
     }
     if (!facts.writable) {
         return {"state-folder", Level::problem, path + " can't be written",
-                "chmod 700 it, or name another folder with state_dir"};
+                "chmod 700 it, or choose another directory with state_dir"};
     }
     const std::string mode = fmt::format("{} has mode {:04o}", path, facts.mode);
     if ((facts.mode & k_write_for_others) != 0) {
-        return {"state-folder", Level::problem, mode + ": others may write to it", "chmod 700 it"};
+        return {"state-folder", Level::problem, mode + ": other users can write to it",
+                "chmod 700 it"};
     }
     if ((facts.mode & k_anything_for_others) != 0) {
-        return {"state-folder", Level::warning, mode + ": others may look into it", "chmod 700 it"};
+        return {"state-folder", Level::warning, mode + ": other users can read it", "chmod 700 it"};
     }
     return ok("state-folder", mode);
 }
@@ -397,7 +400,7 @@ std::vector<Finding> judge_controller(const Controller& controller, const Answer
     const std::string text = fmt::format("cluster {} answered in {} ms", answered.cluster, took);
     if (answered.took > k_slow) {
         findings.push_back({"slurm", Level::warning, text + ", which is slow",
-                            "sdiag says who asks slurmctld how much"});
+                            "sdiag shows the number of requests of each user"});
     } else {
         findings.push_back(ok("slurm", text));
     }
@@ -414,8 +417,8 @@ std::vector<Finding> judge_silence(const Error& error)
     std::vector<Finding> findings = {
         {"slurm", Level::problem, error.text,
          error.kind == Error::Kind::unreachable
-             ? "scontrol ping says which controller is down; your runs go on meanwhile"
-             : "SLURM_CONF names the configuration; gpuq cluster up starts a Slurm of your own"}};
+             ? "scontrol ping shows which controller is down; your runs continue meanwhile"
+             : "SLURM_CONF names the configuration; gpuq cluster up starts your own Slurm"}};
     for (const char* check :
          {"version", "clock", "defer", "batch-sched-delay", "kill-wait", "inactive-limit"}) {
         findings.push_back({check, Level::unknown, "Slurm did not answer", ""});
@@ -446,19 +449,19 @@ Finding judge_accounting(bool configured, const Result<PastJob>& asked,
     if (failure && !answers) {
         return {
             "accounting", Level::warning, fmt::format("the cluster runs without it: {}", *failure),
-            "mend that, then `gpuq cluster up`; until then gpuq usage and policies do not work"};
+            "fix that, then run `gpuq cluster up`; until then gpuq usage and policies do not work"};
     }
     if (!configured) {
         return {
             "accounting", Level::warning,
-            "this Slurm keeps none: how a run ended that Slurm has forgotten can't be found out",
+            "this Slurm keeps none: the end of a run that Slurm has forgotten can't be determined",
             "the cluster's operators can set up slurmdbd"};
     }
     if (answers) {
         return ok("accounting", "slurmdbd answers");
     }
     return {"accounting", Level::problem, asked.error().text,
-            "sacctmgr ping or the cluster's operators; runs start all the same"};
+            "try sacctmgr ping or ask the cluster's operators; runs start regardless"};
 }
 
 std::vector<Finding> judge_folder(const std::string& path, const Result<FolderFacts>& facts,
@@ -466,9 +469,9 @@ std::vector<Finding> judge_folder(const std::string& path, const Result<FolderFa
 {
     if (!facts) {
         return {{"state-folder", Level::problem, facts.error().text,
-                 "name a folder that can be used with state_dir or GPUQ_STATE_DIR"},
-                {"space", Level::unknown, "the state folder can't be looked at", ""},
-                {"nodes-see-folder", Level::unknown, "the state folder can't be looked at", ""}};
+                 "set a usable directory with state_dir or GPUQ_STATE_DIR"},
+                {"space", Level::unknown, "the state directory can't be examined", ""},
+                {"nodes-see-folder", Level::unknown, "the state directory can't be examined", ""}};
     }
     return {judge_owner(path, *facts, uid), judge_space(path, *facts), judge_reach(path, *facts)};
 }
@@ -510,7 +513,7 @@ std::vector<Finding> judge_node(const NodeView& view, const std::string& folder,
             {"nodes-see-folder", Level::problem,
              fmt::format("{} {} {}", host,
                          view.sees_folder ? "reads but can't write" : "does not see", folder),
-             "name a folder that all nodes share with state_dir: a run without it "
+             "set state_dir to a directory that all nodes share: a run without it "
              "has no log"});
     }
     findings.push_back(
@@ -526,7 +529,7 @@ std::vector<Finding> judge_node(const NodeView& view, const std::string& folder,
         findings.push_back(ok("nodes-submit", fmt::format("{} may submit", host)));
     } else {
         findings.push_back({"nodes-submit", Level::warning, fmt::format("{} may not submit", host),
-                            "a run that goes on in another job needs it: ask the cluster's "
+                            "a run that continues in another job needs it: ask the cluster's "
                             "operators"});
     }
     findings.push_back(judge_clock("node-clock", host, view.clock, answered));

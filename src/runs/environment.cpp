@@ -81,7 +81,7 @@ set --
 {}set -- "${{gpuq_words[@]}}"
 unset gpuq_words
 conda activate "$1" || {{
-    printf 'gpuq: --conda %q could not be activated on %s; conda env list shows those there are\n' "$1" "$HOSTNAME" >&2
+    printf 'gpuq: --conda %q could not be activated on %s; conda env list shows the existing ones\n' "$1" "$HOSTNAME" >&2
     exit 125
 }}
 shift

@@ -340,7 +340,7 @@ std::string obstacle(const Job& job, const AllJobs& all)
 {
     const auto kind = kind_of_reason(job.reason);
     if (kind == PendingReason::Kind::own_limit || kind == PendingReason::Kind::group_limit) {
-        return "a limit on jobs holds it, not the nodes";
+        return "it is held by a job limit, not by the nodes";
     }
     if (!all.complete) {
         return "the jobs of other users are hidden here";
@@ -375,7 +375,7 @@ public:
             if (wanted.contains(job->id)) {
                 std::string why = obstacle(*job, all);
                 if (why.empty() && !can) {
-                    why = "the nodes that are up in its queue do not have what it asks for";
+                    why = "the nodes that are up in its queue lack the resources it asks for";
                 }
                 m_wanted += why.empty() ? 1 : 0;
                 m_found[job->id] = not_known(std::move(why));

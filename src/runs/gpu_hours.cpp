@@ -85,7 +85,8 @@ Result<std::vector<UseBy>> parse_use_by(std::string_view words)
             std::find(list.begin(), list.end(), found->first) != list.end()) {
             return fail(
                 Error::Kind::usage,
-                fmt::format("--by: '{}' is none of user, account, queue, model, each once", name));
+                fmt::format("--by: invalid key '{}'; use user, account, queue or model, each once",
+                            name));
         }
         list.push_back(found->first);
         if (name.size() == words.size()) {

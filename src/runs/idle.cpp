@@ -161,7 +161,7 @@ Result<IdleRules> idle_rules_from_json(std::string_view text)
     IdleRules rules;
     const auto partitions = document.find("partitions");
     if (partitions == document.end() || !partitions->is_object()) {
-        return fail(Error::Kind::usage, fmt::format("{} names no partitions", k_idle_rules));
+        return fail(Error::Kind::usage, fmt::format("{} contains no partitions", k_idle_rules));
     }
     for (const auto& [partition, each] : partitions->items()) {
         if (const auto rule = rule_in(each)) {
@@ -244,7 +244,8 @@ std::string idle_warning(const IdleFinding& finding, const std::string& run)
 
 std::string in_words(const Exemption& exemption)
 {
-    return fmt::format("its idle GPUs are left alone, says {}: {}", exemption.by, exemption.reason);
+    return fmt::format("its idle GPUs are not released: exempted by {} ({})", exemption.by,
+                       exemption.reason);
 }
 
 std::string in_words(const IdleFinding& finding, std::optional<Time> now)
@@ -268,8 +269,8 @@ std::string in_words(const IdleFinding& finding, std::optional<Time> now)
         return fmt::format("released by the rule of queue {}: {} ({})", finding.partition, unused,
                            seen);
     case State::put_off:
-        return fmt::format("{}, but {} runs were released within the hour: it goes on", unused,
-                           finding.rule.max_per_hour);
+        return fmt::format("{}, but {} runs were released within the hour: it keeps running",
+                           unused, finding.rule.max_per_hour);
     case State::exempt:
         return unused + ", and it is exempt";
     }

@@ -34,7 +34,7 @@ Result<json> document_in(std::string_view text, const char* file)
     json document = json::parse(text, nullptr, /*allow_exceptions=*/false);
     if (!document.is_object() || document.value("schema", json()) != k_schema) {
         return fail(Error::Kind::usage,
-                    fmt::format("{} is no record that this version reads", file));
+                    fmt::format("{} is not a record that this version can read", file));
     }
     return document;
 }

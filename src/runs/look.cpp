@@ -162,7 +162,8 @@ private:
             const Evidence before = std::exchange(seen, read_evidence(m_doors.store, seen.key));
             read_slurm_log(seen);
             if (seen.link != before.link || (seen.job && seen.job != before.job)) {
-                seen.slurm = NoAnswer{"it has just gone on"}; // the answer is about another job
+                // The answer is about another job.
+                seen.slurm = NoAnswer{"it has just continued in another job"};
                 return;
             }
         }
@@ -203,7 +204,7 @@ private:
         return std::holds_alternative<NoSuchJob>(past) || waited_enough
                    ? SlurmAnswer(job)
                    : NoAnswer{"Slurm has forgotten the job of the next link, and accounting does "
-                              "not tell yet how it ended"};
+                              "not show yet how it ended"};
     }
 
     void read_slurm_log(Evidence& seen)

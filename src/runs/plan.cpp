@@ -93,15 +93,15 @@ Result<std::optional<Chain>> choose_chain(const AskedFor& asked, const Partition
         return std::optional<Chain>{};
     }
     if (!may_be_chained(asked, known)) {
-        return fail(Error::Kind::usage,
-                    "nothing tells that the program saves checkpoints, without which its links "
-                    "would all begin from the start: say where it saves them (--checkpoint "
-                    "'out/*.pt'), use gpuq.py in it (man gpuq-chain), or allow just that with "
-                    "--restart-from-scratch");
+        return fail(
+            Error::Kind::usage,
+            "the program shows no sign of saving checkpoints, without which each link would start "
+            "from the beginning: give their location (--checkpoint 'out/*.pt'), use gpuq.py in it "
+            "(man gpuq-chain), or allow this with --restart-from-scratch");
     }
     if (asked.pty) {
-        return fail(Error::Kind::usage, "a program on a terminal can't go on in another job: "
-                                        "leave out --pty, or what makes it a chain");
+        return fail(Error::Kind::usage, "a program on a terminal can't continue in another job: "
+                                        "omit --pty, or the options for a chain");
     }
     if (asked.input == Input::pipe) {
         return fail(Error::Kind::usage, "a run of several links can't be fed from a pipe: its "
@@ -168,7 +168,7 @@ Result<minutes> choose_walltime(const AskedFor& asked, const Partition& queue)
         return queue.default_time ? *queue.default_time : *queue.max_time;
     }
     return fail(Error::Kind::usage,
-                fmt::format("queue {} has no default time; say how long: -t 2h", queue.name));
+                fmt::format("queue {} has no default time; give a time limit: -t 2h", queue.name));
 }
 
 /// Sets the GPUs and tasks of each node; values that were not requested are derived from the
@@ -334,7 +334,7 @@ std::string links_text(const Request& request)
         return fmt::format(", then until it is done in links of {}",
                            length_text(request.chain->link));
     }
-    return links == 1 ? ", going on after a failed node"
+    return links == 1 ? ", continuing after a failed node"
                       : fmt::format(", in {} links of {}", links, length_text(request.chain->link));
 }
 
@@ -361,8 +361,8 @@ std::string summary_of(const AskedFor& asked, const Request& request, const JobS
                                   : "";
     const bool several = spec.partition.find(',') != std::string::npos;
     return fmt::format("{}{}{} for {} in {} {}{}{}", gpus, nodes, tasks, time,
-                       several && !asked.queue ? "the first that takes it of" : "queue",
-                       spec.partition, links_text(request), tail);
+                       several && !asked.queue ? "the first available of" : "queue", spec.partition,
+                       links_text(request), tail);
 }
 
 /// The GPU model for `-g 16G+`.

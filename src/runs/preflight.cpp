@@ -187,7 +187,7 @@ private:
             return std::string();
         }
         if (!is_script_name(m_name)) {
-            return fmt::format("{} is in no directory of PATH here; the node may have it", m_name);
+            return fmt::format("{} is not in PATH on this host; the node may have it", m_name);
         }
         if (!certain(m_name)) {
             return std::string();

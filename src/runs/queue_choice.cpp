@@ -125,16 +125,17 @@ Result<const Partition*> default_queue(const Partitions& partitions)
 
 Error without_checkpoints(Error error)
 {
-    error.text += "; a program that saves checkpoints can go on beyond that: say where it saves "
-                  "them (--checkpoint 'out/*.pt'), see man gpuq-chain";
+    error.text += "; a program that saves checkpoints can continue beyond that: give their "
+                  "location (--checkpoint 'out/*.pt'), see man gpuq-chain";
     return error;
 }
 
 Error without_chains(Error error, const Partition* goes_on)
 {
-    error.text += goes_on == nullptr
-                      ? "; no queue's runs go on beyond its limit (the policy has no chain for any)"
-                      : fmt::format("; in {0} a run can go on beyond that: -p {0}", goes_on->name);
+    error.text +=
+        goes_on == nullptr
+            ? "; no queue lets runs continue beyond its limit (the policy has no chain for any)"
+            : fmt::format("; in {0} a run can continue beyond that: -p {0}", goes_on->name);
     return error;
 }
 

@@ -177,7 +177,7 @@ public:
     void wrong(const char* name)
     {
         if (m_problem.empty()) {
-            m_problem = fmt::format("{}: '{}' is missing or not of its kind", m_where, name);
+            m_problem = fmt::format("{}: '{}' is missing or has the wrong type", m_where, name);
         }
     }
 

@@ -25,7 +25,7 @@ constexpr auto k_moment = 2s;
 constexpr std::chrono::days k_shortest_watch{7};
 /// Assumed time between failures of a node, if there is no rate.
 constexpr std::chrono::days k_guess{30};
-constexpr const char* k_see = "man gpuq-chain tells how";
+constexpr const char* k_see = "man gpuq-chain describes how";
 
 std::string text_of(milliseconds time)
 {
@@ -163,9 +163,9 @@ Finding how_it_is_told(const Request& request, const RehearsedLink& link)
     const bool told = was_told(request, link);
     if (save == nullptr) {
         return {"notice", Level::problem,
-                told ? "the program was told to save and wrote no complete checkpoint"
+                told ? "the program was notified to save, but wrote no complete checkpoint"
                      : "no process handles the notice to save, and the program wrote no complete "
-                       "checkpoint by itself",
+                       "checkpoint on its own",
                 fmt::format("Save on SIGUSR1, or when the file GPUQ_STOP_FILE appears; {}. If the "
                             "checkpoints are elsewhere: --checkpoint 'PATTERN'",
                             k_see)};

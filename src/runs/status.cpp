@@ -77,7 +77,7 @@ Ending stopped_or_cancelled(const Evidence& seen, std::optional<std::uint32_t> b
     if (could_never_start(seen, by)) {
         const auto after = seen.run ? seen.run->request.after : std::nullopt;
         return {number(ExitStatus::internal), Cause::not_started,
-                fmt::format("{}, which it was to follow, did not end well",
+                fmt::format("{}, which it was to follow, did not succeed",
                             after ? fmt::format("run {}", after->value) : "the run"),
                 at};
     }
@@ -100,21 +100,21 @@ Ending failed(const Evidence& seen, std::optional<int> exit_status, Time at)
     const std::string said = last_line_of(seen.slurm_log);
     if (!had_supervisor(seen) && seen.link > LinkNumber{1}) { // the previous links could start
         return {number(ExitStatus::lost), Cause::lost,
-                "its job failed without a word" + (said.empty() ? said : ": " + said), at};
+                "its job failed without a record" + (said.empty() ? said : ": " + said), at};
     }
     if (!had_supervisor(seen) && !said.empty()) {
         return {number(ExitStatus::internal), Cause::not_started,
-                "its supervisor left no word, but its job: " + said, at};
+                "its supervisor left no record, but its job printed: " + said, at};
     }
     if (!had_supervisor(seen)) {
         // "Signal 53": Slurm could not start the script.
         return {status > 128 ? number(ExitStatus::internal) : status, Cause::not_started,
-                "its supervisor left no word; do the nodes see the state folder?", at};
+                "its supervisor left no record; do the nodes see the state directory?", at};
     }
     if (status == number(ExitStatus::lost) || status > 128) {
         return {number(ExitStatus::lost), Cause::lost, "its supervisor died", at};
     }
-    return {status, Cause::finished, "as Slurm tells it; its supervisor could not write", at};
+    return {status, Cause::finished, "as reported by Slurm; its supervisor could not write", at};
 }
 
 /// As counted by the supervisor.
@@ -435,7 +435,7 @@ Ending ending_from_slurm(const Evidence& seen, JobState state, std::optional<int
     switch (state) {
     case JobState::completed:
         if (!had_supervisor(seen) && seen.link > LinkNumber{1}) {
-            return {number(ExitStatus::lost), Cause::lost, "its job left without a word", at};
+            return {number(ExitStatus::lost), Cause::lost, "its job ended without a record", at};
         }
         return {exit_status.value_or(0), Cause::finished, "", at};
     case JobState::failed:

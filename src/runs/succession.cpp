@@ -237,7 +237,7 @@ Succession succeed(Store& store, Cluster* cluster, const Run& run, LinkNumber li
         last.ending = std::move(cancelled);
     }
     if (!last.ending && !resumed) {
-        found.why = fmt::format("nobody can say yet how link {} ended", before.value);
+        found.why = fmt::format("how link {} ended is not yet known", before.value);
         return found;
     }
     const auto stop = resumed ? std::nullopt : stop_request(store, run.key);
@@ -252,7 +252,7 @@ Succession succeed(Store& store, Cluster* cluster, const Run& run, LinkNumber li
     found.verdict = resumed ? Verdict{Verdict::Go::on, Restart::user, 0s, {}, "", {}}
                             : judge(run.request, found.links, now);
     if (resumed && last.ending) {
-        found.verdict.why = "somebody let it go on";
+        found.verdict.why = "a user resumed it";
     }
     if (found.verdict.go == Verdict::Go::over) {
         const Ending ending = *found.verdict.ending;

@@ -48,8 +48,8 @@ void on_idle_gpus(const std::vector<UseRecord>& records, std::vector<UseAdvice>&
     const double percent =
         percent_of(double(sum.idle.count()), double((sum.busy + sum.idle).count()));
     advice.push_back({UseAdvice::Code::idle_gpus, jobs, percent,
-                      fmt::format("the GPUs of {} were idle for {:.0f} % of the time that was "
-                                  "measured; gpuq show RUN tells more of each",
+                      fmt::format("the GPUs of {} were idle for {:.0f} % of the measured time; "
+                                  "gpuq show RUN shows details of each",
                                   jobs_in_words(jobs), std::floor(percent))});
 }
 
@@ -78,7 +78,7 @@ void on_memory(const std::vector<UseRecord>& records, std::vector<UseAdvice>& ad
     advice.push_back(
         {UseAdvice::Code::unused_memory, jobs, percent,
          fmt::format("{} used {:.0f} % of the memory that {} had, as far as Slurm saw; with less "
-                     "(--mem) jobs find a place sooner",
+                     "(--mem) jobs can start sooner",
                      jobs_in_words(jobs), std::ceil(percent), jobs == 1 ? "it" : "they")});
 }
 

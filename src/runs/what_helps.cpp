@@ -101,7 +101,7 @@ private:
 
     std::string free_text(const GpuPool& pool) const
     {
-        return fmt::format("{} {} free there now", *pool.free, model_or_gpu(pool));
+        return fmt::format("{} {} free in it now", *pool.free, model_or_gpu(pool));
     }
 
     std::optional<Advice> other_queue(const GpuPool& pool) const
@@ -149,7 +149,7 @@ private:
 Advice shorter_time()
 {
     return {"shorter_time", "gpuq run -t TIME ...",
-            "a shorter run may fit in before those that go first"};
+            "a shorter run may fit in before the jobs ahead of it"};
 }
 
 std::vector<Advice> less(const Request& request, const Inventory& inventory)
@@ -177,7 +177,7 @@ std::vector<Advice> after_another(const Request& request)
     std::vector<Advice> list;
     if (request.after) {
         list.push_back({"wait", fmt::format("gpuq show {}", request.after->value),
-                        "the run that has to end well first"});
+                        "the run that must succeed first"});
     }
     return list;
 }
@@ -234,12 +234,12 @@ std::vector<Advice> what_helps(const Request& request, JobId job, std::string_vi
         return after_another(request);
     case Kind::never:
         return {{"stop", fmt::format("gpuq stop {}", job.value),
-                 "it can't start any more: stop it and start it anew"}};
+                 "it can't start any more: stop it and submit it again"}};
     case Kind::held_by_owner:
-        return {{"release", fmt::format("scontrol release {}", job.value), "lets it go"}};
+        return {{"release", fmt::format("scontrol release {}", job.value), "releases it"}};
     case Kind::held_by_others:
         return {{"operator", fmt::format("scontrol show job {}", job.value),
-                 "an operator can say why, and let it go"}};
+                 "an operator can see why and release it"}};
     case Kind::not_allowed:
         return {{"account", "gpuq run -A ACCOUNT -q QOS ...",
                  "sacctmgr show assoc user=$USER lists yours"}};

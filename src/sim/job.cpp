@@ -44,24 +44,24 @@ std::string problem(const Machine& machine, const Job& job)
         return "a time that is negative or beyond a thousand years";
     }
     if (!is_part(job.submit_part) || !is_part(job.duration_part)) {
-        return "a part of a second that is none";
+        return "an invalid submit_ms or duration_ms: must be 0 to 999";
     }
     if (!is_size(job.gpus) || (job.gpus == 0 && job.cpus_per_node == 0) || !is_size(job.nodes) ||
         !is_size(job.cpus_per_gpu) || !is_size(job.cpus_per_node) || job.memory_per_gpu_mib < 0 ||
         job.memory_per_node_mib < 0) {
-        return "a size that is no size";
+        return "an invalid number of GPUs, nodes or CPUs, or amount of memory";
     }
     if (!are_partitions(machine, job.partitions) ||
         (job.chain && !are_partitions(machine, job.chain->partitions))) {
-        return "a partition that is not there";
+        return "an unknown partition";
     }
     if (!is_index(job.qos, machine.qos.size()) ||
         !is_index(job.reservation, machine.reservations.size())) {
-        return "a QOS or reservation that is not there";
+        return "an unknown QOS or reservation";
     }
     if (job.chain && (!is_moment(job.chain->gap) || !is_moment(job.chain->limit) ||
                       job.chain->lost < Seconds{0} || job.chain->lost >= job.chain->limit)) {
-        return "links too short to get anywhere";
+        return "links too short to make progress";
     }
     return {};
 }

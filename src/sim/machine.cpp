@@ -9,7 +9,7 @@ namespace {
 
 Error wrong(const std::string& what)
 {
-    return fail(Error::Kind::usage, "the simulated machine makes no sense: " + what);
+    return fail(Error::Kind::usage, "invalid simulated machine: " + what);
 }
 
 bool all_below(const std::vector<int>& indexes, std::size_t size)
@@ -27,7 +27,8 @@ Result<void> check_nodes(const Machine& machine)
     }
     for (const Node& node : machine.nodes) {
         if (node.gpus < 0 || node.cpus < 0 || node.memory_mib < 0) {
-            return wrong(fmt::format("node {} has less than nothing", node.name));
+            return wrong(
+                fmt::format("node {} has a negative number of GPUs, CPUs or memory", node.name));
         }
         const bool in_tree = node.leaf > 0;
         if (in_tree != (machine.nodes.front().leaf > 0) || node.leaf < 0 ||
@@ -42,15 +43,14 @@ Result<void> check_partitions(const Machine& machine)
 {
     for (const Partition& partition : machine.partitions) {
         if (!all_below(partition.nodes, machine.nodes.size())) {
-            return wrong(
-                fmt::format("partition {} names a node that is not there", partition.name));
+            return wrong(fmt::format("partition {} names an unknown node", partition.name));
         }
         if (partition.qos && !all_below({*partition.qos}, machine.qos.size())) {
-            return wrong(fmt::format("partition {} names a QOS that is not there", partition.name));
+            return wrong(fmt::format("partition {} names an unknown QOS", partition.name));
         }
         if (partition.max_time <= Seconds{0} || partition.default_time <= Seconds{0} ||
             partition.grace < Seconds{0}) {
-            return wrong(fmt::format("partition {} has a time that is none", partition.name));
+            return wrong(fmt::format("partition {} has an invalid time limit", partition.name));
         }
     }
     return {};
@@ -60,8 +60,7 @@ Result<void> check_reservations(const Machine& machine)
 {
     for (const Reservation& reservation : machine.reservations) {
         if (!all_below(reservation.nodes, machine.nodes.size())) {
-            return wrong(
-                fmt::format("reservation {} names a node that is not there", reservation.name));
+            return wrong(fmt::format("reservation {} names an unknown node", reservation.name));
         }
         if (reservation.end <= reservation.start) {
             return wrong(fmt::format("reservation {} ends before it starts", reservation.name));
@@ -83,7 +82,7 @@ Result<void> check_settings(const Settings& settings)
                         settings.weights.dampening >= 0 && timing.clock >= Seconds{0} &&
                         timing.backfill_test.count() >= 0;
     if (!periods || !delays) {
-        return wrong("a period or delay of its settings has no length");
+        return wrong("a period of its settings is not positive, or a delay is negative");
     }
     return {};
 }

@@ -34,8 +34,7 @@ Result<PoolNodes> add_nodes(const Policy& policy, Machine& machine)
     for (const policy::Pool& pool : policy.pools) {
         if (pool.gpus.value.empty() || pool.nodes.value == std::vector<std::string>{"ALL"}) {
             return fail(Error::Kind::usage,
-                        fmt::format("pool {} has to say which nodes it has, and which GPUs they "
-                                    "have, to be simulated",
+                        fmt::format("pool {} must specify its nodes and their GPUs to be simulated",
                                     pool.name));
         }
         for (const std::string& name : pool.nodes.value) {

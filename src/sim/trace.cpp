@@ -34,7 +34,7 @@ Result<std::string> unpacked(const std::filesystem::path& path)
     for (;;) {
         const int got = gzread(file.get(), block.data(), block.size());
         if (got < 0) {
-            return fail(Error::Kind::io, fmt::format("the trace {} is damaged, or no file",
+            return fail(Error::Kind::io, fmt::format("the trace {} is damaged or not a file",
                                                      sanitised(path.string())));
         }
         int problem = Z_OK; // asked at once: from zlib 1.3.2 on the next read forgets it

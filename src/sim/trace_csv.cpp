@@ -81,8 +81,8 @@ Result<void> check_names(const Line& line, std::string_view words, const Fields&
         const auto aspect = column->aspect.empty() ? column->name : column->aspect;
         const auto [first, is_new] = places.emplace(aspect, place);
         if (!is_new) {
-            return line.wrong_at(place, fmt::format("column '{}' says what the one at {} does",
-                                                    name, first->second));
+            return line.wrong_at(
+                place, fmt::format("column '{}' duplicates the one at {}", name, first->second));
         }
     }
     return {};
@@ -132,7 +132,7 @@ Result<TraceJob> job_in(const Line& line, const Columns& columns, const Fields& 
     TRY_ASSIGN(const auto submit, line.seconds(columns.in(row, "submit_s"), "submit_s"));
     TRY_ASSIGN(const auto duration, line.seconds(columns.in(row, "duration_s"), "duration_s"));
     if (!submit || !duration) {
-        return line.wrong("submit_s and duration_s must be there, and not negative");
+        return line.wrong("submit_s and duration_s are required and can't be negative");
     }
     job.submit = *submit;
     job.duration = *duration;

@@ -50,7 +50,7 @@ Result<std::optional<Seconds>> Line::seconds(std::string_view text, std::string_
     }
     if (!number || *number > k_most_seconds ||
         (!fraction.empty() && fraction != "." && !whole_number(fraction.substr(1)))) {
-        return wrong(fmt::format("{} is no number of seconds: {}", what, quoted(text)));
+        return wrong(fmt::format("{} is not a number of seconds: {}", what, quoted(text)));
     }
     return negative ? std::optional<Seconds>{}
                     : std::optional(Seconds{static_cast<std::int64_t>(*number)});
@@ -60,7 +60,7 @@ Result<int> Line::count(std::string_view text, std::string_view what) const
 {
     const auto number = whole_number(trimmed(text));
     if (!number || *number > k_most_of_anything) {
-        return wrong(fmt::format("{} is no number: {}", what, quoted(text)));
+        return wrong(fmt::format("{} is not a number: {}", what, quoted(text)));
     }
     return static_cast<int>(*number);
 }

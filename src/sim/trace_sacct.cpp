@@ -31,7 +31,8 @@ Result<std::optional<Seconds>> length(const Line& line, std::string_view text)
         seconds = seconds * 60 + number.value_or(0) % 100'000;
     }
     if (!good || seconds > std::uint64_t{100'000} * 3600) {
-        return line.wrong(fmt::format("'{}' is no length of time of sacct", text.substr(0, 30)));
+        return line.wrong(
+            fmt::format("'{}' is not a duration in sacct's format", text.substr(0, 30)));
     }
     return std::optional(Seconds{static_cast<std::int64_t>(days * 86400 + seconds)});
 }
@@ -44,7 +45,7 @@ Result<void> check_header(const Line& line, const Columns& columns)
     return columns.has("JobID") && columns.has("Submit") && columns.has("Start") && gpus && times
                ? Result<void>()
                : line.wrong("the header needs at least JobID, Submit, Start, one of Elapsed and "
-                            "End, and one of AllocTRES and ReqTRES, which tell of GPUs");
+                            "End, and one of AllocTRES and ReqTRES, which contain the GPUs");
 }
 
 Result<TraceJob> job_in(const Line& line, const Columns& columns, const Fields& row)
@@ -58,7 +59,7 @@ Result<TraceJob> job_in(const Line& line, const Columns& columns, const Fields& 
     TRY_ASSIGN(const auto elapsed, length(line, columns.in(row, "Elapsed")));
     TRY_ASSIGN(job.limit, length(line, columns.in(row, "Timelimit")));
     if (!submit) {
-        return line.wrong("no time of submission");
+        return line.wrong("no submit time");
     }
     // A wait counts from the time when the job could have started.
     job.submit = std::max(*submit, eligible.value_or(*submit));
@@ -88,7 +89,7 @@ Result<std::optional<Seconds>> sacct_moment(const Line& line, std::string_view t
     }
     const auto time = time_from_iso8601(std::string(text) + "Z");
     if (!time) {
-        return line.wrong(fmt::format("'{}' is no time of sacct", text.substr(0, 30)));
+        return line.wrong(fmt::format("'{}' is not a time in sacct's format", text.substr(0, 30)));
     }
     return std::optional(std::chrono::duration_cast<Seconds>(time->time_since_epoch()));
 }

@@ -41,7 +41,7 @@ Result<TraceJob> job_in(const Line& line, const Fields& row)
     TRY_ASSIGN(const auto asked, line.seconds(row[Field::requested], "requested processors"));
     TRY_ASSIGN(const auto got, line.seconds(row[Field::allocated], "allocated processors"));
     if (!submitted) {
-        return line.wrong("the submit time must be there, and not negative");
+        return line.wrong("the submit time is required and can't be negative");
     }
     job.submit = *submitted;
     job.duration = ran.value_or(Seconds{-1});

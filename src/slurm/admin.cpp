@@ -115,7 +115,7 @@ std::set<std::string> names_in(const std::string& list)
 
 Error did_not_take(const SlurmObject& object)
 {
-    return fail(Error::Kind::denied, fmt::format("Slurm did not take {} {} as it was told",
+    return fail(Error::Kind::denied, fmt::format("Slurm did not set {} {} as requested",
                                                  word(object.kind), object.name));
 }
 
@@ -442,7 +442,7 @@ Result<void> SlurmAdmin::set(const SlurmObject& object)
         return set_reservation(object);
     default:
         return fail(Error::Kind::internal,
-                    fmt::format("a {} is not set by itself", word(object.kind)));
+                    fmt::format("a {} can't be set separately", word(object.kind)));
     }
 }
 

@@ -166,7 +166,7 @@ Result<std::unique_ptr<Admin::Hold>> SlurmAdmin::hold()
         return io_error(name);
     }
     if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-        return fail(Error::Kind::busy, "somebody else is applying a policy at this moment");
+        return fail(Error::Kind::busy, "another process is applying a policy");
     }
     return std::unique_ptr<Hold>(std::make_unique<Lock>(std::move(file)));
 }

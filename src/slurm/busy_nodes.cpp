@@ -58,7 +58,7 @@ std::string way_out(const std::string& reservation, const std::string& start,
                     const std::vector<HoldingJob>& jobs)
 {
     if (jobs.empty()) {
-        return fmt::format("what kept {} from its nodes has ended meanwhile: apply again",
+        return fmt::format("the jobs on the nodes of {} have ended meanwhile: apply again",
                            reservation);
     }
     std::vector<std::string> named;
@@ -74,7 +74,7 @@ std::string way_out(const std::string& reservation, const std::string& start,
     }
     const std::string& last = jobs.back().end;
     return fmt::format(
-        "{}, and {} is to begin at {}: {}end {} with `scancel {}`", fmt::join(named, "; "),
+        "{}, and {} is due to begin at {}: {}end {} with `scancel {}`", fmt::join(named, "; "),
         reservation, start,
         is_time(last) ? fmt::format("apply again after {0}, let it begin at {0}, or ", last) : "",
         jobs.size() == 1 ? "it" : "them", fmt::join(ids, " "));

@@ -79,7 +79,7 @@ Result<std::string> readable(const std::string& path, std::string_view origin)
 Result<std::string> slurm_configuration(const std::optional<std::string>& path)
 {
     if (path) {
-        return readable(*path, "as told");
+        return readable(*path, "as requested");
     }
     if (const char* variable = std::getenv("SLURM_CONF"); variable != nullptr && *variable != 0) {
         return readable(variable, "from SLURM_CONF");
@@ -150,11 +150,13 @@ Result<void> check_includes(const std::string& conf)
     if (!missing) {
         return {};
     }
-    return fail(Error::Kind::usage,
-                fmt::format("Slurm's configuration {} includes {}, which is not there: no Slurm "
-                            "program can read it, nor slurmctld start again. An operator puts it "
-                            "back; a policy's: make it empty, then `gpuq policy apply`",
-                            conf, missing->string()));
+    return fail(
+        Error::Kind::usage,
+        fmt::format(
+            "Slurm's configuration {} includes {}, which does not exist: Slurm programs can't read "
+            "the configuration, and slurmctld can't restart. An operator must restore the file; if "
+            "it is a policy's, create it empty, then `gpuq policy apply`",
+            conf, missing->string()));
 }
 
 Result<void> choose_configuration(const std::optional<std::string>& path)

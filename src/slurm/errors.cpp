@@ -226,8 +226,8 @@ std::optional<std::string> protocol_mismatch(int code, std::string_view words)
     constexpr std::string_view k_sign = "Incompatible versions of client and server code";
     if (words.find(k_sign) != std::string_view::npos || code == SLURM_PROTOCOL_VERSION_ERROR) {
         const std::string release = release_in(words);
-        return fmt::format("slurmctld{} and gpuq's libslurm {} are of releases that do not talk to "
-                           "each other; build gpuq with the cluster's own Slurm",
+        return fmt::format("slurmctld{} and gpuq's libslurm {} are incompatible releases; build "
+                           "gpuq with the cluster's own Slurm",
                            release.empty() ? "" : " " + release, library_version());
     }
     if (code == SLURM_PROTOCOL_SOCKET_ZERO_BYTES_SENT && words.empty()) {
@@ -247,8 +247,8 @@ std::optional<std::string> munge_failure(std::string_view words)
         return std::nullopt;
     }
     words.remove_prefix(at + k_sign.size());
-    return fmt::format("munged of this machine, by which Slurm knows who asks, does not answer; an "
-                       "operator starts it again ({})",
+    return fmt::format("munged of this machine, which authenticates requests to Slurm, does not "
+                       "respond; an operator must restart it ({})",
                        words.substr(0, words.find("; ")));
 }
 
@@ -265,8 +265,8 @@ Error error_of(int code, Question question, std::string_view what, const std::st
     }
     if (words.empty() && code == ESLURM_ACCOUNTING_POLICY) {
         return fail(kind_of(code, question),
-                    fmt::format("{}: {}; as many of your jobs may wait and run already as one may "
-                                "have: gpuq ls, gpuq policy explain",
+                    fmt::format("{}: {}; you may have reached your limit of pending and running "
+                                "jobs: gpuq ls, gpuq policy explain",
                                 what, meaning));
     }
     if (words.empty()) {

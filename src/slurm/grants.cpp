@@ -195,7 +195,7 @@ Result<std::vector<AccountGrants>> SlurmAccounting::grants(const std::string& us
     if (!answer || !answer->starts_with("ok\n")) {
         const int code = answer ? std::atoi(answer->c_str() + answer->find(' ') + 1) : 0;
         return fail(Error::Kind::unreachable,
-                    fmt::format("Slurm's controller does not tell the limits of accounts{}{}",
+                    fmt::format("Slurm's controller does not return the limits of accounts{}{}",
                                 code == 0 ? "" : ": ", code == 0 ? "" : slurm_strerror(code)));
     }
     std::vector<slurm::Association> associations;

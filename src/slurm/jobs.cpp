@@ -531,9 +531,10 @@ Result<void> SlurmCluster::note(JobId id, const std::string& comment)
     if (slurm::says_ended(error)) {
         return note_in_accounting(id, comment);
     }
-    return error == 0 ? Result<void>()
-                      : slurm::error_of(error, slurm::Question::other,
-                                        fmt::format("can't note the use of job {}", id.value), "");
+    return error == 0
+               ? Result<void>()
+               : slurm::error_of(error, slurm::Question::other,
+                                 fmt::format("can't record the usage of job {}", id.value), "");
 }
 
 Result<void> SlurmCluster::complete(JobId id, int exit_status)

@@ -87,7 +87,7 @@ Result<std::string> find_srun()
         }
         folders.remove_prefix(std::min(end + 1, folders.size()));
     }
-    return fail(Error::Kind::usage, "no srun in PATH: add the folder of Slurm's commands to it");
+    return fail(Error::Kind::usage, "no srun in PATH: add the directory of Slurm's commands to it");
 }
 
 std::vector<std::string> environment_for_srun()
@@ -134,7 +134,7 @@ Result<Launched> read_report(std::string_view report)
         return fail(kind, std::string(report));
     }
     if (launched.process.pid <= 0) {
-        return fail(Error::Kind::unreachable, "the process that was to start the job has vanished");
+        return fail(Error::Kind::unreachable, "the process that starts the job has vanished");
     }
     return launched;
 }

@@ -305,8 +305,9 @@ Result<void> start(const fs::path& conf)
                         return so_far.err.find(k_lives) != std::string::npos;
                     }));
     if (answer.err.find(k_lives) == std::string::npos) {
-        return fail(Error::Kind::usage, fmt::format("slurmctld would not live on the new files: {}",
-                                                    reasons_in(answer.err)));
+        return fail(
+            Error::Kind::usage,
+            fmt::format("slurmctld does not start with the new files: {}", reasons_in(answer.err)));
     }
     if (answer.err.find("error: job_submit/lua") != std::string::npos) {
         return fail(Error::Kind::usage, fmt::format("slurmctld does not load the new script: {}",
@@ -355,9 +356,9 @@ Result<void> rehearse(const fs::path& conf, const std::string& include_path,
 {
     const Folder folder;
     if (!folder) {
-        return fail(Error::Kind::io, fmt::format("can't make a folder in /tmp for the rehearsal: "
-                                                 "{}",
-                                                 std::strerror(errno)));
+        return fail(Error::Kind::io,
+                    fmt::format("can't make a directory in /tmp for the rehearsal: {}",
+                                std::strerror(errno)));
     }
     const auto included = [&](const std::string& name) {
         const fs::path path = (conf.parent_path() / name).lexically_normal();

@@ -38,9 +38,9 @@ std::optional<std::string> Abandonment::look(const Seen& seen)
         return std::nullopt;
     }
     return m_claimed
-               ? fmt::format("nobody sat at the shell, and it did nothing, for {}",
-                             in_minutes(m_limits.idle))
-               : fmt::format("nobody came to the shell within {}", in_minutes(m_limits.unclaimed));
+               ? fmt::format("the shell was unattended and idle for {}", in_minutes(m_limits.idle))
+               : fmt::format("no client attached to the shell within {}",
+                             in_minutes(m_limits.unclaimed));
 }
 
 Abandonment::Clock::time_point Abandonment::next_look(Clock::time_point now) const

@@ -63,7 +63,7 @@ std::string make_tokens(const std::string& aklog, const std::string& cache)
 {
     const auto ended = finished({{aklog}, in_english(cache)});
     if (!ended) {
-        return "aklog: no process to be had";
+        return "aklog: can't start a process";
     }
     return tokens_trouble(aklog, *ended);
 }

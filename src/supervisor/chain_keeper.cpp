@@ -261,7 +261,7 @@ void ChainKeeper::give_up_settling()
     if (settled.verdict.go != Verdict::Go::over || !settled.verdict.why.empty()) {
         settled.verdict = Verdict{};
         settled.verdict.go = Verdict::Go::on;
-        settled.verdict.why = "it could not be settled in time";
+        settled.verdict.why = "it was not decided in time";
     }
     m_settled = std::move(settled);
 }

@@ -198,7 +198,7 @@ NextLink next_of(const Options& options, seconds length)
 Ending ended_for_its_ticket(Time now)
 {
     return {static_cast<int>(ExitStatus::stopped), Cause::not_started,
-            "its Kerberos ticket has ended, and --credentials=fail has it end then", now};
+            "its Kerberos ticket has expired (--credentials=fail)", now};
 }
 
 std::optional<WhenShort> short_of(Doors& doors, Store& store, const Run& run, LinkNumber link)
@@ -333,8 +333,8 @@ Judged judge_predecessor(Doors& doors, const Options& options)
                                        [](const LinkPast& link) { return link.saved(); });
     if (best == nullptr && was_saved) {
         const Ending ending{static_cast<int>(ExitStatus::internal), Cause::not_started,
-                            "none of its checkpoints is whole any more: it does not begin again "
-                            "from the start by itself",
+                            "none of its checkpoints is complete any more: it does not restart "
+                            "from scratch automatically",
                             now};
         (void)(*store)->write_once(layout::ended_json(run->key), to_json(ending));
         judged.leave = true;

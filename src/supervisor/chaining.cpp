@@ -253,8 +253,8 @@ void Supervisor::save_and_stop(const std::string& by)
     if (m_stop_asked) {
         return;
     }
-    journal(Event::Kind::stop_asked, by + ", who lets it save first");
-    const Killing killing{Cause::stopped, "by " + by + ", who let it save first"};
+    journal(Event::Kind::stop_asked, by + ", with time to save");
+    const Killing killing{Cause::stopped, "by " + by + ", with time to save"};
     if (m_phase == Phase::running && m_program) {
         m_observed.killing = killing;
     }
@@ -286,7 +286,7 @@ void Supervisor::fenced()
     m_fenced = true;
     m_chain.reset();
     m_ending.continues = true;
-    kill_for({Cause::lost, "the next link has begun: Slurm had taken this one for dead"}, 0s);
+    kill_for({Cause::lost, "the next link has started: Slurm had declared this one dead"}, 0s);
 }
 
 void Supervisor::settle_when_ended()

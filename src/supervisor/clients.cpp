@@ -116,7 +116,8 @@ void Clients::handle(const PollSet& polls, Clock::time_point now)
 void Clients::accept(Clock::time_point now)
 {
     if (m_members.size() >= k_most) {
-        return m_server->turn_away(refusal(fmt::format("{} are connected already", k_most)));
+        return m_server->turn_away(
+            refusal(fmt::format("{} clients are already connected", k_most)));
     }
     const std::string none_left = refusal(
         fmt::format("its supervisor on {} has no file descriptor left (ulimit -n)", m_hello.host));

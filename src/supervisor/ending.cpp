@@ -69,9 +69,9 @@ std::string to_sentence(const MemoryKills& kills)
         return fmt::format("the kernel killed {} of its processes for memory", kills.ours);
     }
     if (kills.nearby > 0) {
-        return fmt::format("the kernel killed {} {} for memory on its node; whether of this run is "
-                           "unknown",
-                           kills.nearby, kills.nearby == 1 ? "process" : "processes");
+        return fmt::format(
+            "the kernel killed {} {} on its node for memory, possibly not of this run",
+            kills.nearby, kills.nearby == 1 ? "process" : "processes");
     }
     return "";
 }
@@ -89,7 +89,8 @@ Ending decide(const Observed& observed, Time at)
         return {status_when(killing.cause, own, signalled), killing.cause, killing.detail, at};
     }
     if (!observed.wait_status) {
-        return {static_cast<int>(ExitStatus::lost), Cause::lost, "nobody saw the program end", at};
+        return {static_cast<int>(ExitStatus::lost), Cause::lost,
+                "the end of the program was not observed", at};
     }
     if (signalled && WTERMSIG(wait_status) == SIGTERM && observed.grace) {
         return {status_when(Cause::preempted, own, signalled), Cause::preempted,
@@ -100,16 +101,16 @@ Ending decide(const Observed& observed, Time at)
                 at};
     }
     if (own != 0 && observed.gpu_out_of_memory) {
-        return {own, Cause::gpu_memory, "the program says that the GPU's memory was used up", at};
+        return {own, Cause::gpu_memory, "the program reported that the GPU's memory was used up",
+                at};
     }
     if (signalled) {
         const int signal = WTERMSIG(wait_status);
         const bool asked_for = observed.asked_signals.test(static_cast<std::size_t>(signal));
-        return {
-            own, Cause::crashed,
-            joined(joined(asked_for ? "its client had sent it" : strsignal(signal), observed.rank),
-                   to_sentence(observed.memory)),
-            at};
+        return {own, Cause::crashed,
+                joined(joined(asked_for ? "sent by its client" : strsignal(signal), observed.rank),
+                       to_sentence(observed.memory)),
+                at};
     }
     const std::string first = observed.rank.empty() ? "" : observed.rank + " ended first";
     return {own, Cause::finished, joined(first, to_sentence(observed.memory)), at};
@@ -125,7 +126,7 @@ std::optional<Killing> why_terminated(JobState state)
     case JobState::boot_fail:
         return Killing{Cause::node_failed, "Slurm took the node out of service"};
     case JobState::preempted:
-        return Killing{Cause::preempted, "a job of higher priority took the place"};
+        return Killing{Cause::preempted, "a job of higher priority took its place"};
     case JobState::out_of_memory:
         return Killing{Cause::memory, "Slurm ended the job: its memory was used up"};
     case JobState::pending:

@@ -282,7 +282,7 @@ int supervise(Doors& doors, const Options& options)
     become_subreaper();
     const auto tmp = doors.remove_tree
                          ? LinkTmp::make()
-                         : Result<LinkTmp>(fail(Error::Kind::missing, "none is wanted"));
+                         : Result<LinkTmp>(fail(Error::Kind::missing, "not requested"));
     Options with_tmp = options;
     with_tmp.tmp = tmp ? tmp->path() : "";
     auto goodbye = make_pipe();
@@ -309,7 +309,7 @@ int supervise(Doors& doors, const Options& options)
             remove_tmp(doors, *tmp);
         }
     } else {
-        write_all(STDERR_FILENO, "gpuq: no process for the supervisor on this node\n");
+        write_all(STDERR_FILENO, "gpuq: can't start the supervisor's process on this node\n");
     }
     // slurmstepd reports the status of a batch script. If slurmstepd was killed, or if this is the
     // first step of an allocation, the status must be reported here.

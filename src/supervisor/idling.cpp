@@ -96,7 +96,7 @@ void Supervisor::release_answered(bool may_release)
     tell_idle(IdleFinding::State::put_off, m_idle_verdict);
     m_idle->put_off();
     journal(Event::Kind::warned,
-            fmt::format("idle, but {} runs were released within the hour: it goes on",
+            fmt::format("idle, but {} runs were released within the hour: it keeps running",
                         m_idle->rule().max_per_hour));
 }
 
@@ -107,7 +107,7 @@ void Supervisor::take_exemption(const std::string& text)
         return;
     }
     m_idle->exempt();
-    journal(Event::Kind::warned, fmt::format("its idle GPUs are left alone: exempted by {} ({})",
+    journal(Event::Kind::warned, fmt::format("its idle GPUs are not released: exempted by {} ({})",
                                              exemption->by, exemption->reason));
 }
 
@@ -115,7 +115,7 @@ void Supervisor::take_exemption(const std::string& text)
 void Supervisor::release_idle(const IdleVerdict& verdict)
 {
     tell_idle(IdleFinding::State::released, verdict);
-    const std::string rule = fmt::format("the rule on idle GPUs of queue {}", m_idle->partition());
+    const std::string rule = fmt::format("the idle GPU rule of queue {}", m_idle->partition());
     m_stop_asked = rule;
     journal(Event::Kind::stop_asked, rule, Urgency::now);
     const auto unused = verdict.evidence.at - verdict.evidence.idle_since;

@@ -215,7 +215,7 @@ private:
         }
         start_kinit(source);
         if (!m_renewal) {
-            fail_to_begin("there is no process for kinit on this node");
+            fail_to_begin("can't start kinit on this node");
         }
     }
 
@@ -283,7 +283,7 @@ private:
             m_keytab_changed = changed;
             m_keeping.keytab = Trouble::unreachable; // still a problem until the keytab has given a
                                                      // ticket
-            m_keeping.words = "the keytab is another one, which is tried";
+            m_keeping.words = "the keytab has changed; trying the new one";
             m_keeping.next = m_clock.now();
         }
     }
@@ -441,7 +441,7 @@ private:
         if (state.trouble == before && is_well == was_well) {
             return;
         }
-        std::string line = is_well ? std::string("its Kerberos ticket is kept again")
+        std::string line = is_well ? std::string("its Kerberos ticket is renewed again")
                                    : "its Kerberos ticket: " + in_words(state.trouble, state.words);
         line.resize(std::min(line.size(), k_longest_line));
         // If the pipe is full, the supervisor hangs, and the line is dropped.

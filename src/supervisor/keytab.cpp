@@ -67,7 +67,7 @@ std::string login_for_store(SecretFiles& files, const CredentialPlan& plan, Time
     const auto taken = ended && ended->status == 0 ? take(files, plan, k_new) : Result<void>();
     (void)files.remove(plan.folder, k_new);
     if (!ended) {
-        return "there is no process for kinit on this node";
+        return "can't start kinit on this node";
     }
     if (!ended->in_time) {
         return "the KDC has not answered in time";

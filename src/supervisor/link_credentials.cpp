@@ -127,7 +127,7 @@ void LinkCredentials::fetch(SecretFiles& files, const RunFolder& folder, const R
     }
     const Secretive secretive;
     if (const auto made = make_directory(options); !made) {
-        m_problem = "no place for its Kerberos ticket on this node: " + made.error().text;
+        m_problem = "can't store its Kerberos ticket on this node: " + made.error().text;
         return;
     }
     if (!plan->principal.empty()) {
@@ -149,7 +149,7 @@ Result<void> LinkCredentials::make_directory(const Options& options)
         if (made.error().kind != Error::Kind::denied) {
             return made.error();
         }
-        m_taken.push_back(made.error().text + "; its credentials are kept elsewhere");
+        m_taken.push_back(made.error().text + "; its credentials are stored elsewhere");
     }
     return fail(Error::Kind::denied, m_taken.back());
 }
@@ -167,9 +167,9 @@ void LinkCredentials::fetch_ticket(SecretFiles& files, const CredentialPlan& pla
                         : "it has no Kerberos ticket: " + trouble;
         return;
     }
-    m_problem = trouble.empty() ? "" : "its Kerberos ticket has ended: " + trouble;
+    m_problem = trouble.empty() ? "" : "its Kerberos ticket has expired: " + trouble;
     if (const auto written = files.write(place.folder, place.name, stored->cache); !written) {
-        m_problem = "its Kerberos ticket has no place: " + written.error().text;
+        m_problem = "can't store its Kerberos ticket: " + written.error().text;
     } else if (!run.request.chain) {
         // No other process needs it, and a shared disk is the weakest place to store it.
         (void)files.remove(plan.folder, k_delivered);

@@ -317,8 +317,8 @@ void LogWriter::lose(const Chunk& chunk, std::size_t from, int error)
     m_next_try = m_broken ? m_next_try : m_clock.steady() + m_setup.retry;
     if (!m_broken) {
         m_broken = true;
-        tell({.notes = {fmt::format("the log of this run can not be written ({}); the program runs "
-                                    "on, its output is shown but not kept",
+        tell({.notes = {fmt::format("the log of this run can't be written ({}); the program "
+                                    "continues, its output is shown but not kept",
                                     error_text(error))}});
     }
 }
@@ -332,9 +332,8 @@ bool LogWriter::may_write()
     if (!m_broken) {
         m_next_try = m_clock.steady() + m_setup.retry;
         m_broken = true;
-        tell(
-            {.notes = {"the log of this run can not be written; the program runs on, its output is "
-                       "shown but not kept"}});
+        tell({.notes = {"the log of this run can't be written; the program continues, its output "
+                        "is shown but not kept"}});
         return false;
     }
     if (m_clock.steady() < m_next_try) {

@@ -90,7 +90,7 @@ Result<MemberPlan> plan_in(const std::vector<std::string>& words)
         numbers[i] = number.value_or(0);
     }
     if (!whole) {
-        return fail(Error::Kind::usage, "usage: gpuq-supervisor member FOLDER NODE GPUS TASKS "
+        return fail(Error::Kind::usage, "usage: gpuq-supervisor member DIRECTORY NODE GPUS TASKS "
                                         "GPUS_PER_TASK TMP -- PROGRAM [ARG...]");
     }
     return MemberPlan{"",
@@ -307,8 +307,8 @@ Result<int> become_member(const std::vector<std::string>& words, const std::stri
     }
     const pid_t program = ::fork();
     if (program < 0) {
-        return fail(Error::Kind::internal, fmt::format("no process for the program on node {}: {}",
-                                                       node, error_text(errno)));
+        return fail(Error::Kind::internal,
+                    fmt::format("can't start the program on node {}: {}", node, error_text(errno)));
     }
     if (program == 0) {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -59,8 +59,9 @@ struct Sides {
 
 Error no_terminal()
 {
-    return fail(Error::Kind::internal,
-                fmt::format("no terminal for the program on this node: {}", error_text(errno)));
+    return fail(
+        Error::Kind::internal,
+        fmt::format("can't open a terminal for the program on this node: {}", error_text(errno)));
 }
 
 Result<Sides> open_terminal(TerminalSize size)
@@ -145,8 +146,8 @@ NotStarted explain(const Report& report, const std::vector<std::string>& argv,
     const std::string reason = error_text(report.error);
     if (report.step == Report::Step::change_directory) {
         return {static_cast<int>(ExitStatus::internal),
-                fmt::format("the working directory {} can not be entered on this node: {}",
-                            work_dir, reason)};
+                fmt::format("the working directory {} can't be entered on this node: {}", work_dir,
+                            reason)};
     }
     const bool missing = report.error == ENOENT || report.error == ENOTDIR;
     if (missing && exists(work_dir, argv[0])) {
@@ -158,7 +159,7 @@ NotStarted explain(const Report& report, const std::vector<std::string>& argv,
                 fmt::format("{}: not found on this node", argv[0])};
     }
     return {static_cast<int>(ExitStatus::not_executable),
-            fmt::format("{}: can not be executed: {}", argv[0], reason)};
+            fmt::format("{}: can't be executed: {}", argv[0], reason)};
 }
 
 } // namespace
@@ -242,7 +243,7 @@ Result<Program> Program::start(const Plan& plan)
     program.m_pid = ::fork();
     if (program.m_pid < 0) {
         return fail(Error::Kind::internal,
-                    fmt::format("no process for the program on this node: {}", error_text(errno)));
+                    fmt::format("can't start the program on this node: {}", error_text(errno)));
     }
     if (program.m_pid == 0) {
         become(plan, {theirs[0].get(), theirs[1].get(), theirs[2].get()}, report.write.get(),

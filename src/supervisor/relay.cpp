@@ -124,7 +124,7 @@ int guard(Doors& doors, const Options& options)
     const auto [status, let_in] = wait_for_the_end(socket->get());
     if (!let_in) {
         return no_supervisor(
-            fail(Error::Kind::busy, "the one that listens has not let the guard in"));
+            fail(Error::Kind::busy, "the listening supervisor did not accept the guard"));
     }
     if (status) {
         // The guardian ends the job, and Slurm then this process; only if that fails is it done

@@ -235,7 +235,8 @@ Result<int> carry(const std::function<void(int output)>& child)
         ::_exit(0);
     }
     if (pid < 0) {
-        return fail(Error::Kind::io, fmt::format("no child process: {}", error_text(errno)));
+        return fail(Error::Kind::io,
+                    fmt::format("can't create a child process: {}", error_text(errno)));
     }
     output.write.reset();
     Carrier(std::move(told), std::move(output.read), pid).run();
@@ -247,10 +248,9 @@ Result<int> serve(const Options& options)
 {
     const auto sshd = find_sshd(std::getenv("GPUQ_SSHD"), std::getenv("PATH"));
     if (!sshd) {
-        write_all(STDERR_FILENO,
-                  fmt::format("gpuq: no sshd on node {}: OpenSSH's server has to be installed "
-                              "there, it need not run\n",
-                              options.node));
+        write_all(STDERR_FILENO, fmt::format("gpuq: no sshd on node {}: install OpenSSH's server "
+                                             "on it (it need not be running)\n",
+                                             options.node));
         return k_status_no_sshd;
     }
     TRY_ASSIGN(const RunFolder folder, RunFolder::open(options.state_dir, options.key));

@@ -44,7 +44,7 @@ Result<std::string> sshd_config(const SshdSettings& settings)
     if (!can_be_quoted(settings.folder) || settings.folder.find('%') != std::string::npos) {
         return fail(
             Error::Kind::usage,
-            fmt::format("sshd_config can not hold the name of the folder {}", settings.folder));
+            fmt::format("sshd_config can't contain the directory name {}", settings.folder));
     }
     return fmt::format(R"(HostKey "{0}/{1}"
 AuthorizedKeysFile "{0}/{2}"{3}
@@ -55,7 +55,7 @@ KbdInteractiveAuthentication no
 HostbasedAuthentication no
 AllowUsers "{4}"
 PermitRootLogin prohibit-password
-# The state folder may lie below /tmp; its modes were looked at.
+# The state directory may be below /tmp; gpuq has checked its modes.
 StrictModes no
 UsePAM no
 PidFile none

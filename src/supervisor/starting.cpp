@@ -59,16 +59,17 @@ void Supervisor::open_records()
         }
         if (setup.files.used()) {
             setup.files = {};
-            not_started({static_cast<int>(ExitStatus::lost),
-                         "this job has run before, perhaps it was requeued; gpuq runs none twice"});
+            not_started(
+                {static_cast<int>(ExitStatus::lost),
+                 "this job has already run, perhaps it was requeued; gpuq runs no job twice"});
         } else if (m_doors.secrets != nullptr) {
             m_credentials.fetch(*m_doors.secrets, *setup.folder, *m_run, m_options,
                                 m_doors.clock.now());
         }
     } else if (run.error().kind == Error::Kind::missing) {
         not_started({static_cast<int>(ExitStatus::internal),
-                     fmt::format("the node {} does not see {} ({}); the state folder has to be on "
-                                 "a file system that the nodes share, see state_dir in man gpuq",
+                     fmt::format("node {} does not see {} ({}); the state directory must be on a "
+                                 "file system that the nodes share, see state_dir in man gpuq",
                                  m_options.node, m_options.state_dir, run.error().text)});
     } else {
         not_started({static_cast<int>(ExitStatus::internal), run.error().text});
@@ -133,12 +134,12 @@ void Supervisor::start()
     std::vector<Error> taken;
     auto server = Server::listen(socket_names(m_options), taken);
     for (const Error& error : taken) {
-        journal(Event::Kind::other_user, error.text + "; its connections come by another name");
+        journal(Event::Kind::other_user, error.text + "; its socket gets another name");
     }
     if (server) {
         m_clients->listen(*std::move(server));
     } else {
-        m_clients->note("nobody can attach to this run: " + server.error().text);
+        m_clients->note("no client can attach to this run: " + server.error().text);
     }
     m_log->start();
     m_kill_wait = m_doors.kill_wait();

@@ -165,7 +165,7 @@ void Supervisor::term_explained(const std::optional<JobNews>& news)
     } else if (m_now + k_ask_again < m_term_at + time) {
         m_ask_again_at = m_now + k_ask_again;
     } else {
-        conclude_term(Killing{Cause::cancelled, "ended by a signal; Slurm does not say why"});
+        conclude_term(Killing{Cause::cancelled, "ended by a signal; Slurm gives no reason"});
     }
 }
 
@@ -253,7 +253,7 @@ void Supervisor::check_input_owner()
         wake_at(until);
         return;
     }
-    kill_for({Cause::input_lost, "its input broke off: the client that sent it is gone"},
+    kill_for({Cause::input_lost, "its input was cut off: the client that sent it is gone"},
              m_options.patience.stop);
 }
 

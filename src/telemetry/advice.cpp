@@ -68,8 +68,8 @@ Found unused_gpu(const Facts& facts)
     }
     return ProfileAdvice{
         "gpu_not_used",
-        fmt::format("The GPU was busy {:.1f} % of the time: the program does not use it; look "
-                    "whether its framework sees a GPU, or ask for none (-g 0)",
+        fmt::format("The GPU was busy {:.1f} % of the time: the program does not use it; check "
+                    "whether its framework sees a GPU, or request none (-g 0)",
                     100 * facts.share(Phase::busy))};
 }
 
@@ -112,8 +112,8 @@ Found few_cpus(const Facts& facts)
     const double cores = *cores_of(facts);
     const Measured& cpu = facts.profile[Measure::cpu];
     return ProfileAdvice{"few_cpus",
-                         fmt::format("GPU busy {} %, the CPUs at {} % of their {:g} core{}: what "
-                                     "prepares the data is short of CPUs (ask -c {:g})",
+                         fmt::format("GPU busy {} %, the CPUs at {} % of their {:g} core{}: data "
+                                     "preparation is short of CPUs (request -c {:g})",
                                      percent(facts.share(Phase::busy)),
                                      std::min(100, percent(cpu.mean() / cores)), cores,
                                      cores == 1 ? "" : "s", 2 * cores)};

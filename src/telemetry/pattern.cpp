@@ -51,8 +51,9 @@ Result<Pattern> Pattern::compile(std::string_view text)
         new Compiled{re2::RE2(re2::StringPiece(text.data(), text.size()), options), {}});
     const re2::RE2& expression = compiled->expression;
     if (!expression.ok()) {
-        return fail(Error::Kind::usage, fmt::format("'{}' is no regular expression of RE2: {}",
-                                                    text, expression.error()));
+        return fail(Error::Kind::usage,
+                    fmt::format("'{}' is not a valid RE2 regular expression: {}", text,
+                                expression.error()));
     }
     if (expression.NumberOfCapturingGroups() > k_most_groups) {
         return fail(Error::Kind::usage, fmt::format("more than {} groups", k_most_groups));
@@ -63,7 +64,7 @@ Result<Pattern> Pattern::compile(std::string_view text)
         compiled->groups, [](const auto& group) { return group.first != "total"; });
     if (!says_something) {
         return fail(Error::Kind::usage,
-                    fmt::format("'{}' names nothing: write (?P<step>[0-9]+) around the step, "
+                    fmt::format("'{}' has no named group: write (?P<step>[0-9]+) around the step, "
                                 "(?P<total>..), (?P<epoch>..) or (?P<loss>..)",
                                 text));
     }

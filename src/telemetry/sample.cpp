@@ -15,8 +15,8 @@ constexpr std::array<Reason, k_unknowns> k_reasons = {{
     {"no_permission", "no permission to ask the GPU"},
     {"hung", "the GPU driver does not answer"},
     {"lost", "the GPU is lost"},
-    {"which_gpu", "the node does not say which of its GPUs are this job's"},
-    {"implausible", "the GPU driver says what can not be"},
+    {"which_gpu", "the node does not show which of its GPUs are this job's"},
+    {"implausible", "the GPU driver reports an impossible value"},
     {"failed", "the GPU driver reports an error"},
 }};
 

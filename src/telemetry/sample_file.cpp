@@ -373,7 +373,7 @@ Result<SampleHeader> sample_header(std::string_view bytes)
         }
     }
     if (!best) {
-        return fail(Error::Kind::io, "not a file of samples, or not yet");
+        return fail(Error::Kind::io, "not a file of samples, or not written yet");
     }
     if (best->version != k_version) {
         return fail(Error::Kind::io,

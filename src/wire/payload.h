@@ -158,8 +158,7 @@ public:
             PayloadReader payload(left.substr(k_header, size));
             std::optional<Frame> frame = m_read(static_cast<std::uint8_t>(left[0]), payload);
             if (!payload.ok()) {
-                return broken(
-                    "a frame is too short for its type, or holds a value it can not have");
+                return broken("a frame is too short for its type, or contains an invalid value");
             }
             if (frame) {
                 return frame;

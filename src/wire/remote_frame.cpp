@@ -464,7 +464,7 @@ Result<std::optional<std::string>> Greeting::feed(std::string_view bytes)
         return std::optional(std::move(rest));
     }
     if (m_text.size() > k_most_greeting) {
-        return fail(Error::Kind::internal, "what answers is not gpuq");
+        return fail(Error::Kind::internal, "the remote program is not gpuq");
     }
     return std::optional<std::string>();
 }

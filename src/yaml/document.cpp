@@ -156,11 +156,11 @@ private:
     static void add_key(Open& open, Node key)
     {
         if (key.kind != Node::Kind::text) {
-            throw Refused{error_at(key, "a key has to be a word")};
+            throw Refused{error_at(key, "a key must be a plain word")};
         }
         for (const Node::Entry& entry : open.node.entries) {
             if (entry.key == key.text) {
-                throw Refused{error_at(key, fmt::format("'{}' stands here twice, first in line {}",
+                throw Refused{error_at(key, fmt::format("duplicate '{}', first in line {}",
                                                         key.text, entry.key_node.line))};
             }
         }
@@ -204,20 +204,19 @@ std::string in_words(const std::string& message)
     static const std::map<std::string_view, const char*> k_words = {
         {Said::END_OF_MAP, "this line does not belong here: it is indented unlike its neighbours, "
                            "or a line before it lacks its ':', quote or bracket"},
-        {Said::END_OF_MAP_FLOW,
-         "a '{' is not closed: a '}' or a ',' is missing at or before this; a "
-         "text with [ ] stands in quotes"},
+        {Said::END_OF_MAP_FLOW, "a '{' is not closed: a '}' or a ',' is missing at or before this; "
+                                "quote a text that contains [ ]"},
         {Said::END_OF_SEQ, "this line is not indented like the '- ' lines of its list"},
         {Said::END_OF_SEQ_FLOW, "a '[' is not closed: a ']' or a ',' is missing at or before this; "
-                                "a text with [ ] stands in quotes"},
-        {Said::UNKNOWN_TOKEN, "no value begins with this character: put the text into quotes"},
+                                "quote a text that contains [ ]"},
+        {Said::UNKNOWN_TOKEN, "no value begins with this character: quote the text"},
         {Said::EOF_IN_SCALAR, "a quote is not closed"},
-        {Said::CHAR_IN_SCALAR, "a text goes on where it has to end: put it into quotes"},
+        {Said::CHAR_IN_SCALAR, "unexpected text after the value: quote the text"},
         {Said::FLOW_END, "a '}' or ']' that closes nothing"},
-        {Said::BLOCK_ENTRY, "a '- ' where no list is possible: it stands on a line of its own"},
-        {Said::MAP_KEY, "a '?' where none is possible: put the text into quotes"},
-        {Said::MAP_VALUE, "a ':' where none is possible: each name stands on a line of its own, "
-                          "indented like its neighbours; a text with ': ' stands in quotes"},
+        {Said::BLOCK_ENTRY, "a '- ' where no list is possible: put it on its own line"},
+        {Said::MAP_KEY, "a '?' where none is possible: quote the text"},
+        {Said::MAP_VALUE, "a ':' where none is possible: put each name on its own line, indented "
+                          "like its neighbours; quote a text that contains ': '"},
     };
     const auto found = k_words.find(message);
     return found == k_words.end() ? message : found->second;
@@ -265,12 +264,11 @@ Result<void> check_bytes(std::string_view text, const std::string& file)
     place.column = static_cast<int>(*at - (before.rfind('\n') + 1)) + 1;
     const auto byte = static_cast<unsigned char>(text[*at]);
     const bool utf16 = before.empty() ? byte >= 0xfe : byte == 0;
-    return error_at(place,
-                    byte == 0x7f || (byte < 0x20 && byte != 0)
-                        ? fmt::format("the control character 0x{:02x}: no text has one", byte)
-                        : fmt::format("the byte 0x{:02x} is not UTF-8: save the file in "
-                                      "UTF-8{}",
-                                      byte, utf16 ? ", it seems to be in UTF-16" : ""));
+    return error_at(place, byte == 0x7f || (byte < 0x20 && byte != 0)
+                               ? fmt::format("control character 0x{:02x} is not allowed", byte)
+                               : fmt::format("the byte 0x{:02x} is not UTF-8: save the file in "
+                                             "UTF-8{}",
+                                             byte, utf16 ? ", it seems to be in UTF-16" : ""));
 }
 
 Error syntax_error(const YAML::Exception& exception, std::string_view text, const std::string& file)
@@ -279,7 +277,7 @@ Error syntax_error(const YAML::Exception& exception, std::string_view text, cons
     if (const auto line = line_with_tab(text, exception.mark.line)) {
         place.line = *line + 1;
         place.column = 1;
-        return error_at(place, "a tab: lines are indented with blanks only");
+        return error_at(place, "a tab: indent lines with spaces only");
     }
     return error_at(place, in_words(exception.msg));
 }
@@ -337,7 +335,7 @@ Result<void> expect_map(const Node& node, const std::vector<std::string>& known)
 Result<std::string> text_of(const Node& node, std::string_view what)
 {
     if (node.kind != Node::Kind::text) {
-        return error_at(node, fmt::format("{} has to be one value", what));
+        return error_at(node, fmt::format("{} must be a single value", what));
     }
     return node.text;
 }
@@ -345,7 +343,7 @@ Result<std::string> text_of(const Node& node, std::string_view what)
 Result<std::vector<std::string>> texts_of(const Node& node, std::string_view what)
 {
     if (node.kind != Node::Kind::list || node.items.empty()) {
-        return error_at(node, fmt::format("{} has to be a list of words: [a, b]", what));
+        return error_at(node, fmt::format("{} must be a list of words: [a, b]", what));
     }
     std::vector<std::string> texts;
     for (const Node& item : node.items) {

@@ -87,7 +87,7 @@ TEST(TrainerFolder, LacksWhatItsIndexNames)
 {
     EXPECT_EQ(
         judged_folder(without(trainer_folder(), "model-2-of-2.safetensors")),
-        wrong("model.safetensors.index.json names model-2-of-2.safetensors, which is not there",
+        wrong("model.safetensors.index.json names model-2-of-2.safetensors, which does not exist",
               1500));
 }
 
@@ -95,19 +95,19 @@ TEST(TrainerFolder, WithAFileThatIsCutOffIsIncomplete)
 {
     const std::string cut = torch_file().substr(0, 100);
     EXPECT_EQ(judged_folder(with(trainer_folder(), {"optimizer.pt", cut})),
-              wrong("optimizer.pt: its end is missing: there is no zip directory", 1500));
+              wrong("optimizer.pt: its end is missing: it has no zip directory", 1500));
     EXPECT_EQ(judged_folder(with(trainer_folder(), {"optimizer.pt", ""})),
               wrong("optimizer.pt: it is empty", 1500));
     EXPECT_EQ(judged_folder(with(trainer_folder(), {"trainer_state.json", "{\"global_step\": 1"})),
-              wrong("trainer_state.json: it is no JSON"));
+              wrong("trainer_state.json: it is not valid JSON"));
 }
 
 TEST(TrainerFolder, ThatIsStillWrittenIsIncomplete)
 {
     EXPECT_EQ(judged_folder(with(trainer_folder(), {"checkpoint-is-incomplete.txt", ""})),
-              wrong("checkpoint-is-incomplete.txt is still in it", 1500));
+              wrong("checkpoint-is-incomplete.txt is still present", 1500));
     EXPECT_EQ(judged_folder(with(trainer_folder(), {"tmp-1/a.pt", torch_file()})),
-              wrong("tmp-1 is still in it", 1500));
+              wrong("tmp-1 is still present", 1500));
     EXPECT_EQ(judged_folder(without(trainer_folder(), "trainer_state.json")), k_settles);
 }
 
@@ -116,9 +116,9 @@ TEST(TorchFolder, IsWholeWithItsMetadataAndIncompleteWithout)
     const std::vector<Member> files = {{".metadata", "\x80\2}q."}, {"__0_0.distcp", torch_file()}};
     EXPECT_EQ(judged_folder(files), whole());
     EXPECT_EQ(judged_folder(without(files, ".metadata")),
-              wrong("__0_0.distcp is there, but no .metadata"));
+              wrong("__0_0.distcp exists, but no .metadata"));
     EXPECT_EQ(judged_folder({{"model/__0_0.distcp", torch_file()}}),
-              wrong("model/__0_0.distcp is there, but no model/.metadata"));
+              wrong("model/__0_0.distcp exists, but no model/.metadata"));
 }
 
 TEST(MegatronFolder, StandsForTheIterationThatItsTrackerNames)
@@ -129,18 +129,16 @@ TEST(MegatronFolder, StandsForTheIterationThatItsTrackerNames)
         {"latest_checkpointed_iteration.txt", "100\n"}};
     EXPECT_EQ(judged_folder(files), whole(100));
     EXPECT_EQ(judged_folder(with(files, {"latest_checkpointed_iteration.txt", "200"})),
-              wrong("iter_0000200/mp_rank_00/model.pt: its end is missing: there is no zip "
-                    "directory",
+              wrong("iter_0000200/mp_rank_00/model.pt: its end is missing: it has no zip directory",
                     200));
     EXPECT_EQ(judged_folder(with(files, {"latest_checkpointed_iteration.txt", "300"})),
-              wrong("iter_0000200/mp_rank_00/model.pt: its end is missing: there is no zip "
-                    "directory",
+              wrong("iter_0000200/mp_rank_00/model.pt: its end is missing: it has no zip directory",
                     300));
     EXPECT_EQ(
         judged_folder({{"latest_checkpointed_iteration.txt", "300"}}),
-        wrong("latest_checkpointed_iteration.txt names iter_0000300, which is not there", 300));
+        wrong("latest_checkpointed_iteration.txt names iter_0000300, which does not exist", 300));
     EXPECT_EQ(judged_folder({{"latest_checkpointed_iteration.txt", "soon"}}),
-              wrong("latest_checkpointed_iteration.txt: it names no iteration"));
+              wrong("latest_checkpointed_iteration.txt: it contains no iteration number"));
 }
 
 TEST(DeepSpeedFolder, StandsForTheFolderThatLatestNames)
@@ -149,7 +147,7 @@ TEST(DeepSpeedFolder, StandsForTheFolderThatLatestNames)
                                        {"latest", "global_step5"}};
     EXPECT_EQ(judged_folder(files), whole(5));
     EXPECT_EQ(judged_folder(with(files, {"latest", "global_step6"})),
-              wrong("latest names global_step6, which is not there", 6));
+              wrong("latest names global_step6, which does not exist", 6));
     EXPECT_EQ(judged_folder({{"a.npz", npz_file()}, {"latest", "../../etc"}}), k_settles);
     EXPECT_EQ(judged_folder({{"a.npz", npz_file()}, {"latest", "a note"}}), k_settles);
 }
@@ -159,22 +157,22 @@ TEST(OrbaxFolder, IsWholeWhenNothingTemporaryIsLeft)
     const std::vector<Member> files = {{"_CHECKPOINT_METADATA", "{}"}, {"default/d/0", "data"}};
     EXPECT_EQ(judged_folder(files), whole());
     EXPECT_EQ(judged_folder(with(files, {"state.orbax-checkpoint-tmp-7/d", "data"})),
-              wrong("state.orbax-checkpoint-tmp-7 is still in it"));
+              wrong("state.orbax-checkpoint-tmp-7 is still present"));
 }
 
 TEST(AnyFolder, SettlesUnlessAFileInItSpeaksAgainstIt)
 {
     EXPECT_EQ(judged_folder({{"a.npz", npz_file()}, {"notes", "text"}, {"done", ""}}), k_settles);
     EXPECT_EQ(judged_folder({{"a.npz", npz_file().substr(0, 20)}, {"b.npz", npz_file()}}),
-              wrong("a.npz: its end is missing: there is no zip directory"));
+              wrong("a.npz: its end is missing: it has no zip directory"));
     EXPECT_EQ(judged_folder({{"config.json", "{}"}, {"model.bin.tmp", "PK\3\4"}}),
-              wrong("model.bin.tmp is still in it"));
+              wrong("model.bin.tmp is still present"));
 }
 
 TEST(AnyFolder, WithNothingInItIsIncomplete)
 {
-    EXPECT_EQ(judged_folder({}), wrong("there is nothing in it"));
-    EXPECT_EQ(judged_folder({{"below/done", ""}}), wrong("there is nothing in it"));
+    EXPECT_EQ(judged_folder({}), wrong("it is empty"));
+    EXPECT_EQ(judged_folder({{"below/done", ""}}), wrong("it is empty"));
 }
 
 TEST(AnyFolder, ThatWasNotSeenInFullIsNeverProvedNorLacksAnything)

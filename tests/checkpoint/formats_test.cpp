@@ -58,14 +58,14 @@ TEST(Zip, MayEndWithAComment)
 
 TEST(Zip, WithoutAFileInItIsNoCheckpoint)
 {
-    EXPECT_EQ(judged(zip_of({}), "a.npz"), incomplete("it is a zip archive with nothing in it"));
+    EXPECT_EQ(judged(zip_of({}), "a.npz"), incomplete("it is an empty zip archive"));
 }
 
 TEST(Zip, WithAHoleWhereAFileShouldBeginIsIncomplete)
 {
     std::string file = torch_file();
     file.replace(file.find("PK\3\4", 4), 4, 4, '\0');
-    EXPECT_THAT(judged(file, "model.pt").why, HasSubstr("names is not in it"));
+    EXPECT_THAT(judged(file, "model.pt").why, HasSubstr("named in its zip directory is missing"));
 }
 
 TEST(Zip, WithAFileThatWouldReachIntoItsDirectoryIsIncomplete)
@@ -74,7 +74,7 @@ TEST(Zip, WithAFileThatWouldReachIntoItsDirectoryIsIncomplete)
         std::string file = npz_file("0123456789");
         file.replace(file.find("PK\1\2") + 20, 4, little(size + 100, 4));
         EXPECT_EQ(judged(file, "a.npz"),
-                  incomplete("a line of its zip directory does not fit the file"));
+                  incomplete("an entry of its zip directory does not match the file"));
     }
 }
 
@@ -82,7 +82,7 @@ TEST(Zip, WithMoreInItThanItsEndSaysIsIncomplete)
 {
     std::string file = npz_file();
     file.insert(file.find("PK\5\6"), "more");
-    EXPECT_EQ(judged(file, "a.npz"), incomplete("its zip directory is not where the end says"));
+    EXPECT_EQ(judged(file, "a.npz"), incomplete("its zip directory is not at the recorded offset"));
 }
 
 TEST(Zip, IsReadAtItsTailOnly)
@@ -98,7 +98,7 @@ TEST(Safetensors, IsWholeWhenItsTensorsFillIt)
     EXPECT_EQ(judged(safetensors_file(), "model"), k_whole);
     EXPECT_EQ(judged(safetensors_file("{}", 0), "model.safetensors"), k_whole);
     EXPECT_EQ(judged(safetensors_file() + "more", "model.safetensors"),
-              incomplete("24 bytes of tensors are there, not 20"));
+              incomplete("24 bytes of tensors are present, not 20"));
 }
 
 TEST(Safetensors, IsIncompleteWhereverItEnds)
@@ -182,7 +182,7 @@ TEST(Hdf5, ThatItsWriterHasNotClosedIsIncomplete)
 TEST(Pickle, SettlesWhenItEndsAsOne)
 {
     EXPECT_EQ(judged("\x80\2}q.", "a.pkl"), k_settles);
-    EXPECT_EQ(judged("\x80\2}q", "a.pkl"), incomplete("the pickle in it has no end"));
+    EXPECT_EQ(judged("\x80\2}q", "a.pkl"), incomplete("its pickle data has no end marker"));
     EXPECT_EQ(judged(old_torch_file(), "a.pt"), k_settles);
     EXPECT_EQ(judged(std::string("\x80\2\0\0\xe0\1\0\0", 8), "640x480.raw").says, Says::unknown);
 }

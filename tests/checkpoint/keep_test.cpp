@@ -131,7 +131,7 @@ TEST(Keep, RefusesWhatIsNotAnyMoreWhatWasFound)
         const auto kept = keep(found, scratch.at("kept"), KeepBy::copy);
         ASSERT_FALSE(kept);
         EXPECT_EQ(kept.error().kind, Error::Kind::busy);
-        EXPECT_THAT(kept.error().text, HasSubstr("look again"));
+        EXPECT_THAT(kept.error().text, HasSubstr("try again"));
     }
     EXPECT_EQ(names_in(scratch.at("kept")), 0U);
 }

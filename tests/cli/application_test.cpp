@@ -136,7 +136,7 @@ TEST(Application, WantsAVerb)
 {
     const Outcome outcome = use({});
     EXPECT_EQ(outcome.status, 2);
-    EXPECT_EQ(outcome.err, "gpuq: what is to be done? gpuq run PROGRAM; gpuq help says more\n");
+    EXPECT_EQ(outcome.err, "gpuq: missing command; try 'gpuq run PROGRAM' or 'gpuq help'\n");
 }
 
 TEST(Application, ShowsHostileWordsHarmless)

@@ -26,9 +26,8 @@ TEST(Attach, IsRefusedInsideTheRunItself)
     doors.variables["GPUQ_RUN_ID"] = run.key().text();
     const Use result = use(k_attach_verb, doors, {"last"}, {});
     EXPECT_EQ(result.status, 2);
-    EXPECT_EQ(result.err,
-              "this is inside run 7: what it shows would be its output again, without end; "
-              "gpuq attach 7 in another terminal");
+    EXPECT_EQ(result.err, "can't attach to run 7 from inside it: its output would loop; use "
+                          "gpuq attach 7 in another terminal");
 }
 
 } // namespace

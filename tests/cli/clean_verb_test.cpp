@@ -86,7 +86,7 @@ TEST_F(Clean, NeverTouchesAnActiveRunOrOneNobodyKnows)
     m_doors.slurm.silent = true;
     const Use result = clean({"--yes", "--keep", "0s,1K"});
     EXPECT_EQ(result.status, 0);
-    EXPECT_THAT(result.err, HasSubstr("runs that may be active stay"));
+    EXPECT_THAT(result.err, HasSubstr("runs that may be active are kept"));
     EXPECT_EQ(left().size(), 2U);
 }
 

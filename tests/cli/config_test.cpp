@@ -63,7 +63,7 @@ TEST(Settings, NameTheNearestOneForAMistake)
               "state_dir, cluster, container, keep, detach_key, direct, credentials_dir, aklog, "
               "token_command, host, remote, host_patience");
     EXPECT_EQ(settings_in("container: apptainer\n", "c.yaml").error().text,
-              "c.yaml:1:12: container has to be a list of words: [a, b]");
+              "c.yaml:1:12: container must be a list of words: [a, b]");
     EXPECT_EQ(settings_in("state_dir: ''\n", "c.yaml").error().text,
               "c.yaml:1:12: state_dir is empty");
 }
@@ -86,7 +86,7 @@ TEST(Settings, KeepIsATimeASizeOrBothInAnyPlace)
     const Retention both{std::chrono::days(30), 5ULL << 30U};
     EXPECT_EQ(settings_in("keep: 30d, 5G\n", "c.yaml")->keep, both);
     EXPECT_EQ(settings_in("keep: 30\n", "c.yaml").error().text,
-              "c.yaml:1:7: keep: '30' does not say what to keep: write it like 30d, 5G");
+              "c.yaml:1:7: keep: invalid retention '30': write it like 30d, 5G");
     const Texts files = {{k_site_config, "keep: 30d, 5G\n"}};
     EXPECT_EQ(load_settings(from({}, files))->keep, both);
     EXPECT_EQ(load_settings(from({{"GPUQ_KEEP", "1d"}}, files))->keep,
@@ -102,8 +102,8 @@ TEST(Settings, HaveTheKeysThatDetach)
               (DetachKey{.off = true}));
     EXPECT_EQ(settings_in("detach_key: ~d\n", "c.yaml")->detach_key, DetachKey{});
     EXPECT_EQ(settings_in("detach_key: ctrl-p\n", "c.yaml").error().text,
-              "c.yaml:1:13: detach_key: 'ctrl-p' is not two characters that follow Enter, such as "
-              "~d, and not off");
+              "c.yaml:1:13: detach_key: 'ctrl-p': must be off or two characters to type after "
+              "Enter, such as ~d");
 }
 
 TEST(Settings, SayWhetherARunOnThisNodeIsReachedDirectly)

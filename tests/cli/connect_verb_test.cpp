@@ -97,7 +97,7 @@ TEST_F(Connect, PrintsItForARunThatStillWaits)
     EXPECT_EQ(connect({"--config", "7"}).status, 0);
     const Use used = connect({"7"});
     EXPECT_NE(used.status, 0);
-    EXPECT_THAT(used.err, HasSubstr("run 7 (train) has no node yet, it waits"));
+    EXPECT_THAT(used.err, HasSubstr("run 7 (train) has no node yet: it is waiting"));
     EXPECT_THAT(m_doors.slurm.steps, IsEmpty());
 }
 
@@ -114,7 +114,7 @@ TEST_F(Connect, RefusesARunThatHasEndedAndClearsItsKeys)
 
 TEST_F(Connect, WantsOneRun)
 {
-    EXPECT_THAT(connect({}).err, HasSubstr("connect to which run?"));
+    EXPECT_THAT(connect({}).err, HasSubstr("connect: missing run"));
     EXPECT_THAT(connect({"1", "2"}).err, HasSubstr("one run at a time"));
     EXPECT_THAT(connect({"nosuch"}).err, HasSubstr("no run 'nosuch'"));
 }

@@ -131,7 +131,7 @@ TEST_F(Doctor, ANodeIsAskedOnlyWhenWanted)
     EXPECT_EQ(m_doors.slurm.specs[0].gpus_per_node, 0);
     EXPECT_EQ(m_doors.slurm.specs[0].walltime, 1min);
     EXPECT_THAT(result.out, ContainsRegex("\nunknown +nodes-see-folder +/state is on nfs"));
-    EXPECT_THAT(result.out, ContainsRegex("\nunknown +node-clock +no node could be asked"));
+    EXPECT_THAT(result.out, ContainsRegex("\nunknown +node-clock +no node could be checked"));
     EXPECT_THAT(m_doors.memory.files, IsEmpty());
 }
 

@@ -61,7 +61,7 @@ TEST_F(Exempt, LeavesAReasonInTheInbox)
     EXPECT_EQ(kept()->reason, "a debugger");
     EXPECT_EQ(kept()->at, m_doors.time.now());
     EXPECT_THAT(use(k_show_verb, m_doors, {"train"}).out,
-                HasSubstr("left alone, says " + kept()->by + ": a debugger\n"));
+                HasSubstr("not released: exempted by " + kept()->by + " (a debugger)\n"));
 }
 
 TEST_F(Exempt, TheFirstReasonStays)

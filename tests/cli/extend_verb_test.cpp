@@ -138,7 +138,7 @@ TEST_F(Extend, ALostAnswerIsNotASuccess)
     m_doors.slurm.lost_answers = 1;
     const Use result = extend({"train", "1h"});
     EXPECT_EQ(result.status, 120);
-    EXPECT_THAT(result.err, HasSubstr("is not known"));
+    EXPECT_THAT(result.err, HasSubstr("may have changed"));
     EXPECT_FALSE(is_kept());
     EXPECT_THAT(listed(), HasSubstr("/ 3 h")); // read from Slurm
 }

@@ -112,7 +112,7 @@ BY     IN      GPUS  MODEL  QUEUES      NODE  JOB
     EXPECT_THAT(free({"--next"}).out,
                 HasSubstr("perhaps: 2 k80 in queue short (up to 2 h); 1 job waits for 2 GPUs\n"));
     m_doors.slurm.machines.pop_back();
-    EXPECT_THAT(free().out, HasSubstr("no: 8 in use; gpuq free --next says which are next\n"));
+    EXPECT_THAT(free().out, HasSubstr("no: 8 in use; gpuq free --next shows the next ones\n"));
 }
 
 TEST_F(Free, KeepsTheUnknownUnknown)
@@ -120,7 +120,7 @@ TEST_F(Free, KeepsTheUnknownUnknown)
     m_doors.slurm.machines.clear();
     add_node("n0", "k80", 4, 0).gpus[0].in_use = std::nullopt;
     EXPECT_EQ("\n" + free().out, R"(
-unknown: Slurm does not say what is in use
+unknown: Slurm does not report which GPUs are in use
 MODEL  QUEUES      TOTAL  FREE  USED  DOWN  BLOCKED
 k80    long,short      4     ?     ?     0        0
 )");

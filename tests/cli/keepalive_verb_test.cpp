@@ -159,10 +159,10 @@ TEST_F(Keepalive, ARunTakesTheLoginsTokenAndNobodyFindsItInTheEnvironment)
 
     m_doors.login.bearer = std::string("two words");
     EXPECT_EQ(login_ticket(m_doors, m_run.key()).token_problem,
-              "the run gets no bearer token: what is there is no bearer token");
+              "the run gets no bearer token: its content is not a bearer token");
     m_doors.login.bearer = std::string(k_expired);
     EXPECT_EQ(login_ticket(m_doors, m_run.key()).token_problem,
-              "the run gets no bearer token: that of the login has expired");
+              "the run gets no bearer token: the login's token has expired");
 }
 
 TEST_F(Keepalive, ARunIsToldThatTheLoginsTicketHasExpired)
@@ -170,13 +170,13 @@ TEST_F(Keepalive, ARunIsToldThatTheLoginsTicketHasExpired)
     m_doors.login.answer = cache(-1min, 20min);
     const LoginTicket found = login_ticket(m_doors, m_run.key());
     EXPECT_FALSE(found.plan);
-    EXPECT_EQ(found.problem,
-              "the run gets no Kerberos ticket: that of the login has expired; kinit "
-              "gets another");
+    EXPECT_EQ(
+        found.problem,
+        "the run gets no Kerberos ticket: the login's ticket has expired; kinit gets another");
     m_doors.login.answer = std::string("no cache");
     EXPECT_EQ(login_ticket(m_doors, m_run.key()).problem,
-              "the run gets no Kerberos ticket: that of the login is not a credentials cache that "
-              "gpuq reads");
+              "the run gets no Kerberos ticket: the login's ticket is not a credentials cache that "
+              "gpuq can read");
     m_doors.login.answer = fail(Error::Kind::missing, "no cache");
     EXPECT_EQ(login_ticket(m_doors, m_run.key()).problem, "");
 }
@@ -228,7 +228,7 @@ TEST_F(Keepalive, ACommandGivesTokensAsTheyAreDue)
     refresh_tickets(m_doors, TokenCommand::here);
     EXPECT_EQ(m_doors.machine.executed, (std::vector<std::vector<std::string>>{{"ask", "for it"}}));
     EXPECT_EQ(m_doors.secrets.folders[m_folder][k_token], "fresh");
-    EXPECT_THAT(keepalive().out, HasSubstr("there"));
+    EXPECT_THAT(keepalive().out, HasSubstr("present"));
 
     // The command is not run every time, and a failure leaves the current token in place.
     refresh_tickets(m_doors, TokenCommand::here);
@@ -246,7 +246,8 @@ TEST_F(Keepalive, ACommandGivesTokensAsTheyAreDue)
     json.json = true;
     EXPECT_THAT(
         keepalive({}, json).out,
-        HasSubstr("\"token_error\": \"token_command: ask exits with 1; by hand it says why\""));
+        HasSubstr(
+            "\"token_error\": \"token_command: ask exited with 1; run it by hand to see why\""));
     m_doors.time.advance(2min);
     m_doors.machine.ended = {0, "fresh\n"};
     refresh_tickets(m_doors, TokenCommand::here);
@@ -381,14 +382,13 @@ TEST_F(Keepalive, ARunTakesThePathOfAKeytab)
         return added ? "as " + ticket.plan->principal : added.error().text;
     };
     EXPECT_EQ(said("/home/ada/key", "job@EXAMPLE.ORG"), "as job@EXAMPLE.ORG");
-    EXPECT_EQ(
-        said("key", "ben@EXAMPLE.ORG"),
-        "--keytab: /home/ada/key has keys of ada@EXAMPLE.ORG, job@EXAMPLE.ORG, and your ticket "
-        "is that of ben@EXAMPLE.ORG");
+    EXPECT_EQ(said("key", "ben@EXAMPLE.ORG"),
+              "--keytab: /home/ada/key has keys of ada@EXAMPLE.ORG, job@EXAMPLE.ORG, but your "
+              "ticket is for ben@EXAMPLE.ORG");
     EXPECT_THAT(said("none", "ada@EXAMPLE.ORG"), HasSubstr("--keytab: /home/ada/none"));
     m_doors.secrets.folders["/home/ada"]["notes"] = "of yesterday";
     EXPECT_EQ(said("notes", "ada@EXAMPLE.ORG"),
-              "--keytab: /home/ada/notes: no keytab that gpuq reads");
+              "--keytab: /home/ada/notes: not a keytab that gpuq can read");
 }
 
 TEST_F(Keepalive, NobodyIsToLogInWhereAKeytabGivesTickets)
@@ -407,7 +407,7 @@ TEST_F(Keepalive, NobodyIsToLogInWhereAKeytabGivesTickets)
     state.words = "Password incorrect";
     m_doors.memory.files[credential_state_json(m_run.key(), LinkNumber{1})] = to_json(state);
     const Use broken = keepalive();
-    EXPECT_THAT(broken.out, HasSubstr("the KDC takes the keytab's key no more"));
+    EXPECT_THAT(broken.out, HasSubstr("the KDC no longer accepts the keytab's key"));
     EXPECT_THAT(broken.err, HasSubstr("log in once before"));
 }
 

@@ -205,7 +205,7 @@ TEST_F(Logs, GoesOnWithTheDiskWhenSlurmIsSilent)
     const Use used = logs({"-f", "train"});
     EXPECT_EQ(used.status, 0);
     EXPECT_EQ(used.out, "still here\n");
-    EXPECT_EQ(used.err, "gpuq: Slurm does not answer; following what is on disk\n");
+    EXPECT_EQ(used.err, "gpuq: Slurm does not answer; following the log on disk\n");
 }
 
 class LogsTo : public Logs {

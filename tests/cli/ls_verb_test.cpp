@@ -180,8 +180,8 @@ TEST_F(Ls, ShowsWhatTheDiskKnowsWhenSlurmIsSilent)
     const Use shown = ls();
     EXPECT_EQ(shown.status, 0);
     EXPECT_EQ(shown.err,
-              "gpuq: Slurm does not answer; this is what the disk knows: plain Slurm jobs are left "
-              "out\n");
+              "gpuq: Slurm does not answer; showing the state on disk, without plain Slurm "
+              "jobs\n");
     EXPECT_THAT(shown.out, HasSubstr("running"));
     EXPECT_THAT(shown.out, HasSubstr("unknown"));
 }

@@ -59,7 +59,7 @@ TEST_F(OutputFileTest, SaysWhereItCanNotWrite)
     const auto missing = write(m_dir / "no" / "a.html", "x");
     EXPECT_EQ(missing.error().kind, Error::Kind::missing);
     EXPECT_THAT(missing.error().text, HasSubstr("no/a.html: No such file or directory"));
-    EXPECT_THAT(write(m_dir, "x").error().text, HasSubstr("it is a folder, not a file"));
+    EXPECT_THAT(write(m_dir, "x").error().text, HasSubstr("it is a directory, not a file"));
     EXPECT_THAT(write("/dev/null", "x").error().text, HasSubstr("a device or a pipe"));
     EXPECT_FALSE(write("", "x"));
     EXPECT_FALSE(write(m_dir / "..", "x"));
@@ -83,7 +83,7 @@ TEST_F(OutputFileTest, FollowsLinksOnlyWhereNobodyElseCanHaveMadeThem)
     for (const char* path : {"link.html", "folder/a.html"}) {
         const auto refused = write(m_dir / path, "y");
         EXPECT_EQ(refused.error().kind, Error::Kind::denied);
-        EXPECT_THAT(refused.error().text, HasSubstr("a symbolic link in a folder that others"));
+        EXPECT_THAT(refused.error().text, HasSubstr("a symbolic link in a directory writable"));
     }
     EXPECT_EQ(content(m_dir / "real" / "a.html"), "x");
     ASSERT_TRUE(write(m_dir / "b.html", "z"));

@@ -58,8 +58,9 @@ TEST_F(PolicyApply, PlansAppliesAndFindsWhatWasChangedByHand)
 
     m_doors.ruler.limits = {{"lab", "MaxJobs=7"}};
     EXPECT_EQ(policy({"drift"}).status, 0);
-    EXPECT_EQ(policy({"drift"}).out, "note: beside the policy Slurm's accounting limits lab by "
-                                     "MaxJobs=7 (sacctmgr show assoc)\nnothing to do\n");
+    EXPECT_EQ(policy({"drift"}).out,
+              "note: in addition to the policy, Slurm's accounting limits lab by "
+              "MaxJobs=7 (sacctmgr show assoc)\nnothing to do\n");
 
     m_doors.ruler.qos["gpuq_short"].fields["MaxTRESPU"] = "gres/gpu=\x1b[7m3";
     const Use drift = policy({"drift"});
@@ -130,9 +131,10 @@ TEST_F(PolicyApply, PlanShowsWhatTheChangeMeansForJobs)
     const Use broken = policy({"plan", "--from-accounting", "14d", "p.yaml"});
     EXPECT_EQ(broken.status, 11) << broken.out;
     EXPECT_THAT(broken.out, HasSubstr("nothing to do\n"));
-    EXPECT_THAT(broken.out,
-                testing::ContainsRegex("p.yaml:6: queue short: nobody is to wait longer "
-                                       "than 1 h 30 min; it would be 2 h"));
+    EXPECT_THAT(
+        broken.out,
+        testing::ContainsRegex(
+            "p.yaml:6: queue short: no run should wait longer than 1 h 30 min; it would be 2 h"));
 
     // A broken wait target takes precedence over a change.
     m_doors.ruler.qos["gpuq_short"].fields["MaxTRESPU"] = "gres/gpu=3";

@@ -42,7 +42,7 @@ TEST_F(PolicyProbe, SaysWhatTheProgramSays)
     in_force("/bin/true");
     EXPECT_EQ(probe("v2").out, "idle\n");
     in_force("[/bin/sh, -c, 'exit 3']");
-    EXPECT_EQ(probe("v1").out, "busy: /bin/sh says 3\n");
+    EXPECT_EQ(probe("v1").out, "busy: /bin/sh reports 3\n");
     EXPECT_EQ(probe("v1").status, 0);
 }
 

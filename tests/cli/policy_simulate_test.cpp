@@ -70,7 +70,7 @@ TEST_F(PolicySimulate, SaysWhichRuleRefusesAndWhichPromiseBreaks)
     EXPECT_EQ(shown.status, 0) << shown.err;
     EXPECT_THAT(shown.out,
                 HasSubstr("p.yaml: 1 run refused: queue q gives a job at most 4 GPUs (p.yaml:5)\n"
-                          "p.yaml:4: queue q: nobody is to wait longer than 5 min; it would be "));
+                          "p.yaml:4: queue q: no run should wait longer than 5 min; it would be "));
     Globals json;
     json.json = true;
     EXPECT_THAT(policy({"simulate", "--trace", trace(), "p.yaml"}, json).out,

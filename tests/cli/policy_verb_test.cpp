@@ -86,7 +86,8 @@ TEST_F(PolicyVerb, TheInstalledOneBelongsToRootAlone)
     m_doors.files["/etc/gpuq/policy.yaml"] = {k_policy, 0, 0644};
     EXPECT_EQ(policy({"check"}).status, 0);
     m_doors.files["/etc/gpuq/policy.yaml"].mode = 0664;
-    EXPECT_THAT(policy({"check"}).err, HasSubstr("can be written by others than root (mode 0664)"));
+    EXPECT_THAT(policy({"check"}).err,
+                HasSubstr("is writable by users other than root (mode 0664)"));
     m_doors.files["/etc/gpuq/policy.yaml"] = {k_policy, 1000, 0644};
     EXPECT_THAT(policy({"check"}).err, HasSubstr("belongs to user 1000, not to root"));
     m_doors.variables["GPUQ_POLICY"] = "p.yaml";
@@ -112,7 +113,7 @@ TEST_F(PolicyVerb, ExplainsWhatARequestMeets)
 queue:         short (p.yaml:5)
 pools:         all (p.yaml:5)
 a job:         at most 2 h (p.yaml:5)
-a user:        2 GPUs while others wait, more when nobody does (p.yaml:5)
+a user:        2 GPUs while others wait, more otherwise (p.yaml:5)
 )");
 }
 
@@ -127,7 +128,7 @@ TEST_F(PolicyVerb, ExplainsCoresAndMemory)
     };
     EXPECT_THAT(explain({}), HasSubstr("each GPU:      4 CPUs and 8 GiB, and no more (p.yaml:7)"));
     EXPECT_THAT(explain({"-c", "5"}),
-                HasSubstr("what would help: without -c and --mem: queue short takes it"));
+                HasSubstr("suggestion: without -c and --mem: queue short takes it"));
     EXPECT_THAT(explain({"-g", "2", "-c", "8", "--mem", "16G"}), HasSubstr("queue:         short"));
     EXPECT_THAT(explain({"-g", "2", "--mem", "17G"}), HasSubstr("gives 4 CPUs and 8 GiB"));
     EXPECT_THAT(explain({"-g", "16G+"}), HasSubstr("pools:         more"));
@@ -151,10 +152,10 @@ refused
 - no queue takes this job (p.yaml)
 - queue short takes at most 2 h a job (p.yaml:5)
 - queue long is for accounts lab only; ask Ada (p.yaml:6)
-- what would help: -t 2h: queue short takes it
+- suggestion: -t 2h: queue short takes it
 )");
     EXPECT_THAT(policy({"explain", "--policy", "p.yaml", "-g", "6"}).out,
-                HasSubstr("what would help: -g 4: queue short takes it"));
+                HasSubstr("suggestion: -g 4: queue short takes it"));
     EXPECT_THAT(policy({"explain", "--policy", "p.yaml", "-g", "a100"}).out,
                 HasSubstr("any model instead of a100: queue short takes it"));
 }

@@ -154,21 +154,20 @@ TEST(RunOptions, LeaveToGpuqWhatItHasToKnow)
     for (const std::string text : {"--gres=tmpfs:10G", "--mem-bind=local", "--time-min=5"}) {
         EXPECT_TRUE(read({"--slurm", text, "prog"})) << text;
     }
-    EXPECT_THAT(reason({"--env", "GPUQ_RUN_ID=evil"}),
-                HasSubstr("GPUQ_RUN_ID is what gpuq tells the program"));
+    EXPECT_THAT(reason({"--env", "GPUQ_RUN_ID=evil"}), HasSubstr("GPUQ_RUN_ID is set by gpuq"));
     EXPECT_TRUE(read({"--env", "GPUQ_PROGRESS=x", "prog"}));
 }
 
 TEST(RunOptions, RefuseValuesThatAreNone)
 {
     EXPECT_THAT(reason({"--progress", "step ("}),
-                HasSubstr("--progress: 'step (' is no regular expression of RE2: missing )"));
+                HasSubstr("--progress: 'step (' is not a valid RE2 regular expression: missing )"));
     EXPECT_THAT(reason({"--progress", "step [0-9]+"}),
-                HasSubstr("--progress: 'step [0-9]+' names nothing: write (?P<step>[0-9]+)"));
+                HasSubstr("--progress: 'step [0-9]+' has no named group: write (?P<step>[0-9]+)"));
     EXPECT_THAT(reason({"-t", "2:30"}), HasSubstr("-t: '2:30' is not a time: it may be"));
     EXPECT_THAT(reason({"-t", "1e9"}), HasSubstr("-t: '1e9' is not a time"));
     EXPECT_THAT(reason({"-t", "-1"}), HasSubstr("-t: '-1' is not a time: it is negative"));
-    EXPECT_THAT(reason({"-g", "-1"}), HasSubstr("-g: '-1' is no request for GPUs"));
+    EXPECT_THAT(reason({"-g", "-1"}), HasSubstr("-g: invalid GPU request '-1'"));
     EXPECT_THAT(reason({"--mem", "lots"}), HasSubstr("--mem: 'lots' is not an amount"));
     EXPECT_EQ(reason({"-c", "0"}), "-c: '0' is not a number from 1 to 65535");
     EXPECT_EQ(reason({"-N", "two"}), "-N: 'two' is not a number from 1 to 100000");
@@ -211,7 +210,7 @@ TEST(RunOptions, RefuseOptionsOfSbatchThatTakeTheRunAway)
     for (const char* text : {"--clusters=foo", "--clus=foo", "--clusters foo", "-M foo", "-Mfoo",
                              "-HMfoo", "--cluster-constraint=x"}) {
         EXPECT_THAT(reason({"--slurm", text}),
-                    HasSubstr("is not possible in a run: a run is on the cluster that gpuq is on"))
+                    HasSubstr("is not possible in a run: a run uses the cluster of gpuq"))
             << text;
     }
     for (const char* text :
@@ -224,9 +223,9 @@ TEST(RunOptions, RefuseOptionsOfSbatchThatTakeTheRunAway)
         EXPECT_THAT(reason({"--slurm", text}), HasSubstr("is not an option of sbatch for one job"))
             << text;
     }
-    EXPECT_EQ(reason({"--slurm", "n1 n2"}), "--slurm: 'n1 n2' has no options of sbatch");
-    EXPECT_THAT(reason({"--slurm", "''"}), HasSubstr("has no options of sbatch"));
-    EXPECT_THAT(reason({"--slurm", "--exclude=a\nb"}), HasSubstr("have no place in it"));
+    EXPECT_EQ(reason({"--slurm", "n1 n2"}), "--slurm: 'n1 n2' contains no options of sbatch");
+    EXPECT_THAT(reason({"--slurm", "''"}), HasSubstr("contains no options of sbatch"));
+    EXPECT_THAT(reason({"--slurm", "--exclude=a\nb"}), HasSubstr("are not allowed"));
     for (const char* text :
          {"--exclude=n1", "-w n1 -x 'n2,n3'", "--constraint=\"a&b\"", "--licenses=x", "--exclusive",
           "--reservation r", "--nice=-1", "-xMars", "-LWt", "-Hk", "--wait-all-nodes=1",
@@ -259,7 +258,7 @@ TEST(RunOptions, LeaveStandardInputAlone)
 TEST(RunOptions, WantAProgram)
 {
     for (const Words& words : {Words{}, Words{"-t", "2h"}, Words{""}, Words{"--"}}) {
-        EXPECT_THAT(read(words).error().text, HasSubstr("what is to be run?"));
+        EXPECT_THAT(read(words).error().text, HasSubstr("missing program:"));
     }
 }
 

@@ -37,9 +37,9 @@ TEST_F(Save, TellsARunningProgramOnce)
     m_run.beat(JobId{7}, m_doors.time.now());
     const Use first = save({"train"});
     EXPECT_EQ(first.status, 0);
-    EXPECT_THAT(first.err, HasSubstr("run 7 (train) is told to save and go on"));
+    EXPECT_THAT(first.err, HasSubstr("run 7 (train) is asked to save and continue"));
     EXPECT_TRUE(is_told());
-    EXPECT_THAT(save({"7"}).err, HasSubstr("was told before, and has not saved since"));
+    EXPECT_THAT(save({"7"}).err, HasSubstr("was asked before and has not saved since"));
 }
 
 TEST_F(Save, NeedsAProgramThatRuns)

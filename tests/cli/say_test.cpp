@@ -10,9 +10,10 @@ constexpr const char* k_there = "gpuq --host login1";
 
 TEST(Say, AHintIsWhatThePersonHasToTypeWhereTheySit)
 {
-    EXPECT_EQ(as_typed("run 8 goes on. Back to it: gpuq attach 8, to end it: gpuq stop 8", k_there),
-              "run 8 goes on. Back to it: gpuq --host login1 attach 8, to end it: gpuq --host "
-              "login1 stop 8");
+    EXPECT_EQ(
+        as_typed("run 8 continues. Back to it: gpuq attach 8, to end it: gpuq stop 8", k_there),
+        "run 8 continues. Back to it: gpuq --host login1 attach 8, to end it: gpuq --host "
+        "login1 stop 8");
     EXPECT_EQ(as_typed("try `gpuq ls`; or gpuq why.", k_there),
               "try `gpuq --host login1 ls`; or gpuq --host login1 why.");
     EXPECT_EQ(as_typed("gpuq ls --all lists yours", k_there),

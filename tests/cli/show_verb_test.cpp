@@ -80,7 +80,7 @@ run 8 (train)
   output      standard output 5 bytes, standard error 0 bytes
   records     )" + m_doors.memory.root() +
                                     "/" + layout::run_dir(one.key()) + R"(
-what happened:
+events:
   07:50:00  job 8 began on node1
   07:58:00  asked to stop by ada@login1
   07:59:00  it was stopped by ada@login1
@@ -95,15 +95,15 @@ TEST_F(Show, TellsHowFarItIsAndWhenItWillFinish)
     const std::string log = layout::log(one.key(), LinkNumber{1}, Stream::out);
     ASSERT_TRUE(m_doors.memory.write(log, "Epoch 5/50\nEpoch 10/50\n"));
     Use shown = show({"train"});
-    EXPECT_THAT(shown.out, HasSubstr("\n  progress    epoch 10 of 50, as its output says\n"));
+    EXPECT_THAT(shown.out, HasSubstr("\n  progress    epoch 10 of 50, according to its output\n"));
     // 5 epochs in 10 minutes.
     EXPECT_THAT(shown.out,
                 HasSubstr("\n  finish      about 09:20:00, at the pace of this link; 1.3 "
-                          "GPU-hours to come\n"));
+                          "GPU-hours to go\n"));
     ASSERT_TRUE(m_doors.memory.write(log, "Epoch 5/500\nEpoch 10/500\n"));
     shown = show({"train"});
     EXPECT_THAT(shown.out, HasSubstr(" after its limit: gpuq extend gives it more time; at the "
-                                     "pace of this link; 16.3 GPU-hours to come\n"));
+                                     "pace of this link; 16.3 GPU-hours to go\n"));
     ASSERT_TRUE(m_doors.memory.write(log, "nothing of that kind\n"));
     shown = show({"train"});
     EXPECT_THAT(shown.out, Not(HasSubstr("progress")));
@@ -128,7 +128,7 @@ TEST_F(Show, TellsHowFarAChainIsWhileItsNextLinkHasToldNothing)
     ASSERT_TRUE(m_doors.memory.write(layout::job_json(one.key(), second),
                                      to_json(LinkJob{chained.cluster, JobId{9}, now(), true})));
     EXPECT_THAT(show({"train"}).out,
-                HasSubstr("\n  progress    epoch 10 of 50, as its output says\n"));
+                HasSubstr("\n  progress    epoch 10 of 50, according to its output\n"));
     event.kind = Event::Kind::supervisor_started;
     event.at = now() - 5min;
     event.job = 9;
@@ -140,7 +140,7 @@ TEST_F(Show, TellsHowFarAChainIsWhileItsNextLinkHasToldNothing)
     ASSERT_TRUE(m_doors.memory.write(log, "loading\n"));
     const std::string out = show({"train"}).out;
     EXPECT_THAT(out, HasSubstr("\n  state       running\n"));
-    EXPECT_THAT(out, HasSubstr("\n  progress    epoch 10 of 50, as its output says\n"));
+    EXPECT_THAT(out, HasSubstr("\n  progress    epoch 10 of 50, according to its output\n"));
     EXPECT_THAT(out, HasSubstr("\n  loss        0.4 at step 10"));
     EXPECT_THAT(out, Not(HasSubstr("finish"))) << "its pace is not known yet";
     ASSERT_TRUE(m_doors.memory.write(log, "loading\nepoch 11/50\n"));
@@ -246,11 +246,12 @@ TEST_F(Show, TellsHowATrainingGoesFromItsEventFile)
     }
     m_doors.on_disk.folders["/home/ada"]["runs/events.out.tfevents.1.n.1"] = {bytes, now() - 5s};
     const std::string shown = show({"train"}).out;
-    EXPECT_THAT(shown, HasSubstr("\n  progress    step 50 of 100, 1 steps/s, as its output says\n"
-                                 "  loss        0.25 (train/loss) at step 50, 10 s ago, in "
-                                 "runs/events.out.tfevents.1.n.1\n"
-                                 "  finish      about 08:00:45, at the pace of its newest steps; "
-                                 "0.0 GPU-hours to come\n"));
+    EXPECT_THAT(shown,
+                HasSubstr("\n  progress    step 50 of 100, 1 steps/s, according to its output\n"
+                          "  loss        0.25 (train/loss) at step 50, 10 s ago, in "
+                          "runs/events.out.tfevents.1.n.1\n"
+                          "  finish      about 08:00:45, at the pace of its newest steps; "
+                          "0.0 GPU-hours to go\n"));
     Globals globals;
     globals.json = true;
     const std::string document = show({"train"}, globals).out;
@@ -272,7 +273,7 @@ TEST_F(Show, TellsWhatIsWrongWithATraining)
     m_doors.on_disk.folders["/home/ada"]["events.out.tfevents.1"] = {bytes, now() - 19min};
     EXPECT_THAT(show({"train"}).out,
                 HasSubstr("\n  alarm       loss is nan since step 40, 19 min 20 s ago\n"
-                          "  alarm       no step for 19 min 10 s; else one comes every 1 s\n"));
+                          "  alarm       no step for 19 min 10 s; usually one every 1 s\n"));
 }
 
 TEST_F(Show, LooksIntoTheRunsOwnFolderOfCheckpoints)
@@ -330,7 +331,7 @@ TEST_F(Show, SaysWhatIsNotKnown)
     m_doors.slurm.silent = true;
     const Use shown = show({"8"});
     EXPECT_EQ(shown.status, 0);
-    EXPECT_EQ(shown.err, "gpuq: Slurm does not answer; this is what the disk knows\n");
+    EXPECT_EQ(shown.err, "gpuq: Slurm does not answer; showing the state on disk\n");
     EXPECT_THAT(shown.out, HasSubstr("state       unknown: Slurm does not answer\n"));
     EXPECT_EQ(show({}).status, 2);
     EXPECT_EQ(show({"nothing"}).status, 120) << "Slurm may have a job of that name";

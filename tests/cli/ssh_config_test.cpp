@@ -24,7 +24,7 @@ SshHost some_host()
 TEST(SshConfig, IsAHostThatSshReachesThroughGpuq)
 {
     EXPECT_EQ(ssh_config(some_host()).value(),
-              R"(# gpuq: run 7 (train); of use while it runs
+              R"(# gpuq: run 7 (train); valid while it runs
 Host gpuq-7 gpuq-last
     User ada
     ProxyCommand /usr/bin/gpuq connect 20261120T131158.042Z-0f3a9c1e5b7d2468
@@ -43,14 +43,14 @@ TEST(SshConfig, OfALaptopIsByOnesOwnKey)
     host.command.insert(host.command.begin() + 1, {"--host", "ada@login"});
     host.state_dir.clear();
     EXPECT_EQ(ssh_config(host).value(),
-              R"(# gpuq: run 7 (train); of use while it runs
+              R"(# gpuq: run 7 (train); valid while it runs
 Host gpuq-7 gpuq-last
     User ada
     ProxyCommand /usr/bin/gpuq --host ada@login connect 20261120T131158.042Z-0f3a9c1e5b7d2468
     HostKeyAlias gpuq-20261120T131158.042Z-0f3a9c1e5b7d2468
     UpdateHostKeys no
-    # With a key of yours that ~/.ssh/authorized_keys has there.
-    # The way was checked: it is gpuq's to the login host.
+    # Needs a key listed in ~/.ssh/authorized_keys on that host.
+    # The host is authenticated already: gpuq connects through the login host.
     StrictHostKeyChecking no
     UserKnownHostsFile /dev/null
     LogLevel ERROR

@@ -158,7 +158,7 @@ TEST_F(Stop, AsksWhichOfSeveral)
     for (const std::vector<std::string>& words : {std::vector<std::string>{}, {"train"}}) {
         const Use used = stop(words);
         EXPECT_EQ(used.status, 2);
-        EXPECT_EQ(used.err, "which of 2 runs? Say its id: 8 (train), 7 (train)");
+        EXPECT_EQ(used.err, "which of 2 runs? Name one: 8 (train), 7 (train)");
     }
     EXPECT_FALSE(is_asked(one));
     EXPECT_FALSE(is_asked(two));
@@ -224,7 +224,7 @@ TEST_F(Stop, TrustsALivingRunWhenSlurmIsSilent)
     const Use used = stop({"train"});
     EXPECT_EQ(used.status, 0);
     EXPECT_TRUE(is_asked(one));
-    EXPECT_THAT(used.err, HasSubstr("the run itself has been told"));
+    EXPECT_THAT(used.err, HasSubstr("the run itself has been notified"));
 }
 
 TEST_F(Stop, SaysThatAWaitingRunMayStayWhenSlurmIsSilent)

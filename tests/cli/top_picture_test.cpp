@@ -27,7 +27,7 @@ TEST(TopPicture, DoesNotKnowWhoWaitsBeforeTheFirstWholeLook)
     EXPECT_EQ(top_picture(found, now).answer, "");
     found.overview.at = now;
     EXPECT_THAT(top_picture(found, now).answer, StartsWith("yes: 2 k80"));
-    EXPECT_THAT(top_picture(found, now).answer, EndsWith("; who else waits is not known yet"));
+    EXPECT_THAT(top_picture(found, now).answer, EndsWith("; other waiting jobs not known yet"));
     found.overview.whole_at = now;
     found.overview.waiting = WaitingLine{3, 4};
     EXPECT_THAT(top_picture(found, now).answer, StartsWith("perhaps: 2 k80"));
@@ -111,8 +111,8 @@ TEST(TopDetail, SaysThatIdleGpusAreLeftAlone)
     TopCloser closer = a_chain(now);
     closer.idle.exemption = Exemption{"ada@login1", "waits for data", now};
     EXPECT_THAT(top_detail(closer, now).facts,
-                testing::Contains("exempt: its idle GPUs are left alone, says ada@login1: waits "
-                                  "for data"));
+                testing::Contains("exempt: its idle GPUs are not released: exempted by ada@login1 "
+                                  "(waits for data)"));
 }
 
 TEST(TopPicture, MeasuresAChainByTheTimeOfAllItsLinks)

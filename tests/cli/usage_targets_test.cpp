@@ -86,7 +86,7 @@ TEST_F(UsageTargets, AreMissedByJobsThatStillWait)
     EXPECT_THAT(done.out, HasSubstr(">= 2 h"));
     EXPECT_THAT(done.out, HasSubstr("p50 5 min: met, p95 30 min: unknown, max 1 h: MISSED"));
     EXPECT_EQ(done.err,
-              "gpuq: 1 job still waits and counts with that so far: what is >= may grow\n");
+              "gpuq: 1 job still waits and counts with that so far: values with >= may grow\n");
 }
 
 TEST_F(UsageTargets, OfNobodyAreUnknownAndNotMissed)

@@ -73,11 +73,11 @@ TEST_F(WhyVerb, TellsReasonPositionStartAndWhatHelps)
     EXPECT_EQ(told.err, "");
     EXPECT_EQ("\n" + told.out, R"(
 run 8 (train) waits: others are before you (Priority)
-position: 2 in queue gpu; 1 job goes first
+position: 2 in queue gpu; 1 job is ahead
 expected start: 08:25 (in 25 min), by Slurm's backfill plan, or sooner
-what would help:
-  gpuq run -p long ...  3 k80 free there now
-  gpuq run -t TIME ...  a shorter run may fit in before those that go first
+suggestions:
+  gpuq run -p long ...  3 k80 free in it now
+  gpuq run -t TIME ...  a shorter run may fit in before the jobs ahead of it
 )");
     EXPECT_THAT(m_doors.slurm.asked, ElementsAre("own_jobs", "all_jobs", "inventory"));
 }
@@ -125,7 +125,7 @@ TEST_F(WhyVerb, ExplainsTheWaitOfAPlainJob)
     pending(20, 100, "Resources").name = "hand";
     const std::string told = why({"20"}).out;
     EXPECT_THAT(told, HasSubstr("job 20 (hand) waits: "));
-    EXPECT_THAT(told, HasSubstr("position: 1 in queue gpu; nobody goes first"));
+    EXPECT_THAT(told, HasSubstr("position: 1 in queue gpu; no job is ahead"));
     EXPECT_EQ(why({"hand"}).out, told);
     EXPECT_EQ(why({"21"}).status, 2);
 }
@@ -150,7 +150,7 @@ TEST_F(WhyVerb, SaysThatSlurmIsSilent)
     const Use told = why({"train"});
     EXPECT_EQ(told.status, 0);
     EXPECT_EQ(told.err, ""); // reported once, as part of the state
-    EXPECT_EQ(told.out, "run 8 (train): its state is not known: Slurm does not answer\n");
+    EXPECT_EQ(told.out, "run 8 (train): state unknown: Slurm does not answer\n");
 }
 
 TEST_F(WhyVerb, ShowsHostileNamesHarmlessly)

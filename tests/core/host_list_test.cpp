@@ -32,14 +32,14 @@ TEST(HostList, SaysWhatIsWrong)
     EXPECT_THAT(refusal("a,,b"), HasSubstr("letters, digits"));
     EXPECT_THAT(refusal("gpu[1-2"), HasSubstr("not closed"));
     EXPECT_THAT(refusal("gpu]1["), HasSubstr("not closed"));
-    EXPECT_THAT(refusal("gpu[1-x]"), HasSubstr("no range"));
-    EXPECT_THAT(refusal("gpu[]"), HasSubstr("no range"));
+    EXPECT_THAT(refusal("gpu[1-x]"), HasSubstr("nor a range"));
+    EXPECT_THAT(refusal("gpu[]"), HasSubstr("nor a range"));
     EXPECT_THAT(refusal("gpu[4-1]"), HasSubstr("backwards"));
     EXPECT_THAT(refusal("gpu[0-999999999]"), HasSubstr("more than"));
     EXPECT_THAT(refusal("gpu[18446744073709551615]"), HasSubstr("more than 9 digits"));
     EXPECT_THAT(refusal("gpu[1-2][3-4]"), HasSubstr("one bracket"));
     EXPECT_THAT(refusal("a;rm -rf"), HasSubstr("letters, digits"));
-    EXPECT_THAT(refusal("n[1-3],n2"), HasSubstr("n2 stands there twice"));
+    EXPECT_THAT(refusal("n[1-3],n2"), HasSubstr("n2 is listed twice"));
 }
 
 TEST(HostList, ManyRangesDoNotAddUpBeyondTheLimit)

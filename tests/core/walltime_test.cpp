@@ -59,10 +59,10 @@ TEST(Walltime, NamesBothReadingsOfTwoNumbers)
 
 TEST(Walltime, SaysWhatIsWrong)
 {
-    EXPECT_EQ(reason("2h30"), "'2h30' is not a time: say what 30 is, as in 2h30m");
+    EXPECT_EQ(reason("2h30"), "'2h30' is not a time: add a unit to 30, as in 2h30m");
     EXPECT_THAT(reason("1:2:3:4"), HasSubstr("too many colons"));
-    EXPECT_THAT(reason("0"), HasSubstr("no time at all"));
-    EXPECT_THAT(reason("0:00:00"), HasSubstr("no time at all"));
+    EXPECT_THAT(reason("0"), HasSubstr("it is zero"));
+    EXPECT_THAT(reason("0:00:00"), HasSubstr("it is zero"));
     EXPECT_THAT(reason("-1"), HasSubstr("negative"));
     EXPECT_THAT(reason("1000000000"), HasSubstr("longer than ten years"));
     EXPECT_THAT(reason("99999999999999999999999"), HasSubstr("longer than ten years"));

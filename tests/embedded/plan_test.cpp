@@ -68,12 +68,12 @@ TEST(NodesOfPolicy, HaveToBeKnownUnlessTheyAreAllNodes)
                                 "queues: {q: {time: 2h, pools: a}}\n")
                     .error()
                     .text,
-                HasSubstr("pool a does not say which GPUs"));
+                HasSubstr("pool a does not specify the GPUs"));
     EXPECT_THAT(nodes_of_policy("version: 1\npools: {a: {nodes: 'n[1-65]', gpus: 1}}\n"
                                 "queues: {q: {time: 2h, pools: a}}\n")
                     .error()
                     .text,
-                HasSubstr("65 nodes; one machine plays at most 64"));
+                HasSubstr("65 nodes; one machine can simulate at most 64"));
     EXPECT_FALSE(nodes_of_policy("version: 1\n"));
 }
 

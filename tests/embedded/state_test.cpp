@@ -55,7 +55,7 @@ TEST(State, NamesTheLineItDoesNotUnderstand)
           "gpuq-cluster 1\ngpu \n", "gpuq-cluster 1\nnodes 99999999999\n"}) {
         EXPECT_FALSE(parse_state(text)) << text;
     }
-    EXPECT_EQ(parse_state("gpuq-cluster 1\nnodes two\n").error().text, "line 2 is not understood");
+    EXPECT_EQ(parse_state("gpuq-cluster 1\nnodes two\n").error().text, "invalid line 2");
 }
 
 TEST(State, OfATornFileIsRefusedNotGuessed)

@@ -153,7 +153,7 @@ public:
         log.push_back("rehearse");
         // QOS may be missing: they are created a moment later.
         return rehearsal_fails || !has_known_nodes(include)
-                   ? Result<void>(fail(Error::Kind::usage, "slurmctld would not live"))
+                   ? Result<void>(fail(Error::Kind::usage, "slurmctld does not start"))
                    : Result<void>();
     }
 

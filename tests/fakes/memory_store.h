@@ -73,7 +73,7 @@ public:
     Result<void> write_once(const std::string& path, std::string_view content) override
     {
         if (files.contains(path) && is_safe(path)) {
-            return fail(Error::Kind::busy, path + " is there already");
+            return fail(Error::Kind::busy, path + " already exists");
         }
         return write(path, content);
     }
@@ -149,7 +149,7 @@ public:
     Result<void> remove_tree(const std::string& path) override
     {
         if (!is_safe(path)) {
-            return fail(Error::Kind::internal, "not a path in the state folder: " + path);
+            return fail(Error::Kind::internal, "not a path in the state directory: " + path);
         }
         if (files.contains(path)) {
             return fail(Error::Kind::io, path + ": Not a directory");
@@ -192,7 +192,7 @@ private:
     Result<void> check_writable(const std::string& path)
     {
         if (!is_safe(path)) {
-            return fail(Error::Kind::internal, "not a path in the state folder: " + path);
+            return fail(Error::Kind::internal, "not a path in the state directory: " + path);
         }
         written.push_back(path);
         if (read_only) {
@@ -208,7 +208,7 @@ private:
     {
         ++reads;
         if (!is_safe(path)) {
-            return fail(Error::Kind::internal, "not a path in the state folder: " + path);
+            return fail(Error::Kind::internal, "not a path in the state directory: " + path);
         }
         if (files.contains(path)) {
             return fail(Error::Kind::io, path + ": Not a directory");
@@ -222,7 +222,7 @@ private:
     {
         ++reads;
         if (!is_safe(path)) {
-            return fail(Error::Kind::internal, "not a path in the state folder: " + path);
+            return fail(Error::Kind::internal, "not a path in the state directory: " + path);
         }
         if (unreadable.contains(path) || folders.contains(path)) {
             return fail(Error::Kind::io, path + ": Input/output error");

@@ -178,7 +178,7 @@ def test_a_supervisor_without_descriptors_says_so(person, shell):
                 let_in.append(screen)
         assert let_in and refused
         assert refused.status() == 120
-        assert b"has no file descriptor left (ulimit -n). Try again when somebody has detached" in \
+        assert b"has no file descriptor left (ulimit -n). Try again when one has detached" in \
             refused.screen.replace(b"\r\n", b"")
         assert modes(refused) == modes_of_a_new_terminal()
         for number, screen in enumerate([shell, *let_in]):

@@ -138,7 +138,7 @@ def test_a_program_that_saves_nothing_can_not_go_on(chains):
     person.gpuq("run", "-t", "5m", "--", "sh", "-c", "exit 3")
     done = person.gpuq("resume", "last")
     assert done.returncode == 2
-    assert "nothing tells that the program saves checkpoints" in done.stderr
+    assert "the program shows no sign of saving checkpoints" in done.stderr
 
 
 def test_a_budget_ends_it_with_everything_saved(chains):

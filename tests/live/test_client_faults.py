@@ -148,7 +148,7 @@ def test_a_run_whose_client_leaves_in_the_middle_of_its_input_ends(person):
         client.stdout.close()
         client.stdin.write(b"two\n")
         assert client.wait(20) == 128 + signal.SIGPIPE
-        assert b"ends, for its input has broken off" in client.stderr.read()
+        assert b"ends because its input was cut off" in client.stderr.read()
     the_run(person).wait_for_end(60)
     assert the_run(person).ended["cause"] == "input_lost"
 
@@ -258,7 +258,7 @@ def test_ctrl_c_once_detaches(person):
         screen.wait_for("begin")
         pressed = time.monotonic()
         screen.type("\x03")
-        screen.wait_for("again to stop the run; else detaching")
+        screen.wait_for("press Ctrl-C again to stop the run; detaching otherwise")
         assert screen.status() == 130
         assert time.monotonic() - pressed >= 2
     go(person)

@@ -125,7 +125,7 @@ def test_a_dead_daemon_is_started_again_and_jobs_go_on(folder):
         folder.signal(daemon)
         assert folder.status()["up"] is False
         done = folder.repair()
-        assert f"{daemon} had ended and runs again" in done.stderr
+        assert f"{daemon} had stopped and was restarted" in done.stderr
         assert folder.status()["up"] is True
     assert folder.squeue("-t", "RUNNING")
     folder.slurm("scancel", "1")

@@ -313,4 +313,4 @@ def test_a_node_without_sshd_is_named(person):
     with a_run(person):
         done = person.gpuq("connect", "last", env={"GPUQ_SSHD": "/nonexistent/sshd"})
         assert (done.returncode, done.stdout) == (125, "")
-        assert "no sshd on node n0: OpenSSH's server has to be installed there" in done.stderr
+        assert "no sshd on node n0: install OpenSSH's server on it" in done.stderr

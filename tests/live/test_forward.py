@@ -103,7 +103,7 @@ def test_what_can_not_be_is_said_before_anything_begins(login):
     with socket.create_server(("127.0.0.1", 0)) as other:
         taken = other.getsockname()[1]
         done = login.gpuq("--forward", taken, "run", "true")
-    assert done.returncode == 2 and f"port {taken} of this machine is taken" in done.stderr
+    assert done.returncode == 2 and f"local port {taken} is in use" in done.stderr
     for word in ("0", "x", "80:-x:80", "1:2:3:4", "70000"):
         done = login.gpuq("--forward", word, "run", "true")
         assert done.returncode == 2 and "PORT:HOST:PORT" in done.stderr
@@ -111,7 +111,7 @@ def test_what_can_not_be_is_said_before_anything_begins(login):
     assert done.returncode == 2 and "run, shell, attach and resume" in done.stderr
     assert "run" not in login.person.gpuq("ls", "--all", "--no-header").stdout
     done = login.person.gpuq("--forward", "6006", "run", "true")
-    assert done.returncode == 2 and "--forward goes with --host" in done.stderr
+    assert done.returncode == 2 and "--forward requires --host" in done.stderr
 
 
 def test_a_node_needs_no_ssh_server(login):

@@ -56,4 +56,4 @@ def test_of_somebody_unknown_nothing_is_said(lab, person):
 def test_without_an_answer_of_the_controller_it_says_so(lab, person):
     with lab.stopped("slurmctld"):
         done = person.gpuq("usage", "--left", timeout=60)
-    assert done.returncode == 120 and "does not tell the limits" in done.stderr
+    assert done.returncode == 120 and "does not return the limits" in done.stderr

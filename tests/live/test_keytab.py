@@ -71,7 +71,7 @@ def test_the_first_ticket_of_a_run_without_a_login(login, kdc, person):
     keytab_of(kdc, person)
     done = login.gpuq("run", "-t", "5", "--detach", "--keytab", "ada.keytab", "--", *PRINTS, cwd=person.home)
     assert done.returncode == 0, done.stderr
-    assert "ada@GPUQ.TEST, is kept by the keytab" in done.stderr and "log in" not in done.stderr
+    assert "ada@GPUQ.TEST) is renewed with the keytab" in done.stderr and "log in" not in done.stderr
     record = the_run(person)
     wait_for(record.log, 20, "the name of the cache")
     kept = Kept(login, record)
@@ -81,7 +81,7 @@ def test_the_first_ticket_of_a_run_without_a_login(login, kdc, person):
 
 @pytest.mark.parametrize("make, said", [
     (lambda kdc, person: keytab_of(kdc, person, mode=0o640), "is open to others (mode 640): chmod go="),
-    (lambda kdc, person: keytab_of(kdc, person, "ben"), "has keys of ben@GPUQ.TEST, and your ticket is that of ada@"),
+    (lambda kdc, person: keytab_of(kdc, person, "ben"), "has keys of ben@GPUQ.TEST, but your ticket is for ada@"),
     (lambda kdc, person: person.home / "none", "none: not found"),
     (lambda kdc, person: "/dev/null", "/dev/null"),
 ])
@@ -103,7 +103,7 @@ def test_one_that_goes_away_and_comes_back(login, kdc, person):
     assert any("the node can't read the keytab" in line for line in told(kept.record))
     away.rename(keytab)
     kept.wait_for_trouble("none")
-    assert told(kept.record)[-1] == "its Kerberos ticket is kept again"
+    assert told(kept.record)[-1] == "its Kerberos ticket is renewed again"
     kept.end()
 
 
@@ -115,8 +115,8 @@ def test_a_key_that_is_that_of_an_old_password_is_tried_once(login, kdc, person)
     state = kept.wait_for_trouble("key_refused")
     assert state["next"] is None and "Password incorrect" in state["words"]
     shown = login.gpuq("show", "last").stdout
-    assert "the KDC takes the keytab's key no more" in shown
-    assert any("the KDC takes the keytab's key no more" in line for line in told(kept.record))
+    assert "the KDC no longer accepts the keytab's key" in shown
+    assert any("the KDC no longer accepts the keytab's key" in line for line in told(kept.record))
     wait_for(lambda: kept.ticket().left() < 0, LIFE, "the end of its ticket")
     tries = log_of(kdc).count("cleo@GPUQ.TEST")
     assert tries > 0

@@ -136,4 +136,4 @@ def test_without_a_memory_cgroup_it_is_unknown_whose_process_was_killed():
             (person.home / "go").touch()
             _, said = client.communicate(timeout=30)
     assert client.returncode == 0
-    assert b"1 process for memory on its node; whether of this run is unknown" in said
+    assert b"1 process on its node for memory, possibly not of this run" in said

@@ -158,7 +158,7 @@ def test_a_program_saves_when_it_is_told_and_goes_on(person):
                 'echo begun; until [ -e "$GPUQ_SAVE_FILE" ]; do sleep 0.1; done; rm "$GPUQ_SAVE_FILE"; echo saved')
     wait_for(lambda: "begun" in person.gpuq("logs", "saves").stdout, 20, "its first line")
     told = person.gpuq("save", "saves")
-    assert told.returncode == 0 and "told to save and go on" in told.stderr
+    assert told.returncode == 0 and "asked to save and continue" in told.stderr
     record = the_run(person)
     assert record.wait_for_end()["status"] == 0
     assert person.gpuq("logs", "saves").stdout == "begun\nsaved\n"

@@ -114,7 +114,7 @@ def test_a_forwarded_port_is_of_its_user_alone(login, other):
         assert login.person.gpuq("stop", "last").returncode == 0
         child.wait(30)
         said = child.stderr.read().decode()
-        assert said.count(f"--forward: refused a connection of user gpuq-other ({other.pw_uid})") == 1
+        assert said.count(f"--forward: refused a connection from user gpuq-other ({other.pw_uid})") == 1
 
 
 @pytest.mark.parametrize("direct", ["yes", "no"])

@@ -142,7 +142,7 @@ def test_a_course_that_jobs_run_in_stays_until_they_have_ended(ruled, people, tm
     until(ruled, job, "RUNNING")
     refused = apply(POLICY)
     assert refused.returncode != 0
-    assert "scancel --reservation=evening" in refused.stderr and "is in force again" in refused.stderr
+    assert "scancel --reservation=evening" in refused.stderr and "the previous state is restored" in refused.stderr
     assert place(ruled, job) == ("RUNNING", "evening", "c1")
     ruled.slurm("scancel", "--reservation=evening")
     until(ruled, job, "CANCELLED")
@@ -166,7 +166,7 @@ def test_a_course_whose_nodes_are_busy_says_by_whom_and_until_when(ruled, people
     refused = apply(POLICY + EVENING.format(start=f"{now:%Y-%m-%dT%H:%M}"))
     assert refused.returncode == 121
     assert f"job {job} of {people['lena'].pw_name} on c1 may run until {end}" in refused.stderr
-    assert f"apply again after {end}" in refused.stderr and "is in force again" in refused.stderr
+    assert f"apply again after {end}" in refused.stderr and "the previous state is restored" in refused.stderr
     assert state(ruled, job) == "RUNNING"
     ruled.slurm("scancel", job)
     until(ruled, job, "CANCELLED")
@@ -215,7 +215,7 @@ def test_a_course_that_is_on_is_changed_where_it_stands(ruled, people, tmp_path)
     moved = EVENING.format(start=f"{soon:%Y-%m-%dT%H:%M}").replace("c1", "c2")
     refused = apply(POLICY + moved)
     assert refused.returncode == 121
-    assert f"job {guest} of" in refused.stderr and "is in force again" in refused.stderr
+    assert f"job {guest} of" in refused.stderr and "the previous state is restored" in refused.stderr
     assert (reservation("evening")["Nodes"], reservation("evening")["State"]) == ("c1", "ACTIVE")
     assert run([GPUQ, "policy", "drift"], env=ruled.env).returncode == 0
     job = submit(ruled, people["ada"])

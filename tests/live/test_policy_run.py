@@ -57,7 +57,7 @@ def test_a_run_without_a_time_begins_short_and_goes_on_until_it_is_done(home, ru
 
 
 @pytest.mark.parametrize("options, said", [
-    (["-t", "7d", "-p", "calibration"], "in long a run can go on beyond that: -p long"),
+    (["-t", "7d", "-p", "calibration"], "in long a run can continue beyond that: -p long"),
     (["-t", "7d", "--max-links", "4"], "--max-links: at most 3 in queue long (its policy)"),
     (["-t", "7d", "--gpu-hours", "101"], "--gpu-hours: at most 100 in queue long (its policy)"),
     (["-t", "7d", "--credentials", "run"], "--credentials: hold or fail in queue long (its policy)"),

@@ -81,7 +81,7 @@ def test_event_files_tell_how_it_goes_over_the_links_of_a_chain(person, folder):
     assert progress["beyond_limit"] > 0, "100,000 steps in 30 s"
     text = person.gpuq("show", "events").stdout
     assert "alarm       train/loss is nan since step 60" in text
-    assert "GPU-hours to come" in text and "after" in text
+    assert "GPU-hours to go" in text and "after" in text
 
     def is_in_its_second_link():
         later = shown(person, "events")
@@ -100,5 +100,5 @@ def test_a_pattern_of_ones_own_is_heard_on(person, folder):
     assert document["progress"]["unit"] == "step" and document["progress"]["total"] == 1000
     assert document["training"]["curves"][0]["tag"] == "loss" and document["training"]["source"] is None
     refused = person.gpuq("run", "--progress", "step (", "true")
-    assert refused.returncode == 2 and "--progress: 'step (' is no regular expression" in refused.stderr
+    assert refused.returncode == 2 and "--progress: 'step (' is not a valid RE2 regular expression" in refused.stderr
     person.gpuq("stop", "own")

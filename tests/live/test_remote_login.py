@@ -107,7 +107,7 @@ def numbered(text):
 
 def asked_again(login, screen, code=None):
     """Presses Enter at the prompt for it, and answers the question."""
-    screen.wait_for("Enter asks", 20)
+    screen.wait_for("Enter tries", 20)
     screen.screen += b"|"
     screen.type("\r")
     screen.wait_for("login asks: ", 20)
@@ -124,7 +124,7 @@ def test_twenty_cuts_and_a_question_for_each(person, folder, method):
             for i in range(cuts):
                 seen = len(screen.screen)
                 login.cut()
-                wait_for(lambda: screen.read(0.05) and b"Enter asks" in screen.screen[seen:], 20,
+                wait_for(lambda: screen.read(0.05) and b"Enter tries" in screen.screen[seen:], 20,
                          lambda: f"a line: {screen.screen[seen:]}")
                 screen.type("\r")
                 wait_for(lambda: screen.read(0.05) and b"login asks: " in screen.screen[seen:], 20,
@@ -152,7 +152,7 @@ def test_what_is_typed_is_the_programs_or_nobodys_and_no_answer(person, folder):
             screen.wait_for("line 3\r\n", 30)
             frozen = login.freeze()
             screen.type("kept\r")  # before the loss is detected
-            screen.wait_for("Enter asks", 30)
+            screen.wait_for("Enter tries", 30)
             for pid in frozen:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
@@ -163,7 +163,7 @@ def test_what_is_typed_is_the_programs_or_nobodys_and_no_answer(person, folder):
             screen.wait_for("login asks: ", 20)
             assert login.codes.given() == [login.codes.right]
             screen.type("wrong\x7f\x7f\x15" + "no\r")
-            screen.wait_for("did not let you in: Enter asks again", 20)
+            screen.wait_for("refused the login: Enter tries again", 20)
             assert login.codes.given() == [login.codes.right, "no"]
             time.sleep(0.5)
             assert login.codes.given() == [login.codes.right, "no"]  # once
@@ -184,12 +184,12 @@ def test_ctrl_c_at_the_question_and_at_the_wait(person, folder):
         with terminal(login, "run", "--pty", sys.executable, "-c", PROGRAM) as screen:
             screen.wait_for("line 3\r\n", 30)
             login.cut()
-            screen.wait_for("Enter asks", 20)
+            screen.wait_for("Enter tries", 20)
             screen.type("\r")
             screen.wait_for("login asks: ", 20)
             screen.screen = b""
             screen.type("half\x03")
-            screen.wait_for("Enter asks again", 20)
+            screen.wait_for("Enter tries again", 20)
             screen.screen = b""
             screen.type("\x03")
             assert screen.status() == 130
@@ -248,7 +248,7 @@ def test_without_a_terminal_it_waits_for_a_key(person):
                 for outage in (1, 2):
                     add("-D")
                     login.cut()
-                    wait_for(lambda: errors.read_bytes().count(b"needs a login by hand") == outage, 20, lambda: errors.read_bytes())
+                    wait_for(lambda: errors.read_bytes().count(b"needs an interactive login") == outage, 20, lambda: errors.read_bytes())
                     assert child.poll() is None
                     size = (folder / "out").stat().st_size
                     add(str(hidden))
@@ -257,7 +257,7 @@ def test_without_a_terminal_it_waits_for_a_key(person):
                 assert child.wait(30) == 7
             lines = (folder / "out").read_text().splitlines()
             assert lines == [f"line {i}" for i in range(1, len(lines) + 1)]
-            assert errors.read_bytes().count(b"needs a login by hand") == 2  # once for each outage
+            assert errors.read_bytes().count(b"needs an interactive login") == 2  # once for each outage
             # The session ends if no key comes back.
             with login.begin("run", "sh", "-c", "echo begun; exec sleep 600", env={"GPUQ_HOST_PATIENCE": "3s"}) as child:
                 assert child.stdout.readline() == b"begun\n"
@@ -265,7 +265,7 @@ def test_without_a_terminal_it_waits_for_a_key(person):
                 login.cut()
                 assert child.wait(20) == 121
                 said = child.stderr.read().decode()
-                assert "nothing has let in within 3 s" in said and "attach" in said
+                assert "no login succeeded within 3 s" in said and "attach" in said
             assert person.gpuq("stop", "last").returncode == 0
         finally:
             os.kill(pid, signal.SIGTERM)

@@ -441,7 +441,7 @@ def test_after_a_bad_end_nothing_starts(person):
         (person.home / "gate").unlink()
         out, said = client.communicate(timeout=60)
         assert (client.returncode, out) == (125, b""), said
-        assert f"run {job}, which it was to follow, did not end well" in said.decode()
+        assert f"run {job}, which it was to follow, did not succeed" in said.decode()
     refused = person.gpuq("run", "--after", "first", "echo", "third")
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "exit status 4" in refused.stderr

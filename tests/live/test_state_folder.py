@@ -219,7 +219,7 @@ def test_read_only_before_the_job_starts(small):
             mount("-o", "remount,rw", small.state)
     assert client.returncode == 125, said
     assert out == b""
-    assert b"state folder" in said
+    assert b"state directory" in said
 
 
 def test_read_only_from_the_start(small):

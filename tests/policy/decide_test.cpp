@@ -107,9 +107,10 @@ TEST(Decide, AModelChoosesThePoolsThatHaveIt)
 {
     const Verdict verdict = decide(criann(), job(60, "gres:gpu:p100:2"), {});
     EXPECT_THAT(verdict.partitions, ElementsAre("calibration-lab", "calibration-lab-more"));
-    EXPECT_THAT(decide(criann(), job(60, "gres:gpu:a100:1"), {}).words,
-                testing::Contains(HasSubstr("a100 is no model of queue calibration, which has k80, "
-                                            "p100, v100")));
+    EXPECT_THAT(
+        decide(criann(), job(60, "gres:gpu:a100:1"), {}).words,
+        testing::Contains(HasSubstr("a100 is not a GPU model of queue calibration, which has k80, "
+                                    "p100, v100")));
 }
 
 TEST(Decide, GpusOfOneNodeHaveToFit)

@@ -30,7 +30,7 @@ TEST(StateDir, RefusesRelativePathsAndSaysWhoGaveThem)
     StateDirWords words = all();
     words.flag = "here";
     EXPECT_EQ(choose_state_dir(words).error().text,
-              "--state-dir: the state folder 'here' is not an absolute path");
+              "--state-dir: the state directory 'here' is not an absolute path");
     words.flag.reset();
     words.variable = "there";
     EXPECT_EQ(choose_state_dir(words).error().kind, Error::Kind::usage);

@@ -37,7 +37,7 @@ TEST(Forward, ListensOnThisMachineAloneAndSaysWhatIsTaken)
     const std::uint16_t port = ntohs(address.sin_port);
     const auto taken = listen_here(port);
     ASSERT_FALSE(taken);
-    EXPECT_NE(taken.error().text.find("is taken"), std::string::npos);
+    EXPECT_NE(taken.error().text.find("is in use"), std::string::npos);
 }
 
 } // namespace

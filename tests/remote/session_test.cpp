@@ -577,7 +577,7 @@ TEST_F(SessionTest, WithoutATerminalAHostThatAsksIsWaitedForUntilAKeyLetsIn)
     EXPECT_EQ(*status, 5);
     EXPECT_EQ(content("out").size(), 48894U);
     EXPECT_EQ(transport.attempts, (std::vector{Attempt::first, Attempt::again, Attempt::again}));
-    EXPECT_THAT(nobody.said, testing::ElementsAre(HasSubstr("login1 needs a login by hand")));
+    EXPECT_THAT(nobody.said, testing::ElementsAre(HasSubstr("login1 needs an interactive login")));
     EXPECT_FALSE(nobody.own_keys);
 }
 
@@ -589,7 +589,7 @@ TEST_F(SessionTest, WithoutATerminalAHostThatAsksIsGivenUpAfterThePatience)
     ASSERT_FALSE(status);
     EXPECT_EQ(status.error().kind, Error::Kind::denied);
     EXPECT_THAT(status.error().text,
-                HasSubstr("it wants an answer; nothing has let in within 1 s"));
+                HasSubstr("it wants an answer; no login succeeded within 1 s"));
     EXPECT_EQ(transport.attempts, (std::vector{Attempt::first, Attempt::again}));
     EXPECT_TRUE(is_all_gone());
 }
@@ -801,24 +801,25 @@ TEST_F(SessionTest, AServerThatSpeaksNonsenseIsLeftWithAClearError)
         {std::string(60'000, 'x') + std::string(frames::k_marker) +
              std::string("\x41\xff\xff\xff\x7f", 5),
          "a frame is longer"},
-        {std::string(frames::k_marker) + frames::encode(frames::Beat{}), "does not begin"},
-        {hello + frames::encode(frames::Output{Stream::out, 5, "x"}), "another offset"},
+        {std::string(frames::k_marker) + frames::encode(frames::Beat{}), "expected Hello"},
+        {hello + frames::encode(frames::Output{Stream::out, 5, "x"}), "unexpected offset"},
         {hello + frames::encode(frames::Failure{Error::Kind::denied, std::string(60'000, 'x')}),
          "xxxx"},
-        {hello + frames::encode(frames::Exit{0, 10, 0}), "more output than has come"},
+        {hello + frames::encode(frames::Exit{0, 10, 0}), "before all output"},
         {hello + frames::encode(frames::InputTaken{10, 0}), "not sent"},
         {hello + frames::encode(frames::Failure{Error::Kind::denied, "\x1b[2Jno"}), "^[[2Jno"},
         {hello + frames::encode(frames::Start{}), "other side"},
-        {hello + frames::encode(frames::Following{"-oProxyCommand=id", 1, 1, 0, 0}), "invalid key"},
-        {hello + frames::encode(frames::SshTarget{k_key, 1, "ada"}), "was not asked for"},
-        {hello + frames::encode(frames::SshTarget{k_key, 1, "a\nb"}), "invalid key or user"},
+        {hello + frames::encode(frames::Following{"-oProxyCommand=id", 1, 1, 0, 0}),
+         "invalid run key"},
+        {hello + frames::encode(frames::SshTarget{k_key, 1, "ada"}), "unexpected ssh host"},
+        {hello + frames::encode(frames::SshTarget{k_key, 1, "a\nb"}), "invalid run key or user"},
         {hello + frames::encode(frames::Exit{256, 0, 0}), "invalid exit status"},
-        {hello + frames::encode(frames::Beat{1}), "a beat that was not sent"},
-        {hello + frames::encode(frames::StreamBytes{0, "x"}), "connection that was not asked for"},
-        {hello + frames::encode(frames::StreamGone{7, "x"}), "connection that was not asked for"},
+        {hello + frames::encode(frames::Beat{1}), "unexpected heartbeat"},
+        {hello + frames::encode(frames::StreamBytes{0, "x"}), "unexpected connection"},
+        {hello + frames::encode(frames::StreamGone{7, "x"}), "unexpected connection"},
         {std::string(frames::k_marker) +
              frames::encode(frames::Hello{1, "0", "\x1b]0;x\a", false, 0, 1 << 18}),
-         "valid names"},
+         "invalid names"},
     };
     for (const auto& [bytes, words] : cases) {
         Nonsense transport;
@@ -891,18 +892,18 @@ TEST_F(SessionTest, AClientThatSpeaksNonsenseIsLeftAndNothingStays)
     newer.version = newer.oldest = 9;
     const std::vector<std::pair<std::string, std::string>> cases = {
         {std::string("\x04\xff\xff\xff\x7f", 5), "a frame is longer"},
-        {frames::encode(frames::Beat{}), "has to begin with Open"},
-        {frames::encode(elsewhere), "has to begin with Open"},
+        {frames::encode(frames::Beat{}), "expected Open"},
+        {frames::encode(elsewhere), "expected Open"},
         {frames::encode(newer), "is too old"},
-        {begun + frames::encode(open), "Open comes once"},
-        {begun + frames::encode(frames::Input{5, "x"}), "does not follow"},
+        {begun + frames::encode(open), "duplicate Open"},
+        {begun + frames::encode(frames::Input{5, "x"}), "unexpected offset"},
         {begun + frames::encode(frames::Input{0, std::string(frames::k_input_room + 1, 'x')}),
-         "more input has come"},
-        {begun + frames::encode(frames::Taken{1ULL << 60, 0}), "never sent"},
+         "input exceeds"},
+        {begun + frames::encode(frames::Taken{1ULL << 60, 0}), "not sent"},
         {begun + std::string("\x04\xff\xff\xff\x7f", 5), "a frame is longer"},
         {begun + frames::encode(frames::Dial{1, 0}), "no run to connect to"},
         {begun + frames::encode(frames::Exit{}), "other side"},
-        {frames::encode(open) + frames::encode(bad), "invalid destination"},
+        {frames::encode(open) + frames::encode(bad), "invalid --forward destination"},
     };
     for (const auto& [bytes, words] : cases) {
         EXPECT_THAT(answer(options(), bytes, words), HasSubstr(words));

@@ -176,7 +176,7 @@ TEST(JudgeSsh, AChangedHostKeyIsAHardStop)
                to_login());
     EXPECT_EQ(verdict.what, Verdict::What::stop);
     EXPECT_EQ(verdict.error.kind, Error::Kind::denied);
-    EXPECT_THAT(verdict.error.text, HasSubstr("the host key of login1 has changed (it stands in "
+    EXPECT_THAT(verdict.error.text, HasSubstr("the host key of login1 has changed (in "
                                               "/home/ada/.ssh/known_hosts:3)"));
     // With HostKeyAlias or another port, ssh-keygen -R login1 removes nothing.
     EXPECT_THAT(verdict.error.text, Not(HasSubstr("ssh-keygen")));
@@ -190,7 +190,7 @@ TEST(JudgeSsh, AnUnknownHostKeyIsAnother)
                "checking.\nHost key verification failed.\n",
                to_login());
     EXPECT_EQ(verdict.what, Verdict::What::stop);
-    EXPECT_THAT(verdict.error.text, HasSubstr("is not known here"));
+    EXPECT_THAT(verdict.error.text, HasSubstr("is not known on this machine"));
 }
 
 TEST(JudgeSsh, NobodyIsAskedTwiceForAPassword)
@@ -200,7 +200,7 @@ TEST(JudgeSsh, NobodyIsAskedTwiceForAPassword)
     EXPECT_EQ(verdict.what, Verdict::What::stop);
     EXPECT_EQ(verdict.error.kind, Error::Kind::denied);
     EXPECT_THAT(verdict.error.text, HasSubstr("see whether ssh login1 works"));
-    EXPECT_THAT(verdict.error.text, HasSubstr("without a terminal ssh asks nobody"));
+    EXPECT_THAT(verdict.error.text, HasSubstr("ssh can't ask without a terminal"));
     SshCommand asked = to_login();
     asked.person = true;
     EXPECT_THAT(

@@ -145,7 +145,7 @@ const Rule k_rules[] = {
     {"ContinueMeGoesOn", [] { return Past().link(Cause::finished, 85).saved(); }, Go::on,
      Restart::timeout},
     {"ContinueMeWithoutACheckpointIsOver", [] { return Past().link(Cause::finished, 85); },
-     Go::over, Restart::first, Cause::time_limit, "it may not begin again"},
+     Go::over, Restart::first, Cause::time_limit, "it may not start over"},
     {"LeftAsToldGoesOnWhateverItsStatus",
      [] { return Past().link(Cause::finished, 7).saved_as_told(); }, Go::on, Restart::timeout},
     {"LeftAsToldByASignalGoesOn",
@@ -319,7 +319,7 @@ TEST(JudgeChain, WaitsWhileNobodyKnowsHowTheNewestLinkEnded)
     links.back().ending.reset();
     const Verdict verdict = judge(a_day(), links, k_start + 1h);
     EXPECT_EQ(verdict.go, Go::wait);
-    EXPECT_EQ(verdict.why, "nobody can say yet how link 2 ended");
+    EXPECT_EQ(verdict.why, "how link 2 ended is not yet known");
     EXPECT_FALSE(verdict.ending);
 }
 
@@ -413,7 +413,7 @@ INSTANTIATE_TEST_SUITE_P(
                              },
                              "its GPU-hours are used up (--gpu-hours)"},
                       Budget{"Date", [](Request& run) { run.chain->until = k_start + 30min; },
-                             "its date has come (--until)"}),
+                             "its end date is reached (--until)"}),
     [](const auto& test) { return std::string(test.param.name); });
 
 TEST(JudgeChain, LeavesARunThatIsOverAnywayItsOwnEnd)
@@ -593,8 +593,8 @@ TEST(LinkPastOf, IsToldByTheNextLinkHowItEndedWhenItCouldNot)
     EXPECT_FALSE(ending_before(next)) << "the link before had said it itself";
     next.back().cause = Cause::node_failed;
     next.back().status = 119;
-    EXPECT_EQ(ending_before(next),
-              (Ending{119, Cause::node_failed, "as the next link found it", k_start + 1s, true}));
+    EXPECT_EQ(ending_before(next), (Ending{119, Cause::node_failed, "as recorded by the next link",
+                                           k_start + 1s, true}));
 }
 
 TEST(RestartWords, ComeBack)

@@ -108,9 +108,10 @@ TEST(Diagnosis, AShortKillWaitIsAWarning)
 TEST(Diagnosis, WithoutAnAnswerOnlySlurmIsAProblemAndTheRestIsUnknown)
 {
     const auto findings = judge_silence(fail(Error::Kind::unreachable, "can't contact it"));
-    EXPECT_EQ(findings.front(), (Finding{"slurm", Level::problem, "can't contact it",
-                                         "scontrol ping says which controller is down; your runs "
-                                         "go on meanwhile"}));
+    EXPECT_EQ(
+        findings.front(),
+        (Finding{"slurm", Level::problem, "can't contact it",
+                 "scontrol ping shows which controller is down; your runs continue meanwhile"}));
     EXPECT_GT(findings.size(), 5U);
     EXPECT_EQ(std::count_if(findings.begin(), findings.end(),
                             [](const Finding& row) { return row.level == Level::unknown; }),
@@ -217,9 +218,8 @@ TEST(Diagnosis, AGoodFolderIsOkAndNobodyGuessesThatNodesSeeIt)
 {
     const auto findings = folder(good_folder());
     EXPECT_EQ(one(findings, "state-folder").level, Level::ok);
-    EXPECT_EQ(
-        one(findings, "space").text,
-        "50.0 GiB of 100.0 GiB left below /home/ada/gpuq; a quota of yours there is not known");
+    EXPECT_EQ(one(findings, "space").text,
+              "50.0 GiB of 100.0 GiB left below /home/ada/gpuq; your quota on it is not known");
     EXPECT_EQ(one(findings, "nodes-see-folder").level, Level::unknown);
 }
 

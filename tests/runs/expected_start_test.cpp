@@ -143,7 +143,7 @@ TEST(ExpectedStart, LeavesOutNodesThatTakeNoJobsAndOtherQueues)
     EXPECT_EQ(estimate(2, jobs, three).at, k_now + 10min);
     three.nodes[0].reserved = true;
     EXPECT_EQ(estimate(2, jobs, three).unknown,
-              "the nodes that are up in its queue do not have what it asks for");
+              "the nodes that are up in its queue lack the resources it asks for");
 }
 
 TEST(ExpectedStart, AJobOfAnotherQueueIsNotInTheWay)
@@ -182,7 +182,7 @@ TEST(ExpectedStart, IsUnknownWhereSlurmDoesNotShowEnough)
               "it asks for node features, which gpuq does not compare with the nodes");
     job.size.other.clear();
     job.reason = "QOSMaxJobsPerUserLimit";
-    EXPECT_EQ(found(true).unknown, "a limit on jobs holds it, not the nodes");
+    EXPECT_EQ(found(true).unknown, "it is held by a job limit, not by the nodes");
     job.reason = "JobHeldUser";
     EXPECT_TRUE(expected_starts({JobId{2}}, AllJobs{{job}, true}, one, k_now).empty());
 }

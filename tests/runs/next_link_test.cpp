@@ -319,7 +319,7 @@ TEST_F(NextLinkOf, WaitsWhileSlurmIsSilentAboutTheLinkBefore)
     m_cluster.silent = true;
     const Succession found = start(k_two, 101);
     EXPECT_EQ(found.is, Succession::Is::wait);
-    EXPECT_EQ(found.why, "nobody can say yet how link 1 ended");
+    EXPECT_EQ(found.why, "how link 1 ended is not yet known");
 }
 
 TEST_F(NextLinkOf, IsNotResurrectedAfterAScancel)

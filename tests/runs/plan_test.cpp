@@ -107,7 +107,7 @@ TEST(Plan, OfAPoliciesQueuesTheFirstThatTakesTheRunIsAskedFor)
     wide.nodes = 2; // node limits of a queue are left to the policy
     EXPECT_EQ(queue_for(wide, lab), "calibration,owners,gpu");
     EXPECT_THAT(plan(asking_for(3h), lab, here())->summary,
-                HasSubstr("in the first that takes it of owners,gpu"));
+                HasSubstr("in the first available of owners,gpu"));
     lab.back().up = false;
     EXPECT_EQ(queue_for(asking_for(3h), lab), "gpu");
 }
@@ -248,8 +248,9 @@ TEST(Plan, TakesTheQueuesTime)
     const std::vector<Partition> no_default = {{.name = "short", .max_time = 2h}};
     EXPECT_EQ(plan(asking(), no_default, here())->request.walltime, 2h);
     const std::vector<Partition> endless = {{.name = "endless"}};
-    EXPECT_EQ(plan(asking(), endless, here()).error(),
-              fail(Error::Kind::usage, "queue endless has no default time; say how long: -t 2h"));
+    EXPECT_EQ(
+        plan(asking(), endless, here()).error(),
+        fail(Error::Kind::usage, "queue endless has no default time; give a time limit: -t 2h"));
 }
 
 Words program_of(const Words& typed, const std::map<std::string, File>& files)
@@ -388,7 +389,7 @@ TEST(PlanOfAChain, IsMadeWithinTheLimitOnlyWhenAskedFor)
     const Plan made = *plan(asked, k_lab, here());
     EXPECT_EQ(made.request.queue, "calibration");
     EXPECT_EQ(made.request.chain->link, 1h);
-    EXPECT_THAT(made.summary, HasSubstr("going on after a failed node"));
+    EXPECT_THAT(made.summary, HasSubstr("continuing after a failed node"));
 }
 
 TEST(PlanOfAChain, RoundsAShortLinkUpForSlurm)
@@ -446,11 +447,11 @@ TEST(PlanUnderAPolicy, GoesOnOnlyWhereAQueueAllowsIt)
     AskedFor named = days(7);
     named.queue = "calibration";
     EXPECT_THAT(plan(named, ruled_lab(), site).error().text,
-                HasSubstr("in gpu a run can go on beyond that: -p gpu"));
+                HasSubstr("in gpu a run can continue beyond that: -p gpu"));
     Surroundings strict = site;
     strict.chains["gpu"] = {};
     EXPECT_THAT(plan(days(7), ruled_lab(), strict).error().text,
-                HasSubstr("no queue's runs go on beyond its limit"));
+                HasSubstr("no queue lets runs continue beyond its limit"));
 }
 
 TEST(PlanUnderAPolicy, AQueueThatIsClosedToAPersonIsNotChosenForThem)
@@ -538,7 +539,7 @@ TEST(PlanUnderAPolicy, ARunWithoutATimeBeginsShortAndGoesOnUntilItIsDone)
     EXPECT_EQ(made.request.chain->link, 24h);
     EXPECT_EQ(made.request.walltime, 1h + 9 * 24h);
     EXPECT_EQ(made.spec.walltime, 1h);
-    EXPECT_EQ(made.summary, "1 GPU for 1 h in the first that takes it of calibration,gpu, then "
+    EXPECT_EQ(made.summary, "1 GPU for 1 h in the first available of calibration,gpu, then "
                             "until it is done in links of 1 day (default: 1 GPU, 1 h)");
 }
 

@@ -151,7 +151,7 @@ TEST(Preflight, LeavesToTheNodeWhatOnlyItCanKnow)
     EXPECT_EQ(outcome(on_node), "");
     EXPECT_EQ(outcome({"/usr/bin/nvidia-smi"}), "");
     EXPECT_EQ(outcome({"nvidia-smi"}),
-              "warning: nvidia-smi is in no directory of PATH here; the node may have it");
+              "warning: nvidia-smi is not in PATH on this host; the node may have it");
     AskedFor asked = asking({"tool.py"});
     asked.modules = {"tools"};
     EXPECT_EQ(outcome(asked, {}), "");

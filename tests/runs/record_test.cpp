@@ -132,20 +132,20 @@ TEST(Record, SaysWhatIsWrong)
     };
     EXPECT_EQ(run_from_json("{").error().text, "run.json: not a JSON document");
     EXPECT_EQ(run_from_json("[]").error().text,
-              "run.json: 'the document' is missing or not of its kind");
+              "run.json: 'the document' is missing or has the wrong type");
     EXPECT_EQ(with("\"schema\": 1", "\"schema\": 2"),
               "run.json: schema 2, this gpuq " GPUQ_VERSION " reads schema 1");
     EXPECT_EQ(with("20261120T", "../../etc"), "not the key of a run");
     EXPECT_EQ(with("\"nodes\": 1", "\"nodes\": 1e30"),
-              "run.json: request: 'nodes' is missing or not of its kind");
+              "run.json: request: 'nodes' is missing or has the wrong type");
     EXPECT_EQ(with("\"nodes\": 1", "\"nodes\": 4294967297"),
-              "run.json: request: 'nodes' is missing or not of its kind");
+              "run.json: request: 'nodes' is missing or has the wrong type");
     EXPECT_EQ(with("\"input\": \"none\"", "\"input\": \"telepathy\""),
-              "run.json: request: 'input' is missing or not of its kind");
+              "run.json: request: 'input' is missing or has the wrong type");
     EXPECT_EQ(with("\"environment\": []", "\"environment\": [{\"hex\": \"6\"}]"),
-              "run.json: 'environment' is missing or not of its kind");
+              "run.json: 'environment' is missing or has the wrong type");
     EXPECT_EQ(with("\"count\": 1", "\"count\": \"1\""),
-              "run.json: gpus: 'count' is missing or not of its kind");
+              "run.json: gpus: 'count' is missing or has the wrong type");
 }
 
 TEST(Record, ATruncatedFileIsNeverHalfARun)

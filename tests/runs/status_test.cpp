@@ -342,7 +342,7 @@ TEST(Status, TellsARunThatCouldNeverStartFromACancelledOne)
     const Ending ending = *conclude(with(seen, cancelled), k_now).ending;
     EXPECT_EQ(ending.cause, Cause::not_started);
     EXPECT_EQ(ending.status, 125);
-    EXPECT_EQ(ending.detail, "run 6, which it was to follow, did not end well");
+    EXPECT_EQ(ending.detail, "run 6, which it was to follow, did not succeed");
     const auto cause = [&](SlurmAnswer slurm, PastAnswer answer) {
         return conclude(with(seen, std::move(slurm), std::move(answer)), k_now).ending->cause;
     };

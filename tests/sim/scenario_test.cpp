@@ -225,7 +225,7 @@ TEST(Scenario, NodesHaveToBeKnown)
                                                   "p")
                                   ->policy);
     EXPECT_THAT(under_policy(rules, {}, People{}).error().text,
-                HasSubstr("pool a has to say which nodes"));
+                HasSubstr("pool a must specify its nodes"));
 }
 
 } // namespace

@@ -173,28 +173,26 @@ TEST(Simulate, SaysWhatMakesNoSense)
 {
     Machine machine = one_partition(1, 1);
     machine.partitions[0].nodes = {5};
-    EXPECT_EQ(
-        simulate(machine, {}).error().text,
-        "the simulated machine makes no sense: partition main names a node that is not there");
+    EXPECT_EQ(simulate(machine, {}).error().text,
+              "invalid simulated machine: partition main names an unknown node");
     Job lost = job(3, 0s, 1s, 1);
     lost.partitions = {1};
-    EXPECT_EQ(simulate(one_partition(1, 1), {lost}).error().text,
-              "job 3 has a partition that is not there");
+    EXPECT_EQ(simulate(one_partition(1, 1), {lost}).error().text, "job 3 has an unknown partition");
     Job nothing = job(4, 0s, 1s, 0);
     EXPECT_EQ(simulate(one_partition(1, 1), {nothing}).error().text,
-              "job 4 has a size that is no size");
+              "job 4 has an invalid number of GPUs, nodes or CPUs, or amount of memory");
     for (const auto part : {-1ms, 1000ms}) {
         Job odd = job(5, 0s, 1s, 1);
         odd.submit_part = part;
         EXPECT_EQ(simulate(one_partition(1, 1), {odd}).error().text,
-                  "job 5 has a part of a second that is none");
+                  "job 5 has an invalid submit_ms or duration_ms: must be 0 to 999");
         std::swap(odd.submit_part, odd.duration_part);
         EXPECT_FALSE(simulate(one_partition(1, 1), {odd}));
     }
     machine = one_partition(2, 1);
     machine.nodes[1].leaf = 1;
     EXPECT_EQ(simulate(machine, {}).error().text,
-              "the simulated machine makes no sense: node n1 is on no switch, or on one too many");
+              "invalid simulated machine: node n1 is on no switch, or on one too many");
 }
 
 /// A job that requests CPUs on one node and no GPUs.

@@ -106,20 +106,20 @@ TEST(Trace, NamesFileAndLineOfWhatIsWrong)
                                           "least submit_s, duration_s and gpus");
     EXPECT_EQ(error("submit_s,duration_s,gpus\n1,2,3\n1,2\n"), "t:3: 2 fields; the header has 3");
     EXPECT_EQ(error("submit_s,duration_s,gpus\n\n1,x,3\n"),
-              "t:3: duration_s is no number of seconds: 'x'");
+              "t:3: duration_s is not a number of seconds: 'x'");
     EXPECT_EQ(error("submit_s,duration_s,gpus\n1,-2,3\n"),
-              "t:2: submit_s and duration_s must be there, and not negative");
+              "t:2: submit_s and duration_s are required and can't be negative");
     EXPECT_EQ(error("submit_s,duration_s,gpus\n1,2,99999999\n"),
-              "t:2: gpus is no number: '99999999'");
+              "t:2: gpus is not a number: '99999999'");
     EXPECT_EQ(error("; swf\n1 2 3\n"), "t:2: 3 fields; the Standard Workload Format has 18");
     EXPECT_EQ(error("JobID|Submit|Start|End|ReqTRES\n1|yesterday|||\n"),
-              "t:2: 'yesterday' is no time of sacct");
+              "t:2: 'yesterday' is not a time in sacct's format");
     EXPECT_EQ(
         error("JobID|Submit|Start|Elapsed\n1|||\n"),
         "t:1: the header needs at least JobID, Submit, Start, one of Elapsed and End, and one "
-        "of AllocTRES and ReqTRES, which tell of GPUs");
+        "of AllocTRES and ReqTRES, which contain the GPUs");
     EXPECT_EQ(error("submit_s,duration_s,gpus\n1,\x1b[2J,3\n"),
-              "t:2: duration_s is no number of seconds: '^[[2J'");
+              "t:2: duration_s is not a number of seconds: '^[[2J'");
     EXPECT_EQ(error(std::string(70000, 'a')), "t:1: longer than 65536 bytes");
 }
 
@@ -135,9 +135,9 @@ TEST(Trace, KnowsEveryColumnOrRefusesIt)
               "t:1:30: unknown column 'limt_s' (did you mean 'limit_s'?)");
     EXPECT_EQ(error("submit_s,duration_s,gpus,"), "t:1: column 4 of the header has no name");
     EXPECT_EQ(error("submit_s,gpus,duration_s,gpus"),
-              "t:1:26: column 'gpus' says what the one at 10 does");
+              "t:1:26: column 'gpus' duplicates the one at 10");
     EXPECT_EQ(error("submit_s,gpus,duration_s,partition,partition_or_vc"),
-              "t:1:36: column 'partition_or_vc' says what the one at 26 does");
+              "t:1:36: column 'partition_or_vc' duplicates the one at 26");
     EXPECT_EQ(error("submit_s,gpus,duration_s,wait_s,name"), "accepted") << "and not read";
 }
 

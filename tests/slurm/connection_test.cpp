@@ -70,7 +70,7 @@ TEST_F(Configuration, AnIncludedFileThatIsNotThereIsSaidToo)
     const auto gone = SlurmCluster::open(conf("ClusterName=lab\n  INCLUDE gpuq/gone.conf # x\n"));
     ASSERT_FALSE(gone);
     EXPECT_EQ(gone.error().kind, Error::Kind::usage);
-    EXPECT_THAT(gone.error().text, HasSubstr(m_folder + "gpuq/gone.conf, which is not there"));
+    EXPECT_THAT(gone.error().text, HasSubstr(m_folder + "gpuq/gone.conf, which does not exist"));
 }
 
 TEST_F(Configuration, GivesTheNameOfTheClusterWithoutAskingAnybody)

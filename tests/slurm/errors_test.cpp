@@ -57,7 +57,7 @@ TEST(SlurmErrors, OfAControllerOfAnotherReleaseNameBoth)
         "Incompatible versions of client and server code";
     EXPECT_EQ(error_of(-1, Question::other, "can't ask", words).text,
               "can't ask: slurmctld 24.11 and gpuq's libslurm " + library_version() +
-                  " are of releases that do not talk to each other; build gpuq with the cluster's "
+                  " are incompatible releases; build gpuq with the cluster's "
                   "own Slurm");
     for (const char* unknown : {"Invalid Protocol Version 99999999999",
                                 "Invalid Protocol Version 0", "Invalid Protocol Version x", ""}) {
@@ -78,8 +78,8 @@ TEST(SlurmErrors, OfMungeNameTheSocket)
         "REQUEST_PARTITION_INFO has authentication error";
     EXPECT_EQ(
         error_of(1800, Question::other, "can't ask", words).text,
-        "can't ask: munged of this machine, by which Slurm knows who asks, does not answer; an "
-        "operator starts it again (Failed to connect to \"/run/munge/munge.socket.2\": "
+        "can't ask: munged of this machine, which authenticates requests to Slurm, does not "
+        "respond; an operator must restart it (Failed to connect to \"/run/munge/munge.socket.2\": "
         "Connection refused)");
     EXPECT_FALSE(munge_failure("Unable to contact slurm controller"));
 }

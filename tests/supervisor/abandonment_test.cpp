@@ -37,7 +37,7 @@ TEST(Abandonment, NobodyCame)
 {
     Watch watch;
     EXPECT_EQ(watch.ends_within(60min), 10);
-    EXPECT_EQ(watch.why, "nobody came to the shell within 10 minutes");
+    EXPECT_EQ(watch.why, "no client attached to the shell within 10 minutes");
 }
 
 TEST(Abandonment, NobodyCameThoughSomethingRan)
@@ -60,7 +60,7 @@ TEST(Abandonment, AllHaveLeftAndNothingHappens)
     EXPECT_EQ(watch.ends_within(100min), std::nullopt);
     watch.seen.attached = false;
     EXPECT_EQ(watch.ends_within(100min, 500ms), 30);
-    EXPECT_EQ(watch.why, "nobody sat at the shell, and it did nothing, for 30 minutes");
+    EXPECT_EQ(watch.why, "the shell was unattended and idle for 30 minutes");
 }
 
 TEST(Abandonment, AllHaveLeftAndItWorks)

@@ -274,7 +274,7 @@ TEST(Chained, AStopThatLetsItSaveEndsTheRun)
     link.ask(layout::k_save_and_stop_request);
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_EQ(client.ended->ending.status, 123);
-    EXPECT_EQ(client.ended->ending.detail, "by ada@login1, who let it save first");
+    EXPECT_EQ(client.ended->ending.detail, "by ada@login1, with time to save");
     EXPECT_FALSE(client.ended->ending.continues);
     EXPECT_EQ(link.event(Kind::noticed)->detail, "stop");
     EXPECT_EQ(link.event(Kind::checkpoint)->detail, link.checkpoint(1));

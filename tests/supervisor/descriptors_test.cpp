@@ -74,7 +74,7 @@ TEST_F(Descriptors, BeyondTheMostClientsWhoComesIsToldWhy)
             break;
         }
     }
-    EXPECT_EQ(others.back().refused, "200 are connected already");
+    EXPECT_EQ(others.back().refused, "200 clients are already connected");
     expect_all_is_well();
     others.clear();
     EXPECT_TRUE(eventually([&] {

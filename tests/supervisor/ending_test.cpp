@@ -74,10 +74,10 @@ TEST(Ending, WhatCanNotBeExecutedIs127Or126)
     EXPECT_EQ(status_of("./no-interpreter"),
               "127 ./no-interpreter: the interpreter in its first line does not exist");
     EXPECT_EQ(status_of("./not-executable"),
-              "126 ./not-executable: can not be executed: Permission denied");
+              "126 ./not-executable: can't be executed: Permission denied");
     EXPECT_EQ(status_of("./of-another-machine"),
-              "126 ./of-another-machine: can not be executed: Exec format error");
-    EXPECT_EQ(status_of("/tmp"), "126 /tmp: can not be executed: Permission denied");
+              "126 ./of-another-machine: can't be executed: Exec format error");
+    EXPECT_EQ(status_of("/tmp"), "126 /tmp: can't be executed: Permission denied");
 }
 
 TEST(Ending, AWorkingDirectoryThatIsGoneIsNoStart)
@@ -87,7 +87,7 @@ TEST(Ending, AWorkingDirectoryThatIsGoneIsNoStart)
     const Ended end = ended(stage);
     EXPECT_EQ(end.status, 125);
     EXPECT_EQ(end.cause, Cause::not_started);
-    EXPECT_NE(end.detail.find("gone can not be entered on this node"), std::string::npos);
+    EXPECT_NE(end.detail.find("gone can't be entered on this node"), std::string::npos);
 }
 
 TEST(Ending, ANodeThatDoesNotSeeTheStateFolderSaysSo)
@@ -99,7 +99,7 @@ TEST(Ending, ANodeThatDoesNotSeeTheStateFolderSaysSo)
     client.close_all();
     EXPECT_TRUE(client.hello);
     EXPECT_EQ(client.ended->ending.cause, Cause::not_started);
-    EXPECT_EQ(client.ended->ending.detail.find("the node n1 does not see /no/such/folder"), 0U);
+    EXPECT_EQ(client.ended->ending.detail.find("node n1 does not see /no/such/folder"), 0U);
     EXPECT_EQ(stage.wait(), 125);
     EXPECT_EQ(stage.slurm_calls(), "complete 42 125\n");
 }
@@ -329,7 +329,7 @@ TEST(Ending, AKillOnANodeWhereNothingCountsForTheJobIsToldAsUnknown)
     Stage stage = Stage::shell("echo 8 > slurm/oom_node");
     stage.slurm("oom_node", "7");
     EXPECT_EQ(ended(stage).detail,
-              "the kernel killed 1 process for memory on its node; whether of this run is unknown");
+              "the kernel killed 1 process on its node for memory, possibly not of this run");
     EXPECT_TRUE(stage.event(Event::Kind::memory_kill_nearby));
     EXPECT_FALSE(stage.awaited(Event::Kind::ended).to);
 }

@@ -112,8 +112,9 @@ TEST_F(SshServer, SaysThatTheNodeHasNoSshd)
     ::unsetenv("GPUQ_SSHD");
     EXPECT_EQ(said(), "");
     EXPECT_EQ(wait(), k_status_no_sshd);
-    EXPECT_EQ(all_of(m_errors), "gpuq: no sshd on node n7: OpenSSH's server has to be installed "
-                                "there, it need not run\n");
+    EXPECT_EQ(
+        all_of(m_errors),
+        "gpuq: no sshd on node n7: install OpenSSH's server on it (it need not be running)\n");
 }
 
 TEST_F(SshServer, TellsSshdOfTheJob)

@@ -82,8 +82,8 @@ TEST(ProfileAdvice, TheDataLoaderIsShortOfCpus)
     hour.spend(Phase::waiting, 2340s);
     hour.know(Measure::cpu, 3.92);
     EXPECT_THAT(hour.advice(),
-                ElementsAre("GPU busy 32 %, the CPUs at 98 % of their 4 cores: what prepares the "
-                            "data is short of CPUs (ask -c 8)"));
+                ElementsAre("GPU busy 32 %, the CPUs at 98 % of their 4 cores: data preparation "
+                            "is short of CPUs (request -c 8)"));
     hour.profile.nodes[0].cores.reset(); // number of cores unknown
     EXPECT_THAT(hour.advice(), ElementsAre(HasSubstr("The GPU waits 65 % of the time")));
     hour.given.cpus = 4;

@@ -128,7 +128,7 @@ TEST(Update, RefusesWhatMakesNoSense)
     EXPECT_TRUE(press(m, "jx").empty());
     EXPECT_THAT(screen(m), HasSubstr("run 101 has ended already"));
     EXPECT_TRUE(press(m, "a").empty());
-    EXPECT_THAT(screen(m), HasSubstr("does not run"));
+    EXPECT_THAT(screen(m), HasSubstr("is not running"));
     EXPECT_TRUE(press(m, "ks").empty());
     EXPECT_THAT(screen(m), HasSubstr("can't save"));
 }
@@ -322,7 +322,7 @@ TEST(Update, SaysThatALogHasMoreThanIsShown)
     update(m, LogBytes{"key0", Stream::out, "more\nand more\n", false, 0, ""});
     press(m, "g");
     EXPECT_THAT(screen(m), HasSubstr("stdout of run 100 (run0), the end of 48 kB; p: all\n"
-                                     "before this there is more: p or gpuq logs 100 shows it\n"
+                                     "more above: p or gpuq logs 100 shows it\n"
                                      "line 2\n"));
     press(m, "j");
     EXPECT_THAT(screen(m), HasSubstr("p: all\nline 3\n"));
@@ -330,9 +330,9 @@ TEST(Update, SaysThatALogHasMoreThanIsShown)
     update(m, LogBytes{"key0", Stream::out, text, true, 7'000'000, ""});
     EXPECT_THAT(screen(m), HasSubstr("the end of 7.0 MB; p: all\n"));
     press(m, "g");
-    EXPECT_THAT(screen(m), HasSubstr("before this there is more"));
+    EXPECT_THAT(screen(m), HasSubstr("more above"));
     update(m, Resized{2, 60});
-    EXPECT_THAT(screen(m), Not(HasSubstr("before this")));
+    EXPECT_THAT(screen(m), Not(HasSubstr("more above")));
 }
 
 /// For any number of lines, j leads to the last one.
@@ -442,7 +442,7 @@ TEST(Update, SearchesTheLog)
     press(m, "G/loss nan\n");
     EXPECT_THAT(screen(m), HasSubstr("Loss NaN"));
     press(m, "/Loss nan\n");
-    EXPECT_THAT(screen(m), HasSubstr("'Loss nan' is not here"));
+    EXPECT_THAT(screen(m), HasSubstr("'Loss nan' not found"));
 }
 
 /// A pager may pass on anything it gets: a title, clipboard contents, a query to the terminal.
@@ -465,7 +465,7 @@ TEST(Update, HasARunningRunSaveAndGoOn)
     Model shown = model(2);
     EXPECT_EQ(commands(press(shown, "S")), (std::vector<Words>{{"save", "key0"}}));
     EXPECT_TRUE(commands(press(shown, "jS")).empty());
-    EXPECT_THAT(screen(shown), HasSubstr("does not run"));
+    EXPECT_THAT(screen(shown), HasSubstr("is not running"));
 }
 
 TEST(Update, ExemptsTheRunThatWasSelected)
@@ -539,11 +539,11 @@ TEST(Update, HelpHasPagesOnASmallScreen)
     Model shown = model(1, {10, 60});
     press(shown, "?");
     EXPECT_THAT(screen(shown), HasSubstr("any key: more"));
-    EXPECT_THAT(screen(shown), Not(HasSubstr("no run is touched")));
+    EXPECT_THAT(screen(shown), Not(HasSubstr("runs are not affected")));
     for (int i = 0; i < 2; ++i) {
         press(shown, " ");
     }
-    EXPECT_THAT(screen(shown), HasSubstr("no run is touched"));
+    EXPECT_THAT(screen(shown), HasSubstr("runs are not affected"));
     EXPECT_THAT(screen(shown), HasSubstr("any key: back"));
     press(shown, " ");
     EXPECT_FALSE(shown.help);

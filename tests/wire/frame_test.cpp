@@ -36,7 +36,7 @@ std::vector<Frame> one_of_each()
         Note{"15 minutes left"},
         Screen{bytes},
         Taken{"ada@login2"},
-        Refused{"200 are connected already"},
+        Refused{"200 clients are already connected"},
         Ended{ending, 1ULL << 50, 3, "last\nlines\n"},
         Ended{Ending{-1, Cause::lost, "", Time{}}, 0, 0, ""},
         Ended{Ending{0, Cause::finished, "", Time{}}, 0, 0, "", 1ULL << 35},
