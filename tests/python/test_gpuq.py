@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""contrib/python/gpuq.py: what a training program may rely on, with gpuq and without."""
+"""contrib/python/gpuq.py: the guarantees for a training program, with and without gpuq."""
 import ast
 import importlib.util
 import math
@@ -17,7 +17,7 @@ FILE = Path(__file__).resolve().parents[2] / "contrib" / "python" / "gpuq.py"
 
 
 class Clock:
-    """Stands in for time: bodies and saves take as long as a test says."""
+    """Replaces time: bodies and saves take as long as a test specifies."""
 
     def __init__(self):
         self.now = 1000.0
@@ -39,7 +39,7 @@ def clock():
 
 @pytest.fixture
 def gpuq(monkeypatch, clock):
-    """The module as a program imports it that was not started by gpuq; its clock is the test's."""
+    """The module as imported by a program that was not started by gpuq, with the test's clock."""
     for name in [*os.environ]:
         if name.startswith(("GPUQ_", "OMPI_", "PMI_", "SLURM_")) or name == "RANK":
             monkeypatch.delenv(name)
@@ -65,7 +65,7 @@ def save_file(monkeypatch, tmp_path):
 
 
 def trained(loop, body=lambda number: None):
-    """The numbers that a loop gave, and the status it left with (None: it came to its end)."""
+    """The numbers yielded by a loop, and its exit status (None: it ran to its end)."""
     numbers = []
     try:
         for number in loop:
@@ -171,8 +171,8 @@ def test_leaves_while_there_is_time_to_save(gpuq, clock, monkeypatch, capsys):
     def save(done):
         clock.pass_(7)
     numbers, status = trained(gpuq.epochs(50, save=save), lambda epoch: clock.pass_(10 if epoch else 13))
-    # After four: 13 + 3 * 10 + 4 * 7 = 71 s. The slowest body, by 1.2, and its save take 22.6 s of the 29.
-    # After five: 88 s; not enough for one more.
+    # After four: 13 + 3 * 10 + 4 * 7 = 71 s. The slowest body times 1.2 and its save take 22.6 s of the remaining
+    # 29. After five: 88 s; not enough for one more.
     assert (numbers, status) == ([0, 1, 2, 3, 4], 85)
     assert gpuq.time_left() > 0
     assert capsys.readouterr().out == "saved; leaving before the time is over\n"
@@ -216,7 +216,7 @@ def test_asked_to_save_it_saves_says_so_and_goes_on(gpuq, save_file, clock):
     def save(done):
         saves.append((done, save_file.exists()))
     assert trained(gpuq.steps(5, save=save), body) == ([*range(5)], None)
-    assert saves == [(3, True), (5, False)]  # the file goes after the save
+    assert saves == [(3, True), (5, False)]  # the file is removed after the save
     assert not save_file.exists()
 
 
@@ -234,7 +234,7 @@ def test_only_the_first_rank_answers(gpuq, save_file, monkeypatch):
     gpuq.saved()
     assert save_file.exists()
     monkeypatch.setenv("RANK", "0")
-    monkeypatch.setenv("SLURM_PROCID", "3")  # torchrun's word goes first
+    monkeypatch.setenv("SLURM_PROCID", "3")  # torchrun's variable takes precedence
     assert gpuq.save_asked()
 
 
@@ -244,7 +244,7 @@ def test_looks_at_a_file_once_a_second(gpuq, stop_file, clock, monkeypatch):
     monkeypatch.setattr(os.path, "exists", lambda path: looks.append(path) or exists(path))
     for _ in range(100):
         assert not gpuq.stop_asked()
-        clock.pass_(0.0201)  # 2.01 s in all
+        clock.pass_(0.0201)  # 2.01 s in total
     assert len(looks) == 2
     stop_file.touch()
     clock.pass_(1)
@@ -332,7 +332,7 @@ for epoch in gpuq.epochs(5, save=lambda done: print("saved", done)):
 
 
 def test_system_calls_of_others_are_restarted():
-    """A library that reads a pipe and knows nothing of EINTR; here the C library's getc by ctypes."""
+    """A library that reads a pipe and does not handle EINTR; here the C library's read through ctypes."""
     done = program("""
 import ctypes, gpuq, os, signal, threading, time
 gpuq.stop_asked()
@@ -351,7 +351,7 @@ print(libc.read(read, ctypes.create_string_buffer(1), 1), gpuq.stop_asked())
 
 
 def ranks(gpuq, count, script):
-    """Runs `script(rank, agree)` on so many threads that agree as ranks do; what each returned."""
+    """Runs `script(rank, agree)` on `count` threads that agree like ranks. Returns their results."""
     barrier, numbers, results = threading.Barrier(count, timeout=20), [0] * count, [None] * count
 
     def run(rank):
@@ -373,7 +373,7 @@ def ranks(gpuq, count, script):
 
 
 def test_ranks_that_agree_leave_after_the_same_step(gpuq):
-    gpuq.listen()  # the process is the main thread's
+    gpuq.listen()  # signal handlers belong to the main thread
     saving, order = threading.Event(), []
 
     def script(rank, agree):
@@ -383,7 +383,7 @@ def test_ranks_that_agree_leave_after_the_same_step(gpuq):
                 order.append("saved")
 
         def agree_and_tell(number):
-            # Rank 2 alone has got the notice, in its 7th step.
+            # Only rank 2 has got the notice, in its 7th step.
             return agree(2 if (rank, len(numbers)) == (2, 7) and number == 0 else number)
         numbers = []
         try:
@@ -463,7 +463,8 @@ def test_atomic_has_the_bytes_on_disk_before_the_name(gpuq, tmp_path, monkeypatc
 
 
 def killed_at_line(module, number, work):
-    """Does `work` in a process of its own that is killed before the given line of the module; whether it was."""
+    """Runs `work` in a child process that is killed before the given line of the module. Returns whether it was
+    killed."""
     process = os.fork()
     if process == 0:
         left = [number]

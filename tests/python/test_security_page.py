@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""gpuq-security(7): each test that it names for a defence is there."""
+"""gpuq-security(7): every test that it names for a defence exists."""
 import pathlib
 import re
 
@@ -8,7 +8,7 @@ PAGE = ROOT / "man" / "gpuq-security.7"
 
 
 def defences():
-    """Threat, and the tests below it: file and names."""
+    """Threat -> the tests listed below it, by file."""
     threat, file, found = None, None, {}
     for line in PAGE.read_text().splitlines():
         if line.startswith(".SH") or line == ".TP":
@@ -19,7 +19,7 @@ def defences():
             file = match[1].replace("\\-", "-")
             found.setdefault(threat, {})[file] = []
         elif file and not line.startswith("."):
-            names = line.replace("\\:", "").split(",")  # where a long name may be broken
+            names = line.replace("\\:", "").split(",")  # remove the break points of long names
             found[threat][file] += [name.strip() for name in names if name.strip()]
         elif file and line == ".br":
             file = None
