@@ -43,8 +43,12 @@ bool is_noise(std::string_view line)
                                                                       "Transferred:",
                                                                       "Bytes per second:",
                                                                       "Shared "};
-    return line.empty() || std::any_of(k_beginnings.begin(), k_beginnings.end(),
-                                       [&](auto beginning) { return line.starts_with(beginning); });
+    // ssh reads its configuration before anything else, and warns of options that it was built
+    // without.
+    const bool is_of_configuration = has(line, "line ") && has(line, "nsupported option \"");
+    return line.empty() || is_of_configuration ||
+           std::any_of(k_beginnings.begin(), k_beginnings.end(),
+                       [&](auto beginning) { return line.starts_with(beginning); });
 }
 
 /// True if the host has rejected all offered or entered credentials.

@@ -193,6 +193,9 @@ JobFiles files_of(const slurm_job_info_t& info)
     if (info.batch_flag != 0) { // otherwise its output went to a terminal
         files.output = file_of(slurm_get_job_stdout, info);
         files.error = file_of(slurm_get_job_stderr, info);
+        if (files.error.empty()) { // 26.05: the same file
+            files.error = files.output;
+        }
     }
     return files;
 }

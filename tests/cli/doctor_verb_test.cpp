@@ -70,7 +70,7 @@ TEST_F(Doctor, AProblemHasARemedyAndStatusOne)
     m_doors.machine.programs.clear();
     const Use result = doctor();
     EXPECT_EQ(result.status, 1);
-    EXPECT_THAT(result.out, ContainsRegex("\nproblem +srun +srun is not in PATH\\. put"));
+    EXPECT_THAT(result.out, ContainsRegex("\nproblem +srun +srun is not in PATH\\. add"));
 }
 
 TEST_F(Doctor, ASilentSlurmIsOneProblemAndTheRestUnknown)

@@ -188,7 +188,7 @@ TEST_F(Keepalive, ARunIsToldOfTheTicketAndOfTheToken)
     m_doors.machine.ended = {3, ""};
     const LoginTicket found = login_ticket(m_doors, m_run.key());
     EXPECT_THAT(found.problem, HasSubstr("has expired"));
-    EXPECT_THAT(found.token_problem, HasSubstr("ask exits with 3"));
+    EXPECT_THAT(found.token_problem, HasSubstr("ask exited with 3"));
 }
 
 TEST_F(Keepalive, NoCopyOfATicketStaysWhenTheKdcDoesNotAnswer)
@@ -241,7 +241,7 @@ TEST_F(Keepalive, ACommandGivesTokensAsTheyAreDue)
     EXPECT_EQ(m_doors.secrets.folders[m_folder][k_token], k_expired);
 
     // The error is shown until an attempt succeeds.
-    EXPECT_THAT(keepalive().out, HasSubstr("token_command: ask exits with 1"));
+    EXPECT_THAT(keepalive().out, HasSubstr("token_command: ask exited with 1"));
     Globals json;
     json.json = true;
     EXPECT_THAT(

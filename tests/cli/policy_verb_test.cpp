@@ -82,7 +82,7 @@ TEST_F(PolicyVerb, JudgesForTheSlurmThatAnswersOrIsNamed)
 
 TEST_F(PolicyVerb, TheInstalledOneBelongsToRootAlone)
 {
-    EXPECT_THAT(policy({"check"}).err, HasSubstr("there is no /etc/gpuq/policy.yaml"));
+    EXPECT_THAT(policy({"check"}).err, HasSubstr("/etc/gpuq/policy.yaml: not found"));
     m_doors.files["/etc/gpuq/policy.yaml"] = {k_policy, 0, 0644};
     EXPECT_EQ(policy({"check"}).status, 0);
     m_doors.files["/etc/gpuq/policy.yaml"].mode = 0664;

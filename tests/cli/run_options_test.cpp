@@ -300,13 +300,13 @@ TEST(RunOptions, RefuseWhatMakesNoChain)
 {
     EXPECT_THAT(reason({"--link", "5s"}), HasSubstr("less than 10 s"));
     EXPECT_THAT(reason({"--checkpoint", ""}), HasSubstr("pattern"));
-    EXPECT_THAT(reason({"--notice", "KILL"}), HasSubstr("none of auto"));
+    EXPECT_THAT(reason({"--notice", "KILL"}), HasSubstr("is not auto"));
     EXPECT_THAT(reason({"--max-links", "0"}), HasSubstr("--max-links"));
     for (const char* hours : {"0", "-1", "nan", "inf", "1h", ""}) {
         EXPECT_THAT(reason({"--gpu-hours", hours}), HasSubstr("not a number of hours")) << hours;
     }
     for (const char* date : {"6h", "2026-13-01", "2026-12-24x", ""}) {
-        EXPECT_THAT(reason({"--until", date}), HasSubstr("is no date")) << date;
+        EXPECT_THAT(reason({"--until", date}), HasSubstr("is not a date")) << date;
     }
 }
 

@@ -284,9 +284,10 @@ TEST_F(Show, LooksIntoTheRunsOwnFolderOfCheckpoints)
     m_doors.on_disk.folders[folder]["checkpoint-30/trainer_state.json"] = {
         R"({"global_step": 30, "max_steps": 60, "log_history": [{"loss": 0.5, "step": 30}]})",
         now() - 90s};
-    EXPECT_THAT(show({"train"}).out, HasSubstr("\n  progress    step 30 of 60, as " + folder +
-                                               "/checkpoint-30/trainer_state.json says\n"
-                                               "  loss        0.5 at step 30, 1 min 30 s ago"));
+    EXPECT_THAT(show({"train"}).out,
+                HasSubstr("\n  progress    step 30 of 60, according to " + folder +
+                          "/checkpoint-30/trainer_state.json\n"
+                          "  loss        0.5 at step 30, 1 min 30 s ago"));
 }
 
 TEST_F(Show, HearsOnAPatternOfTheRun)
@@ -297,7 +298,8 @@ TEST_F(Show, HearsOnAPatternOfTheRun)
     one.beat(JobId{8}, now() - 1s);
     ASSERT_TRUE(m_doors.memory.write(layout::log(one.key(), LinkNumber{1}, Stream::out),
                                      "epoch 3/4\n=> 5/50\n"));
-    EXPECT_THAT(show({"train"}).out, HasSubstr("\n  progress    step 5 of 50, as its output"));
+    EXPECT_THAT(show({"train"}).out,
+                HasSubstr("\n  progress    step 5 of 50, according to its output"));
 }
 
 TEST_F(Show, NeverShowsAValueOfTheEnvironment)

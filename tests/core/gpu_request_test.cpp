@@ -33,8 +33,8 @@ TEST(GpuRequest, SaysWhatIsWrong)
     EXPECT_THAT(reason("k80:-1"), HasSubstr("negative"));
     EXPECT_THAT(reason("1000000"), HasSubstr("no node has so many"));
     EXPECT_THAT(reason("k80:0"), HasSubstr("write 0 for no GPU"));
-    EXPECT_THAT(reason("shard:1"), HasSubstr("not in this version"));
-    EXPECT_THAT(reason("mig:1g.5gb"), HasSubstr("not in this version"));
+    EXPECT_THAT(reason("shard:1"), HasSubstr("parts of a GPU are not supported"));
+    EXPECT_THAT(reason("mig:1g.5gb"), HasSubstr("parts of a GPU are not supported"));
     for (const char* text :
          {"",     ":",   ":2",  "k80:",  "k80:x", "k80:2:3", "1e9",
           "nan",  "NaN", "1.5", "+1",    " 1",    "k80 ",    "k80,v100",

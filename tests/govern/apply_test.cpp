@@ -529,11 +529,9 @@ TEST(Plan, RefusesFewerThreadsPerCoreThanTheNodesHave)
     const auto fine = plan(admin, made(k_old), k_now);
     EXPECT_THAT(fine->obstacles, IsEmpty());
     EXPECT_THAT(fine->notes, testing::Not(testing::Contains(testing::HasSubstr("threads"))));
-    const std::string unstated =
-        replaced(k_old,
-                 "    threads_per_core: 2         # Slurm's CPUs of a core, which a job gets "
-                 "all or none of\n",
-                 "");
+    const std::string unstated = replaced(
+        k_old, "    threads_per_core: 2         # Slurm CPUs per core; a job gets whole cores\n",
+        "");
     EXPECT_THAT(plan(admin, made(unstated), k_now)->notes,
                 testing::Contains(testing::HasSubstr("threads_per_core: 1 lets jobs")));
 }

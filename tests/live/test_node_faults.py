@@ -78,7 +78,8 @@ class Watched:
 def bring_back(cluster):
     """A node that is down returns automatically when slurmd registers (ReturnToService=2)."""
     cluster.slurm("scontrol", "update", "nodename=n0", "state=resume", check=False)
-    wait_for(lambda: "idle" in cluster.slurm("sinfo", "-h", "-o", "%t"), 60, "an idle node")
+    # idle*: it has not responded yet, and a run that needs it is queued
+    wait_for(lambda: set(cluster.slurm("sinfo", "-h", "-o", "%t").split()) == {"idle"}, 60, "an idle node")
 
 
 @pytest.fixture(params=AGES)

@@ -260,5 +260,13 @@ TEST(JudgeSsh, WordsOfTheFarSideAreShownOnlySanitised)
     EXPECT_THAT(verdict.error.text, HasSubstr("go away"));
 }
 
+TEST(LastWords, AreNotWarningsOfSshsOwnConfiguration)
+{
+    const std::string warning =
+        "/home/ada/.ssh/config line 8: Unsupported option \"gssapiauthentication\"\r\n";
+    EXPECT_EQ(last_words("maintenance until noon\n" + warning), "maintenance until noon");
+    EXPECT_EQ(last_words(warning), "");
+}
+
 } // namespace
 } // namespace gpuq::remote

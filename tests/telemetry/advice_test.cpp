@@ -87,7 +87,7 @@ TEST(ProfileAdvice, TheDataLoaderIsShortOfCpus)
     hour.profile.nodes[0].cores.reset(); // number of cores unknown
     EXPECT_THAT(hour.advice(), ElementsAre(HasSubstr("The GPU waits 65 % of the time")));
     hour.given.cpus = 4;
-    EXPECT_THAT(hour.advice(), ElementsAre(HasSubstr("(ask -c 8)")));
+    EXPECT_THAT(hour.advice(), ElementsAre(HasSubstr("(request -c 8)")));
 }
 
 TEST(ProfileAdvice, WaitingSavingAndIdlingAreTold)
