@@ -299,7 +299,8 @@ def test_all_of_it_holds_after_a_restart(ruled, people):
     # A killed slurmctld forgets everything that it has not saved.
     change = time.time()
     ruled.scontrol("update", f"jobid={later}", "name=later")
-    wait_for(lambda: (ruled.dir / "state" / "job_state").stat().st_mtime > change, 30, "a written state")
+    saved = ruled.dir / "state" / "job_state"  # missing for a moment while slurmctld replaces it
+    wait_for(lambda: saved.exists() and saved.stat().st_mtime > change, 30, "a written state")
     ruled.signal("slurmctld")
     ruled.repair()
     still()
