@@ -46,7 +46,7 @@ step "installing the package there, with what it recommends and suggests"
 quietly install_package
 
 step "looking for the manual and the completion"
-inside --net man -w gpuq gpuq-run gpuq-files gpuq-chain gpuq-tutorial
+inside --net man -w gpuq gpuq-run gpuq-files gpuq-adoption gpuq-chain gpuq-tutorial
 for file in bash-completion/completions/gpuq fish/vendor_completions.d/gpuq.fish zsh/vendor-completions/_gpuq; do
     [ -s "$root/usr/share/$file" ] || fail "the package did not bring /usr/share/$file"
 done

@@ -73,7 +73,7 @@ def test_a_training_runs_from_where_it_is_installed(installed, plain_user):
 def test_man_and_completion_are_found_from_there(installed):
     origin, prefix = installed
     env = {**plain_environment(), "PATH": f"{prefix}/bin:/usr/bin:/bin"}
-    for page in ("gpuq", "gpuq-run", "gpuq-files", "gpuq-chain", "gpuq-tutorial"):
+    for page in ("gpuq", "gpuq-run", "gpuq-files", "gpuq-adoption", "gpuq-chain", "gpuq-tutorial"):
         path = run(["man", "-w", page], env).stdout.strip()
         assert path.startswith(f"{prefix}/share/man/man") and pathlib.Path(path).exists()
     complete = 'source "$0" && complete -p gpuq'
