@@ -13,9 +13,9 @@ function(gpuq_precompile target owner)
   endif()
 endfunction()
 
-# A module ("room") is a directory under src/, or FOLDER, and a static library; it links only the targets in CMakeLists.txt.
+# A module is a directory under src/, or FOLDER, and a static library; it links only the targets in CMakeLists.txt.
 # OPTIMISED: also in Debug builds, for tests that process hundreds of thousands of jobs.
-function(gpuq_room name)
+function(gpuq_module name)
   cmake_parse_arguments(ARG "OPTIMISED" "FOLDER" "LINKS;PRIVATE" ${ARGN})
   if(NOT ARG_FOLDER)
     set(ARG_FOLDER src/${name})

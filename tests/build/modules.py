@@ -28,27 +28,27 @@ MOVED = {
 
 
 def table(readme):
-    rooms = {}
+    modules = {}
     for line in readme.read_text().splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        if line.startswith("|") and len(cells) == 5 and re.fullmatch(r"[a-z]+", cells[0]) and cells[0] != "room":
-            rooms[cells[0]] = (set(cells[2].split()), set(cells[3].split()))
-    return rooms
+        if line.startswith("|") and len(cells) == 5 and re.fullmatch(r"[a-z]+", cells[0]) and cells[0] != "module":
+            modules[cells[0]] = (set(cells[2].split()), set(cells[3].split()))
+    return modules
 
 
 def main(root):
     source = root / "src"
-    rooms = table(source / "README.md")
+    modules = table(source / "README.md")
     problems = []
     seen = set()
     for path in sorted([*source.rglob("*.[ch]*"), *(root / "tui").rglob("*.[ch]*")]):
         parts = path.relative_to(source if source in path.parents else root).parts
-        room = parts[0] if len(parts) > 1 else "main"
-        seen.add(room)
-        if room not in rooms:
-            problems.append(f"{path}: room '{room}' is not in src/README.md")
+        module = parts[0] if len(parts) > 1 else "main"
+        seen.add(module)
+        if module not in modules:
+            problems.append(f"{path}: module '{module}' is not in src/README.md")
             continue
-        allowed, libraries = rooms[room]
+        allowed, libraries = modules[module]
         text = path.read_text()
         for name, header in MOVED.items():
             if name in text and f"#include <{header}>" not in text:
@@ -61,20 +61,20 @@ def main(root):
             where = f"{path.relative_to(root)}:{number}"
             if quote == '"':
                 other = header.split("/")[0]
-                if other != room and other not in allowed:
-                    problems.append(f"{where}: room '{room}' may not include '{header}'")
+                if other != module and other not in allowed:
+                    problems.append(f"{where}: module '{module}' may not include '{header}'")
                 if not (source / header).exists() and not (other == "tui" and (root / header).exists()):
                     problems.append(f"{where}: no such header in src: '{header}'")
             for prefix, library in LIBRARIES.items():
                 # "slurm/cluster.h" is a module of gpuq, <slurm/slurm.h> the library.
                 if quote == "<" and header.startswith(prefix) and library not in libraries:
-                    problems.append(f"{where}: room '{room}' may not use library '{library}'")
-    for room in rooms.keys() - seen:
-        problems.append(f"src/README.md: room '{room}' has no file")
-    for room, (allowed, _) in rooms.items():
-        for other in allowed - rooms.keys():
-            problems.append(f"src/README.md: room '{room}' may include unknown room '{other}'")
-    print("\n".join(problems) or f"{len(seen)} rooms, every include as in src/README.md")
+                    problems.append(f"{where}: module '{module}' may not use library '{library}'")
+    for module in modules.keys() - seen:
+        problems.append(f"src/README.md: module '{module}' has no file")
+    for module, (allowed, _) in modules.items():
+        for other in allowed - modules.keys():
+            problems.append(f"src/README.md: module '{module}' may include unknown module '{other}'")
+    print("\n".join(problems) or f"{len(seen)} modules, every include as in src/README.md")
     return 1 if problems else 0
 
 
