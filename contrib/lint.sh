@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Checks that need no reviewer: formatting, the short clang-tidy list, shell scripts, SPDX lines.
+# Checks that need no reviewer: formatting, the short clang-tidy list, shell scripts, SPDX lines, prose and spelling.
 # Preset lint is only configured. It uses no precompiled header, so that every file must include the headers it uses.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -18,6 +18,12 @@ fi
 
 clang-format --dry-run --Werror "${sources[@]}"
 shellcheck "${scripts[@]}"
+if ! prose=$(contrib/prose.py --list); then
+    printf '%s\n' "$prose" >&2
+    echo "lint: phrases above their limits (TOO MANY): CONTRIBUTING.md suggests others" >&2
+    exit 1
+fi
+codespell src tui man ./*.md contrib tests cmake policies # .codespellrc has the exceptions
 
 cmake --preset lint >/dev/null
 printf '%s\0' "${units[@]}" | xargs -0 -n 4 -P "$(nproc)" clang-tidy -p build/lint --quiet 2> >(grep -v 'warnings generated' >&2)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Tests that take too long for CI: the live suite with full durations and counts (a minute of outage, 1 GiB of
 # output, two hundred runs at once), the unit suite under the sanitizers, all benchmarks, the package in a fresh
-# Debian, README's commands on bare Debians, and all tests on the releases that CI does not cover. Run it before
+# Debian, README's commands on bare Debian systems, and all tests on the releases that CI does not cover. Run it before
 # a release, on an otherwise idle machine: six hours on two cores.
 # usage: contrib/soak.sh [-n ROUNDS] [PART...]     parts: live sanitizers bench package setup suites (default: all)
 # ROUNDS: number of repetitions of the live suite, to find sporadic failures. Prints a summary line for each part.
