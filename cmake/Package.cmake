@@ -26,7 +26,7 @@ openssh-server, python3-numpy, python3-sklearn")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "run programs on the GPUs of a Slurm cluster, from a terminal")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
 "gpuq starts a program on a GPU of a Slurm cluster, shows its output here and
-exits with its status. The run does not need the terminal: it goes on when
+exits with its status. The run does not need the terminal: it continues when
 that is closed or the network fails, and can be attached to again from any
 login host.
 

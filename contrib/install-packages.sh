@@ -32,7 +32,7 @@ for package in $(wanted "$@"); do
     is_installed "$package" || missing+=("$package")
 done
 if [ ${#missing[@]} = 0 ]; then
-    step "every package is there"
+    step "all packages are installed"
     exit 0
 fi
 

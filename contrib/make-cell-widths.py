@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Prints src/core/cell_widths.inc from this Python's Unicode tables. Run again for a newer Unicode."""
+"""Prints src/core/cell_widths.inc from this Python's Unicode tables. Run it again for a newer Unicode version."""
 import sys
 import unicodedata
 
-# Drawn as nothing although their category says otherwise: fillers and the grapheme joiner.
+# Not drawn, despite their category: fillers and the grapheme joiner.
 BLANKS = {0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2028, 0x2029, 0x3164, 0xFFA0}
 BLANKS |= set(range(0x180B, 0x1810)) | set(range(0xFE00, 0xFE10)) | set(range(0xE0000, 0xE1000))
 

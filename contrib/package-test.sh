@@ -42,7 +42,7 @@ fi
 step "making a fresh Debian"
 quietly make_debian "$(. /etc/os-release && echo "$VERSION_CODENAME")"
 
-step "installing the package there, with what it recommends and suggests"
+step "installing the package in it, with recommended and suggested packages"
 quietly install_package
 
 step "looking for the manual and the completion"
@@ -51,7 +51,7 @@ for file in bash-completion/completions/gpuq fish/vendor_completions.d/gpuq.fish
     [ -s "$root/usr/share/$file" ] || fail "the package did not bring /usr/share/$file"
 done
 
-step "running a training there"
+step "running a training in it"
 inside --net sh -exc '
     gpuq cluster up --gpus 4 --model k80
     cd /usr/share/doc/gpuq/examples

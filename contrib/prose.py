@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Counts turns of phrase that make our text hard to read, in occurrences per 10,000 words.
+"""Counts phrases that make our text hard to read, in occurrences per 10,000 words.
 
 usage: contrib/prose.py [--list] [man|comments|strings|tests ...] [PATH...]     (default: all of them)
 --list prints each occurrence as FILE:LINE: SENTENCE. PATH: only files whose path begins with it.
-Exits with 1 where a rate is above its limit: `PATTERNS` holds both. CONTRIBUTING.md says what to write instead.
+Exits with 1 if a rate is above its limit: `PATTERNS` has both. CONTRIBUTING.md lists replacements.
 """
 import pathlib
 import re
@@ -36,7 +36,7 @@ def tracked(*patterns):
 
 
 def plain_roff(text):
-    """Text of a man page, a line for a line, without requests and escapes."""
+    """Text of a man page, line by line, without requests and escapes."""
     lines = []
     for line in text.splitlines():
         if re.match(r"\.(\\\"|TH|so|if|ie|el|de|\.)", line):
@@ -52,7 +52,7 @@ LITERAL = re.compile(r'R"(\w*)\((.*?)\)\1"|"((?:[^"\\\n]|\\.)*)"|//([^\n]*)|/\*(
 
 
 def of_cpp(path, wanted):
-    """Comments or string literals, a line for a line."""
+    """Comments or string literals, line by line."""
     text = re.sub(r"(?m)^#include.*$", "", path.read_text(errors="replace"))
     lines = [""] * (text.count("\n") + 1)
     for match in LITERAL.finditer(text):
@@ -94,7 +94,7 @@ def sources(kind):
 
 
 def occurrences(lines, expression):
-    """(line number, sentence) of each; an expression may begin in one line and end in the next."""
+    """Yields (line number, sentence) for each match, which may extend over a line break."""
     starts, text = [], ""
     for line in lines:
         starts.append(len(text))

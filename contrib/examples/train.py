@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Learns handwritten digits with a small network in numpy; a checkpoint after each epoch.
 
-    gpuq run -t 2h contrib/examples/train.py     gpuq tells it where to save, when to stop, where to go on
+    gpuq run -t 2h contrib/examples/train.py     gpuq sets where to save, when to stop and where to resume
     ./train.py --resume checkpoints/epoch-0007.npz                         the same by hand, without gpuq
 
-Copy from here what your own program needs: save(), load() and the few lines in main() that
-read GPUQ_*. The same seed gives the same network to the last bit, however often it was stopped.
+Copy save(), load() and the lines in main() that read GPUQ_* into your own program. The same seed gives
+the same network to the last bit, no matter how often the program was stopped.
 """
 import argparse
 import json
@@ -18,18 +18,18 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_digits
 
-CONTINUE_ME = 85  # exit status: saved; gpuq may start me again from my checkpoint
+CONTINUE_ME = 85  # exit status: saved; gpuq may start the program again from its checkpoint
 
 
 def save(folder, epoch, params, velocity, rng):
-    """A whole checkpoint under its name, or none: a kill or a full disk leaves the last one alone."""
+    """Saves atomically: a kill or a full disk leaves the previous checkpoint intact."""
     path = folder / f"epoch-{epoch:04d}.npz"
     arrays = {f"param-{i}": p for i, p in enumerate(params)} | {f"velocity-{i}": v for i, v in enumerate(velocity)}
     unfinished = path.with_suffix(".tmp")
     with open(unfinished, "wb") as file:
         np.savez(file, epoch=epoch, rng=json.dumps(rng.bit_generator.state), **arrays)
         file.flush()
-        os.fsync(file.fileno())  # the bytes are on disk before the name is
+        os.fsync(file.fileno())  # the data must be on disk before the name
     os.replace(unfinished, path)
     directory = os.open(folder, os.O_RDONLY)
     os.fsync(directory)
@@ -43,7 +43,7 @@ def load(path, params, velocity, rng):
         for i in range(len(params)):
             params[i][:] = checkpoint[f"param-{i}"]
             velocity[i][:] = checkpoint[f"velocity-{i}"]
-        rng.bit_generator.state = json.loads(str(checkpoint["rng"]))  # shuffles go on where they were
+        rng.bit_generator.state = json.loads(str(checkpoint["rng"]))  # continues the sequence of shuffles
         return int(checkpoint["epoch"])
 
 
@@ -57,7 +57,7 @@ def forward(params, x):
 
 
 def step(params, velocity, x, y, rate=0.05, momentum=0.9):
-    """One step of gradient descent on a batch; its loss."""
+    """One step of gradient descent on a batch; returns its loss."""
     hidden, probability = forward(params, x)
     d_scores = probability.copy()
     d_scores[np.arange(len(y)), y] -= 1
@@ -82,10 +82,10 @@ def main():
     parser.add_argument("--epochs", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--resume", metavar="FILE", default=os.environ.get("GPUQ_RESUME_FROM"))
-    parser.add_argument("--seconds-per-epoch", type=float, default=0, help="at least so long, to have something to watch")
+    parser.add_argument("--seconds-per-epoch", type=float, default=0, help="minimum duration of an epoch, for demonstrations")
     args = parser.parse_args()
 
-    # What gpuq says; without gpuq every one of them has a harmless value.
+    # Set by gpuq; without gpuq each variable has a harmless default.
     folder = Path(os.environ.get("GPUQ_CHECKPOINT_DIR", "checkpoints"))
     folder.mkdir(parents=True, exist_ok=True)
     stop_file = os.environ.get("GPUQ_STOP_FILE", "")
@@ -103,7 +103,7 @@ def main():
     done = 0
     if args.resume:
         done = load(args.resume, params, velocity, rng)
-        print(f"going on after epoch {done} from {args.resume}", flush=True)
+        print(f"continuing after epoch {done} from {args.resume}", flush=True)
 
     slowest = 0
     for epoch in range(done + 1, args.epochs + 1):
@@ -115,7 +115,7 @@ def main():
 
         save(folder, epoch, params, velocity, rng)
         if os.path.exists(save_file):
-            os.unlink(save_file)  # asked to save: done just now
+            os.unlink(save_file)  # the requested save is done
         slowest = max(slowest, time.monotonic() - started)
         out_of_time = time.time() + 1.5 * slowest > deadline
         if epoch < args.epochs and (os.path.exists(stop_file) or out_of_time):

@@ -28,7 +28,7 @@ save() {
 step=0
 if [ -n "${GPUQ_RESUME_FROM-}" ]; then
     read -r step <"$GPUQ_RESUME_FROM"
-    echo "going on after step $step from $GPUQ_RESUME_FROM"
+    echo "continuing after step $step from $GPUQ_RESUME_FROM"
 fi
 
 while [ "$step" -lt "$steps" ]; do

@@ -5,14 +5,15 @@
     gpuq run -t 2h contrib/examples/train_torch.py
     ./train_torch.py --resume checkpoints/epoch-0007.pt                    the same by hand, without gpuq
 
-Needs gpuq.py beside it. Copy that, save(), load() and the lines in main() that use gpuq. On one machine the same
-seed gives the same network to the last bit, however often it was stopped; on a GPU too, as far as PyTorch can.
+Requires gpuq.py in the same directory. Copy that file, save(), load() and the lines in main() that use gpuq. On one
+machine the same seed gives the same network to the last bit, no matter how often the program was stopped; on a GPU
+too, as far as PyTorch allows.
 """
 import argparse
 import os
 import time
 
-os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # else cuBLAS may add in another order
+os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # otherwise the order of additions in cuBLAS may vary
 
 import torch
 from sklearn.datasets import load_digits
@@ -21,7 +22,7 @@ import gpuq
 
 
 def save(folder, epoch, model, optimizer, shuffler):
-    """A whole checkpoint under its name, or none: a kill or a full disk leaves the last one alone."""
+    """Saves atomically: a kill or a full disk leaves the previous checkpoint intact."""
     with gpuq.atomic(folder / f"epoch-{epoch:04d}.pt") as file:
         torch.save({"epoch": epoch, "model": model.state_dict(), "optimizer": optimizer.state_dict(),
                     "shuffler": shuffler.get_state()}, file)
@@ -30,10 +31,10 @@ def save(folder, epoch, model, optimizer, shuffler):
 
 
 def load(path, model, optimizer, shuffler):
-    checkpoint = torch.load(path, map_location="cpu")  # saved on a GPU, perhaps continued without one
+    checkpoint = torch.load(path, map_location="cpu")  # a checkpoint saved on a GPU may be loaded without one
     model.load_state_dict(checkpoint["model"])
     optimizer.load_state_dict(checkpoint["optimizer"])
-    shuffler.set_state(checkpoint["shuffler"])  # shuffles go on where they were
+    shuffler.set_state(checkpoint["shuffler"])  # continues the sequence of shuffles
     return checkpoint["epoch"]
 
 
@@ -58,14 +59,14 @@ def main():
     parser.add_argument("--epochs", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--resume", metavar="FILE", default=gpuq.resume_from())
-    parser.add_argument("--seconds-per-epoch", type=float, default=0, help="at least so long, to have something to watch")
+    parser.add_argument("--seconds-per-epoch", type=float, default=0, help="minimum duration of an epoch, for demonstrations")
     args = parser.parse_args()
 
     folder = gpuq.checkpoint_dir()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     print("GPU:", os.environ.get("CUDA_VISIBLE_DEVICES") or "none", "computing on:", device, flush=True)
     torch.use_deterministic_algorithms(True)
-    torch.set_num_threads(1)  # so small a network gains nothing from more
+    torch.set_num_threads(1)  # a small network gains nothing from more threads
     torch.manual_seed(args.seed)
 
     x, y = (torch.from_numpy(a).to(device) for a in load_digits(return_X_y=True))
@@ -79,7 +80,7 @@ def main():
     done = 0
     if args.resume:
         done = load(args.resume, model, optimizer, shuffler)
-        print(f"going on after epoch {done} from {args.resume}", flush=True)
+        print(f"continuing after epoch {done} from {args.resume}", flush=True)
 
     def save_after(epoch):
         save(folder, epoch, model, optimizer, shuffler)

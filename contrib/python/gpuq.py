@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What gpuq and a training program say to each other. Copy this file beside your own: it needs Python 3.8
-and nothing else, and does no harm without gpuq.
+"""The interface between gpuq and a training program. Copy this file into the directory of your program: it
+requires only Python 3.8, and works without gpuq as well.
 
     import gpuq
 
@@ -10,26 +10,25 @@ and nothing else, and does no harm without gpuq.
         with gpuq.atomic(gpuq.checkpoint_dir() / f"epoch-{done:04d}.pt") as file:
             torch.save({"done": done, "model": model.state_dict(), ...}, file)
 
-    for epoch in gpuq.epochs(40, start=done, save=save):    # as range(done, 40)
+    for epoch in gpuq.epochs(40, start=done, save=save):    # like range(done, 40)
         train_one_epoch()
 
-After each epoch it saves. When gpuq asks for it, or the time does not suffice for one more epoch, it saves
-and leaves with status 85: gpuq starts the program again, and resume_from() is its last whole checkpoint.
-Everything happens between two epochs (or steps), nothing inside a signal handler.
+The program saves after each epoch. When gpuq requests it, or when the remaining time is too short for another
+epoch, it saves and exits with status 85: gpuq starts the program again, and resume_from() is its last complete
+checkpoint. Everything happens between two epochs (or steps), nothing in a signal handler.
 
-Several ranks (torchrun, srun, mpirun) each have a view of their own: the notice reaches one a moment before
-the other, and a rank that leaves alone lets the others hang. Give epochs() a function that agrees on the
-largest of all ranks' numbers; it is called by each rank after each epoch, and after each save, so that no rank
-leaves while another one still writes:
+With several ranks (torchrun, srun, mpirun), the notice reaches one rank slightly before another, and if one rank
+exits alone, the others hang. Give epochs() a function that returns the largest of all ranks' numbers; each rank
+calls it after each epoch and after each save, so that no rank exits while another one is still writing:
 
     def agree(number):
-        number = torch.tensor(number, device=device)    # or on the CPU, in a group of gloo: no wait for the GPU
+        number = torch.tensor(number, device=device)    # or on the CPU, in a gloo group: does not wait for the GPU
         torch.distributed.all_reduce(number, torch.distributed.ReduceOp.MAX)
         return int(number)
 
     for epoch in gpuq.epochs(40, start=done, save=save, agree=agree):
 
-man gpuq-chain says what gpuq does with all this.
+See gpuq-chain(7).
 """
 import contextlib
 import math
@@ -43,15 +42,15 @@ import time
 __all__ = ["CONTINUE", "DO_NOT_CONTINUE", "atomic", "cause", "checkpoint_dir", "deadline", "epochs", "link", "listen",
            "resume_from", "save_asked", "saved", "steps", "stop_asked", "time_left"]
 
-CONTINUE = 85  # exit status: saved, start me again
-DO_NOT_CONTINUE = 93  # exit status: starting me again would not help
+CONTINUE = 85  # exit status: saved, start the program again
+DO_NOT_CONTINUE = 93  # exit status: starting the program again would not help
 
-_LOOK_EVERY = 1.0  # seconds: the files may be on a network's disk
-_SAVE, _AS_ASKED, _OUT_OF_TIME = 1, 2, 3  # what a rank wants after a body; 0: go on
+_LOOK_EVERY = 1.0  # seconds: the files may be on a network file system
+_SAVE, _AS_ASKED, _OUT_OF_TIME = 1, 2, 3  # a rank's request after a body; 0: continue
 
-_process = None  # that trains; what it forks (workers of a DataLoader) is told nothing
+_process = None  # the process that trains; its forks (DataLoader workers) get no notice
 _signalled = False
-_looked = {}  # path: (when, whether it was there)
+_looked = {}  # path: (time of the check, whether the file existed)
 
 
 def link():
@@ -65,20 +64,20 @@ def cause():
 
 
 def resume_from():
-    """The newest whole checkpoint, or None: from the start."""
+    """The newest complete checkpoint, or None to begin from the start."""
     path = os.environ.get("GPUQ_RESUME_FROM")
     return pathlib.Path(path) if path else None
 
 
 def checkpoint_dir(default="checkpoints"):
-    """The run's folder for checkpoints, made; `default` without gpuq."""
+    """The run's directory for checkpoints, which is created; `default` without gpuq."""
     folder = pathlib.Path(os.environ.get("GPUQ_CHECKPOINT_DIR") or default)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
 def deadline():
-    """Unix time at which this link ends; infinite when nobody said."""
+    """Unix time at which this link ends; infinite if unknown."""
     return _number("GPUQ_DEADLINE", math.inf)
 
 
@@ -88,8 +87,8 @@ def time_left():
 
 
 def listen(signum=getattr(signal, "SIGUSR1", None)):
-    """Takes this signal as a request to stop, and says whether it could: only the main thread can, and a handler
-    that is there already stays. epochs() and stop_asked() do it by themselves, with USR1, unless it was done before.
+    """Installs a handler that treats this signal as a request to stop, and returns True if it could: only the main
+    thread can, and an existing handler is kept. epochs() and stop_asked() call this for USR1 if it was not called before.
     """
     global _process, _signalled
     _process, _signalled = os.getpid(), False
@@ -98,12 +97,12 @@ def listen(signum=getattr(signal, "SIGUSR1", None)):
     if signal.getsignal(signum) not in (signal.SIG_DFL, _on_signal):
         return False
     signal.signal(signum, _on_signal)
-    signal.siginterrupt(signum, False)  # libraries that know nothing of it have their system calls restarted
+    signal.siginterrupt(signum, False)  # system calls of other libraries are restarted
     return True
 
 
 def stop_asked(agree=None):
-    """Whether to save and leave with CONTINUE. Of this rank only, unless `agree` is given (see the top)."""
+    """Whether to save and exit with CONTINUE. For this rank only, unless `agree` is given (see the top)."""
     if _process is None:
         listen()
     asked = _process == os.getpid() and (_signalled or _there("GPUQ_STOP_FILE"))
@@ -111,12 +110,12 @@ def stop_asked(agree=None):
 
 
 def save_asked():
-    """Whether to save, call saved() and go on. Only the first rank is asked, as one answer is enough."""
+    """Whether to save, call saved() and continue. True only on the first rank, since one response is enough."""
     return _process in (None, os.getpid()) and _rank() == 0 and _there("GPUQ_SAVE_FILE")
 
 
 def saved():
-    """Answers save_asked()."""
+    """Confirms the request of save_asked()."""
     path = os.environ.get("GPUQ_SAVE_FILE")
     if path and _rank() == 0:
         with contextlib.suppress(FileNotFoundError):
@@ -125,13 +124,13 @@ def saved():
 
 
 def epochs(total, start=0, save=None, every=0.0, agree=None, say=print):
-    """The numbers of range(start, total), as long as there is time for a body and nobody asks to stop.
+    """Yields the numbers of range(start, total) while there is time for a body and no request to stop.
 
-    save(done) is called between two bodies with the number of those that are done, which is the `start` to go on
-    with: when at least `every` seconds have passed since the last time (math.inf: never for that), when it is
-    asked for, before leaving, and after the last body. Without `save` the body saves, at its own end.
-    Leaves by SystemExit(CONTINUE). `say` gets a line about that from the first rank; None: silent.
-    Of loops inside each other only one should be epochs() or steps().
+    save(done) is called between two bodies with the number of bodies done, which is the `start` of the next link:
+    when at least `every` seconds have passed since the last call (math.inf: never for this reason), on request,
+    before exiting, and after the last body. Without `save`, the body must save at its end.
+    Exits by SystemExit(CONTINUE). `say` gets a line about that from the first rank; None: silent.
+    Only one of several nested loops should be epochs() or steps().
     """
     if _process != os.getpid():
         listen()
@@ -164,17 +163,17 @@ def steps(total, start=0, save=None, every=600.0, agree=None, say=print):
 
 @contextlib.contextmanager
 def atomic(path):
-    """Gives the name of a temporary file beside `path`, to write to, and renames it when that went well:
+    """Yields the name of a temporary file in the directory of `path`, and renames it to `path` on success:
 
         with gpuq.atomic("last.pt") as file:
             torch.save(state, file)
 
-    At any time the old or the new content bears the name, on disk too. May be made a folder instead; one that
-    bears the name already is moved away just before. A failure removes the temporary file; a kill may leave it:
-    its name begins with .tmp-, and whoever finds it may remove it.
+    At any time `path` has either the old or the new content, on disk as well. The caller may create a directory
+    instead of a file; an existing directory at `path` is moved away just before. A failure removes the temporary
+    file. A kill may leave it behind: its name begins with .tmp-, and it can be removed.
     """
     path = pathlib.Path(path)
-    unfinished = path.with_name(f".tmp-{os.getpid()}-{path.name}")  # ends as `path` does: numpy and Keras look at it
+    unfinished = path.with_name(f".tmp-{os.getpid()}-{path.name}")  # with the suffix of `path`, which numpy and Keras use
     try:
         yield str(unfinished)
         _sync_all(unfinished)
@@ -192,13 +191,13 @@ def atomic(path):
 
 
 class _Pace:
-    """How long bodies and saves take."""
+    """The durations of bodies and saves."""
 
     def __init__(self, every, save):
         self.every, self.function = every, save
         self.slowest = self.saving = 0.0
         if save:
-            self.saving = min(60.0, max(0.0, time_left()) / 10)  # until one was measured
+            self.saving = min(60.0, max(0.0, time_left()) / 10)  # until one has been measured
         self.measured = False
         self.last_save = time.monotonic()
 
@@ -207,7 +206,7 @@ class _Pace:
 
     def wish(self, asked):
         due = self.function is not None and (asked or time.monotonic() - self.last_save >= self.every)
-        # What is to fit in: perhaps a save now; one more body; the save after it.
+        # The time for a save now if one is due, another body, and the save after it.
         needed = 1.2 * self.slowest + self.saving * (2 if due else 1)
         if time_left() < needed:
             return _OUT_OF_TIME
@@ -236,7 +235,7 @@ def _on_signal(signum, frame):
 
 
 def _there(variable):
-    """Whether the file named by the variable is there; looks once a second."""
+    """Whether the file named by the variable exists; checked at most once a second."""
     path = os.environ.get(variable)
     if not path:
         return False
@@ -264,7 +263,7 @@ def _rank():
 
 
 def _sync_all(path):
-    """The file, or the folder with everything in it, is on disk."""
+    """Syncs a file, or a directory with all its contents, to disk."""
     for folder, _, files in os.walk(path):
         for name in files:
             _sync(os.path.join(folder, name))
@@ -275,7 +274,7 @@ def _sync_all(path):
 
 def _sync(path):
     if os.name != "posix":
-        return  # elsewhere a program may be tried, but runs in no cluster
+        return  # other systems are only for trying a program out
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
