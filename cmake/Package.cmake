@@ -32,5 +32,5 @@ login host.
 
 There is no daemon of its own: Slurm does scheduling, authentication and
 accounting. On a machine without Slurm, `gpuq cluster up` starts a real one,
-for one person or for everybody on it.")
+for one user or for all users of it.")
 include(CPack)

@@ -6,10 +6,12 @@ usage: contrib/prose.py [--list] [man|comments|strings|tests ...] [PATH...]     
 --list prints each occurrence as FILE:LINE: SENTENCE. PATH: only files whose path begins with it.
 Exits with 1 if a rate is above its limit: `PATTERNS` has both. CONTRIBUTING.md lists replacements.
 """
+import io
 import pathlib
 import re
 import subprocess
 import sys
+import tokenize
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -68,9 +70,24 @@ def of_cpp(path, wanted):
     return [line.strip() for line in lines]
 
 
-def of_script(path):
-    return [line.partition("#")[2].strip() if line.lstrip().startswith("#") else "" for line in
+def of_script(path, mark="#"):
+    """Lines that are comments."""
+    return [line.partition(mark)[2].strip() if line.lstrip().startswith(mark) else "" for line in
             path.read_text(errors="replace").splitlines()]
+
+
+def of_python(path):
+    """Docstrings and comments, line by line."""
+    text = path.read_text()
+    lines = [""] * (text.count("\n") + 1)
+    docstring = True
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT or (token.type == tokenize.STRING and docstring):
+            for extra, line in enumerate(token.string.strip("#\"").split("\n")):
+                lines[token.start[0] - 1 + extra] += " " + line.strip()
+        if token.type not in (tokenize.COMMENT, tokenize.NL):  # a docstring is a statement of its own
+            docstring = token.type in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
+    return [line.strip() for line in lines]
 
 
 def sources(kind):
@@ -83,8 +100,14 @@ def sources(kind):
     elif kind == "comments":
         for path in tracked("src/*.h", "src/*.cpp", "tui/*.h", "tui/*.cpp"):
             yield path, of_cpp(path, "comments")
-        for path in tracked("cmake/*", "CMakeLists.txt", "contrib/*.sh", "policies/*"):
+        for path in tracked("*.cmake", "*CMakeLists.txt", "contrib/*.sh", "contrib/gpuq*", "contrib/packages.txt",
+                            "policies/*", ".c[il]*", ".codespellrc"):
             yield path, of_script(path)
+        for path in tracked("src/*.lua.inc"):
+            yield path, of_script(path, "--")
+        for path in tracked("contrib/*.py", "tests/build/*.py"):
+            if path.name != "prose.py" and not path.is_symlink():
+                yield path, of_python(path)
     elif kind == "strings":
         for path in tracked("src/*.h", "src/*.cpp", "tui/*.h", "tui/*.cpp"):
             yield path, of_cpp(path, "strings")
