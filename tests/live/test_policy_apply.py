@@ -304,6 +304,23 @@ def test_the_rehearsal_ends_in_place_of_slurmctld(operator):
     assert operator.drift() == set()
 
 
+def test_a_queue_that_is_removed_takes_no_other_from_its_users(operator):
+    def more(names):
+        queues = "".join(f"  {name}: {{time: {hours}h, pools: main}}\n" for name, hours in names.items())
+        return POLICY.replace("  long:\n", queues + "  long:\n")
+
+    def held():
+        printed = operator.cluster.slurm("sacctmgr", "-nP", "show", "assoc", "where", "account=root", "user=", "format=qos")
+        return set(printed.strip().split(","))
+
+    operator.apply(more({"one": 5, "two": 6, "three": 7}))
+    before = held()
+    assert {"gpuq_one", "gpuq_two", "gpuq_three"} <= before
+    operator.apply(more({"one": 5, "three": 7}))
+    assert held() == before - {"gpuq_two"}
+    assert operator.drift() == set()
+
+
 def test_an_apply_that_is_killed_goes_on_or_goes_back(operator):
     begun = 0
     started = time.monotonic()
