@@ -248,9 +248,14 @@ private:
     Result<void> put_objects_back()
     {
         TRY_ASSIGN(const SlurmState now, m_admin.state());
+        // With any share, a policy sets those of all accounts.
+        const bool rules_shares =
+            std::any_of(m_candidate.objects.begin(), m_candidate.objects.end(),
+                        [](const SlurmObject& one) { return one.kind == Kind::share; });
         for (const SlurmObject& object : m_scene.there.objects) {
             const SlurmObject* const there = find(now.objects, object.kind, object.name);
-            const bool ours = find(m_candidate.objects, object.kind, object.name) != nullptr ||
+            const bool ours = (rules_shares && object.kind == Kind::share) ||
+                              find(m_candidate.objects, object.kind, object.name) != nullptr ||
                               find(m_scene.owned, object.kind, object.name) != nullptr;
             if (ours && is_last(object.kind) &&
                 (there == nullptr || there->fields != object.fields)) {

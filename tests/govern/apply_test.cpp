@@ -372,6 +372,29 @@ TEST(Apply, PutsBackWhatWasThereWhenSlurmRefuses)
     }
 }
 
+TEST(Apply, PutsBackTheSharesOfAccountsThatThePolicyDoesNotName)
+{
+    const auto uneven = [] {
+        auto admin = a_centre();
+        admin.shares["physics"].fields["fairshare"] = "7";
+        return admin;
+    };
+    auto reference = uneven();
+    ASSERT_TRUE(apply_to(reference, k_old));
+    ASSERT_EQ(reference.shares["physics"].fields["fairshare"], "1");
+    int restored = 0;
+    for (int step = 3; step < reference.changes; ++step) {
+        auto admin = uneven();
+        admin.refuses_at = step;
+        const auto refused = apply_to(admin, k_old);
+        if (!refused && refused.error().text.find("is restored") != std::string::npos) {
+            EXPECT_EQ(admin.shares["physics"].fields["fairshare"], "7") << step;
+            ++restored;
+        }
+    }
+    EXPECT_GT(restored, 10);
+}
+
 TEST(Apply, BringsADeadControllerBackOnTheOldFiles)
 {
     auto admin = a_centre();
