@@ -293,7 +293,10 @@ FairShare fair_share_in(Reader& reader, const Node& node)
             return;
         }
         for (const Node::Entry& entry : value.entries) {
-            if (reader.people(entry.key_node).value.size() == 1) {
+            if (entry.key == "root") { // all accounts are below it: it competes with none
+                reader.note(entry.key_node, "not-a-name",
+                            "account root has no share: name another");
+            } else if (reader.people(entry.key_node).value.size() == 1) {
                 fair.shares.push_back({entry.key, reader.number(entry.value, 1, k_many)});
             }
         }

@@ -165,6 +165,8 @@ TEST(CheckPolicy, WhatNoJobCanReachIsTold)
                 IsEmpty());
     EXPECT_THAT(findings(k_small + "fair_share: {half_life: 1s}\n"),
                 HasSubstr("a half_life of less than an hour"));
+    EXPECT_THAT(findings(k_small + "fair_share: {shares: {root: 3}}\n"),
+                HasSubstr("error: account root has no share"));
     const auto weekly = [](const std::string& duration) {
         return findings(k_small + "courses: {c: {nodes: n1, start: 2026-11-03T13:00, duration: " +
                         duration + ", repeat: weekly, users: u}}\n");
