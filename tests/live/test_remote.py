@@ -475,7 +475,7 @@ def test_a_frame_of_a_hostile_server(login, data):
     """Invalid frames give an error in one line of bounded length, without a byte of them on the terminal."""
     done = login.gpuq("ls", env={"GPUQ_SSH": peers.peer(login.folder, peers.MARKER + peers.hello() + data)})
     assert done.returncode not in (0, 256), done
-    assert done.stdout == b"" and done.stderr.startswith("gpuq: login: "), done.stderr
+    assert done.stdout == b"" and done.stderr.startswith(("gpuq: login: ", "gpuq: protocol error from gpuq on login: ")), done.stderr
     assert len(done.stderr) < 1000 and done.stderr.count("\n") == 1 and not set("\x1b\a\u202e") & set(done.stderr)
 
 
