@@ -24,7 +24,7 @@ return slurm.SUCCESS
 
 def release():
     """(22, 5) of this machine's Slurm."""
-    version = subprocess.run(["scontrol", "-V"], text=True, capture_output=True, check=True).stdout.split()[-1]
+    version = subprocess.run(["/usr/sbin/slurmd", "-V"], text=True, capture_output=True, check=True).stdout.split()[-1]
     return tuple(int(part) for part in version.split(".")[:2])
 
 
