@@ -81,6 +81,25 @@ def test_works(lines):
 
 
 @root_only
+@pytest.mark.skipif(release() < (23, 11), reason="auth/slurm begins with Slurm 23.11")
+def test_auth_slurm():
+    """Slurm's own authentication in place of munge; accounting would need it in slurmdbd.conf too."""
+    for directory in ("/run/slurm", "/run/slurmctld"):  # for the daemons' sockets
+        os.makedirs(directory, exist_ok=True)
+    with short_folder() as home:
+        cluster = clusters.Cluster(home / "c")
+        cluster.dir.mkdir(mode=0o755)
+        (cluster.dir / "slurm.key").touch(0o600)
+        (cluster.dir / "slurm.key").write_bytes(os.urandom(1024))
+        try:
+            cluster.up(gpus=2, lines=["AuthType=auth/slurm", "CredType=cred/slurm", "KillWait=5"])
+            (home / "p").mkdir()
+            check_works(Person(cluster, home / "p"))
+        finally:
+            cluster.cluster("down", "--purge", check=False)
+
+
+@root_only
 def test_private_data_of_an_ordinary_user(plain_user):
     private = "PrivateData=jobs,nodes,reservations,usage,users,accounts"
     with running_cluster(nodes=1, gpus=2, lines=["KillWait=5", private]) as cluster, short_folder() as home:
