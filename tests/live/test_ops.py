@@ -163,7 +163,7 @@ def test_a_program_saves_when_it_is_told_and_goes_on(person):
     assert record.wait_for_end()["status"] == 0
     assert person.gpuq("logs", "saves").stdout == "begun\nsaved\n"
     late = person.gpuq("save", "saves")
-    assert late.returncode == 121 and "does not run" in late.stderr
+    assert late.returncode == 121 and "is not running" in late.stderr
 
 
 def test_a_waiting_run_gets_more_time_and_a_running_one_its_words(plain_user):

@@ -166,7 +166,7 @@ def test_words_of_gpuq_keep_their_lines(person, shell):
 
 def test_needs_a_terminal(person):
     done = person.gpuq("run", "--pty", "true", stdin=subprocess.DEVNULL)
-    assert (done.returncode, "no terminal" in done.stderr) == (2, True)
+    assert (done.returncode, "not a terminal" in done.stderr) == (2, True)
 
 
 def test_a_detached_shell_waits_for_its_owner(person):
