@@ -66,7 +66,7 @@ def a_job(cluster, *words):
 def test_a_node_in_use_outside_slurm_is_not_lent(ruled, in_use):
     in_use.touch()
     wait_for(lambda: REASON in node(ruled), 20, "a word about the node")
-    assert "says 1)" in node(ruled), node(ruled)
+    assert "reports 1)" in node(ruled), node(ruled)
     first, second = a_job(ruled, "--gpus=2"), a_job(ruled, "--gpus=2")
     until(ruled, first, "RUNNING")
     assert ruled.job(first)["NodeList"] == "n1"

@@ -36,7 +36,8 @@ TEST(UseAdvice, NamesIdleGpusOfTheJobsThatLeftThem)
     ASSERT_THAT(advice, SizeIs(1));
     EXPECT_EQ(advice[0].code, UseAdvice::Code::idle_gpus);
     EXPECT_EQ(advice[0].jobs, 2);
-    EXPECT_THAT(advice[0].text, HasSubstr("the GPUs of 2 jobs were idle for 88 % of the measured time"));
+    EXPECT_THAT(advice[0].text,
+                HasSubstr("the GPUs of 2 jobs were idle for 88 % of the measured time"));
 }
 
 TEST(UseAdvice, SaysNothingOfWhatNobodyHasMeasured)
