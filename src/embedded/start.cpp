@@ -211,12 +211,14 @@ Result<void> take_up_accounting(Start& start)
     auto added = add_accounts(start);
     if (was_without && added) {
         end_daemon(start, "slurmctld");
-        // Without slurmdbd, slurmctld of 24.11 and later has made up an id for the cluster, and
-        // does not start with the one that slurmdbd has.
-        (void)::unlink((start.places.controller_state() + "/clustername").c_str());
     } else if (was_without) {
         state.spec.accounting = false;
         TRY(write_configuration(start));
+    }
+    if (added && !is_running(start, "slurmctld")) {
+        // Without slurmdbd, slurmctld of 24.11 and later makes up an id for the cluster, keeps it in
+        // this file, and does not start with the one that slurmdbd has.
+        (void)::unlink((start.places.controller_state() + "/clustername").c_str());
     }
     return added;
 }
