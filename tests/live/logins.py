@@ -110,6 +110,12 @@ def openssh_release():
     return tuple(map(int, re.match(r"OpenSSH_(\d+)\.(\d+)", version).groups()))
 
 
+def sshd_has_gssapi():
+    """Whether sshd on this machine is built with GSSAPI."""
+    done = subprocess.run(["/usr/sbin/sshd", "-T", "-o", "GSSAPIAuthentication=yes"], text=True, capture_output=True, check=False)
+    return "nsupported option" not in done.stderr and "eprecated option" not in done.stderr
+
+
 class Login:
     """A user's gpuq at the other end of an ssh connection. gpuq on the host has the user's `env`.
 

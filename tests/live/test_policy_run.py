@@ -97,7 +97,7 @@ def test_explain_and_why_speak_of_the_policy_in_force(home):
     for name in ("one", "two", "three"):
         done = home.gpuq("run", "--detach", "-J", name, "-g", 2, "-t", "5", "--mem", "64M", "--", "sleep", "60")
         assert done.returncode == 0, done.stderr
-    said = wait_for(lambda: (text := home.gpuq("why", "three").stdout) and "the policy" in text and text, 20, "its wait")
+    said = wait_for(lambda: (text := home.gpuq("why", "three").stdout) and "policy for such a run" in text and text, 20, "its wait")
     assert "  queue:         calibration" in said
     assert "at most 2 h" in said
     for name in ("one", "two", "three"):

@@ -93,7 +93,7 @@ def test_a_program_that_saves_and_resumes_passes(reports):
     assert found["notice"] == "warning", "nobody listens"
     assert report["problems"] == 0 and report["save_seconds"] is None
     assert 0.5 < report["interval_seconds"] < 5 and report["lost_seconds"] < 5
-    assert "SIGKILL" in said and "notified to save" in said
+    assert "SIGKILL" in said and "asked to save and stop" in said
     assert members_of(report) == told_of("gpuq rehearse")
 
 

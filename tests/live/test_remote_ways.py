@@ -16,7 +16,7 @@ import pytest
 from clusters import short_folder, wait_for
 from faults import of_soak
 from kdc import REALM, is_installed, running_kdc
-from logins import login_host
+from logins import login_host, sshd_has_gssapi
 from runs import Terminal, nothing_left, the_run
 from tickets import Watch
 
@@ -34,6 +34,7 @@ def clean(person, **options):
 
 
 @pytest.mark.skipif(not is_installed(), reason="no krb5-kdc")
+@pytest.mark.skipif(not sshd_has_gssapi(), reason="Debian 14 has GSSAPI in a package of its own")
 def test_the_ticket_of_the_laptop_is_the_runs(person):
     """Only GSSAPI is accepted; the delegated ticket outlives the login, whose cache sshd removes. A newer ticket
     arrives with the next connection of the same session."""
@@ -70,6 +71,7 @@ def test_the_ticket_of_the_laptop_is_the_runs(person):
 
 
 @pytest.mark.skipif(not is_installed(), reason="no krb5-kdc")
+@pytest.mark.skipif(not sshd_has_gssapi(), reason="Debian 14 has GSSAPI in a package of its own")
 def test_a_training_from_a_laptop_on_bad_days(person):
     """Half an hour in the soak test: a real training, tickets of one minute renewed by the laptop's desktop, and a
     connection that ends in one way or another every few seconds."""

@@ -132,7 +132,7 @@ def test_a_token_that_does_not_tell_is_followed_by_another_while_its_run_waits(p
 def test_what_is_no_token_is_said_and_the_run_goes_on_without(person):
     for env, said in (({"BEARER_TOKEN": "two words"}, "no bearer token: its content is not a bearer token"),
                       ({"BEARER_TOKEN": token("old", -5)}, "the login's token has expired"),
-                      ({"GPUQ_TOKEN_COMMAND": "/bin/false"}, "/bin/false exits with 1")):
+                      ({"GPUQ_TOKEN_COMMAND": "/bin/false"}, "/bin/false exited with 1")):
         done = person.gpuq("run", "--gpus", "1", "--", "sh", "-c", "echo ${BEARER_TOKEN_FILE:-none}", env=env)
         assert done.returncode == 0 and done.stdout == "none\n" and said in done.stderr, done.stderr
     nothing_left(person)
