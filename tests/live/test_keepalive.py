@@ -390,7 +390,10 @@ def test_what_nobody_lived_to_wipe_is_swept_by_the_next_gpuq(login, cluster, nex
             wait_for(lambda: not kept.cache.parent.exists(), 5, "the relay to have swept")
             child.kill()
     else:  # a run that only begins: processes it starts later sweep too
+        before = len(records(login.person))
         with login.person.start("run", "-t", "5", "--", "sleep", "600") as child:
+            wait_for(lambda: len(records(login.person)) > before and records(login.person)[-1].event("program_started"),
+                     20, "the new run")
             wait_for(lambda: not kept.cache.parent.exists(), 10, "the new run to have swept")
             login.person.gpuq("stop", "last")
             child.wait(30)
