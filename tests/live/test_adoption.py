@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from clusters import GPUQ, ROOT, Cluster, Person, is_running, run, short_folder, wait_for
+from clusters import GPUQ, ROOT, Cluster, Person, command_of, is_running, run, short_folder, wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a policy is applied by root or SlurmUser")
 
@@ -133,7 +133,7 @@ def site():
             yield one
         finally:
             cluster.cluster("down", "--purge", check=False)
-            assert not cluster.daemons()
+            wait_for(lambda: not cluster.daemons(), 10, lambda: [command_of(pid) for pid in cluster.daemons()])
 
 
 def adopt(site):
