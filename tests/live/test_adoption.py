@@ -222,9 +222,8 @@ def test_a_site_adopts_a_policy_and_backs_out(site):
         assert site.sbatch("-p", "gpu", "--gres=gpu:1", check=False).returncode != 0
 
         # Backing out, while runs of the policy's queues run and wait.
-        with person.start("run", "-t", "10m", "-g", "4", "-N", "2", "sleep", "12") as running:
-            wait_for(lambda: [row for row in site.cluster.squeue() if row[1] == "RUNNING" and row[2] == "sleep"], 40,
-                     "the run")
+        with person.start("run", "-t", "10m", "-g", "4", "-N", "2", "sh", "-c", "echo begun; sleep 12") as running:
+            assert [running.stdout.readline() for _ in range(2)] == [b"begun\n"] * 2
             waiting = site.sbatch("--gres=gpu:4", "-N", "2", "-t", "10", sleep=1)
             steps = back_out(site, conf, SITES_SCRIPT)
             next(steps)
@@ -240,4 +239,4 @@ def test_a_site_adopts_a_policy_and_backs_out(site):
         after = site.everything()
         assert {key: after[key] for key in before if after[key] != before[key]} == {}
         assert person.gpuq("run", "-t", "5m", "-p", "gpu", "true").returncode == 0
-        assert "sleep" in person.gpuq("ls", "--all").stdout
+        assert "  sh  " in person.gpuq("ls", "--all").stdout
