@@ -216,8 +216,8 @@ Result<void> take_up_accounting(Start& start)
         TRY(write_configuration(start));
     }
     if (added && !is_running(start, "slurmctld")) {
-        // Without slurmdbd, slurmctld of 24.11 and later makes up an id for the cluster, keeps it in
-        // this file, and does not start with the one that slurmdbd has.
+        // Without slurmdbd, slurmctld of 24.11 and later makes up an id for the cluster, keeps it
+        // in this file, and does not start with the one that slurmdbd has.
         (void)::unlink((start.places.controller_state() + "/clustername").c_str());
     }
     return added;
