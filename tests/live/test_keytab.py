@@ -103,7 +103,7 @@ def test_one_that_goes_away_and_comes_back(login, kdc, person):
     assert any("the node can't read the keytab" in line for line in told(kept.record))
     away.rename(keytab)
     kept.wait_for_trouble("none")
-    assert told(kept.record)[-1] == "its Kerberos ticket is renewed again"
+    wait_for(lambda: told(kept.record)[-1] == "its Kerberos ticket is renewed again", 5, lambda: told(kept.record))
     kept.end()
 
 
