@@ -26,5 +26,6 @@ fi
 codespell src tui man ./*.md contrib tests cmake policies # .codespellrc has the exceptions
 
 cmake --preset lint >/dev/null
+cmake --build build/lint --target html >/dev/null
 printf '%s\0' "${units[@]}" | xargs -0 -n 4 -P "$(nproc)" clang-tidy -p build/lint --quiet 2> >(grep -v 'warnings generated' >&2)
 echo "lint: ${#sources[@]} sources, ${#scripts[@]} scripts clean"

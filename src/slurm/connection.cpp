@@ -229,9 +229,9 @@ void leave_without_handlers(std::function<void(const std::string&)> on_exit)
     on_exit_of_a_copy = std::move(on_exit);
 }
 
-const Words* listen(const Words* words)
+void listen(const Words* words)
 {
-    return std::exchange(listening, words);
+    listening = words;
 }
 
 std::string cluster_name()

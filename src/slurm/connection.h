@@ -33,8 +33,8 @@ void load_plugins();
 void leave_without_handlers(std::function<void(const std::string&)> on_exit);
 
 /// While `words` (errors.h) collects libslurm's output on this thread, an exit() is libslurm's, and
-/// its reason is reported. Returns the previous value; null: none.
-const Words* listen(const Words* words);
+/// its reason is reported. Null: no request is running.
+void listen(const Words* words);
 
 /// ClusterName of the configuration. If its text states it plainly, libslurm need not read it.
 std::string cluster_name();

@@ -184,6 +184,8 @@ public:
 
     [[noreturn]] void run(const std::string& srun, const Launching& what, const Step& step)
     {
+        // libslurm loads its plugins before it sends the request: if it exits, nothing is
+        // allocated.
         leave_without_handlers([this](const std::string& reason) {
             say(as_report(fail(Error::Kind::usage, reason)));
         });
