@@ -118,8 +118,7 @@ PlainJobs find_plain_jobs(Doors& doors, Store& store, Looked& looked, Time now)
 std::string age_in_words(const PlainJobs& plain, Time now)
 {
     if (!plain.at || !plain.silent.empty()) {
-        return fmt::format("plain Slurm jobs are not known{}: {}",
-                           plain.at ? " as they are now" : "",
+        return fmt::format("plain Slurm jobs {}: {}", plain.at ? "may have changed" : "unknown",
                            plain.silent.empty() ? "Slurm was not asked" : plain.silent);
     }
     const auto age = std::chrono::floor<std::chrono::seconds>(now - *plain.at);

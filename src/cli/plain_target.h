@@ -24,7 +24,7 @@ struct PlainJobs {
 /// waiting runs of `looked` the cached estimates of their start.
 PlainJobs find_plain_jobs(Doors& doors, Store& store, Looked& looked, Time now);
 
-/// `plain Slurm jobs are not known: Slurm does not answer`, `plain Slurm jobs as they were 8 s
+/// `plain Slurm jobs unknown: Slurm does not answer`, `plain Slurm jobs as they were 8 s
 /// ago`; empty if they are current.
 std::string age_in_words(const PlainJobs& plain, Time now);
 

@@ -160,7 +160,7 @@ void add_request(Lines& lines, const RunStatus& status, Time now)
     const Run& run = *status.run;
     const Request& request = run.request;
     field(lines, "program", shell_command(request.program));
-    field(lines, "folder", request.work_dir);
+    field(lines, "directory", request.work_dir);
     field(lines, "queue",
           request.walltime.count() > 0
               ? fmt::format("{}, for {} at most", status.queue, to_text(request.walltime))

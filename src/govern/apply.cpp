@@ -73,7 +73,7 @@ public:
     Result<void> run()
     {
         if (m_scene.touched.contains(k_folder)) {
-            m_tell("folder: " + m_admin.path(k_folder));
+            m_tell("directory: " + m_admin.path(k_folder));
             TRY(m_admin.take_folder()); // first, or other users could still change the files
         }
         TRY(m_admin.write(k_include_before, m_scene.texts.include));

@@ -159,7 +159,7 @@ TEST_F(Ls, SaysThatPlainJobsAreNotKnown)
     m_doors.slurm.silent = true;
     const Use shown = ls();
     EXPECT_EQ(shown.status, 0);
-    EXPECT_EQ(shown.err, "gpuq: plain Slurm jobs are not known: Slurm does not answer\n");
+    EXPECT_EQ(shown.err, "gpuq: plain Slurm jobs unknown: Slurm does not answer\n");
     EXPECT_THAT(shown.out, HasSubstr("running"));
 }
 

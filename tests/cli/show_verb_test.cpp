@@ -71,7 +71,7 @@ run 8 (train)
   started     07:50:00
   ended       07:59:00
   program     /bin/train --title 'two words'
-  folder      /home/ada
+  directory   /home/ada
   queue       gpu, for 2 h at most
   GPUs        1
   per node    the queue's share

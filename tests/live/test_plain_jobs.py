@@ -215,7 +215,7 @@ def test_without_a_controller_the_runs_are_there_and_plain_jobs_unknown(cluster,
         began = time.monotonic()
         done = person.gpuq("ls")
         assert time.monotonic() - began < 2, "it is left alone for a while"
-        assert "plain Slurm jobs are not known" in done.stderr and str(run.job) in done.stdout
+        assert "plain Slurm jobs unknown" in done.stderr and str(run.job) in done.stdout
         assert person.gpuq("why", "nosuchname").returncode == 120
     wait_for(lambda: listed(person, job), 60, "the plain job again")
 
