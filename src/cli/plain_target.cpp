@@ -83,7 +83,7 @@ Result<std::vector<RunStatus>> in_accounting(Doors& doors, Store& store, const s
         job.started_at = past->started_at;
         job.ends_at = past->ended_at;
         job.submitted_at = past->started_at;
-        job.nodes = past->started_at == past->ended_at ? "" : "?";
+        job.nodes = std::string(past->started_at == past->ended_at ? 0 : 1, '?');
     }
     if (!past || past->uid != ::getuid() || is_of_a_run(store, job)) {
         return no_such_job(word);

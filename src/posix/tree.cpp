@@ -54,7 +54,8 @@ void make_writable(int parent, const std::string& name)
     constexpr mode_t k_needed = S_IRWXU;
     if (::fstatat(parent, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
         S_ISDIR(status.st_mode) && (status.st_mode & k_needed) != k_needed) {
-        ::fchmodat(parent, name.c_str(), (status.st_mode & 07777) | k_needed, AT_SYMLINK_NOFOLLOW);
+        (void)!::fchmodat(parent, name.c_str(), (status.st_mode & 07777) | k_needed,
+                          AT_SYMLINK_NOFOLLOW);
     }
 }
 

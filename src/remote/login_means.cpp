@@ -3,6 +3,7 @@
 
 #include "core/descriptor.h"
 #include "core/fnv.h"
+#include "remote/ssh_facts.h"
 
 #include <fmt/format.h>
 
@@ -111,13 +112,8 @@ std::string ticket_file()
 LoginMeans login_means_from(std::string_view configuration)
 {
     LoginMeans means{{ticket_file()}, variable("SSH_AUTH_SOCK")};
-    while (!configuration.empty()) {
-        const std::size_t end = std::min(configuration.find('\n'), configuration.size());
-        const std::string_view line = configuration.substr(0, end);
-        configuration.remove_prefix(std::min(end + 1, configuration.size()));
-        const std::size_t space = std::min(line.find(' '), line.size());
-        const std::string_view keyword = line.substr(0, space);
-        const std::string value = expanded(line.substr(std::min(space + 1, line.size())));
+    for (const auto& [keyword, text] : ssh_settings_in(configuration)) {
+        const std::string value = expanded(text);
         if (value.empty() || value == "none") {
             means.agent = keyword == "identityagent" ? "" : means.agent;
         } else if (keyword == "identityagent" && value != "SSH_AUTH_SOCK") {

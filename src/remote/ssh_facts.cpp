@@ -8,21 +8,6 @@
 namespace gpuq::remote {
 namespace {
 
-using Values = std::map<std::string_view, std::string_view>;
-
-Values values_in(std::string_view text)
-{
-    Values values;
-    while (!text.empty()) {
-        const std::size_t end = std::min(text.find('\n'), text.size());
-        const std::string_view line = text.substr(0, end);
-        text.remove_prefix(std::min(end + 1, text.size()));
-        const std::size_t space = std::min(line.find(' '), line.size());
-        values.try_emplace(line.substr(0, space), line.substr(std::min(space + 1, line.size())));
-    }
-    return values;
-}
-
 template <std::size_t count>
 bool is_one_of(std::string_view word, const std::array<std::string_view, count>& words)
 {
@@ -45,9 +30,24 @@ bool keeps_nothing(std::string_view files)
 
 } // namespace
 
+std::vector<SshSetting> ssh_settings_in(std::string_view text)
+{
+    std::vector<SshSetting> settings;
+    for (auto begin = text.begin(); begin != text.end();) {
+        const auto end = std::find(begin, text.end(), '\n');
+        const auto space = std::find(begin, end, ' ');
+        settings.push_back({{begin, space}, {space == end ? end : space + 1, end}});
+        begin = end == text.end() ? end : end + 1;
+    }
+    return settings;
+}
+
 SshFacts ssh_facts_from(std::string_view text)
 {
-    const Values values = values_in(text);
+    std::map<std::string_view, std::string_view> values; // the first of each
+    for (const SshSetting& setting : ssh_settings_in(text)) {
+        values.try_emplace(setting.keyword, setting.value);
+    }
     const auto value = [&](std::string_view keyword) {
         const auto found = values.find(keyword);
         return found == values.end() ? std::string_view() : found->second;

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace gpuq::remote {
 
@@ -22,7 +23,16 @@ struct SshFacts {
     bool operator==(const SshFacts&) const = default;
 };
 
-/// Parses the `keyword value` lines of `ssh -G`. Other lines are skipped.
+/// One `keyword value` line of `ssh -G`; the value may be empty. Both are parts of its output.
+struct SshSetting {
+    std::string_view keyword;
+    std::string_view value;
+};
+
+/// The lines of `ssh -G`, in order: a keyword may occur several times.
+std::vector<SshSetting> ssh_settings_in(std::string_view text);
+
+/// Evaluates the output of `ssh -G`. Unknown keywords are skipped.
 SshFacts ssh_facts_from(std::string_view text);
 
 } // namespace gpuq::remote

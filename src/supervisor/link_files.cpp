@@ -80,7 +80,7 @@ void make_secret(int root, const std::string& name)
         ::openat(root, part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (file && write_all(file.get(), fmt::format("{:02x}", fmt::join(key, ""))) &&
         ::fsync(file.get()) == 0) {
-        (void)::linkat(root, part.c_str(), root, name.c_str(), 0);
+        (void)!::linkat(root, part.c_str(), root, name.c_str(), 0);
     }
     ::unlinkat(root, part.c_str(), 0);
 }

@@ -46,7 +46,7 @@ void write_note(int folder, const std::string& name, const std::string& text, bo
         ::renameat(folder, draft.c_str(), folder, name.c_str());
         return;
     }
-    ::linkat(folder, draft.c_str(), folder, name.c_str(), 0); // fails if it exists
+    (void)!::linkat(folder, draft.c_str(), folder, name.c_str(), 0); // fails if it exists
     ::unlinkat(folder, draft.c_str(), 0);
 }
 
