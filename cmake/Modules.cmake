@@ -13,7 +13,8 @@ function(gpuq_precompile target owner)
   endif()
 endfunction()
 
-# A module is a directory under src/, or FOLDER, and a static library; it links only the targets in CMakeLists.txt.
+# A module is a directory under src/ (or FOLDER), such as cli/render, and a static library (gpuq_cli_render); it links only
+# the targets in CMakeLists.txt.
 # OPTIMISED: also in Debug builds, for tests that process hundreds of thousands of jobs.
 function(gpuq_module name)
   cmake_parse_arguments(ARG "OPTIMISED" "FOLDER" "LINKS;PRIVATE" ${ARGN})
@@ -21,6 +22,7 @@ function(gpuq_module name)
     set(ARG_FOLDER src/${name})
   endif()
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${ARG_FOLDER}/*.cpp)
+  string(REPLACE / _ name ${name})
   if(sources)
     add_library(gpuq_${name} STATIC ${sources})
     set(scope PUBLIC)
@@ -35,8 +37,8 @@ function(gpuq_module name)
     add_library(gpuq_${name} INTERFACE) # headers only
     set(scope INTERFACE)
   endif()
-  cmake_path(GET ARG_FOLDER PARENT_PATH above)
-  target_include_directories(gpuq_${name} ${scope} ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/${above})
+  # The root for "tui/NAME.h"; never src/MODULE/, whose names another module may have as well.
+  target_include_directories(gpuq_${name} ${scope} ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
   target_link_libraries(gpuq_${name} ${scope} ${ARG_LINKS})
 endfunction()
 

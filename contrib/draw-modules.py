@@ -16,18 +16,31 @@ BEGIN, END = "<!-- begin: contrib/draw-modules.py --write -->\n```\n", "```\n<!-
 TOLERANCE = 0.2
 
 
+def table():
+    """The module names: the first column of the table in src/README.md."""
+    return set(re.findall(r"^\| ([a-z_/]+) \|", README.read_text(), re.M)) - {"module"}
+
+
+def module_of(path, names):
+    folders = path.split("/")[:-1]
+    while folders and "/".join(folders) not in names:
+        folders.pop()
+    return "/".join(folders) or "main"
+
+
 def read_modules():
     """For each module: its number of files, its number of lines, and the modules it includes."""
     modules = {}
+    names = table()
     for base in (ROOT / "src", ROOT / "tui"):
         for path in sorted(base.rglob("*")):
             if path.suffix not in (".h", ".cpp", ".inc"):
                 continue
-            parts = path.relative_to(ROOT / "src" if base.name == "src" else ROOT).parts
-            name = parts[0] if len(parts) > 1 else "main"
+            name = module_of(path.relative_to(ROOT / "src" if base.name == "src" else ROOT).as_posix(), names)
             text = path.read_text()
             files, lines, includes = modules.get(name, (0, 0, set()))
-            includes |= set(re.findall(r'^\s*#\s*include\s*"([a-z0-9_]+)/', text, re.M)) - {name}
+            headers = re.findall(r'^\s*#\s*include\s*"([a-z0-9_/.]+)"', text, re.M)
+            includes |= {module_of(header, names) for header in headers} - {name}
             modules[name] = (files + 1, lines + text.count("\n"), includes)
     return modules
 
@@ -55,14 +68,14 @@ def layers(modules):
 
 def draw(modules):
     layer = layers(modules)
-    out = "layer  module       files   lines  includes\n"
+    out = "layer  module         files   lines  includes\n"
     for name in sorted(modules, key=lambda name: (-layer[name], name)):
         files, lines, includes = modules[name]
         below = set().union(*(reachable(modules, other) for other in includes))
         shown = sorted(includes - below, key=lambda other: (-layer[other], other))
-        out += f"{layer[name]:5}  {name:12} {files:5} {lines / 1000:6.1f}k  {' '.join(shown)}".rstrip() + "\n"
+        out += f"{layer[name]:5}  {name:14} {files:5} {lines / 1000:6.1f}k  {' '.join(shown)}".rstrip() + "\n"
     files, lines = (sum(module[i] for module in modules.values()) for i in (0, 1))
-    return out + f"       {len(modules)} modules {files:7} {lines / 1000:6.1f}k\n"
+    return out + f"       {len(modules)} modules {files:9} {lines / 1000:6.1f}k\n"
 
 
 def is_current(copy, now):

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/application.h"
-#include "cli/config.h"
-#include "cli/say.h"
-#include "cli/verb.h"
+#include "cli/base/config.h"
+#include "cli/base/say.h"
+#include "cli/base/verb.h"
+#include "cli/commands/application.h"
 #include "core/descriptor.h"
 #include "core/number.h"
 #include "core/trusted_path.h"

@@ -31,9 +31,17 @@ def table(readme):
     modules = {}
     for line in readme.read_text().splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        if line.startswith("|") and len(cells) == 5 and re.fullmatch(r"[a-z]+", cells[0]) and cells[0] != "module":
+        if line.startswith("|") and len(cells) == 5 and re.fullmatch(r"[a-z_/]+", cells[0]) and cells[0] != "module":
             modules[cells[0]] = (set(cells[2].split()), set(cells[3].split()))
     return modules
+
+
+def module_of(path, modules):
+    """The longest module name that is a directory of a path below src/: cli/render of cli/render/table.h."""
+    folders = path.split("/")[:-1]
+    while folders and "/".join(folders) not in modules:
+        folders.pop()
+    return "/".join(folders)
 
 
 def main(root):
@@ -42,12 +50,12 @@ def main(root):
     problems = []
     seen = set()
     for path in sorted([*source.rglob("*.[ch]*"), *(root / "tui").rglob("*.[ch]*")]):
-        parts = path.relative_to(source if source in path.parents else root).parts
-        module = parts[0] if len(parts) > 1 else "main"
-        seen.add(module)
-        if module not in modules:
-            problems.append(f"{path}: module '{module}' is not in src/README.md")
+        name = path.relative_to(source if source in path.parents else root).as_posix()
+        module = module_of(name, modules) if "/" in name else "main"
+        if not module:
+            problems.append(f"{path}: no module of src/README.md")
             continue
+        seen.add(module)
         allowed, libraries = modules[module]
         text = path.read_text()
         for name, header in MOVED.items():
@@ -60,7 +68,7 @@ def main(root):
             quote, header = found.groups()
             where = f"{path.relative_to(root)}:{number}"
             if quote == '"':
-                other = header.split("/")[0]
+                other = module_of(header, modules)
                 if other != module and other not in allowed:
                     problems.append(f"{where}: module '{module}' may not include '{header}'")
                 if not (source / header).exists() and not (other == "tui" and (root / header).exists()):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
-#include "cli/verb.h"
+#include "cli/base/verb.h"
 #include "fakes/fake_admin.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_cluster.h"

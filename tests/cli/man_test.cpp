@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/run_options.h"
-#include "cli/verbs.h"
+#include "cli/commands/run_options.h"
+#include "cli/commands/verbs.h"
 #include "core/exit_status.h"
 #include "core/job_variables.h"
 
@@ -88,11 +88,11 @@ TEST(ManPages, HaveEveryOption)
             EXPECT_EQ(documents(page, option), built) << verb->name << " --" << option.name;
         }
     }
-    for (const Option& option : find_verb("attach")->options) {
+    for (const Option& option : find_verb(every_verb(), "attach")->options) {
         const bool built = option.state == Option::State::built;
         EXPECT_EQ(documents(text_of(k_attach), option), built) << "--" << option.name;
     }
-    for (const Option& option : find_verb("cluster")->options) {
+    for (const Option& option : find_verb(every_verb(), "cluster")->options) {
         EXPECT_TRUE(documents(text_of(k_cluster), option)) << "--" << option.name;
     }
     for (const Option& option : global_options()) {

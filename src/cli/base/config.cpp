@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/base/config.h"
+
+#include "core/walltime.h"
+#include "core/words.h"
+#include "yaml/document.h"
+
+#include <fmt/format.h>
+
+namespace gpuq::cli {
+namespace {
+
+const std::vector<std::string> k_names = {
+    "state_dir",       "cluster", "container",     "keep", "detach_key", "direct",
+    "credentials_dir", "aklog",   "token_command", "host", "remote",     "host_patience"};
+
+Result<std::optional<std::string>> text_in(const yaml::Node& root, const std::string& name)
+{
+    const yaml::Node* node = root.find(name);
+    if (node == nullptr) {
+        return std::optional<std::string>{};
+    }
+    TRY_ASSIGN(std::string text, yaml::text_of(*node, name));
+    if (text.empty()) {
+        return yaml::error_at(*node, fmt::format("{} is empty", name));
+    }
+    return std::optional<std::string>{std::move(text)};
+}
+
+Result<std::optional<std::vector<std::string>>> words_in(const yaml::Node& root,
+                                                         const std::string& name)
+{
+    const yaml::Node* node = root.find(name);
+    if (node == nullptr) {
+        return std::optional<std::vector<std::string>>{};
+    }
+    TRY_ASSIGN(std::vector<std::string> words, yaml::texts_of(*node, name));
+    return std::optional<std::vector<std::string>>{std::move(words)};
+}
+
+Result<std::optional<Retention>> retention_in(const yaml::Node& root, const std::string& name)
+{
+    TRY_ASSIGN(const auto text, text_in(root, name));
+    if (!text) {
+        return std::optional<Retention>{};
+    }
+    auto retention = parse_retention(*text);
+    if (!retention) {
+        return yaml::error_at(*root.find(name),
+                              fmt::format("{}: {}", name, retention.error().text));
+    }
+    return std::optional<Retention>{*retention};
+}
+
+Result<std::optional<DetachKey>> detach_key_in(const yaml::Node& root)
+{
+    TRY_ASSIGN(const auto text, text_in(root, "detach_key"));
+    if (!text) {
+        return std::optional<DetachKey>{};
+    }
+    const auto key = detach_key_from(*text);
+    if (!key) {
+        return yaml::error_at(*root.find("detach_key"), key.error().text);
+    }
+    return std::optional{*key};
+}
+
+Result<bool> yes_or_no(const std::string& text)
+{
+    if (text != "yes" && text != "no") {
+        return fail(Error::Kind::usage, fmt::format("direct: '{}' is not yes or no", text));
+    }
+    return text == "yes";
+}
+
+Result<std::optional<bool>> direct_in(const yaml::Node& root)
+{
+    TRY_ASSIGN(const auto text, text_in(root, "direct"));
+    if (!text) {
+        return std::optional<bool>{};
+    }
+    const auto answer = yes_or_no(*text);
+    if (!answer) {
+        return yaml::error_at(*root.find("direct"), answer.error().text);
+    }
+    return std::optional{*answer};
+}
+
+Result<std::optional<std::chrono::seconds>> time_in(const yaml::Node& root, const std::string& name)
+{
+    TRY_ASSIGN(const auto text, text_in(root, name));
+    if (!text) {
+        return std::optional<std::chrono::seconds>{};
+    }
+    const auto time = parse_duration(*text);
+    if (!time) {
+        return yaml::error_at(*root.find(name), fmt::format("{}: {}", name, time.error().text));
+    }
+    return std::optional<std::chrono::seconds>{*time};
+}
+
+/// The value of a variable; nothing if it is unset or empty.
+std::optional<std::string> variable(const SettingSources& sources, const std::string& name)
+{
+    const auto value = sources.variable(name);
+    return value && !value->empty() ? value : std::nullopt;
+}
+
+Result<std::optional<std::vector<std::string>>> words_of_variable(const SettingSources& sources,
+                                                                  const std::string& name)
+{
+    const auto line = variable(sources, name);
+    if (!line) {
+        return std::optional<std::vector<std::string>>{};
+    }
+    auto words = split_words(*line);
+    if (!words || words->empty()) {
+        return fail(Error::Kind::usage,
+                    fmt::format("{}: {}", name, words ? "empty command" : words.error().text));
+    }
+    return std::optional(*std::move(words));
+}
+
+Result<Settings> settings_of_variables(const SettingSources& sources)
+{
+    Settings settings;
+    settings.state_dir = variable(sources, "GPUQ_STATE_DIR");
+    settings.cluster = variable(sources, "GPUQ_CLUSTER");
+    settings.credentials_dir = variable(sources, "GPUQ_CREDENTIALS_DIR");
+    settings.aklog = variable(sources, "GPUQ_AKLOG");
+    TRY_ASSIGN(settings.container, words_of_variable(sources, "GPUQ_CONTAINER"));
+    TRY_ASSIGN(settings.token_command, words_of_variable(sources, "GPUQ_TOKEN_COMMAND"));
+    if (const auto text = variable(sources, "GPUQ_KEEP")) {
+        auto retention = parse_retention(*text);
+        if (!retention) {
+            return fail(Error::Kind::usage, "GPUQ_KEEP: " + retention.error().text);
+        }
+        settings.keep = *retention;
+    }
+    settings.host = variable(sources, "GPUQ_HOST");
+    settings.remote_program = variable(sources, "GPUQ_REMOTE");
+    if (const auto text = variable(sources, "GPUQ_HOST_PATIENCE")) {
+        const auto time = parse_duration(*text);
+        if (!time) {
+            return fail(Error::Kind::usage, "GPUQ_HOST_PATIENCE: " + time.error().text);
+        }
+        settings.host_patience = *time;
+    }
+    if (const auto text = variable(sources, "GPUQ_DETACH_KEY")) {
+        TRY_ASSIGN(settings.detach_key, detach_key_from(*text));
+    }
+    if (const auto text = variable(sources, "GPUQ_DIRECT")) {
+        TRY_ASSIGN(settings.direct, yes_or_no(*text));
+    }
+    return settings;
+}
+
+/// The user's configuration file. Relative paths in $XDG_CONFIG_HOME are ignored, as its
+/// specification requires.
+std::optional<std::string> own_config(const SettingSources& sources)
+{
+    const auto folder = variable(sources, "XDG_CONFIG_HOME");
+    if (folder && folder->starts_with('/')) {
+        return *folder + "/gpuq/config.yaml";
+    }
+    const auto home = variable(sources, "HOME");
+    return home ? std::optional(*home + "/.config/gpuq/config.yaml") : std::nullopt;
+}
+
+Result<Settings> settings_of_file(const SettingSources& sources, const std::string& path)
+{
+    const auto text = sources.file(path);
+    if (text) {
+        return settings_in(*text, path);
+    }
+    if (text.error().kind == Error::Kind::missing) {
+        return Settings{};
+    }
+    return text.error();
+}
+
+/// `upper`, with unset values taken from `lower`.
+Settings over(Settings upper, const Settings& lower)
+{
+    upper.state_dir = upper.state_dir ? upper.state_dir : lower.state_dir;
+    upper.cluster = upper.cluster ? upper.cluster : lower.cluster;
+    upper.container = upper.container ? upper.container : lower.container;
+    upper.keep = upper.keep ? upper.keep : lower.keep;
+    upper.detach_key = upper.detach_key ? upper.detach_key : lower.detach_key;
+    upper.direct = upper.direct ? upper.direct : lower.direct;
+    upper.credentials_dir = upper.credentials_dir ? upper.credentials_dir : lower.credentials_dir;
+    upper.aklog = upper.aklog ? upper.aklog : lower.aklog;
+    upper.token_command = upper.token_command ? upper.token_command : lower.token_command;
+    upper.host = upper.host ? upper.host : lower.host;
+    upper.remote_program = upper.remote_program ? upper.remote_program : lower.remote_program;
+    upper.host_patience = upper.host_patience ? upper.host_patience : lower.host_patience;
+    return upper;
+}
+
+} // namespace
+
+Result<Settings> settings_in(std::string_view text, const std::string& file)
+{
+    TRY_ASSIGN(const yaml::Node root, yaml::parse(text, file));
+    TRY(yaml::expect_map(root, k_names));
+    Settings settings;
+    TRY_ASSIGN(settings.state_dir, text_in(root, "state_dir"));
+    TRY_ASSIGN(settings.cluster, text_in(root, "cluster"));
+    TRY_ASSIGN(settings.container, words_in(root, "container"));
+    TRY_ASSIGN(settings.keep, retention_in(root, "keep"));
+    TRY_ASSIGN(settings.detach_key, detach_key_in(root));
+    TRY_ASSIGN(settings.direct, direct_in(root));
+    TRY_ASSIGN(settings.credentials_dir, text_in(root, "credentials_dir"));
+    TRY_ASSIGN(settings.aklog, text_in(root, "aklog"));
+    TRY_ASSIGN(settings.token_command, words_in(root, "token_command"));
+    TRY_ASSIGN(settings.host, text_in(root, "host"));
+    TRY_ASSIGN(settings.remote_program, text_in(root, "remote"));
+    TRY_ASSIGN(settings.host_patience, time_in(root, "host_patience"));
+    return settings;
+}
+
+Result<Settings> load_settings(const SettingSources& sources)
+{
+    TRY_ASSIGN(Settings settings, settings_of_variables(sources));
+    if (const auto path = own_config(sources)) {
+        TRY_ASSIGN(const Settings own, settings_of_file(sources, *path));
+        settings = over(std::move(settings), own);
+    }
+    TRY_ASSIGN(const Settings site, settings_of_file(sources, k_site_config));
+    return over(std::move(settings), site);
+}
+
+} // namespace gpuq::cli

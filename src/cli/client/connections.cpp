@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/client/connections.h"
+
+#include "cli/base/config.h"
+#include "runs/own_names.h"
+
+#include <algorithm>
+#include <iterator>
+#include <poll.h>
+#include <unistd.h>
+#include <utility>
+
+// How the run becomes independent of this host: a run started by this process begins on the streams
+// of the supervisor's own srun (Kind::first), whose death would end the run. After the handover
+// time a second connection, m_next, is opened: the node's socket or a relay step. Once its Hello
+// arrives, it replaces m_current, the guard step is started, and the first srun is abandoned, that
+// is, killed without ending its step. When the guard step is up, m_guarded is set, and the run
+// needs no process on this host. From then on any connection may end and is reopened, with growing
+// pauses.
+
+namespace gpuq::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto k_handover_again = 10s;
+constexpr auto k_guard_again = 10s;
+constexpr auto k_longest_retry = std::chrono::seconds(15);
+constexpr auto k_guard_patience = 2s;
+constexpr auto k_step_patience = 5s;
+constexpr auto k_step_look = 200ms;
+
+} // namespace
+
+Connections::Connections(Doors& doors, const Run& run, LinkNumber link, JobId job,
+                         std::chrono::milliseconds handover,
+                         std::function<std::vector<wire::Frame>()> greeting)
+    : m_doors(doors)
+    , m_run(run)
+    , m_link(link)
+    , m_job(job)
+    , m_handover(handover)
+    , m_greeting(std::move(greeting))
+{
+}
+
+void Connections::begin(std::optional<StepProcess> first)
+{
+    if (!first) {
+        return open_way();
+    }
+    m_first = first;
+    m_guarded = false;
+    m_current.emplace(Connection::Kind::first, *first);
+    m_current->limit_output();
+}
+
+void Connections::greeted()
+{
+    m_current->greeted = true;
+    m_was_connected = true;
+}
+
+void Connections::started()
+{
+    if (m_current->kind() == Connection::Kind::first) {
+        m_handover_at = Clock::now() + m_handover;
+    }
+}
+
+bool Connections::on_next()
+{
+    if (!m_next) {
+        return false;
+    }
+    m_next->read_errors();
+    if (m_next->wants_to_write() >= 0) {
+        m_next->write_some();
+    }
+    const bool open = m_next->read_some();
+    const auto frame = m_next->next();
+    if (frame && std::holds_alternative<wire::Hello>(*frame)) {
+        finish_handover();
+        return true;
+    }
+    if (const auto* refused = frame ? std::get_if<wire::Refused>(&*frame) : nullptr) {
+        m_refused = refused->why;
+    }
+    if (!open) {
+        m_why = m_next->errors().empty() ? m_why : m_next->errors();
+        m_next.reset();
+        if (m_current) {
+            m_handover_at = Clock::now() + k_handover_again;
+        } else {
+            m_retry_at = Clock::now() + m_retry_after;
+            m_retry_after = std::min(2 * m_retry_after, k_longest_retry);
+        }
+    }
+    return false;
+}
+
+void Connections::begin_handover()
+{
+    m_handover_at.reset();
+    if (m_current && m_current->kind() == Connection::Kind::first && !m_next) {
+        open_way();
+    }
+}
+
+void Connections::finish_handover()
+{
+    m_current = std::exchange(m_next, std::nullopt);
+    greeted();
+    m_retry_after = 1s;
+    if (!m_guarded && !m_guard) {
+        open_guard();
+    }
+    release_first();
+}
+
+/// Detaches the supervisor's own srun.
+void Connections::release_first()
+{
+    const auto cluster = m_doors.cluster();
+    if (m_first && cluster) {
+        (*cluster)->abandon(*m_first);
+        m_first.reset();
+    }
+}
+
+void Connections::on_guard()
+{
+    if (!m_guard) {
+        return;
+    }
+    m_guard->read_errors();
+    const bool open = m_guard->read_some();
+    if (m_guard->next()) {
+        m_guarded = true;
+        if (const auto cluster = m_doors.cluster()) {
+            (*cluster)->abandon(m_guard->process());
+        }
+        m_guard.reset();
+    } else if (!open) {
+        m_guard.reset();
+        m_guard_at = Clock::now() + k_guard_again;
+    }
+}
+
+std::optional<Connection> Connections::open(Connection::Kind kind)
+{
+    const auto cluster = m_doors.cluster();
+    const auto store = m_doors.store();
+    const auto supervisor = m_doors.supervisor();
+    if (!cluster || !store || !supervisor) {
+        return std::nullopt;
+    }
+    const std::string word = kind == Connection::Kind::guard ? "guard" : "relay";
+    const auto process = (*cluster)->start_step(
+        m_job,
+        {*supervisor, word, (*store)->root(), m_run.key.text(), std::to_string(m_link.value)},
+        /*with_input=*/true);
+    if (!process) {
+        return std::nullopt;
+    }
+    return Connection(kind, *process);
+}
+
+void Connections::open_guard()
+{
+    m_guard_at.reset();
+    m_guard = open(Connection::Kind::guard);
+    if (!m_guard) {
+        m_guard_at = Clock::now() + k_guard_again;
+    }
+}
+
+/// On the run's own node, no Slurm process is needed to carry the frames.
+std::optional<Connection> Connections::open_direct()
+{
+    const auto settings = m_doors.settings();
+    if (!settings || !settings->direct.value_or(true)) {
+        return std::nullopt;
+    }
+    const auto store = m_doors.store();
+    auto socket =
+        store
+            ? m_doors.host().connect_to(own_names(**store).sockets(::geteuid(), m_run.key, m_link))
+            : Result<Descriptor>(store.error());
+    if (!socket) {
+        m_why = socket.error().kind == Error::Kind::denied ? socket.error().text : "";
+        return std::nullopt;
+    }
+    return std::optional<Connection>(std::in_place, *std::move(socket));
+}
+
+void Connections::open_way()
+{
+    m_retry_at.reset();
+    m_next = open_direct();
+    if (!m_next) {
+        m_next = open(Connection::Kind::relay);
+    }
+    if (m_next) {
+        for (const wire::Frame& frame : m_greeting()) {
+            m_next->send(frame);
+        }
+        m_next->limit_output();
+        m_next->write_some();
+    } else {
+        m_retry_at = Clock::now() + m_retry_after;
+    }
+}
+
+Connections::Broken Connections::drop_current()
+{
+    const bool first = m_current->kind() == Connection::Kind::first;
+    Broken broken{first && !m_current->greeted, m_current->errors()};
+    m_current.reset();
+    m_handover_at.reset();
+    if (!m_next) {
+        m_retry_at = Clock::now() + m_retry_after;
+    }
+    return broken;
+}
+
+void Connections::give_up()
+{
+    m_next.reset();
+    m_retry_at.reset();
+}
+
+void Connections::on_timers()
+{
+    const auto now = Clock::now();
+    const auto due = [now](const auto& timer) { return timer && *timer <= now; };
+    if (due(m_handover_at)) {
+        begin_handover();
+    }
+    if (due(m_guard_at)) {
+        m_guard_at.reset();
+        if (m_current && !m_guarded && !m_guard) {
+            open_guard();
+        }
+    }
+    if (due(m_retry_at) && !m_next) {
+        open_way();
+    }
+}
+
+std::optional<Connections::Clock::time_point> Connections::next_timer() const
+{
+    std::optional<Clock::time_point> next;
+    for (const auto& timer : {m_handover_at, m_retry_at, m_guard_at}) {
+        if (timer && (!next || *timer < *next)) {
+            next = timer;
+        }
+    }
+    return next;
+}
+
+bool Connections::secure()
+{
+    if (m_guarded || !m_was_connected) {
+        return true;
+    }
+    if (!m_guard) {
+        open_guard();
+    }
+    wait_for_guard();
+    release_first();
+    const bool broken = !m_current;
+    return m_guarded || !broken || !step_has_died();
+}
+
+void Connections::wait_for_guard()
+{
+    const auto until = Clock::now() + k_guard_patience;
+    while (m_guard && Clock::now() < until) {
+        pollfd waits[] = {{m_guard->output(), POLLIN, 0},
+                          {m_current ? m_current->output() : -1, 0, 0}};
+        ::poll(waits, std::size(waits), 100);
+        on_guard();
+        if ((waits[1].revents & POLLHUP) != 0) {
+            m_current.reset();
+        }
+    }
+}
+
+/// Whether the supervisor's step has ended. Polls for a while, since Slurm may not know it yet.
+bool Connections::step_has_died()
+{
+    const auto until = Clock::now() + k_step_patience;
+    while (const auto cluster = m_doors.cluster()) {
+        const auto there = (*cluster)->has_first_step(m_job);
+        const bool died = there && !*there;
+        if (died || Clock::now() >= until) {
+            return died;
+        }
+        ::poll(nullptr, 0, k_step_look.count());
+    }
+    return false;
+}
+
+} // namespace gpuq::cli

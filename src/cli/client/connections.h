@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "cli/base/verb.h"
+#include "cli/client/connection.h"
+#include "core/run.h"
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace gpuq::cli {
+
+/// The connections from this client to its run, one after another: the srun of the supervisor's own
+/// step if this process started it, then relays; on the run's own node the supervisor's socket.
+/// Performs the handover after which the run needs no process on this host (src/README.md, How a
+/// run lives, 4). Any connection may break at any time.
+class Connections {
+public:
+    using Clock = std::chrono::steady_clock;
+
+    /// `greeting`: the first frames to send on a new connection, beginning with Attach.
+    Connections(Doors& doors, const Run& run, LinkNumber link, JobId job,
+                std::chrono::milliseconds handover,
+                std::function<std::vector<wire::Frame>()> greeting);
+
+    /// With `first`, uses the streams of the supervisor's own step; otherwise opens a connection.
+    void begin(std::optional<StepProcess> first);
+
+    /// The connection in use, which frames are read from and sent to; empty while there is none.
+    std::optional<Connection>& current() { return m_current; }
+    std::optional<Connection>& next() { return m_next; }
+    std::optional<Connection>& guard() { return m_guard; }
+
+    /// To be called when the current connection has received Hello, and Started.
+    void greeted();
+    void started();
+    bool was_connected() const { return m_was_connected; }
+    /// The supervisor's reason for refusing the connection, if it did.
+    const std::optional<std::string>& refused() const { return m_refused; }
+
+    /// Why there is no connection, as the last attempt reported it: arbitrary bytes. May be empty.
+    const std::string& why() const { return m_why; }
+
+    /// Handles events of the connection that is being set up. True once it has become the current
+    /// one; frames after its Hello are then still to be read.
+    bool on_next();
+    void on_guard();
+
+    /// Drops the current connection, which has ended, and returns its last errors. Another attempt
+    /// follows.
+    struct Broken {
+        bool never_began = false; ///< the supervisor's own step ended before its Hello
+        std::string words;
+    };
+    Broken drop_current();
+    /// The run has ended: makes no more attempts.
+    void give_up();
+
+    void on_timers();
+    std::optional<Clock::time_point> next_timer() const;
+
+    /// Detaches the srun of a young run before this process exits: otherwise the run would end with
+    /// srun when the login session's processes are killed. False if that has happened already, just
+    /// before this process was signalled, and the run has ended with srun.
+    bool secure();
+
+private:
+    std::optional<Connection> open(Connection::Kind kind);
+    std::optional<Connection> open_direct();
+    void open_way();
+    void open_guard();
+    void begin_handover();
+    void finish_handover();
+    void release_first();
+    void wait_for_guard();
+    bool step_has_died();
+
+    Doors& m_doors;
+    const Run& m_run;
+    LinkNumber m_link;
+    JobId m_job;
+    std::chrono::milliseconds m_handover;
+    std::function<std::vector<wire::Frame>()> m_greeting;
+
+    std::optional<Connection> m_current; ///< the connection in use
+    std::optional<Connection> m_next;    ///< a connection being set up
+    std::optional<Connection> m_guard;   ///< the guard step, until it is up
+    std::optional<StepProcess> m_first;  ///< the supervisor's own srun: killing it ends the run
+    bool m_guarded = true;               ///< the run no longer needs a process on this host
+    bool m_was_connected = false;
+    std::optional<std::string> m_refused;
+    std::string m_why;
+
+    std::optional<Clock::time_point> m_handover_at;
+    std::optional<Clock::time_point> m_retry_at;
+    std::optional<Clock::time_point> m_guard_at;
+    std::chrono::seconds m_retry_after{1};
+};
+
+} // namespace gpuq::cli

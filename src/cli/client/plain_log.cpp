@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/client/plain_log.h"
+
+#include "cli/base/log_output.h"
+#include "cli/base/printable.h"
+#include "cli/base/say.h"
+#include "cli/queries/plain_target.h"
+#include "cli/queries/surroundings.h"
+#include "cli/render/run_table.h"
+#include "core/pending_reason.h"
+#include "report/words.h"
+#include "runs/overview.h"
+#include "runs/plain_jobs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <poll.h>
+#include <utility>
+
+namespace gpuq::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using Steady = std::chrono::steady_clock::time_point;
+
+constexpr std::size_t k_piece = 64 << 10;
+constexpr std::uint64_t k_window = 256 << 10;
+constexpr auto k_shortest_pause = 100ms;
+constexpr auto k_longest_pause = 1000ms;
+/// How often to query Slurm for the user's own jobs; all processes of a user share the response.
+constexpr auto k_ask_period = 5s;
+/// NFS shows data written on a node with a delay.
+constexpr auto k_file_patience = 3s;
+constexpr int k_closed_output = 128 + SIGPIPE;
+
+/// Directory and name, as Files takes them.
+std::pair<std::string, std::string> split_path(const std::string& path)
+{
+    const std::size_t slash = path.rfind('/');
+    return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};
+}
+
+/// Empty if both streams go to one file.
+std::string error_file(const JobFiles& files)
+{
+    return files.error == files.output ? "" : files.error;
+}
+
+/// Why there is nothing to read, for a job that is known to have no output files.
+std::optional<Error> no_files(const RunStatus& job)
+{
+    const Job& plain = *job.plain;
+    const std::string title = run_title(job);
+    if (plain.files.output.empty() && plain.batch) {
+        return fail(Error::Kind::missing,
+                    fmt::format("Slurm does not show where the output of job {} is", title));
+    }
+    if (plain.files.output.empty() && plain.partition.empty()) { // from accounting
+        return fail(
+            Error::Kind::missing,
+            fmt::format("the output file of job {} is no longer known to Slurm: sacct -j {} "
+                        "--format=WorkDir%100 shows its working directory, where sbatch writes "
+                        "slurm-{}.out unless -o names another file",
+                        title, job.job->job.value, job.job->job.value));
+    }
+    if (plain.files.output.empty()) {
+        return fail(Error::Kind::missing,
+                    fmt::format("job {} was started by srun or salloc: its output is on the "
+                                "terminal that started it, and Slurm keeps no copy",
+                                title));
+    }
+    if (plain.files.output == "/dev/null") {
+        return fail(Error::Kind::missing,
+                    fmt::format("job {} writes its output to /dev/null: nothing is kept", title));
+    }
+    return std::nullopt;
+}
+
+Error not_here(const RunStatus& job, const std::string& path)
+{
+    const std::string node = job.host.empty() ? "its node" : job.host;
+    const std::string where =
+        job.state == RunState::running
+            ? fmt::format("it may be on a disk of {}: srun --overlap --jobid={} cat FILE", node,
+                          job.job->job.value)
+            : fmt::format("it was removed, or is on a disk of {}", node);
+    return fail(Error::Kind::missing, fmt::format("{} of job {} is not on this host ({}): {}", path,
+                                                  run_title(job), host_name(), where));
+}
+
+/// One use of `gpuq logs` for a plain job.
+class PlainLogs {
+public:
+    PlainLogs(Invocation& invocation, Store& store, RunStatus job)
+        : m_doors(invocation.doors)
+        , m_files(invocation.doors.program_files())
+        , m_store(store)
+        , m_job(std::move(job))
+        , m_follow(invocation.options.has("follow"))
+        , m_quiet(invocation.globals.quiet)
+    {
+        m_streams[0].path = m_job.plain->files.output;
+        m_streams[1].path = error_file(m_job.plain->files);
+        if (invocation.options.has("printable")) {
+            m_printable.emplace();
+        }
+    }
+
+    Result<int> run()
+    {
+        while (true) {
+            // Before reading, so that everything the job wrote before its end is read.
+            const bool over = m_job.state == RunState::ended;
+            TRY_ASSIGN(const bool news, read_all());
+            if (m_left) {
+                return *m_left;
+            }
+            if (!news && (over || !m_follow)) {
+                return leave();
+            }
+            if (!news) {
+                TRY(wait());
+            }
+        }
+    }
+
+private:
+    struct File {
+        std::string path;
+        std::uint64_t at = 0;
+        bool found = false;
+    };
+
+    Result<bool> read_all()
+    {
+        bool news = false;
+        for (const Stream stream : {Stream::out, Stream::err}) {
+            File& file = m_streams[static_cast<std::size_t>(stream)];
+            if (file.path.empty() || file.path == "/dev/null") {
+                continue;
+            }
+            const auto [folder, name] = split_path(file.path);
+            const auto bytes = m_files.read_at(folder, name, file.at, k_piece);
+            if (!bytes && bytes.error().kind != Error::Kind::missing) {
+                return fail(Error::Kind::io, fmt::format("{}: {}", folder, bytes.error().text));
+            }
+            if (bytes) {
+                file.found = true;
+                file.at += bytes->size();
+                news = news || !bytes->empty();
+                write(stream, *bytes);
+            }
+        }
+        return news;
+    }
+
+    void write(Stream stream, const std::string& bytes)
+    {
+        auto* const printable =
+            m_printable ? &(*m_printable)[static_cast<std::size_t>(stream)] : nullptr;
+        written(m_output.write(stream, printable == nullptr ? bytes : printable->feed(bytes)));
+    }
+
+    void written(int error)
+    {
+        if (error == EPIPE) {
+            m_left = m_follow ? k_closed_output : 0;
+        } else if (error != 0) {
+            say(fmt::format("can't write: {}", std::strerror(error)));
+            m_left = static_cast<int>(ExitStatus::internal);
+        }
+    }
+
+    bool is_any_there() const { return m_streams[0].found || m_streams[1].found; }
+
+    Result<void> wait()
+    {
+        const Steady now = m_doors.clock().steady();
+        tell_of_state(now);
+        ::poll(nullptr, 0, static_cast<int>(m_pause.count()));
+        m_pause = std::min<std::chrono::milliseconds>(m_pause * 3 / 2, k_longest_pause);
+        if (now >= m_ask_at) {
+            m_ask_at = now + k_ask_period;
+            return ask();
+        }
+        return {};
+    }
+
+    void tell_of_state(Steady now)
+    {
+        if (m_job.state == RunState::waiting && !std::exchange(m_said_waiting, true)) {
+            tell(fmt::format("job {} waits: {}", run_title(m_job),
+                             waiting_in_words(m_job.reason, gpus_asked(m_job))));
+        }
+        if (m_job.state != RunState::running || is_any_there()) {
+            return;
+        }
+        m_missing_since = m_missing_since.value_or(now);
+        if (now - *m_missing_since >= k_file_patience && !std::exchange(m_said_missing, true)) {
+            tell(not_here(m_job, m_streams[0].path).text);
+        }
+    }
+
+    Result<void> ask()
+    {
+        TRY_ASSIGN(Cluster* const cluster, m_doors.cluster());
+        const OwnJobs own = own_jobs_now(m_store, *cluster, m_doors.clock());
+        if (!own.silent.empty() || !own.at) {
+            if (!std::exchange(m_said_silent, true)) {
+                tell(fmt::format("{}; following the log on disk", own.silent));
+            }
+            return {};
+        }
+        const auto job = std::find_if(own.jobs.begin(), own.jobs.end(), [this](const OwnJob& one) {
+            return one.job.id == m_job.job->job;
+        });
+        if (job != own.jobs.end()) {
+            m_job = plain_status(*job, m_job.job->cluster, m_doors.clock().now());
+            return {};
+        }
+        return ask_accounting();
+    }
+
+    /// To be called when Slurm has forgotten the job.
+    Result<void> ask_accounting()
+    {
+        const auto found = plain_jobs_meant(m_doors, m_store, std::to_string(m_job.job->job.value));
+        if (found && found->front().state == RunState::ended) {
+            m_job.state = RunState::ended;
+            m_job.ending = found->front().ending;
+            return {};
+        }
+        m_job.state = RunState::ended;
+        m_job.ending =
+            Ending{static_cast<int>(ExitStatus::lost), Cause::lost,
+                   "the job is no longer known to Slurm, and accounting has no exit status",
+                   m_doors.clock().now()};
+        return {};
+    }
+
+    Result<int> leave()
+    {
+        for (const Stream stream : {Stream::out, Stream::err}) {
+            if (m_printable) {
+                written(
+                    m_output.write(stream, (*m_printable)[static_cast<std::size_t>(stream)].end()));
+            }
+        }
+        const bool waits = m_job.state == RunState::waiting;
+        if (!is_any_there() && !waits && !m_follow) {
+            return not_here(m_job, m_streams[0].path);
+        }
+        if (!is_any_there() && !waits && !m_said_missing) {
+            tell(not_here(m_job, m_streams[0].path).text);
+        }
+        if (m_streams[0].at + m_streams[1].at == 0 && !m_follow) {
+            tell(m_job.state == RunState::ended
+                     ? fmt::format("job {} has printed nothing", run_title(m_job))
+                     : "no output yet");
+        }
+        if (!m_follow || !m_job.ending) {
+            return 0;
+        }
+        if (m_job.ending->status != 0) {
+            tell(fmt::format("job {} {}", run_title(m_job),
+                             ending_in_words(*m_job.ending, m_job.run->request)));
+        }
+        return m_job.ending->status;
+    }
+
+    void tell(const std::string& text) const
+    {
+        if (!m_quiet) {
+            say(text, m_output.at_line_start() ? Cursor::line_start : Cursor::middle);
+        }
+    }
+
+    Doors& m_doors;
+    Files& m_files;
+    Store& m_store;
+    RunStatus m_job;
+    bool m_follow;
+    bool m_quiet;
+    std::array<File, 2> m_streams;
+    std::optional<std::array<Printable, 2>> m_printable;
+    LogOutput m_output;
+    std::chrono::milliseconds m_pause = k_shortest_pause;
+    Steady m_ask_at = {};
+    std::optional<Steady> m_missing_since;
+    bool m_said_waiting = false;
+    bool m_said_missing = false;
+    bool m_said_silent = false;
+    std::optional<int> m_left;
+};
+
+} // namespace
+
+Result<int> plain_logs(Invocation& invocation, Store& store, const RunStatus& job)
+{
+    for (const char* option : {"to", "after"}) {
+        if (invocation.options.has(option)) {
+            return fail(
+                Error::Kind::usage,
+                fmt::format("--{} is for runs of gpuq; the output of job {} is in {}", option,
+                            run_title(job),
+                            job.plain->files.output.empty() ? "no file" : job.plain->files.output));
+        }
+    }
+    if (const auto why = no_files(job)) {
+        return *why;
+    }
+    return PlainLogs(invocation, store, job).run();
+}
+
+PlainTail::PlainTail(Files& files, RunStatus job, Stream stream)
+    : m_files(files)
+    , m_job(std::move(job))
+    , m_stream(stream)
+{
+}
+
+std::optional<tui::LogBytes> PlainTail::next(const tui::OpenLog& log)
+{
+    tui::LogBytes bytes{log.key, log.stream, "", false, 0, "", ""};
+    const JobFiles& files = m_job.plain->files;
+    const std::string path = m_stream == Stream::out ? files.output : error_file(files);
+    if (const auto why = no_files(m_job)) {
+        bytes.trouble = why->text;
+        return bytes;
+    }
+    if (path.empty()) {
+        bytes.trouble = "its standard error goes to the same file as its standard output";
+        return bytes;
+    }
+    const auto [folder, name] = split_path(path);
+    const auto size = m_files.size(folder, name);
+    if (!size) {
+        const bool waits = m_job.state == RunState::waiting;
+        bytes.trouble = size.error().kind != Error::Kind::missing ? size.error().text
+                        : waits                                   ? ""
+                                                                  : not_here(m_job, path).text;
+        return bytes;
+    }
+    const bool was_cut = m_at && *size < *m_at;
+    if (!m_at || was_cut || *size - *m_at > k_window) {
+        bytes.anew = true;
+        bytes.note = was_cut ? "the file was truncated" : "";
+        bytes.skipped = *size > k_window ? *size - k_window : 0;
+        m_at = bytes.skipped;
+    }
+    auto news = m_files.read_at(folder, name, *m_at, k_window);
+    if (!news) {
+        bytes.trouble = news.error().text;
+        return bytes;
+    }
+    if (news->empty() && !bytes.anew) {
+        return std::nullopt;
+    }
+    *m_at += news->size();
+    bytes.bytes = *std::move(news);
+    return bytes;
+}
+
+} // namespace gpuq::cli

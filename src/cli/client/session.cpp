@@ -1,0 +1,797 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/client/session.h"
+
+#include "cli/base/say.h"
+#include "cli/queries/surroundings.h"
+#include "core/layout.h"
+#include "core/sanitise.h"
+#include "report/words.h"
+#include "runs/connect_keys.h"
+#include "runs/record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <poll.h>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+// A single-threaded poll loop: handlers react to signals, stdin, the printer's descriptors and up
+// to three connections (connections.cpp), on_timers() to the time. It ends with m_left (the user
+// leaves; its value is the exit status), m_ended (the link has ended) and all output printed, or
+// m_turned_away (the supervisor refuses a visitor).
+//
+// Output is identified by its offset in the stream, and input by the offset that the supervisor has
+// acknowledged, so that a new connection neither loses nor repeats a byte. While there is none,
+// output and the end come from disk (DiskView).
+
+namespace gpuq::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto k_second_interrupt = 2s;
+constexpr auto k_look_again = 1s;
+/// The bytes of one key arrive within this time, even over a slow line; it delays a single Escape.
+constexpr auto k_rest_of_key = 50ms;
+constexpr auto k_connecting_patience = 10s;
+constexpr auto k_read_again = 20ms;
+/// A supervisor that is asked to stop kills after 10 s; after this time the job is cancelled.
+constexpr auto k_stop_patience = 15s;
+constexpr int k_closed_output = 128 + SIGPIPE;
+/// How often to record what has been shown, for the next client, in case this one is killed.
+constexpr auto k_remember_again = 10s;
+constexpr std::size_t k_most_notes = 20;
+constexpr auto k_mark_again = 200ms;
+constexpr auto k_on_its_way = 600ms;
+constexpr auto k_look_for_mark = 10ms;
+
+/// Whether this process may read descriptor 0: not if it is a terminal with this process in the
+/// background.
+bool may_read_stdin()
+{
+    const pid_t foreground = tcgetpgrp(STDIN_FILENO);
+    return foreground < 0 || foreground == getpgrp();
+}
+
+std::uint64_t number_of(const std::array<unsigned char, 8>& bytes)
+{
+    std::uint64_t number = 0;
+    for (const unsigned char byte : bytes) {
+        number = number << 8 | byte;
+    }
+    return number;
+}
+
+template <typename Point>
+void earliest(std::optional<Point>& result, const std::optional<Point>& other)
+{
+    if (other && (!result || *other < *result)) {
+        result = other;
+    }
+}
+
+/// Why srun did not start the supervisor: the first line of its output, without its name.
+std::string words_of_srun(std::string_view words)
+{
+    constexpr std::string_view k_name = "srun: ";
+    std::string_view first = words.substr(0, words.find('\n'));
+    if (first.starts_with(k_name)) {
+        first.remove_prefix(k_name.size());
+    }
+    return first.empty() ? "srun could not start the supervisor" : fmt::format("srun: {}", first);
+}
+
+/// The last line that a step reported, without the prefix.
+std::string last_line(std::string_view words)
+{
+    constexpr std::string_view k_name = "gpuq: ";
+    while (words.ends_with('\n') || words.ends_with('\r')) {
+        words.remove_suffix(1);
+    }
+    words.remove_prefix(words.rfind('\n') + 1);
+    if (words.starts_with(k_name)) {
+        words.remove_prefix(k_name.size());
+    }
+    return sanitised(words);
+}
+
+} // namespace
+
+Session::Session(Doors& doors, Signals& signals, const Run& run, JobId job, SessionOptions options)
+    : m_doors(doors)
+    , m_signals(signals)
+    , m_run(run)
+    , m_job(job)
+    , m_options(options)
+    , m_printer(STDOUT_FILENO, STDERR_FILENO)
+    , m_terminal(STDIN_FILENO, STDOUT_FILENO)
+    , m_keys(options.detach_key)
+    , m_client(number_of(doors.random()))
+    , m_connections(doors, run, options.link, job, options.handover, [this] { return greeting(); })
+    , m_disk(doors, run, options.link, m_printer,
+             options.shown ? DiskView::What::log_and_end : DiskView::What::end)
+{
+    m_printer.begin_at(Stream::out, options.shown ? options.shown->out : wire::k_from_now);
+    m_printer.begin_at(Stream::err, options.shown ? options.shown->err : wire::k_from_now);
+    if (options.shown) {
+        m_certain = Shown{options.shown->out, options.shown->err, options.link};
+    }
+    if (const off_t begin = ::lseek(STDIN_FILENO, 0, SEEK_CUR); begin >= 0) {
+        m_stdin_begin = begin;
+    }
+    if (run.request.input == Input::none || options.link > LinkNumber{1}) {
+        m_input.close();
+    }
+}
+
+std::vector<wire::Frame> Session::greeting() const
+{
+    const std::uint64_t out = m_printer.wanted(Stream::out);
+    std::vector<wire::Frame> frames{
+        wire::Attach{wire::k_version, is_owner() ? wire::Role::owner : wire::Role::viewer, out,
+                     m_printer.wanted(Stream::err)}};
+    // Messages of gpuq may have overwritten parts of a full-screen program.
+    const bool spoiled = m_said_lost && m_terminal.on_other_screen();
+    if (const auto size = terminal(out == wire::k_from_now || spoiled)) {
+        frames.emplace_back(*size);
+    }
+    if (m_options.take && !m_connections.was_connected()) {
+        frames.emplace_back(wire::Take{fmt::format("{}@{}", m_run.user, host_name())});
+    }
+    return frames;
+}
+
+std::optional<wire::Terminal> Session::terminal(bool redraw) const
+{
+    if (!has_terminal()) {
+        return std::nullopt;
+    }
+    return wire::Terminal{m_client, m_terminal.size().value_or(m_run.request.pty->size), redraw};
+}
+
+/// Whether input on stdin goes to the program.
+bool Session::feeds() const
+{
+    return has_terminal() ||
+           (is_owner() && m_run.request.input != Input::none && m_options.link == LinkNumber{1});
+}
+
+bool Session::reads_stdin() const
+{
+    if (m_stdin_gone || m_ended || !may_read_stdin()) {
+        return false;
+    }
+    if (has_terminal()) {
+        return m_terminal.is_raw() && m_input.wants_more();
+    }
+    return !is_owner() || m_input.wants_more();
+}
+
+Result<int> Session::run(std::optional<StepProcess> first)
+{
+    if (m_options.over) {
+        m_look_at = Clock::now();
+    } else {
+        m_connections.begin(first);
+    }
+    if (const auto size = terminal(false); first && size) {
+        current()->send(*size);
+    } else if (!first && !m_options.over) {
+        m_look_at = Clock::now() + k_look_again;
+    }
+    send_input();
+    while (!m_left && !m_turned_away && !(m_ended && m_printer.empty())) {
+        wait_for_something();
+        on_timers();
+    }
+    if (m_turned_away) {
+        return fail(Error::Kind::busy,
+                    fmt::format("run {} accepts no more clients: {}. Try again when one has "
+                                "detached; gpuq logs -f {} shows its output",
+                                m_job.value, *m_connections.refused(), m_job.value));
+    }
+    return m_left ? *m_left : finish();
+}
+
+void Session::wait_for_something()
+{
+    struct Source {
+        pollfd wait;
+        void (Session::*handle)();
+    };
+    std::vector<Source> sources;
+    const auto listen = [&](int descriptor, short events, void (Session::*handle)()) {
+        if (descriptor >= 0) {
+            sources.push_back({{descriptor, events, 0}, handle});
+        }
+    };
+    const auto listen_to = [&](std::optional<Connection>& connection, void (Session::*handle)()) {
+        if (connection && !m_ended) { // after the end only printing remains
+            listen(m_printer.full() ? -1 : connection->output(), POLLIN, handle);
+            listen(connection->error(), POLLIN, handle);
+            listen(connection->wants_to_write(), POLLOUT, handle);
+        }
+    };
+    listen(m_signals.descriptor(), POLLIN, &Session::on_signals);
+    listen(m_printer.empty() ? -1 : m_printer.next_descriptor(), POLLOUT, &Session::on_printer);
+    listen_to(current(), &Session::on_current);
+    listen_to(m_connections.next(), &Session::on_next);
+    listen_to(m_connections.guard(), &Session::on_guard);
+    listen(reads_stdin() ? STDIN_FILENO : -1, POLLIN, &Session::on_stdin);
+
+    std::vector<pollfd> waits;
+    std::transform(sources.begin(), sources.end(), std::back_inserter(waits),
+                   [](const Source& source) { return source.wait; });
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(next_timer() - Clock::now());
+    if (::poll(waits.data(), waits.size(),
+               static_cast<int>(std::clamp(left, 0ms, 1000ms).count())) <= 0) {
+        return;
+    }
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+        if (waits[i].revents != 0) {
+            (this->*sources[i].handle)();
+        }
+    }
+}
+
+void Session::on_signals()
+{
+    while (const std::optional<int> number = m_signals.next()) {
+        if (m_terminal.is_raw() || (!is_owner() && !m_options.terminal)) {
+            const bool interrupt = *number == SIGINT;
+            return leave(
+                static_cast<int>(interrupt ? ExitStatus::interrupted : ExitStatus::detached));
+        }
+        if (!m_options.terminal && is_over()) { // no program is left to send it to: it applies to
+                                                // this process
+            return leave(128 + *number);
+        }
+        if (!m_options.terminal && *number != SIGHUP) {
+            m_signals_to_send.push_back(*number);
+            forward_signals();
+        } else if (*number == SIGINT) {
+            on_interrupt();
+        } else if (*number != SIGQUIT) {
+            return leave(static_cast<int>(ExitStatus::detached));
+        }
+    }
+    if (m_signals.terminal_changed()) {
+        on_terminal_changed();
+    }
+}
+
+/// Known to this process, or on disk: while output is blocked, nothing is read from the connection.
+bool Session::is_over() const
+{
+    if (m_ended) {
+        return true;
+    }
+    const auto store = m_doors.store();
+    return store && m_disk.has_ended(**store);
+}
+
+void Session::on_terminal_changed()
+{
+    m_terminal.continued();
+    if (const auto size = terminal(false); size && current()) {
+        current()->send(*size);
+    }
+}
+
+/// Sends the program's signals as soon as there is a connection.
+void Session::forward_signals()
+{
+    if (current() && current()->greeted) {
+        for (const int number : std::exchange(m_signals_to_send, {})) {
+            current()->send(wire::Signal{number});
+        }
+    }
+}
+
+void Session::on_interrupt()
+{
+    // Without a connection a shell's terminal is not raw yet: Ctrl-C is not for a program in it.
+    if (m_stopping || has_terminal()) {
+        return leave(static_cast<int>(ExitStatus::interrupted));
+    }
+    if (m_detach_at) {
+        m_detach_at.reset();
+        return stop();
+    }
+    say("press Ctrl-C again to stop the run; detaching otherwise");
+    m_detach_at = Clock::now() + k_second_interrupt;
+}
+
+void Session::on_printer()
+{
+    const int error = m_printer.write_some();
+    if (error == EPIPE) {
+        return leave(k_closed_output);
+    }
+    if (error == EIO && m_options.terminal) { // the terminal has hung up; SIGHUP will follow
+        return leave(static_cast<int>(ExitStatus::detached));
+    }
+    if (error != 0) {
+        say(fmt::format("the output can't be written here: {}", std::strerror(error)));
+        leave(static_cast<int>(ExitStatus::internal));
+    }
+}
+
+/// Prints new output without another iteration of the loop.
+void Session::print_what_fits()
+{
+    while (!m_printer.empty() && !m_left) {
+        pollfd room{m_printer.next_descriptor(), POLLOUT, 0};
+        if (::poll(&room, 1, 0) <= 0 || (room.revents & POLLOUT) == 0) {
+            return;
+        }
+        on_printer();
+    }
+}
+
+void Session::on_stdin()
+{
+    std::array<char, wire::k_piece> buffer;
+    const ssize_t count = ::read(STDIN_FILENO, buffer.data(), buffer.size());
+    if (count > 0) {
+        on_typed({buffer.data(), static_cast<std::size_t>(count)});
+    } else if (!is_owner() && !has_terminal()) {
+        m_stdin_gone = true;
+    } else if (m_run.request.input == Input::terminal && isatty(STDIN_FILENO) != 1) {
+        m_stdin_gone = true;
+    } else if (count == 0) {
+        m_input.close();
+    } else if (const int error = errno;
+               error != EINTR && error != EAGAIN && !(error == EIO && isatty(STDIN_FILENO) == 1)) {
+        return on_unreadable_stdin(error);
+    }
+    send_input();
+}
+
+/// The program must not take partial input for complete input: the run ends.
+void Session::on_unreadable_stdin(int error)
+{
+    say(fmt::format("standard input can't be read: {}", std::strerror(error)));
+    leave(static_cast<int>(ExitStatus::internal));
+}
+
+void Session::on_typed(std::string_view bytes)
+{
+    if (!feeds()) { // read nevertheless: otherwise our shell would read it later
+        if (std::exchange(m_refused_input, true)) {
+            return;
+        }
+        return say("the program takes input only from the client that started the run: input "
+                   "typed here is ignored");
+    }
+    if (!has_terminal()) {
+        return m_input.add(bytes);
+    }
+    on_keys(m_keys.take(bytes, m_terminal.encodes_keys() ? EscapeKeys::Encoding::sequences
+                                                         : EscapeKeys::Encoding::plain));
+    m_keys_at.reset();
+    if (m_keys.is_waiting()) {
+        m_keys_at = Clock::now() + k_rest_of_key;
+    }
+}
+
+void Session::on_keys(const EscapeKeys::Found& found)
+{
+    m_input.add(found.bytes);
+    if (found.help) {
+        say(fmt::format("{} detaches, Enter {} {} types {}", keys_text(m_options.detach_key),
+                        m_options.detach_key.first, m_options.detach_key.first,
+                        m_options.detach_key.first));
+    }
+    if (found.detach) {
+        leave(static_cast<int>(ExitStatus::interrupted));
+    }
+}
+
+void Session::send_input()
+{
+    if (!current() || !feeds()) {
+        return;
+    }
+    for (const wire::Frame& frame : m_input.to_send()) {
+        current()->send(frame);
+    }
+    if (current()->wants_to_write() >= 0) {
+        current()->write_some(); // sends a key without another iteration of the loop
+    }
+}
+
+void Session::on_current()
+{
+    if (!current()) {
+        return;
+    }
+    current()->read_errors();
+    if (current()->wants_to_write() >= 0) {
+        current()->write_some();
+    }
+    if (m_printer.full()) {
+        return;
+    }
+    const bool open = current()->read_some();
+    while (current() && !m_ended && !m_left) {
+        auto frame = current()->next();
+        if (!frame) {
+            break;
+        }
+        on_frame(*std::move(frame));
+    }
+    print_what_fits();
+    if (!open && !m_ended && !m_left) {
+        on_broken();
+    }
+}
+
+void Session::on_taken(const std::string& by)
+{
+    note(fmt::format("{} has taken the run over with gpuq attach --take", by));
+    leave(static_cast<int>(ExitStatus::detached));
+}
+
+void Session::on_frame(wire::Frame frame)
+{
+    if (std::holds_alternative<wire::Hello>(frame)) {
+        m_connections.greeted();
+        if (has_terminal()) {
+            m_terminal.enter();
+        }
+        forward_signals();
+    } else if (std::holds_alternative<wire::Started>(frame)) {
+        m_connections.started();
+    } else if (const auto* output = std::get_if<wire::Output>(&frame)) {
+        const std::uint64_t gap = m_printer.take(output->stream, output->offset, output->bytes);
+        m_terminal.watch(output->bytes);
+        if (gap > 0) {
+            note(fmt::format("{} bytes of output were lost: the log could not be written", gap));
+        }
+    } else if (const auto* taken = std::get_if<wire::StdinTaken>(&frame)) {
+        m_input.taken(*taken);
+        send_input();
+    } else if (const auto* screen = std::get_if<wire::Screen>(&frame)) {
+        m_terminal.watch(screen->bytes);
+        m_printer.show(screen->bytes);
+    } else if (const auto* words = std::get_if<wire::Note>(&frame)) {
+        note(words->text);
+    } else if (const auto* taken_by = std::get_if<wire::Taken>(&frame)) {
+        on_taken(taken_by->by);
+    } else if (auto* ended = std::get_if<wire::Ended>(&frame)) {
+        m_ended = std::move(*ended);
+        current()->send(wire::Bye{}); // everything has been received: the allocation may end
+        current()->flush(1s);
+    }
+}
+
+void Session::on_next()
+{
+    if (m_connections.on_next()) {
+        if (has_terminal()) {
+            m_terminal.enter(); // before any output of the program is shown
+        }
+        if (std::exchange(m_said_lost, false) && !m_terminal.on_other_screen()) {
+            say("connected");
+        }
+        m_look_at.reset();
+        m_input.restart();
+        send_input();
+        forward_signals();
+        on_current();
+    }
+    const auto& refused = m_connections.refused();
+    m_turned_away = refused && !is_owner() && !m_connections.was_connected();
+}
+
+void Session::on_guard()
+{
+    m_connections.on_guard();
+}
+
+void Session::on_broken()
+{
+    const Connections::Broken broken = m_connections.drop_current();
+    if (broken.never_began) {
+        const Ending ending{static_cast<int>(ExitStatus::internal), Cause::not_started,
+                            words_of_srun(broken.words), m_doors.clock().now()};
+        if (!end_job(ending)) {
+            say(ending.detail); // the recorded end, once known, may have another reason
+        }
+    }
+    m_look_at = Clock::now();
+}
+
+/// Without a connection: reads the log on disk and checks whether the run has ended.
+void Session::look_at_disk()
+{
+    m_look_at = Clock::now() + k_look_again;
+    const auto store = m_doors.store();
+    if (!store) {
+        return;
+    }
+    m_ended = m_disk.look(**store);
+    if (m_disk.knows_ending()) {
+        m_connections.give_up();
+        m_look_at = Clock::now() + k_read_again;
+    } else if (m_connections.was_connected() && !m_said_lost) {
+        m_said_lost = true;
+        say("the connection to the run is lost; the run continues, reconnecting");
+    } else if (!m_said_lost && Clock::now() - m_begun > k_connecting_patience) {
+        m_said_lost = true;
+        const std::string why = last_line(m_connections.why());
+        say(fmt::format("the run can't be reached yet{}; trying again, {}",
+                        why.empty() ? "" : " (" + why + ")",
+                        has_terminal() ? "Ctrl-C detaches" : "gpuq logs shows the output on disk"));
+    }
+}
+
+void Session::stop()
+{
+    m_stopping = true;
+    say("stopping the run");
+    const std::string by = fmt::format("{}@{}", m_run.user, m_run.host);
+    if (current()) {
+        current()->send(wire::Stop{by});
+    }
+    if (const auto store = m_doors.store()) {
+        (void)(*store)->write(layout::inbox(m_run.key) + "/" + layout::k_stop_request,
+                              to_json(StopRequest{by, m_doors.clock().now()}));
+    }
+    m_cancel_at = Clock::now() + (current() ? k_stop_patience : 0s);
+}
+
+/// The user leaves and the run continues, unless its input from a pipe is incomplete: then it ends.
+void Session::leave(int status)
+{
+    m_left = status;
+    m_terminal.leave();
+    wait_until_shown();
+    remember_shown();
+    say_notes();
+    if (m_ended) {
+        return;
+    }
+    const bool breaks_off =
+        is_owner() && m_run.request.input == Input::pipe && !m_input.all_taken();
+    // With incomplete input the supervisor must see the connection end, which secure() would
+    // prevent.
+    if (!breaks_off && !m_connections.secure()) {
+        return end_as_lost();
+    }
+    if (current()) {
+        current()->send(wire::Bye{});
+        current()->flush(200ms);
+    }
+    if (breaks_off) {
+        say(fmt::format("left; run {} ends because its input was cut off", m_job.value));
+    } else if (status != k_closed_output) {
+        say(fmt::format("detached; run {} continues. Back to it: gpuq attach {}", m_job.value,
+                        m_job.value));
+    }
+}
+
+/// The run has ended with its step: frees its GPUs. If Slurm does not respond, the next gpuq that
+/// queries the run does it.
+void Session::end_as_lost()
+{
+    m_left = static_cast<int>(ExitStatus::lost);
+    const Ending ending{*m_left, Cause::lost,
+                        "its step was ended together with the processes of the login, within the "
+                        "first seconds",
+                        m_doors.clock().now()};
+    (void)end_job(ending);
+    for (const std::string& line : farewell(m_run, m_job, ending, "")) {
+        say(line);
+    }
+}
+
+/// Frees the GPUs of a run without a supervisor. False if Slurm did not confirm it, or if it could
+/// not be recorded: a later status query will find it.
+bool Session::end_job(const Ending& ending)
+{
+    const auto cluster = m_doors.cluster();
+    const auto store = m_doors.store();
+    if (!cluster || !(*cluster)->complete(m_job, ending.status) || !store ||
+        !(*store)->write_once(layout::ended_json(m_run.key), to_json(ending))) {
+        return false;
+    }
+    forget_active(**store, m_run.key);
+    return true;
+}
+
+void Session::on_timers()
+{
+    m_connections.on_timers();
+    const auto now = Clock::now();
+    const auto due = [now](const auto& timer) { return timer && *timer <= now; };
+    if (due(m_detach_at)) {
+        m_detach_at.reset();
+        leave(static_cast<int>(ExitStatus::interrupted));
+    }
+    if (due(m_keys_at)) {
+        m_keys_at.reset();
+        m_input.add(m_keys.released());
+        send_input();
+    }
+    if (has_terminal() && m_connections.was_connected() && !m_ended && !m_left) {
+        m_terminal.enter(); // this process may have been in the background until now
+    }
+    if (m_mark_at <= now) {
+        m_mark_at = now + k_mark_again;
+        mark_shown();
+    }
+    if (!m_remember_at || due(m_remember_at)) {
+        if (m_remember_at) {
+            remember_shown();
+        }
+        m_remember_at = now + k_remember_again;
+    }
+    if (due(m_look_at) && !current() && !m_ended) {
+        look_at_disk();
+    }
+    if (due(m_cancel_at) && !m_ended) {
+        m_cancel_at = now + k_stop_patience;
+        if (const auto cluster = m_doors.cluster()) {
+            (void)(*cluster)->cancel(m_job); // repeated until the run has ended
+        }
+    }
+}
+
+Session::Clock::time_point Session::next_timer() const
+{
+    std::optional<Clock::time_point> next = Clock::now() + 1s;
+    for (const auto& timer : {m_connections.next_timer(), m_detach_at, m_look_at, m_cancel_at,
+                              m_keys_at, m_remember_at}) {
+        earliest(next, timer);
+    }
+    return *next;
+}
+
+Cursor Session::cursor() const
+{
+    if (m_terminal.is_raw()) {
+        return m_terminal.on_other_screen() ? Cursor::other_screen : Cursor::raw;
+    }
+    return m_printer.at_line_start() ? Cursor::line_start : Cursor::middle;
+}
+
+void Session::say(const std::string& text) const
+{
+    if (!m_options.quiet) {
+        cli::say(text, cursor());
+    }
+}
+
+/// While the terminal is raw, delays messages that the user need not see at once, so that they do
+/// not disturb the program's screen.
+void Session::note(const std::string& text)
+{
+    if (!m_terminal.is_raw()) {
+        return say(text);
+    }
+    if (m_notes.size() < k_most_notes) {
+        m_notes.push_back(text);
+    }
+}
+
+void Session::say_notes()
+{
+    for (const std::string& text : std::exchange(m_notes, {})) {
+        say(text);
+    }
+}
+
+Shown Session::printed() const
+{
+    return {m_printer.shown(Stream::out), m_printer.shown(Stream::err), m_options.link};
+}
+
+/// Output for a user at another machine may be lost on its way: it counts as shown only when serve
+/// has confirmed it.
+void Session::mark_shown()
+{
+    if (!m_doors.is_served()) {
+        m_certain = printed();
+        return;
+    }
+    if (m_mark && m_doors.marks_shown() >= m_mark->number) {
+        m_certain = m_mark->shown;
+        m_mark.reset();
+    }
+    if (!m_mark && printed() != m_certain) {
+        m_mark = Mark{m_doors.mark_output(), printed()};
+    }
+}
+
+/// Waits briefly until the last output is confirmed as shown. Otherwise the next client shows some
+/// of it again.
+void Session::wait_until_shown()
+{
+    if (has_terminal() || !m_options.shown) {
+        return;
+    }
+    mark_shown();
+    for (const auto until = Clock::now() + k_on_its_way; m_mark && Clock::now() < until;) {
+        ::poll(nullptr, 0, k_look_for_mark.count());
+        mark_shown();
+    }
+}
+
+/// Records the position for the next `gpuq attach`. Not for a screen, which is redrawn, and not for
+/// a run of seconds that was shown to its end.
+void Session::remember_shown()
+{
+    const Shown shown = m_certain;
+    const bool short_lived = m_ended && is_owner() && Clock::now() - m_begun < k_remember_again;
+    if (has_terminal() || short_lived || shown == m_remembered || !m_options.shown) {
+        return;
+    }
+    const auto store = m_doors.store();
+    if (!store) {
+        return;
+    }
+    const auto text = (*store)->read(layout::shown_json(m_run.key));
+    const auto before = text ? shown_from_json(*text) : Result<Shown>(Shown{});
+    const bool of_this_link = before && before->link == m_options.link;
+    const Shown known = of_this_link ? *before : Shown{0, 0, m_options.link};
+    if (before && before->link > m_options.link) {
+        return;
+    }
+    if ((*store)->write(layout::shown_json(m_run.key),
+                        to_json(Shown{std::max(shown.out, known.out),
+                                      std::max(shown.err, known.err), m_options.link}))) {
+        m_remembered = shown;
+    }
+}
+
+/// Handles input that was read from stdin, but not by the program. The offset of a file is set
+/// back, as if the program itself had read the file; bytes from a pipe are lost.
+void Session::return_unread_input() const
+{
+    const std::uint64_t read = m_ended->stdin_read;
+    const std::uint64_t added = m_input.added();
+    if (!is_owner() || m_run.request.input != Input::pipe || read >= added) {
+        return;
+    }
+    if (m_stdin_begin) {
+        const auto end = *m_stdin_begin + static_cast<off_t>(added);
+        if (::lseek(STDIN_FILENO, 0, SEEK_CUR) == end) { // otherwise another process has moved it
+                                                         // too
+            ::lseek(STDIN_FILENO, *m_stdin_begin + static_cast<off_t>(read), SEEK_SET);
+        }
+    } else if (read == 0) {
+        say(fmt::format("{} bytes of standard input were read for the program, which read none: "
+                        "gpuq run -n leaves standard input alone",
+                        added));
+    }
+}
+
+int Session::finish()
+{
+    const Ending& ending = m_ended->ending;
+    return_unread_input();
+    m_terminal.leave();
+    wait_until_shown();
+    remember_shown();
+    say_notes();
+    if (ending.continues) {
+        say(fmt::format("link {} is over ({}); the run continues in the next one",
+                        m_options.link.value, ending_in_words(ending, m_run.request)));
+        return 0;
+    }
+    for (const std::string& line :
+         farewell(m_run, m_job, ending, has_terminal() ? "" : m_ended->last_lines)) {
+        say(line);
+    }
+    return ending.status;
+}
+
+} // namespace gpuq::cli

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "cli/base/escape_keys.h"
+#include "cli/base/printer.h"
+#include "cli/base/say.h"
+#include "cli/base/signals.h"
+#include "cli/base/verb.h"
+#include "cli/client/connections.h"
+#include "cli/client/raw_terminal.h"
+#include "cli/render/disk_view.h"
+#include "core/run.h"
+#include "runs/input_buffer.h"
+#include "runs/record.h"
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gpuq::cli {
+
+struct SessionOptions {
+    bool terminal = false; ///< a user is present: Ctrl-C, HUP and TERM detach
+    bool quiet = false;
+    /// The owner started the run, feeds its stdin and sends its signals; a visitor only types into
+    /// the program's terminal, if it has one.
+    enum class Part { owner, visitor } part = Part::owner;
+    bool take = false;                      ///< detach all other clients
+    bool over = false;                      ///< the run has ended: read only the disk
+    std::optional<Shown> shown = Shown{};   ///< position to continue from; unset: from now on
+    std::array<std::uint64_t, 2> printed{}; ///< bytes of earlier links, by this command
+    DetachKey detach_key;
+    LinkNumber link; ///< link of the chain to connect to
+    /// Age of the run at which the relay takes over and the first srun is detached (src/README.md,
+    /// 4).
+    std::chrono::milliseconds handover{2000};
+};
+
+/// Connects this process's stdin, stdout, stderr and signals to a started run, until the run ends
+/// or the user leaves. Any connection may break at any time: output continues at the next byte,
+/// input after the last byte that the supervisor acknowledged.
+class Session {
+public:
+    /// `signals` must be created before the run is started, so that none is missed.
+    Session(Doors& doors, Signals& signals, const Run& run, JobId job, SessionOptions options);
+
+    /// `first`: the streams of the supervisor's own step; without it a connection is opened.
+    /// Returns gpuq's exit status.
+    Result<int> run(std::optional<StepProcess> first);
+    /// How many bytes of the run this session has shown.
+    std::uint64_t printed(Stream stream) const
+    {
+        const Shown from = m_options.shown.value_or(Shown{});
+        return m_printer.shown(stream) - (stream == Stream::out ? from.out : from.err);
+    }
+    /// After run(): only the link has ended, and the run continues in the next one.
+    bool continues() const { return !m_left && m_ended && m_ended->ending.continues; }
+
+private:
+    using Clock = std::chrono::steady_clock;
+
+    std::optional<Connection>& current() { return m_connections.current(); }
+    std::vector<wire::Frame> greeting() const;
+    std::optional<wire::Terminal> terminal(bool redraw) const;
+    bool has_terminal() const { return m_run.request.pty.has_value(); }
+    bool is_owner() const { return m_options.part == SessionOptions::Part::owner; }
+    bool feeds() const;
+    bool reads_stdin() const;
+    bool is_over() const;
+    void wait_for_something();
+    void on_signals();
+    void on_interrupt();
+    void on_printer();
+    void print_what_fits();
+    void on_stdin();
+    void on_unreadable_stdin(int error);
+    void return_unread_input() const;
+    void on_typed(std::string_view bytes);
+    void on_keys(const EscapeKeys::Found& found);
+    void on_terminal_changed();
+    void on_taken(const std::string& by);
+    void on_current();
+    void on_next();
+    void on_guard();
+    void on_frame(wire::Frame frame);
+    void on_timers();
+    void on_broken();
+    void look_at_disk();
+    void send_input();
+    void stop();
+    void leave(int status);
+    void end_as_lost();
+    bool end_job(const Ending& ending);
+    void forward_signals();
+    Cursor cursor() const;
+    void say(const std::string& text) const;
+    void note(const std::string& text);
+    void say_notes();
+    Shown printed() const;
+    void mark_shown();
+    void wait_until_shown();
+    void remember_shown();
+    Clock::time_point next_timer() const;
+    int finish();
+
+    Doors& m_doors;
+    Signals& m_signals;
+    const Run& m_run;
+    JobId m_job;
+    SessionOptions m_options;
+    Printer m_printer;
+    InputBuffer m_input;
+    std::optional<off_t> m_stdin_begin; ///< initial offset of stdin, if it is a file
+    RawTerminal m_terminal;
+    EscapeKeys m_keys;
+    std::uint64_t m_client;           ///< identifies this process in Terminal frames
+    std::vector<std::string> m_notes; ///< to be printed when the terminal is restored
+
+    Connections m_connections;
+    DiskView m_disk;
+    std::optional<Clock::time_point> m_detach_at; ///< detach then, unless Ctrl-C is repeated
+    std::optional<Clock::time_point> m_look_at;   ///< disconnected: when to check disk and Slurm
+    std::optional<Clock::time_point> m_cancel_at; ///< cancel the job then, unless the stop succeeds
+    std::optional<Clock::time_point> m_keys_at;   ///< stop waiting for the rest of a key then
+    std::vector<int> m_signals_to_send;
+    Clock::time_point m_begun = Clock::now();
+    std::optional<Clock::time_point> m_remember_at;
+    Shown m_remembered;
+    Shown m_certain; ///< known to have been shown to the user (mark_shown)
+    struct Mark {
+        std::uint64_t number = 0;
+        Shown shown;
+    };
+    std::optional<Mark> m_mark;
+    Clock::time_point m_mark_at;
+    bool m_refused_input = false;
+    bool m_stdin_gone = false; ///< its terminal has hung up: no input, but no end either
+    bool m_stopping = false;
+    bool m_said_lost = false;
+    bool m_turned_away = false; ///< the supervisor has refused this visitor
+    std::optional<wire::Ended> m_ended;
+    std::optional<int> m_left;
+};
+
+} // namespace gpuq::cli

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/commands/application.h"
+
+#include "cli/base/say.h"
+#include "cli/commands/help_text.h"
+#include "cli/commands/verbs.h"
+#include "cli/host/host_session.h"
+#include "cli/queries/tickets.h"
+#include "remote/verb_process.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+
+namespace gpuq::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr Option k_version{0, "version", "", "print the version and exit"};
+
+int tell(const Error& error)
+{
+    std::string_view rest = error.text;
+    while (true) { // Slurm's messages may have several lines
+        const std::size_t end = rest.find('\n');
+        say(rest.substr(0, end));
+        if (end == std::string_view::npos || end + 1 == rest.size()) {
+            return static_cast<int>(exit_status_of(error.kind));
+        }
+        rest.remove_prefix(end + 1);
+    }
+}
+
+Result<Globals::Color> color_of(const std::string& text)
+{
+    if (text == "auto") {
+        return Globals::Color::automatic;
+    }
+    if (text == "always" || text == "never") {
+        return text == "always" ? Globals::Color::always : Globals::Color::never;
+    }
+    return fail(Error::Kind::usage, "--color: one of auto, always, never");
+}
+
+/// Adds the global options among `options`; those given later take precedence.
+Result<void> take_globals(const Options& options, Globals& globals)
+{
+    if (options.has("forward")) {
+        return fail(Error::Kind::usage, "--forward requires --host: it forwards a port of a run "
+                                        "to this machine");
+    }
+    globals.json = globals.json || options.has("json");
+    globals.no_header = globals.no_header || options.has("no-header");
+    globals.quiet = globals.quiet || options.has("quiet");
+    globals.columns = options.value("columns").value_or(globals.columns);
+    globals.cluster = options.value("cluster").value_or(globals.cluster);
+    if (const auto color = options.value("color")) {
+        TRY_ASSIGN(globals.color, color_of(*color));
+    }
+    return {};
+}
+
+/// A closed pipe is not an error (`gpuq ls | head`); a full disk is.
+Result<int> with_output_written(int status)
+{
+    if (std::fflush(stdout) == 0 || errno == EPIPE) {
+        return status;
+    }
+    return fail(Error::Kind::io, fmt::format("standard output: {}", std::strerror(errno)));
+}
+
+Result<int> print(const std::string& text)
+{
+    std::fputs(text.c_str(), stdout);
+    return 0;
+}
+
+Result<int> run_verb(const Verb& verb, const Words& words, Globals globals, Doors& doors)
+{
+    const std::vector<Option> table = all_options(verb);
+    TRY_ASSIGN(Parsed parsed, parse_options(table, verb.order, words));
+    if (parsed.options.has("help")) {
+        return print(help_text(verb));
+    }
+    TRY(take_globals(parsed.options, globals));
+    if (!globals.cluster.empty()) {
+        doors.choose_cluster(globals.cluster);
+    }
+    // `keepalive --stay` refreshes them itself; starting another one here would never end.
+    if (refreshes_tickets(verb.name) && !parsed.options.has("stay")) {
+        refresh_tickets(doors);
+    }
+    Invocation invocation{doors, globals, std::move(parsed.operands), std::move(parsed.options)};
+    return verb.run(invocation);
+}
+
+/// Nothing if the configuration is invalid: verbs that need it report that, and help does not need
+/// it.
+std::optional<std::string> host_of_settings(Doors& doors)
+{
+    const auto settings = doors.settings();
+    return settings ? settings->host : std::nullopt;
+}
+
+Result<int> run(const Words& words, Doors& doors)
+{
+    const auto global = global_options();
+    std::vector<Option> table(global.begin(), global.end());
+    table.push_back(k_version);
+    TRY_ASSIGN(const Parsed parsed, parse_options(table, Order::options_first, words));
+    if (parsed.options.has("version")) {
+        return print("gpuq " GPUQ_VERSION "\n");
+    }
+    if (parsed.options.has("help")) {
+        return print(help_text());
+    }
+    if (parsed.operands.empty()) {
+        return fail(Error::Kind::usage, "missing command; try 'gpuq run PROGRAM' or 'gpuq help'");
+    }
+    if (const auto call = doors.is_served()
+                              ? std::nullopt
+                              : host_call(words, host_of_settings(doors), every_verb())) {
+        return run_on_host(*call, doors);
+    }
+    Globals globals;
+    TRY(take_globals(parsed.options, globals));
+    const std::string& name = parsed.operands.front();
+    const Verb* verb = find_verb(every_verb(), name);
+    if (verb == nullptr) {
+        return no_such_verb(name);
+    }
+    return run_verb(*verb, Words(parsed.operands.begin() + 1, parsed.operands.end()), globals,
+                    doors);
+}
+
+} // namespace
+
+int run_application(int argc, char** argv, Doors& doors)
+{
+    const std::string called = doors.variable(remote::k_called).value_or("");
+    doors.forget_variable(remote::k_called); // programs that we start must not inherit it
+    std::optional<Audience> audience;
+    if (doors.is_served()) {
+        audience.emplace(called, every_verb(), [&doors](std::size_t bytes) {
+            doors.tell_serve(remote::line_of_own(bytes));
+        });
+    }
+    Result<int> status = run(argc > 1 ? Words(argv + 1, argv + argc) : Words{}, doors);
+    if (status) {
+        status = with_output_written(*status);
+    } else {
+        std::fflush(stdout);
+    }
+    return status ? *status : tell(status.error());
+}
+
+} // namespace gpuq::cli

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/commands/verbs.h"
+
+#include "cli/base/look_doors.h"
+#include "cli/base/say.h"
+#include "cli/host/ssh_config.h"
+#include "cli/host/tunnel.h"
+#include "cli/queries/plain_target.h"
+#include "cli/queries/surroundings.h"
+#include "cli/render/run_table.h"
+#include "core/sanitise.h"
+#include "remote/forward.h"
+#include "remote/verb_process.h"
+#include "report/words.h"
+#include "runs/connect_keys.h"
+#include "runs/find.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdio>
+#include <string>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+namespace gpuq::cli {
+namespace {
+
+constexpr std::array k_options = {
+    Option{0, "config", "", "print the lines for ~/.ssh/config and exit"},
+    Option{0, "as-target", "", "for gpuq --host: data for its --config, as a frame",
+           Option::State::hidden},
+    Option{0, "dial", "", "for gpuq serve: connect to HOST:PORT... over the standard streams",
+           Option::State::hidden}};
+
+Error has_ended(const RunStatus& run)
+{
+    return fail(Error::Kind::missing,
+                fmt::format("run {} has ended{}", run_title(run),
+                            run.ending && run.run
+                                ? ": it " + ending_in_words(*run.ending, run.run->request)
+                                : ""));
+}
+
+Result<std::string> config_of(Invocation& invocation, Store& store, const RunStatus& run,
+                              const std::string& word)
+{
+    TRY_ASSIGN(std::string program, invocation.doors.program());
+    std::vector<std::string> command{std::move(program)};
+    if (!invocation.globals.cluster.empty()) {
+        command.insert(command.end(), {"--cluster", invocation.globals.cluster});
+    }
+    command.insert(command.end(), {"connect", run.key.text()});
+    return ssh_config({run.key,
+                       run_title(run),
+                       {run_id(run), word},
+                       user_name(),
+                       std::move(command),
+                       store.root()});
+}
+
+/// The client generates the lines for ssh_config itself: it accepts no text from this host.
+Result<int> tell_target(const Doors& doors, const RunStatus& run)
+{
+    JobId job{0};
+    if (run.first_job) {
+        job = *run.first_job;
+    } else if (run.job) {
+        job = run.job->job;
+    }
+    const wire::remote::SshTarget target{run.key.text(), job.value, user_name()};
+    const std::string line = remote::line_of(target);
+    if (!remote::ssh_target_from(std::string_view(line).substr(0, line.size() - 1))) {
+        return fail(Error::Kind::usage, fmt::format("ssh_config can't hold the user name '{}'",
+                                                    sanitised(target.user)));
+    }
+    doors.tell_serve(line);
+    return 0;
+}
+
+Result<void> check_running(const RunStatus& run)
+{
+    switch (run.state) {
+    case RunState::running:
+        return run.job ? Result<void>()
+                       : fail(Error::Kind::busy,
+                              fmt::format("run {} has no job yet: try again", run_title(run)));
+    case RunState::ended:
+        return has_ended(run);
+    case RunState::unknown:
+        return fail(Error::Kind::unreachable, fmt::format("the state of run {} is unknown: {}",
+                                                          run_title(run), run.why_unknown));
+    case RunState::submitting:
+    case RunState::waiting:
+        break;
+    }
+    return fail(Error::Kind::missing, fmt::format("run {} has no node yet: it is waiting; see "
+                                                  "gpuq ls",
+                                                  run_title(run)));
+}
+
+/// Prints messages of the node's sshd, or why there is none.
+void say_lines(std::string_view text)
+{
+    while (!text.empty()) {
+        const auto end = std::min(text.find('\n'), text.size());
+        std::string_view line = text.substr(0, end);
+        text.remove_prefix(std::min(end + 1, text.size()));
+        if (line.starts_with("gpuq: ")) {
+            line.remove_prefix(6);
+        }
+        while (line.ends_with('\r')) {
+            line.remove_suffix(1);
+        }
+        if (!line.empty()) {
+            say(line);
+        }
+    }
+}
+
+/// `words`: the supervisor's arguments in the step, its subcommand first.
+Result<int> tunnel_to(Doors& doors, Store& store, const RunStatus& run,
+                      std::vector<std::string> words)
+{
+    TRY_ASSIGN(const std::string supervisor, doors.supervisor());
+    TRY_ASSIGN(Cluster* const cluster, doors.cluster());
+    const std::string task = std::exchange(words.front(), run.key.text());
+    words.insert(words.begin(), {supervisor, task, store.root()});
+    words.insert(words.begin() + 4, fmt::format("{}", run.link.value));
+    TRY_ASSIGN(const StepProcess step,
+               cluster->start_step(run.job->job, words, /*with_input=*/true));
+    const TunnelEnd end = carry(step, STDIN_FILENO, STDOUT_FILENO);
+    say_lines(end.errors);
+    if (!end.connected) {
+        return fail(Error::Kind::io,
+                    fmt::format("no connection to run {}: nothing answered on its node{}",
+                                run_title(run), run.host.empty() ? "" : ", " + run.host));
+    }
+    return 0;
+}
+
+/// Connects to HOST:PORT..., as seen from the run's node.
+Result<int> forward_to(Invocation& invocation, Store& store, const RunStatus& run)
+{
+    std::vector<std::string> words{"forward"};
+    for (std::size_t i = 1; i < invocation.words.size(); ++i) {
+        if (!remote::is_destination(invocation.words[i])) {
+            return fail(Error::Kind::usage,
+                        fmt::format("'{}' is not HOST:PORT", sanitised(invocation.words[i])));
+        }
+        words.push_back(invocation.words[i]);
+    }
+    return tunnel_to(invocation.doors, store, run, std::move(words));
+}
+
+Result<int> connect(Invocation& invocation)
+{
+    const bool config = invocation.options.has("config");
+    const bool dial = invocation.options.has("dial");
+    if (invocation.words.size() != 1 && !(dial && invocation.words.size() > 1)) {
+        return fail(Error::Kind::usage,
+                    invocation.words.empty()
+                        ? "connect: missing run; try gpuq connect --config last (gpuq ls "
+                          "lists runs)"
+                        : "one run at a time: gpuq connect RUN");
+    }
+    const std::string& word = invocation.words.front();
+    if (!config && !dial && ::isatty(STDIN_FILENO) == 1) {
+        return fail(Error::Kind::usage,
+                    fmt::format("gpuq connect is run by ssh: use `gpuq connect --config {} >> "
+                                "~/.ssh/config`, then `ssh gpuq-{}`",
+                                word, word));
+    }
+    TRY_ASSIGN(Store* const store, invocation.doors.store());
+    TRY_ASSIGN(const RunKey key,
+               find_supervised(invocation.doors, *store, word, "connect",
+                               "srun --overlap --jobid={0} --pty bash opens a shell in it"));
+    const RunStatus run = look_at(look_doors(invocation.doors, *store), key);
+    if (run.state == RunState::ended) {
+        forget_connect_keys(*store, key);
+        return has_ended(run);
+    }
+    if (!config) {
+        TRY(check_running(run));
+    }
+    if (dial) {
+        return forward_to(invocation, *store, run);
+    }
+    TRY(prepare_connect(*store, key, [&] { return invocation.doors.new_ssh_key(); }));
+    if (invocation.options.has("as-target")) {
+        return tell_target(invocation.doors, run);
+    }
+    if (config) {
+        TRY_ASSIGN(const std::string text, config_of(invocation, *store, run, word));
+        std::fputs(text.c_str(), stdout);
+        return 0;
+    }
+    return tunnel_to(invocation.doors, *store, run, {"connect"});
+}
+
+} // namespace
+
+const Verb k_connect_verb{"connect", "gpuq connect [--config] RUN",
+                          "give ssh, scp, rsync and editors access to a run", connect, k_options};
+
+} // namespace gpuq::cli

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/commands/verbs.h"
+
+#include "cli/base/look_doors.h"
+#include "cli/base/say.h"
+#include "cli/base/table_output.h"
+#include "cli/queries/plain_target.h"
+#include "cli/queries/surroundings.h"
+#include "cli/render/run_table.h"
+#include "core/layout.h"
+#include "core/walltime.h"
+#include "report/json.h"
+#include "runs/find.h"
+#include "runs/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+namespace gpuq::cli {
+namespace {
+
+using std::chrono::minutes;
+
+/// One use of `gpuq extend`.
+class ExtendVerb {
+public:
+    ExtendVerb(Invocation& invocation, Store& store, Cluster& cluster, minutes more)
+        : m_invocation(invocation)
+        , m_store(store)
+        , m_cluster(cluster)
+        , m_more(more)
+    {
+    }
+
+    Result<int> run(const std::string& word)
+    {
+        TRY_ASSIGN(const RunKey key,
+                   find_supervised(
+                       m_invocation.doors, m_store, word, "extend",
+                       "scontrol update JobId={0} TimeLimit=TIME, by an operator once it runs"));
+        const RunStatus status = look_at(look_doors(m_invocation.doors, m_store), key);
+        TRY(check_state(status));
+        if (status.run && status.run->request.chain) {
+            return lengthen_chain(status);
+        }
+        TRY_ASSIGN(const std::string here, m_cluster.name());
+        if (status.job->cluster != here) {
+            return fail(Error::Kind::missing,
+                        fmt::format("run {} belongs to cluster '{}', this is '{}'",
+                                    run_title(status), status.job->cluster, here));
+        }
+        // Slurm's value: the limit may have been changed without gpuq.
+        TRY_ASSIGN(const Job job, m_cluster.job(status.job->job));
+        if (!job.walltime) {
+            tell(fmt::format("run {} has no time limit", run_title(status)));
+            return 0;
+        }
+        return change(status, job);
+    }
+
+private:
+    static Result<void> check_state(const RunStatus& status)
+    {
+        if (status.state == RunState::ended) {
+            return fail(Error::Kind::denied,
+                        fmt::format("run {} has ended already", run_title(status)));
+        }
+        if (status.state == RunState::unknown) {
+            return fail(Error::Kind::unreachable,
+                        fmt::format("the state of run {} is unknown: {}", run_title(status),
+                                    status.why_unknown));
+        }
+        if (!status.job) {
+            return fail(Error::Kind::busy,
+                        fmt::format("Slurm does not have run {} yet: try again in a moment",
+                                    run_title(status)));
+        }
+        return {};
+    }
+
+    /// Gives a run of several links more of them: only its record states the total time.
+    Result<int> lengthen_chain(const RunStatus& status)
+    {
+        const minutes before = status.run->request.walltime;
+        const WalltimeChange change{before + m_more, fmt::format("{}@{}", user_name(), host_name()),
+                                    m_invocation.doors.clock().now(), status.run->request.chain};
+        TRY(m_store.write(layout::walltime_json(status.key), to_json(change)));
+        if (m_invocation.globals.json) {
+            TRY(print_text(
+                report::json_document({{"key", status.key.text()},
+                                       {"job", status.job->job},
+                                       {"time_limit", std::chrono::seconds(change.walltime)},
+                                       {"time_limit_before", std::chrono::seconds(before)}})));
+        }
+        tell(fmt::format("run {} has {}, was {}, over all its links", run_title(status),
+                         to_text(change.walltime), to_text(before)));
+        return 0;
+    }
+
+    Result<int> change(const RunStatus& status, const Job& job)
+    {
+        const minutes wanted = *job.walltime + m_more;
+        if (job.state == JobState::pending) {
+            TRY_ASSIGN(const auto queues, m_cluster.partitions());
+            TRY(check_walltime(queues, job.partition, wanted));
+        }
+        const auto done = m_cluster.set_walltime(job.id, wanted);
+        if (!done) {
+            return refused(status, job, wanted, done.error());
+        }
+        keep(status, wanted);
+        TRY(report(status, job, wanted));
+        return 0;
+    }
+
+    Error refused(const RunStatus& status, const Job& job, minutes wanted, const Error& error) const
+    {
+        if (error.kind == Error::Kind::unreachable) {
+            return fail(
+                error.kind,
+                fmt::format("{}; the limit of run {} may have changed: check with gpuq ls when "
+                            "Slurm answers",
+                            error.text, run_title(status)));
+        }
+        if (error.kind != Error::Kind::denied || job.state == JobState::pending) {
+            return error;
+        }
+        return fail(Error::Kind::denied,
+                    fmt::format("run {} keeps its limit of {}: Slurm does not let users extend "
+                                "their running jobs. An operator can: scontrol update JobId={} "
+                                "TimeLimit={}",
+                                run_title(status), to_text(*job.walltime), job.id.value,
+                                slurm_time(wanted)));
+    }
+
+    /// Records the limit for commands that read only the disk. Slurm has it in any case.
+    void keep(const RunStatus& status, minutes wanted)
+    {
+        const WalltimeChange change{wanted, fmt::format("{}@{}", user_name(), host_name()),
+                                    m_invocation.doors.clock().now(), std::nullopt};
+        if (const auto kept = m_store.write(layout::walltime_json(status.key), to_json(change));
+            !kept) {
+            say(fmt::format("Slurm has changed the limit, but gpuq can't record it: {}",
+                            kept.error().text));
+        }
+    }
+
+    Result<void> report(const RunStatus& status, const Job& job, minutes wanted) const
+    {
+        if (m_invocation.globals.json) {
+            return print_text(report::json_document(
+                {{"key", status.key.text()},
+                 {"job", job.id},
+                 {"time_limit", std::chrono::seconds(wanted)},
+                 {"time_limit_before", std::chrono::seconds(*job.walltime)}}));
+        }
+        tell(fmt::format("run {} has {}, was {}", run_title(status), to_text(wanted),
+                         to_text(*job.walltime)));
+        return {};
+    }
+
+    void tell(const std::string& text) const
+    {
+        if (!m_invocation.globals.quiet) {
+            say(text);
+        }
+    }
+
+    Invocation& m_invocation;
+    Store& m_store;
+    Cluster& m_cluster;
+    minutes m_more;
+};
+
+Result<int> extend(Invocation& invocation)
+{
+    if (invocation.words.size() != 2) {
+        return fail(Error::Kind::usage,
+                    "extend takes a run and the time to add: gpuq extend last 2h");
+    }
+    std::string_view time = invocation.words[1];
+    time.remove_prefix(time.starts_with('+') ? 1 : 0);
+    TRY_ASSIGN(const minutes more, parse_walltime(time));
+    TRY_ASSIGN(Store* const store, invocation.doors.store());
+    TRY_ASSIGN(Cluster* const cluster, invocation.doors.cluster());
+    return ExtendVerb(invocation, *store, *cluster, more).run(invocation.words[0]);
+}
+
+} // namespace
+
+const Verb k_extend_verb{"extend", "gpuq extend RUN TIME",
+                         "add TIME to the time limit of a waiting run", extend};
+
+} // namespace gpuq::cli

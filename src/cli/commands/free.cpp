@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/commands/verbs.h"
+
+#include "cli/base/table_output.h"
+#include "cli/render/free_table.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <set>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+namespace gpuq::cli {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+constexpr std::array k_options = {
+    Option{'n', "next", "", "show which GPUs come free next, and by when at the latest"}};
+
+std::vector<OwnWait> own_waiting(const Inventory& inventory, const AllJobs& all, Time now)
+{
+    std::vector<OwnWait> list;
+    std::set<JobId> unplanned;
+    for (const Job& job : all.jobs) {
+        if (job.uid == ::getuid() && could_start(job)) {
+            list.push_back({job.id, job.name, job.started_at, {}});
+            if (wants_estimate(job)) {
+                unplanned.insert(job.id);
+            }
+        }
+    }
+    const StartEstimates estimates = expected_starts(unplanned, all, inventory, now);
+    for (OwnWait& own : list) {
+        const auto found = estimates.find(own.job);
+        own.estimate = found == estimates.end() ? StartEstimate{} : found->second;
+    }
+    return list;
+}
+
+Result<FreeGpus> find_free(Cluster& cluster, bool want_next, Time now)
+{
+    FreeGpus found;
+    TRY_ASSIGN(found.cluster, cluster.name());
+    TRY_ASSIGN(const Inventory inventory, cluster.inventory());
+    found.partitions = inventory.partitions;
+    found.pools = gpu_pools(inventory);
+    if (want_next) {
+        TRY_ASSIGN(const AllJobs all, cluster.all_jobs());
+        found.next = next_free(inventory.nodes, all.jobs);
+        if (all.complete) {
+            found.waiting = waiting_line(all.jobs);
+        }
+        found.own_waiting = own_waiting(inventory, all, now);
+    }
+    return found;
+}
+
+/// The answer is a line above the header, and omitted together with it.
+Result<int> print(const FreeGpus& found, Invocation& invocation, Time now)
+{
+    const Globals& globals = invocation.globals;
+    const report::Table table = found.next ? next_table(found, now) : free_table(found);
+    TRY_ASSIGN([[maybe_unused]] const auto checked, report::only(table, globals.columns));
+    if (!globals.no_header) {
+        TRY(print_line(free_answer(found, now)));
+    }
+    if (!table.rows.empty()) {
+        TRY(print_table(table, globals, invocation.doors));
+    }
+    for (const std::string& line : globals.no_header ? Lines{} : own_lines(found, now)) {
+        TRY(print_line(line));
+    }
+    return 0;
+}
+
+Result<int> free_gpus(Invocation& invocation)
+{
+    if (!invocation.words.empty()) {
+        return fail(Error::Kind::usage,
+                    fmt::format("free: unexpected argument '{}'", invocation.words.front()));
+    }
+    TRY_ASSIGN(Cluster* const cluster, invocation.doors.cluster());
+    TRY_ASSIGN(const FreeGpus found,
+               find_free(*cluster, invocation.options.has("next"), invocation.doors.clock().now()));
+    if (invocation.globals.json) {
+        TRY(print_text(report::json_document(free_document(found))));
+        return 0;
+    }
+    return print(found, invocation, invocation.doors.clock().now());
+}
+
+} // namespace
+
+const Verb k_free_verb{"free", "gpuq free [--next]", "show which GPUs are free", free_gpus,
+                       k_options};
+
+} // namespace gpuq::cli

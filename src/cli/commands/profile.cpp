@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/commands/verbs.h"
+
+#include "cli/base/look_doors.h"
+#include "cli/base/output_file.h"
+#include "cli/base/say.h"
+#include "cli/base/table_output.h"
+#include "cli/queries/find_training.h"
+#include "cli/queries/plain_target.h"
+#include "cli/render/profile_page.h"
+#include "cli/render/profile_text.h"
+#include "runs/find.h"
+#include "runs/look.h"
+#include "runs/samples.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace gpuq::cli {
+namespace {
+
+constexpr std::array k_options = {
+    Option{0, "html", "FILE", "also write a page with charts; - for standard output only"},
+};
+
+WholeProfile find_out(Doors& doors, Store& store, const RunKey& key)
+{
+    const Looked looked = look(look_doors(doors, store), {key});
+    WholeProfile whole{looked.runs.front(), {}, {}, {}, {}};
+    const Time now = doors.clock().now();
+    whole.profile = profile_so_far(store, whole.status, now);
+    whole.gpu_time = gpu_time_so_far(store, whole.status, now);
+    whole.training = find_training(doors, store, whole.status, Apart::yes);
+    if (!looked.slurm_silent.empty()) {
+        whole.warnings.push_back(looked.slurm_silent);
+    }
+    return whole;
+}
+
+Result<void> print_summary(const WholeProfile& whole, Invocation& invocation, Time now)
+{
+    for (const std::string& line : profile_head(whole, now)) {
+        TRY(print_line(line));
+    }
+    if (const report::Table table = measures_table(whole); !table.rows.empty()) {
+        TRY(print_text("\n"));
+        TRY(print_table(table, invocation.globals, invocation.doors));
+    }
+    if (const report::Table table = gpus_table(whole); !table.rows.empty()) {
+        Globals globals = invocation.globals;
+        globals.columns.clear(); // they apply to the table above
+        TRY(print_text("\n"));
+        TRY(print_table(table, globals, invocation.doors));
+    }
+    const auto foot = profile_foot(whole);
+    if (!foot.empty()) {
+        TRY(print_text("\n"));
+    }
+    for (const std::string& line : foot) {
+        TRY(print_line(line));
+    }
+    return {};
+}
+
+Result<int> profile(Invocation& invocation)
+{
+    if (invocation.words.size() != 1) {
+        return fail(Error::Kind::usage, "which run? gpuq profile RUN; gpuq ls lists them");
+    }
+    const auto path = invocation.options.value("html");
+    const bool to_stdout = path == "-";
+    if (to_stdout && invocation.globals.json) {
+        return fail(Error::Kind::usage, "--html -: one document at a time, without --json");
+    }
+    std::optional<OutputFile> page;
+    if (path && !to_stdout) {
+        TRY_ASSIGN(page, OutputFile::at(*path)); // before the part that takes long
+    }
+    TRY_ASSIGN(Store* const store, invocation.doors.store());
+    TRY_ASSIGN(
+        const RunKey key,
+        find_supervised(
+            invocation.doors, *store, invocation.words.front(), "profile",
+            "its GPUs are not measured; srun --overlap --jobid={0} nvidia-smi shows them now"));
+    const WholeProfile whole = find_out(invocation.doors, *store, key);
+    const Time now = invocation.doors.clock().now();
+    if (page) {
+        TRY(page->write(profile_page(whole, now)));
+    }
+    if (invocation.globals.json) {
+        TRY(print_text(report::json_document(profile_document(whole, now))));
+    } else {
+        for (const std::string& warning : whole.warnings) {
+            say(fmt::format("{}; showing the state on disk", warning));
+        }
+        TRY(to_stdout ? print_text(profile_page(whole, now))
+                      : print_summary(whole, invocation, now));
+    }
+    if (page && !invocation.globals.quiet) {
+        say(fmt::format("wrote {}", *path));
+    }
+    return 0;
+}
+
+} // namespace
+
+const Verb k_profile_verb{"profile", "gpuq profile [--html FILE] RUN",
+                          "show a run's GPU use, with advice", profile, k_options};
+
+} // namespace gpuq::cli

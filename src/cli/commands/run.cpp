@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/commands/run.h"
+#include "cli/commands/verbs.h"
+
+#include "cli/base/say.h"
+#include "cli/base/signals.h"
+#include "cli/base/table_output.h"
+#include "cli/client/follow.h"
+#include "cli/client/waiting.h"
+#include "cli/commands/run_options.h"
+#include "cli/policy_ops/in_force.h"
+#include "cli/queries/plain_target.h"
+#include "cli/queries/surroundings.h"
+#include "cli/queries/tickets.h"
+#include "cli/render/credentials_text.h"
+#include "core/layout.h"
+#include "report/json.h"
+#include "runs/evidence.h"
+#include "runs/find.h"
+#include "runs/patience.h"
+#include "runs/plan.h"
+#include "runs/preflight.h"
+#include "runs/queues.h"
+#include "runs/record.h"
+#include "runs/script.h"
+#include "runs/submission.h"
+#include "runs/what_helps.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include <poll.h>
+#include <unistd.h>
+
+namespace gpuq::cli {
+namespace {
+
+Error never_after(const std::string& word, std::string_view noun, JobId job, const Ending& ending)
+{
+    return fail(Error::Kind::usage,
+                fmt::format("--after {}: {} {} has already ended with exit status {}, so nothing "
+                            "would start after it; see gpuq show {}",
+                            word, noun, job.value, ending.status, job.value));
+}
+
+/// The newest job of the run, or the plain job, that an argument refers to. `usage` if it has
+/// failed: a job that depends on it would never start.
+Result<JobId> job_to_follow(Doors& doors, Store& store, const std::string& word)
+{
+    TRY_ASSIGN(const Target target, find_target(doors, store, word));
+    if (const auto* plain = std::get_if<RunStatus>(&target)) {
+        return plain->ending && plain->ending->status != 0
+                   ? Result<JobId>(never_after(word, "job", plain->job->job, *plain->ending))
+                   : plain->job->job;
+    }
+    const RunKey& key = std::get<RunKey>(target);
+    TRY_ASSIGN(const std::string text, store.read(layout::job_json(key, LinkNumber{1})));
+    TRY_ASSIGN(const LinkJob link, link_job_from_json(text));
+    if (const auto ending = read_ending(store, key); ending && ending->status != 0) {
+        return never_after(word, "run", link.job, *ending);
+    }
+    return link.job;
+}
+
+/// One use of `gpuq run`, from the arguments to the exit status.
+class RunVerb {
+public:
+    RunVerb(Invocation& invocation, RunOptions options, bool shell)
+        : m_doors(invocation.doors)
+        , m_globals(invocation.globals)
+        , m_options(std::move(options))
+        , m_shell(shell)
+        , m_terminal(on_a_terminal())
+    {
+    }
+
+    Result<int> run()
+    {
+        TRY(ask_for_terminal());
+        TRY_ASSIGN(m_here, surroundings(m_doors));
+        TRY_ASSIGN(const std::string warning, check_before_asking());
+        tell_if(warning);
+        TRY_ASSIGN(m_cluster, m_doors.cluster());
+        const bool without_input = m_options.detach || m_options.no_stdin;
+        m_options.asked.input = m_options.asked.pty ? Input::terminal
+                                : without_input     ? Input::none
+                                                    : kind_of_stdin();
+        if (m_options.dry_run) {
+            TRY_ASSIGN(const Queues queues, ask_for_queues(*m_cluster));
+            TRY_ASSIGN(const Plan plan, make_plan(queues));
+            return show(plan, queues);
+        }
+        TRY_ASSIGN(m_store, m_doors.store());
+        auto found = ask_patiently(m_doors.clock(), patience(), [this] {
+            return find_queues(*m_store, *m_cluster, m_doors.clock());
+        });
+        if (!found && m_interrupted) {
+            return 128 + *m_interrupted;
+        }
+        TRY_ASSIGN(Queues queues, std::move(found));
+        auto status = run_in(queues);
+        if (!status && !m_submitted && queues.from_disk && may_be_outdated(status.error())) {
+            TRY_ASSIGN(queues, ask_for_queues(*m_cluster));
+            status = run_in(queues);
+        }
+        return status;
+    }
+
+    Result<StartedRun> start()
+    {
+        m_for_gpuq = true;
+        TRY_ASSIGN(m_started.status, run());
+        return std::move(m_started);
+    }
+
+private:
+    /// Gives the program's terminal the size of this one, which is required unless the run is
+    /// detached.
+    Result<void> ask_for_terminal()
+    {
+        if (!m_options.pty) {
+            return {};
+        }
+        if (!m_options.detach && kind_of_stdin() != Input::terminal) {
+            return fail(
+                Error::Kind::usage,
+                "standard input is not a terminal: --detach starts it for a later gpuq attach, "
+                "and gpuq run without --pty needs none");
+        }
+        TRY_ASSIGN(const Settings settings, m_doors.settings());
+        m_detach_key = settings.detach_key.value_or(DetachKey{});
+        const RawTerminal here(STDIN_FILENO, STDOUT_FILENO);
+        m_options.asked.pty = Pty{here.size().value_or(TerminalSize{}), m_shell};
+        return {};
+    }
+
+    /// Finds errors that can be detected before the request takes a place in the queue.
+    Result<std::string> check_before_asking()
+    {
+        if (m_options.after) {
+            TRY_ASSIGN(Store* const store, m_doors.store());
+            TRY_ASSIGN(m_options.asked.after, job_to_follow(m_doors, *store, *m_options.after));
+        }
+        if (m_options.keytab) {
+            const bool is_absolute = m_options.keytab->starts_with('/');
+            const std::string path = (is_absolute ? "" : m_here.work_dir + "/") + *m_options.keytab;
+            if (m_here.file(path) == Surroundings::File::missing) {
+                return fail(Error::Kind::usage, fmt::format("--keytab: {}: not found", path));
+            }
+        }
+        return check_program(m_options.asked, m_here);
+    }
+
+    /// Whether the request may have been refused only because the queues have changed since they
+    /// were read.
+    static bool may_be_outdated(const Error& error)
+    {
+        return error.kind == Error::Kind::denied || error.kind == Error::Kind::missing;
+    }
+
+    Result<int> run_in(const Queues& queues)
+    {
+        TRY_ASSIGN(const Plan plan, make_plan(queues));
+        TRY_ASSIGN(Run run, new_run(plan));
+        TRY(take_ticket(run, plan.when_short));
+        auto submitted = submit(run, plan);
+        if (!submitted) {
+            return give_up(run, submitted.error());
+        }
+        m_submitted = true;
+        // A queued run's ticket is renewed while it waits, and a token is fetched on this host, not
+        // on the node.
+        if (m_ticket.plan && (submitted->batch || m_ticket.plan->token)) {
+            leave_keeper(m_doors);
+        }
+        forget(m_ticket); // this process may run for days
+        m_started = {0, run, submitted->job};
+        keep_queues(*m_store, run.cluster, queues, m_doors.clock().now());
+        tell(fmt::format("run {} ({}): {}", submitted->job.value, run.request.name, plan.summary));
+        if (m_ticket.plan && !m_ticket.plan->keytab.empty()) {
+            tell(fmt::format("its Kerberos ticket ({}) is renewed with the keytab {}",
+                             m_ticket.plan->principal, m_ticket.plan->keytab));
+        } else if (m_ticket.ticket) {
+            tell_if(forecast_text(*m_ticket.ticket, need_of(run.request, m_doors.clock().now()),
+                                  m_doors.clock().now()));
+        }
+        if (m_options.detach) {
+            return detached(run, submitted->job);
+        }
+        return follow(run, *submitted);
+    }
+
+    Result<Plan> make_plan(const Queues& queues)
+    {
+        Surroundings here = m_here;
+        if (needs_nodes(m_options.asked)) {
+            TRY_ASSIGN(here.nodes, m_cluster->nodes());
+        }
+        m_idle_rules = take_policy(here, m_doors, queues.partitions, m_options.asked.account);
+        return plan(m_options.asked, queues.partitions, here);
+    }
+
+    Result<int> show(const Plan& plan, const Queues& queues)
+    {
+        const auto ruled = [](const Partition& queue) { return queue.ruled; };
+        if (std::any_of(queues.partitions.begin(), queues.partitions.end(), ruled)) {
+            TRY(ask_policy(plan.request));
+        }
+        tell(fmt::format("would start {}: {}", plan.request.name, plan.summary));
+        const std::string script = sbatch_script(plan.request, plan.spec);
+        TRY(print_text(m_globals.json ? report::json_document({{"name", plan.request.name},
+                                                               {"plan", plan.summary},
+                                                               {"script", script}})
+                                      : script));
+        return 0;
+    }
+
+    /// Checks the request against the policy, as Slurm would, as far as that depends only on the
+    /// request.
+    Result<void> ask_policy(const Request& request)
+    {
+        const auto answer = policy_answer(m_doors, request, user_name());
+        if (!answer) {
+            return {};
+        }
+        if (answer->refuses) {
+            return fail(Error::Kind::denied,
+                        fmt::format("the policy has this {}", fmt::join(answer->lines, "; ")));
+        }
+        for (const std::string& line : answer->lines) {
+            tell(line);
+        }
+        return {};
+    }
+
+    Result<Run> new_run(const Plan& plan)
+    {
+        TRY_ASSIGN(const auto cluster, m_cluster->name());
+        const Time now = m_doors.clock().now();
+        Run run{RunKey::make(now, m_doors.random()),
+                cluster,
+                user_name(),
+                host_name(),
+                GPUQ_VERSION,
+                now,
+                plan.request,
+                m_doors.environment(),
+                soft_limits()};
+        if (run.request.chain) {
+            TRY_ASSIGN(run.request.chain->supervisor, m_doors.supervisor());
+        }
+        return run;
+    }
+
+    Result<Submitted> submit(const Run& run, const Plan& plan)
+    {
+        TRY_ASSIGN(const std::string supervisor, m_doors.supervisor());
+        Submission submission{run, plan.spec, {}, {}, true};
+        submission.spec.comment = job_comment(run.key);
+        submission.spec.output =
+            fmt::format("{}/{}", m_store->root(), layout::slurm_log(run.key, LinkNumber{1}));
+        submission.step = {supervisor, "run", m_store->root(), run.key.text(), "1", "--first"};
+        submission.script = batch_script({supervisor, m_store->root(), run.key, LinkNumber{1}},
+                                         run.request, plan.spec);
+        if (!m_idle_rules.empty() && run.request.gpus.count > 0) {
+            submission.idle_rules = to_json(m_idle_rules);
+        }
+        give_ticket(submission);
+        submission.try_now = !m_options.detach && !run.request.after && !run.request.slurm_options;
+        return submit_run(*m_store, *m_cluster, m_doors.clock(), submission, patience());
+    }
+
+    /// Copies the login's ticket for the run: the login's own cache is removed at its end. A bearer
+    /// token is kept out of all records of the environment.
+    Result<void> take_ticket(Run& run, WhenShort when_short)
+    {
+        m_ticket = login_ticket(m_doors, run.key, m_ticket.token);
+        if (m_options.keytab) {
+            TRY(add_keytab(m_doors, run, *m_options.keytab, m_ticket));
+        }
+        for (const std::string& problem : {m_ticket.problem, m_ticket.token_problem}) {
+            if (!problem.empty()) {
+                tell(problem);
+            }
+        }
+        if (!m_ticket.plan) {
+            return {};
+        }
+        m_ticket.plan->when_short = when_short;
+        std::erase_if(run.environment, [](const std::string& variable) {
+            return variable.starts_with("BEARER_TOKEN=");
+        });
+        return {};
+    }
+
+    void give_ticket(Submission& submission)
+    {
+        if (!m_ticket.plan) {
+            return;
+        }
+        submission.credentials = to_json(*m_ticket.plan);
+        submission.store_ticket = [this] {
+            if (const auto stored = store_ticket(m_doors.secret_files(), m_ticket); !stored) {
+                tell(fmt::format("the run gets no {}: {}",
+                                 m_ticket.cache.empty() ? "bearer token" : "Kerberos ticket",
+                                 stored.error().text));
+            }
+        };
+    }
+
+    /// Limits of waiting for a Slurm that does not respond. A signal ends the wait.
+    Patience patience()
+    {
+        Patience patience;
+        patience.notice = [this](const std::string& text) {
+            tell(fmt::format("{}; trying again, Ctrl-C gives up", text));
+        };
+        patience.pause = [this](std::chrono::milliseconds time) {
+            pollfd wait{m_signals.descriptor(), POLLIN, 0};
+            ::poll(&wait, 1, static_cast<int>(time.count()));
+            m_interrupted = m_signals.next();
+            return !m_interrupted;
+        };
+        return patience;
+    }
+
+    Result<int> give_up(const Run& run, const Error& error)
+    {
+        if (error.kind != Error::Kind::unreachable) {
+            if (m_ticket.plan) {
+                (void)m_doors.secret_files().remove_folder(m_ticket.plan->folder);
+            }
+            forget_run(*m_store, run.key);
+            return error.kind == Error::Kind::denied ? with_what_there_is(run, error) : error;
+        }
+        tell(fmt::format(
+            "{}. If Slurm accepted the request anyway, the run ends as soon as it starts",
+            error.text));
+        const int gave_up = static_cast<int>(ExitStatus::unreachable);
+        return m_interrupted ? 128 + *m_interrupted : gave_up;
+    }
+
+    /// Adds the size of the largest node: Slurm does not report which part of a request is too
+    /// large.
+    Error with_what_there_is(const Run& run, Error error)
+    {
+        const auto nodes = m_cluster->nodes();
+        const std::string most = nodes ? most_of_a_node(*nodes, run.request.queue) : "";
+        if (!most.empty() && !run.request.slurm_options) {
+            error.text += "\n" + most;
+        }
+        return error;
+    }
+
+    Result<int> detached(const Run& run, JobId job)
+    {
+        tell(run.request.pty ? fmt::format("its terminal: gpuq attach {}", job.value)
+                             : fmt::format("its output: gpuq logs -f {}", job.value));
+        if (m_globals.json && !m_for_gpuq) {
+            const std::string text = report::json_document(
+                {{"key", run.key.text()}, {"job", job}, {"name", run.request.name}});
+            std::fwrite(text.data(), 1, text.size(), stdout);
+        }
+        return 0;
+    }
+
+    Result<int> follow(const Run& run, const Submitted& submitted)
+    {
+        if (submitted.batch) {
+            WaitingOptions waiting;
+            waiting.terminal = m_terminal;
+            waiting.quiet = m_globals.quiet;
+            waiting.max_wait = m_options.max_wait;
+            TRY_ASSIGN(const Waited waited,
+                       wait_for_start(m_doors, m_signals, run, submitted.job, waiting));
+            if (waited.leave) {
+                return *waited.leave;
+            }
+        }
+        SessionOptions options;
+        options.terminal = m_terminal;
+        options.quiet = m_globals.quiet;
+        options.detach_key = m_detach_key;
+        if (run.request.pty && !m_detach_key.off) {
+            tell(fmt::format("{} detaches; back to it: gpuq attach {}", keys_text(m_detach_key),
+                             submitted.job.value));
+        }
+        return follow_run(m_doors, m_signals, run, submitted.job, options, submitted.process);
+    }
+
+    void tell_if(const std::string& text) const
+    {
+        if (!text.empty()) {
+            tell(text);
+        }
+    }
+
+    void tell(const std::string& text) const
+    {
+        if (!m_globals.quiet) {
+            say(text);
+        }
+    }
+
+    Doors& m_doors;
+    const Globals& m_globals;
+    RunOptions m_options;
+    bool m_shell;
+    bool m_terminal;
+    Signals m_signals;
+    Store* m_store = nullptr;
+    Cluster* m_cluster = nullptr;
+    std::optional<int> m_interrupted;
+    bool m_submitted = false;
+    bool m_for_gpuq = false;
+    StartedRun m_started;
+    Surroundings m_here;
+    IdleRules m_idle_rules;
+    LoginTicket m_ticket;
+    DetachKey m_detach_key;
+};
+
+Result<int> run(Invocation& invocation)
+{
+    TRY_ASSIGN(RunOptions options, run_options(invocation.options, invocation.words));
+    return run_with(invocation, std::move(options), /*shell=*/false);
+}
+
+} // namespace
+
+Result<int> run_with(Invocation& invocation, RunOptions options, bool shell)
+{
+    return RunVerb(invocation, std::move(options), shell).run();
+}
+
+Result<StartedRun> start_detached(Invocation& invocation, RunOptions options)
+{
+    options.detach = true;
+    return RunVerb(invocation, std::move(options), /*shell=*/false).start();
+}
+
+const Verb k_run_verb{"run",
+                      "gpuq run [options] [--] PROGRAM [ARG...]",
+                      "run a program on a GPU now, its output here",
+                      run,
+                      run_option_table(),
+                      Order::options_first};
+
+} // namespace gpuq::cli

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "cli/base/options.h"
+#include "core/result.h"
+#include "runs/asked_for.h"
+
+#include <chrono>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace gpuq::cli {
+
+/// The options of `gpuq run`, from which help, completion and man gpuq-run are made.
+std::span<const Option> run_option_table();
+/// The options of `gpuq shell`: those of `gpuq run` that apply to an interactive shell.
+std::span<const Option> shell_option_table();
+/// The options of `gpuq rehearse`: those that describe the run, and the time to spend.
+std::span<const Option> rehearse_option_table();
+
+/// The options of `gpuq run` with their types, without defaults.
+struct RunOptions {
+    AskedFor asked;                    ///< `after` is not set
+    std::optional<std::string> after;  ///< --after: a job id, a name or `last`
+    std::optional<std::string> keytab; ///< path as typed
+    bool detach = false;
+    bool no_stdin = false;
+    bool dry_run = false;
+    bool pty = false;
+    std::optional<std::chrono::seconds> max_wait; ///< for the client, not for the run
+};
+
+/// Converts the options and operands of `gpuq run` to their types. `usage` names the option, the
+/// error in its value and the correct form.
+Result<RunOptions> run_options(const Options& options, const std::vector<std::string>& program);
+
+} // namespace gpuq::cli

@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/commands/verbs.h"
+
+#include "cli/base/look_doors.h"
+#include "cli/base/table_output.h"
+#include "cli/client/plain_log.h"
+#include "cli/queries/find_training.h"
+#include "cli/queries/plain_target.h"
+#include "cli/render/listed_runs.h"
+#include "cli/render/run_table.h"
+#include "cli/render/top_picture.h"
+#include "core/layout.h"
+#include "core/sanitise.h"
+#include "core/words.h"
+#include "runs/evidence.h"
+#include "runs/journal.h"
+#include "runs/log_tail.h"
+#include "runs/own_gpus.h"
+#include "runs/plain_jobs.h"
+#include "tui/app.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <mutex>
+#include <sstream>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include <utility>
+
+namespace gpuq::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::array k_options = {
+    Option{0, "once", "", "print once, as text, and exit"},
+    Option{'a', "all", "", "every run that is on disk, not only active and recent ones"}};
+
+/// Minimum time since the last query before the start or end of one of the user's own runs causes
+/// another.
+constexpr auto k_changed_again = 15s;
+/// The period shown in the curves of GPUs.
+constexpr std::chrono::minutes k_shown{10};
+/// How often to look up runs whose state neither the disk nor the overview shows.
+constexpr auto k_lost_again = 60s;
+/// The prefix of each message from a gpuq command.
+constexpr std::string_view k_prefix = "gpuq: ";
+
+/// A note for the title of a log.
+const char* note_of(LogTail::News::Why why)
+{
+    using Why = LogTail::News::Why;
+    return why == Why::cut         ? "the file was truncated"
+           : why == Why::replaced  ? "the file was replaced"
+           : why == Why::next_link ? "the next link"
+                                   : "";
+}
+
+/// The state shared by the threads of the view. Each interface is used by only one of them, except
+/// for the stores, the clock and the host, which keep no state between calls that could conflict.
+class Top {
+public:
+    Top(Doors& doors, Store& store, bool want_all)
+        : m_doors(doors)
+        , m_store(store)
+        , m_clock(doors.clock())
+        , m_host(doors.host())
+        , m_want_all(want_all)
+        , m_recent(store, k_shown)
+        , m_began(doors.clock().now())
+    {
+    }
+
+    /// From the disk alone.
+    TopFound found()
+    {
+        TopFound found;
+        {
+            const std::lock_guard lock(m_mutex);
+            found.overview.cluster = m_cluster_name;
+            found.trouble = m_trouble;
+        }
+        if (!found.overview.cluster.empty()) {
+            found.overview = kept_overview(m_store, found.overview.cluster);
+        }
+        const Time now = m_clock.now();
+        const auto keys = listed_runs(m_store, m_want_all, now);
+        if (!keys) {
+            found.trouble = keys.error().text;
+            return found;
+        }
+        found.runs = looked_at(*keys);
+        std::erase_if(found.runs, is_nothing);
+        for (RunStatus& run : found.runs) {
+            complete(run, found.overview);
+        }
+        note(found.runs);
+        // Combines the last response from Slurm with the current state on disk.
+        found.overview = with_own_runs(std::move(found.overview), found.runs);
+        const auto plain =
+            plain_statuses(m_store, found.overview.jobs, found.overview.cluster, now);
+        found.runs = merged(std::move(found.runs), plain);
+        const std::lock_guard lock(m_mutex);
+        m_plain.clear();
+        for (const RunStatus& job : plain) {
+            m_plain.emplace(run_id(job), job);
+        }
+        return found;
+    }
+
+    /// Data of one run that must be read from its files.
+    tui::Detail detail(const std::string& text)
+    {
+        const auto key = RunKey::parse(text);
+        if (!key) {
+            return {text, {}, {}};
+        }
+        TopCloser closer{
+            look_at(look_doors(m_doors, m_store), *key, Ask::never), {}, {}, {}, {}, {}};
+        closer.training = find_training(m_doors, m_store, closer.run, Apart::no);
+        closer.newest = newest_samples(m_store, *key, closer.run.link);
+        closer.idle = idle_records(m_store, *key, closer.run.link);
+        closer.credentials = credential_records(m_store, m_doors.secret_files(), *key,
+                                                closer.run.link, m_clock.now());
+        closer.samples = m_recent.of(*key, closer.run.link, closer.newest);
+        closer.saved_at = newest_checkpoint_at(closer.run);
+        return top_detail(closer, m_clock.now());
+    }
+
+    /// On the thread that may query Slurm.
+    void ask(bool anew)
+    {
+        const auto cluster = m_doors.cluster();
+        const auto name = cluster ? (*cluster)->name() : Result<std::string>(cluster.error());
+        {
+            const std::lock_guard lock(m_mutex);
+            m_trouble = name ? "" : name.error().text;
+            m_cluster_name = name ? *name : "";
+        }
+        if (!name) {
+            return;
+        }
+        const bool wanted = anew || has_changed(kept_overview(m_store, *name));
+        refresh_overview(m_store, **cluster, m_host, m_clock, ::getuid(), {m_began, wanted});
+        find_lost(anew);
+    }
+
+    /// For output that is printed only once: no second query follows, so if the cache has no
+    /// complete response, this process can't leave the query to another.
+    void ask_once()
+    {
+        const auto cluster = m_doors.cluster();
+        const auto name = cluster ? (*cluster)->name() : Result<std::string>(cluster.error());
+        const Overview known = name ? kept_overview(m_store, *name) : Overview{};
+        ask(!known.whole_at || due(known, ::getuid(), m_clock.now()) == Due::first);
+    }
+
+    std::optional<tui::LogBytes> read(const tui::OpenLog& log, bool begin)
+    {
+        const auto key = RunKey::parse(log.key);
+        if (!key) {
+            return read_plain(log, begin);
+        }
+        if (begin || !m_tail) {
+            m_tail.emplace(m_store, *key, log.stream);
+        }
+        const auto news = m_tail->next();
+        tui::LogBytes bytes{log.key, log.stream, "", false, 0, "", ""};
+        if (!news) {
+            bytes.trouble = news.error().text;
+        } else if (*news) {
+            bytes.bytes = (*news)->bytes;
+            bytes.anew = (*news)->anew;
+            bytes.skipped = (*news)->skipped;
+            bytes.note = (*news)->anew ? note_of((*news)->why) : "";
+        } else {
+            return std::nullopt;
+        }
+        return bytes;
+    }
+
+    tui::Done command(const tui::Command& command)
+    {
+        const auto words = command_line(command.words);
+        if (!words) {
+            return {words.error().text, true};
+        }
+        return command.on_terminal ? on_terminal(*words, command.to_pager) : captured(*words);
+    }
+
+    /// Leaves out the script of a dry run, which is on standard output.
+    tui::Done try_out(const tui::Try& attempt)
+    {
+        const auto words = command_line(attempt.words);
+        const auto ended = words ? m_host.run(*words) : Result<Host::Ended>(words.error());
+        if (!ended) {
+            return {ended.error().text, true};
+        }
+        tui::Done done{"", ended->status != 0};
+        std::istringstream lines(ended->words);
+        for (std::string line; std::getline(lines, line);) {
+            if (line.starts_with(k_prefix)) {
+                done.words += line.substr(k_prefix.size()) + "\n";
+            }
+        }
+        return done;
+    }
+
+private:
+    std::optional<tui::LogBytes> read_plain(const tui::OpenLog& log, bool begin)
+    {
+        if (begin || !m_plain_tail) {
+            const std::lock_guard lock(m_mutex);
+            const auto job = m_plain.find(log.key);
+            if (job == m_plain.end()) {
+                return std::nullopt;
+            }
+            m_plain_tail.emplace(m_doors.program_files(), job->second, log.stream);
+        }
+        return m_plain_tail->next(log);
+    }
+
+    /// For a chain: from the journal of the last link that has a checkpoint.
+    std::optional<Time> newest_checkpoint_at(const RunStatus& run) const
+    {
+        const auto saved = std::find_if(run.links.rbegin(), run.links.rend(),
+                                        [](const LinkPast& link) { return link.saved(); });
+        if (!run.run || !run.run->request.chain || saved == run.links.rend()) {
+            return std::nullopt;
+        }
+        const auto bytes = m_store.read(layout::journal(run.key, saved->link));
+        std::optional<Time> at;
+        for (const Event& event : bytes ? parse_journal(*bytes) : std::vector<Event>{}) {
+            at = event.kind == Event::Kind::checkpoint ? std::optional(event.at) : at;
+        }
+        return at;
+    }
+
+    /// Runs that are known to have ended, and how, are queried only once.
+    std::vector<RunStatus> looked_at(const std::vector<RunKey>& keys)
+    {
+        const auto active = active_runs(m_store); // includes resumed runs
+        std::vector<RunKey> unsettled;
+        for (const RunKey& key : keys) {
+            if (!m_ended.contains(key.text()) || !active ||
+                std::find(active->begin(), active->end(), key) != active->end()) {
+                unsettled.push_back(key);
+            }
+        }
+        std::map<std::string, RunStatus> ended;
+        std::vector<RunStatus> news =
+            look(look_doors(m_doors, m_store), unsettled, Ask::never).runs;
+        std::vector<RunStatus> runs;
+        for (const RunKey& key : keys) {
+            const auto known = m_ended.find(key.text());
+            const auto fresh = std::find_if(news.begin(), news.end(), [&](const RunStatus& status) {
+                return status.key == key;
+            });
+            if (fresh == news.end() && known == m_ended.end()) {
+                continue;
+            }
+            runs.push_back(fresh != news.end() ? *fresh : known->second);
+            if (runs.back().state == RunState::ended && runs.back().ending) {
+                ended.emplace(key.text(), runs.back());
+            }
+        }
+        m_ended = std::move(ended); // a resumed run is detected when it is listed as active
+        return runs;
+    }
+
+    Result<std::vector<std::string>> command_line(const std::vector<std::string>& of_gpuq)
+    {
+        TRY_ASSIGN(const std::string program, m_doors.program());
+        std::vector<std::string> words{program};
+        words.insert(words.end(), of_gpuq.begin(), of_gpuq.end());
+        return words;
+    }
+
+    tui::Done captured(const std::vector<std::string>& words)
+    {
+        const auto ended = m_host.run(words);
+        if (!ended) {
+            return {ended.error().text, true};
+        }
+        std::string text = ended->words;
+        text.erase(text.find_last_not_of('\n') + 1);
+        for (std::size_t at = 0; (at = text.find(k_prefix, at)) != std::string::npos;) {
+            text.erase(at, k_prefix.size());
+        }
+        return {text.empty() && ended->status == 0 ? "done" : text, ended->status != 0};
+    }
+
+    tui::Done on_terminal(const std::vector<std::string>& words, bool to_pager)
+    {
+        std::vector<std::string> pager;
+        if (to_pager) {
+            const auto chosen = split_words(m_doors.variable("PAGER").value_or(""));
+            pager = chosen && !chosen->empty() ? *chosen : std::vector<std::string>{"less", "-R"};
+        }
+        const auto status = m_host.run_here(words, pager);
+        return status ? tui::Done{"", false} : tui::Done{status.error().text, true};
+    }
+
+    /// For the thread that queries Slurm.
+    void note(const std::vector<RunStatus>& runs)
+    {
+        const std::lock_guard lock(m_mutex);
+        m_lost.clear();
+        for (const RunStatus& run : runs) {
+            if (run.state == RunState::unknown) {
+                m_lost.push_back(run.key);
+            }
+            m_changed = std::max(m_changed, run.started_at.value_or(Time()));
+            m_changed = std::max(m_changed, run.ending ? run.ending->at : Time());
+        }
+    }
+
+    bool has_changed(const Overview& known)
+    {
+        const std::lock_guard lock(m_mutex);
+        return known.asked_at && known.whole_at < m_changed &&
+               m_clock.now() - *known.asked_at >= k_changed_again;
+    }
+
+    void find_lost(bool anew)
+    {
+        std::vector<RunKey> lost;
+        {
+            const std::lock_guard lock(m_mutex);
+            lost = m_lost;
+        }
+        const auto now = m_clock.steady();
+        if (lost.empty() || (!anew && m_found_at && now - *m_found_at < k_lost_again)) {
+            return;
+        }
+        m_found_at = now;
+        (void)look(look_doors(m_doors, m_store), lost); // records the results
+    }
+
+    Doors& m_doors;
+    Store& m_store;
+    Clock& m_clock;
+    Host& m_host;
+    bool m_want_all;
+    std::map<std::string, RunStatus> m_ended; ///< for the thread of found()
+    RecentSamples m_recent;                   ///< for the thread of detail()
+    Time m_began;
+    std::optional<LogTail> m_tail;                                   ///< for the thread of read()
+    std::optional<PlainTail> m_plain_tail;                           ///< the same
+    std::optional<std::chrono::steady_clock::time_point> m_found_at; ///< for the thread of ask()
+    std::mutex m_mutex;
+    std::string m_cluster_name, m_trouble;
+    Time m_changed{};
+    std::vector<RunKey> m_lost;
+    std::map<std::string, RunStatus> m_plain; ///< plain jobs, by the id shown
+};
+
+/// As in gpuq ls: nothing is cut if the output is not a terminal.
+std::optional<int> columns_of_terminal()
+{
+    winsize size{};
+    return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0
+               ? std::optional<int>(size.ws_col)
+               : std::nullopt;
+}
+
+Result<int> print_once(Top& top, const Invocation& invocation)
+{
+    top.ask_once();
+    const TopFound found = top.found();
+    const Time now = invocation.doors.clock().now();
+    if (invocation.globals.json) {
+        TRY(print_text(report::json_document(top_document(found, now))));
+        return 0;
+    }
+    TRY(print_text(tui::once(top_picture(found, now), now, columns_of_terminal())));
+    return 0;
+}
+
+Result<int> top(Invocation& invocation)
+{
+    if (!invocation.words.empty()) {
+        return fail(Error::Kind::usage,
+                    fmt::format("top: unexpected argument '{}'", invocation.words.front()));
+    }
+    Doors& doors = invocation.doors;
+    TRY_ASSIGN(Store* const store, doors.store());
+    const auto shown = std::make_shared<Top>(doors, *store, invocation.options.has("all"));
+    if (invocation.options.has("once") || invocation.globals.json) {
+        return print_once(*shown, invocation);
+    }
+    (void)doors.cluster(); // sets SLURM_CONF, which is not safe while other threads read the
+                           // environment
+    tui::Sources sources;
+    sources.now = [&doors] { return doors.clock().now(); };
+    sources.look = [shown, now = sources.now] { return top_picture(shown->found(), now()); };
+    sources.look_closer = [shown](const std::string& key) { return shown->detail(key); };
+    sources.ask = [shown](bool anew) { shown->ask(anew); };
+    sources.read = [shown](const tui::OpenLog& log, bool begin) { return shown->read(log, begin); };
+    sources.command = [shown](const tui::Command& command) { return shown->command(command); };
+    sources.try_out = [shown](const tui::Try& attempt) { return shown->try_out(attempt); };
+    TRY(tui::run(std::move(sources), wants_color(invocation.globals, doors)));
+    return 0;
+}
+
+} // namespace
+
+const Verb k_top_verb{"top", "gpuq top [--all] [--once]",
+                      "GPUs, your runs and their logs on one screen", top, k_options};
+
+} // namespace gpuq::cli

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/commands/verbs.h"
+
+#include "cli/base/say.h"
+#include "cli/base/table_output.h"
+#include "cli/commands/usage_targets.h"
+#include "cli/queries/surroundings.h"
+#include "cli/render/grants_text.h"
+#include "cli/render/usage_text.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace gpuq::cli {
+namespace {
+
+constexpr std::array k_options = {
+    Option{0, "from", "TIME", "start; default: the beginning of this month"},
+    Option{0, "to", "TIME", "end; default: now"},
+    Option{0, "by", "LIST", "rows by user, account, queue, model; default: by user"},
+    Option{0, "user", "NAME", "jobs of this user; may be repeated; default: your own"},
+    Option{'A', "account", "NAME", "jobs of this account, all users; may be repeated"},
+    Option{'a', "all", "", "jobs of all users"},
+    Option{0, "left", "", "remaining granted GPU time in each of your accounts"},
+    Option{0, "targets", "", "how long jobs waited, and whether the policy's targets are met"},
+    Option{0, "policy", "FILE", "with --targets: this policy instead of the one in force"},
+    Option{0, "prometheus", "", "with --targets: print metrics for Prometheus"},
+    Option{0, "csv", "", "print comma-separated values"}};
+
+Result<UseQuestion> question_of(const Options& options, Time now)
+{
+    UseQuestion question;
+    question.from = begin_of_month(now);
+    question.to = now;
+    if (const auto from = options.value("from")) {
+        TRY_ASSIGN(question.from, parse_moment(*from, now));
+    }
+    if (const auto to = options.value("to")) {
+        TRY_ASSIGN(question.to, parse_moment(*to, now));
+    }
+    if (question.from >= question.to) {
+        return fail(Error::Kind::usage, "--from must be before --to");
+    }
+    question.users = options.values("user");
+    question.accounts = options.values("account");
+    const bool everybody = options.has("all");
+    if (everybody && (!question.users.empty() || !question.accounts.empty())) {
+        return fail(Error::Kind::usage, "--all covers all users: leave out --user and --account");
+    }
+    if (!everybody && question.users.empty() && question.accounts.empty()) {
+        question.users = {user_name()};
+    }
+    return question;
+}
+
+Result<GpuUse> find_use(Invocation& invocation)
+{
+    const Options& options = invocation.options;
+    TRY_ASSIGN(const UseQuestion question, question_of(options, invocation.doors.clock().now()));
+    TRY_ASSIGN(auto by, parse_use_by(options.value("by").value_or("user")));
+    // Advice is for users who can follow it, and all users together have many steps.
+    const bool is_own = question.accounts.empty() && question.users == std::vector{user_name()};
+    TRY_ASSIGN(UseRecords* const accounting, invocation.doors.use_records());
+    TRY_ASSIGN(const std::vector<UseRecord> records,
+               accounting->use_records(question, is_own ? Steps::with : Steps::leave_out));
+    GpuUse use{question.from, question.to, std::move(by), {}, {}, {}};
+    use.rows = gpu_hours(records, use.by);
+    for (const UseRow& sum : gpu_hours(records, {})) {
+        use.total = sum;
+    }
+    if (is_own) {
+        use.advice = advice_on(records);
+    }
+    return use;
+}
+
+Result<GrantsLeft> find_left(Invocation& invocation)
+{
+    const Options& options = invocation.options;
+    for (const char* other : {"from", "to", "by", "account", "all"}) {
+        if (options.has(other)) {
+            return fail(
+                Error::Kind::usage,
+                fmt::format("--left shows the current state of one user: leave out --{}", other));
+        }
+    }
+    const auto users = options.values("user");
+    if (users.size() > 1) {
+        return fail(Error::Kind::usage, "--left takes one user: give --user once");
+    }
+    GrantsLeft left{users.empty() ? user_name() : users.front(), {}};
+    TRY_ASSIGN(Accounting* const accounting, invocation.doors.accounting());
+    TRY_ASSIGN(left.accounts, accounting->grants(left.user));
+    return left;
+}
+
+Result<int> usage_left(Invocation& invocation)
+{
+    TRY_ASSIGN(const GrantsLeft left, find_left(invocation));
+    if (invocation.globals.json) {
+        TRY(print_text(report::json_document(grants_document(left))));
+    } else if (invocation.options.has("csv")) {
+        TRY(print_text(grants_csv(left)));
+    } else {
+        TRY(print_table(grants_table(left), invocation.globals, invocation.doors));
+    }
+    return 0;
+}
+
+Result<int> usage(Invocation& invocation)
+{
+    if (!invocation.words.empty()) {
+        return fail(Error::Kind::usage,
+                    fmt::format("usage: unexpected argument '{}'", invocation.words.front()));
+    }
+    if (invocation.options.has("targets")) {
+        return usage_targets(invocation);
+    }
+    for (const char* other : {"policy", "prometheus"}) {
+        if (invocation.options.has(other)) {
+            return fail(Error::Kind::usage, fmt::format("--{} goes with --targets", other));
+        }
+    }
+    if (invocation.options.has("left")) {
+        return usage_left(invocation);
+    }
+    TRY_ASSIGN(const GpuUse use, find_use(invocation));
+    if (invocation.globals.json) {
+        TRY(print_text(report::json_document(usage_document(use))));
+    } else if (invocation.options.has("csv")) {
+        TRY(print_text(usage_csv(use)));
+    } else {
+        TRY(print_table(usage_table(use), invocation.globals, invocation.doors));
+        for (const UseAdvice& advice : use.advice) {
+            if (!invocation.globals.quiet) {
+                say(advice.text);
+            }
+        }
+    }
+    return 0;
+}
+
+} // namespace
+
+const Verb k_usage_verb{"usage", "gpuq usage [options]",
+                        "GPU-hours by user, account, queue or model, from Slurm's accounting",
+                        usage, k_options};
+
+} // namespace gpuq::cli

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/policy_ops/apply.h"
+
+#include "cli/base/say.h"
+#include "cli/base/table_output.h"
+#include "cli/policy_ops/file.h"
+#include "cli/render/simulation_text.h"
+#include "core/number.h"
+#include "core/sanitise.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <chrono>
+#include <ctime>
+
+namespace gpuq::cli {
+namespace {
+
+using govern::Change;
+using govern::FieldChange;
+using govern::Plan;
+using report::Json;
+
+constexpr int k_something_to_do = 10;
+constexpr int k_target_broken = 11;
+
+std::string_view word(Change::Action action)
+{
+    constexpr std::array<std::string_view, 3> k_words{"create", "modify", "remove"};
+    return k_words[static_cast<std::size_t>(action)];
+}
+
+std::string shown(const std::optional<std::string>& value)
+{
+    return value && !value->empty() ? sanitised(*value) : "(none)";
+}
+
+std::string text_of(const Change& change)
+{
+    std::string text =
+        fmt::format("{} {} {}", word(change.action), word(change.kind), sanitised(change.name));
+    text += change.line > 0 ? fmt::format(" (line {})", change.line) : "";
+    const std::string_view effect = word(change.effect);
+    text += effect.empty() ? "\n" : fmt::format(": {}\n", effect);
+    for (const FieldChange& field : change.fields) {
+        text += change.action == Change::Action::create
+                    ? fmt::format("    {}: {}\n", field.name, shown(field.becomes))
+                    : fmt::format("    {}: {} -> {}\n", field.name, shown(field.was),
+                                  shown(field.becomes));
+    }
+    return text;
+}
+
+Json effect_of(govern::Effect effect)
+{
+    return effect == govern::Effect::neither ? Json() : Json(word(effect));
+}
+
+Json json_of(const Change& change)
+{
+    Json::Elements fields;
+    for (const FieldChange& field : change.fields) {
+        fields.push_back(Json::object({{"name", field.name},
+                                       {"was", field.was},
+                                       {"becomes", field.becomes},
+                                       {"effect", effect_of(field.effect)}}));
+    }
+    return Json::object({{"action", word(change.action)},
+                         {"kind", word(change.kind)},
+                         {"name", change.name},
+                         {"line", change.line > 0 ? Json(change.line) : Json()},
+                         {"effect", effect_of(change.effect)},
+                         {"fields", Json::array(std::move(fields))}});
+}
+
+Json json_of(const std::vector<std::string>& texts)
+{
+    return Json::array(Json::Elements(texts.begin(), texts.end()));
+}
+
+bool is_empty(const Plan& plan)
+{
+    return plan.changes.empty() && plan.obstacles.empty() && plan.leaving.empty() &&
+           !plan.interrupted;
+}
+
+int status_of(const Plan& plan)
+{
+    // Changes that only wait for jobs to end require no action.
+    const bool done = plan.changes.empty() && plan.obstacles.empty() && !plan.interrupted;
+    return done ? 0 : k_something_to_do;
+}
+
+Result<int> print(const Invocation& invocation, const Plan& plan)
+{
+    TRY(print_text(invocation.globals.json ? report::json_document(plan_document(plan))
+                                           : plan_text(plan)));
+    return status_of(plan);
+}
+
+Result<int> print(const Invocation& invocation, const Plan& plan, const PlanSimulation& simulation)
+{
+    if (invocation.globals.json) {
+        TRY(print_text(report::json_document(plan_document(plan, &simulation))));
+    } else {
+        TRY(print_text(plan_text(plan) + "\n"));
+        TRY(print_table(simulation_table(simulation.all), invocation.globals, invocation.doors));
+        TRY(print_text(consequences_text(simulation)));
+    }
+    return simulation.all.back().broken.empty() ? status_of(plan) : k_target_broken;
+}
+
+Result<govern::Candidate> candidate(const Invocation& invocation)
+{
+    TRY_ASSIGN(const auto path, named_policy(invocation));
+    TRY_ASSIGN(const LoadedPolicy loaded, load_obeyed_policy(invocation.doors, path));
+    return govern::candidate_of(loaded.text, loaded.path,
+                                local_time(invocation.doors.clock().now()));
+}
+
+Result<void> takes_no_file(const Invocation& invocation)
+{
+    if (invocation.words.size() > 1 || invocation.options.has("policy")) {
+        return fail(Error::Kind::usage,
+                    fmt::format("{} works on the policy in force and takes no file",
+                                invocation.words.front()));
+    }
+    return {};
+}
+
+govern::Tell teller(const Invocation& invocation)
+{
+    return [quiet = invocation.globals.quiet](const std::string& step) {
+        if (!quiet) {
+            say(step);
+        }
+    };
+}
+
+Result<int> print(const Invocation& invocation, const govern::Applied& applied)
+{
+    Plan done;
+    done.changes = applied.changes;
+    done.leaving = applied.leaving;
+    if (invocation.globals.json) {
+        TRY(print_text(report::json_document(plan_document(done))));
+    } else if (!invocation.globals.quiet) {
+        say(applied.changes.empty()
+                ? std::string("nothing to do: the policy is in force")
+                : "the policy is in force: " + counted(applied.changes.size(), "change"));
+        for (const std::string& name : applied.leaving) {
+            say(fmt::format("partition {} still has jobs and takes no more: apply again when they "
+                            "have ended",
+                            name));
+        }
+    }
+    return 0;
+}
+
+} // namespace
+
+std::string plan_text(const Plan& plan)
+{
+    std::string text;
+    for (const Change& change : plan.changes) {
+        text += text_of(change);
+    }
+    for (const std::string& name : plan.leaving) {
+        text +=
+            fmt::format("partition {} will be removed when its jobs have ended\n", sanitised(name));
+    }
+    if (plan.interrupted) {
+        text += fmt::format("an apply was interrupted at '{}': gpuq policy apply resumes it, gpuq "
+                            "policy rollback reverts it\n",
+                            sanitised(*plan.interrupted));
+    }
+    for (const std::string& obstacle : plan.obstacles) {
+        text += fmt::format("before it can be applied: {}\n", sanitised(obstacle));
+    }
+    for (const std::string& note : plan.notes) {
+        text += fmt::format("note: {}\n", sanitised(note));
+    }
+    return is_empty(plan) ? text + "nothing to do\n"
+                          : text + counted(plan.changes.size(), "change") + "\n";
+}
+
+Json::Members plan_document(const Plan& plan, const PlanSimulation* simulation)
+{
+    Json::Elements changes;
+    for (const Change& change : plan.changes) {
+        changes.push_back(json_of(change));
+    }
+    return {{"changes", Json::array(std::move(changes))},
+            {"leaving", json_of(plan.leaving)},
+            {"interrupted", plan.interrupted},
+            {"obstacles", json_of(plan.obstacles)},
+            {"notes", json_of(plan.notes)},
+            {"simulation", simulation == nullptr ? Json() : plan_simulation_json(*simulation)}};
+}
+
+Result<std::vector<std::string>> apply_courses(Invocation& invocation, const std::string& policy)
+{
+    const std::string now = local_time(invocation.doors.clock().now());
+    // The name with which `up` has created the script.
+    TRY_ASSIGN(const govern::Candidate wanted, govern::candidate_of(policy, "policy.yaml", now));
+    TRY_ASSIGN(Admin* const admin, invocation.doors.admin());
+    TRY_ASSIGN(const Plan plan, govern::plan(*admin, wanted, now));
+    if (!plan.obstacles.empty() || plan.changes.empty()) {
+        return plan.obstacles;
+    }
+    TRY(govern::apply(*admin, wanted, now, [](const std::string&) {}));
+    return std::vector<std::string>{};
+}
+
+Result<int> policy_plan(Invocation& invocation)
+{
+    TRY_ASSIGN(const govern::Candidate wanted, candidate(invocation));
+    TRY_ASSIGN(Admin* const admin, invocation.doors.admin());
+    TRY_ASSIGN(const Plan found,
+               govern::plan(*admin, wanted, local_time(invocation.doors.clock().now())));
+    if (!names_jobs(invocation.options)) {
+        return print(invocation, found);
+    }
+    TRY_ASSIGN(const PlanSimulation simulation, simulate_plan(invocation, *admin, wanted));
+    return print(invocation, found, simulation);
+}
+
+Result<int> policy_drift(Invocation& invocation)
+{
+    TRY(takes_no_file(invocation));
+    TRY_ASSIGN(Admin* const admin, invocation.doors.admin());
+    TRY_ASSIGN(const Plan found, govern::drift(*admin, local_time(invocation.doors.clock().now())));
+    return print(invocation, found);
+}
+
+Result<int> policy_apply(Invocation& invocation)
+{
+    TRY_ASSIGN(const govern::Candidate wanted, candidate(invocation));
+    TRY_ASSIGN(Admin* const admin, invocation.doors.admin());
+    TRY_ASSIGN(const govern::Applied applied,
+               govern::apply(*admin, wanted, local_time(invocation.doors.clock().now()),
+                             teller(invocation)));
+    return print(invocation, applied);
+}
+
+Result<int> policy_rollback(Invocation& invocation)
+{
+    TRY(takes_no_file(invocation));
+    TRY_ASSIGN(Admin* const admin, invocation.doors.admin());
+    TRY_ASSIGN(
+        const govern::Applied applied,
+        govern::rollback(*admin, local_time(invocation.doors.clock().now()), teller(invocation)));
+    return print(invocation, applied);
+}
+
+} // namespace gpuq::cli

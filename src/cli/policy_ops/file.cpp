@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/policy_ops/file.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <vector>
+
+namespace gpuq::cli {
+namespace {
+
+constexpr const char* k_installed = "/etc/gpuq/policy.yaml";
+
+/// As sudo requires for sudoers(5): users who can write to it could give themselves every GPU.
+Result<void> check_owner(const std::string& path, const TextFile& file)
+{
+    constexpr std::uint32_t k_group_and_others_write = 022;
+    if (file.owner != 0) {
+        return fail(Error::Kind::denied,
+                    fmt::format("{} belongs to user {}, not to root: chown root {}", path,
+                                file.owner, path));
+    }
+    if ((file.mode & k_group_and_others_write) != 0) {
+        return fail(
+            Error::Kind::denied,
+            fmt::format("{} is writable by users other than root (mode {:04o}): chmod 644 {}", path,
+                        file.mode, path));
+    }
+    return {};
+}
+
+} // namespace
+
+Result<LoadedPolicy> load_policy(Doors& doors, const std::optional<std::string>& path)
+{
+    const auto variable = doors.variable("GPUQ_POLICY");
+    LoadedPolicy loaded;
+    loaded.path = path ? *path : variable && !variable->empty() ? *variable : k_installed;
+    auto file = doors.text_file(loaded.path, policy::k_most_bytes);
+    if (!file) {
+        const bool none = file.error().kind == Error::Kind::missing && loaded.path == k_installed;
+        return none ? fail(Error::Kind::missing,
+                           fmt::format("{}: not found; name the policy file, or set GPUQ_POLICY",
+                                       k_installed))
+                    : file.error();
+    }
+    if (loaded.path == k_installed) {
+        TRY(check_owner(loaded.path, *file));
+    }
+    if (file->distrust && !path) { // it was not named by the caller
+        return *std::move(file->distrust);
+    }
+    loaded.distrust = std::move(file->distrust);
+    loaded.text = std::move(file->text);
+    TRY_ASSIGN(loaded.reading, policy::read_policy(loaded.text, loaded.path));
+    return loaded;
+}
+
+Result<LoadedPolicy> load_valid_policy(Doors& doors, const std::optional<std::string>& path)
+{
+    TRY_ASSIGN(LoadedPolicy loaded, load_policy(doors, path));
+    if (has_errors(loaded.reading.findings)) {
+        std::vector<std::string> lines;
+        for (const policy::Finding& finding : loaded.reading.findings) {
+            lines.push_back(to_line(finding, loaded.path));
+        }
+        return fail(Error::Kind::usage, fmt::format("{}", fmt::join(lines, "\n")));
+    }
+    return loaded;
+}
+
+Result<LoadedPolicy> load_obeyed_policy(Doors& doors, const std::optional<std::string>& path)
+{
+    TRY_ASSIGN(LoadedPolicy loaded, load_valid_policy(doors, path));
+    if (loaded.distrust) {
+        return *std::move(loaded.distrust);
+    }
+    return loaded;
+}
+
+Result<std::optional<std::string>> named_policy(const Invocation& invocation)
+{
+    const auto& words = invocation.words;
+    const auto option = invocation.options.value("policy");
+    if (words.size() > 2 || (words.size() == 2 && option)) {
+        return fail(Error::Kind::usage, "one policy file at a time");
+    }
+    return words.size() == 2 ? std::optional(words[1]) : option;
+}
+
+std::string local_time(Time now)
+{
+    const std::time_t seconds =
+        std::chrono::floor<std::chrono::seconds>(now).time_since_epoch().count();
+    std::tm parts{};
+    ::localtime_r(&seconds, &parts);
+    return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}", parts.tm_year + 1900, parts.tm_mon + 1,
+                       parts.tm_mday, parts.tm_hour, parts.tm_min);
+}
+
+} // namespace gpuq::cli

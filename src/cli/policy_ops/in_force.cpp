@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/policy_ops/in_force.h"
+
+#include "cli/base/say.h"
+#include "cli/policy_ops/file.h"
+#include "cli/queries/surroundings.h"
+#include "cli/render/policy_text.h"
+#include "core/comment.h"
+#include "govern/apply.h"
+#include "policy/doors.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+namespace gpuq::cli {
+
+Result<std::optional<policy::Policy>> applied_policy(Admin& admin)
+{
+    TRY_ASSIGN(const auto text, admin.read(govern::k_applied));
+    if (!text) {
+        return std::optional<policy::Policy>{};
+    }
+    auto reading = policy::read_policy(*text, govern::k_applied);
+    return reading && !has_errors(reading->findings) ? std::optional(std::move(reading->policy))
+                                                     : std::nullopt;
+}
+
+std::optional<policy::Policy> policy_in_force(Doors& doors)
+{
+    if (const auto admin = doors.admin()) {
+        if (auto applied = applied_policy(**admin); applied && *applied) {
+            return *std::move(applied);
+        }
+    }
+    auto loaded = load_policy(doors, std::nullopt);
+    if (!loaded && loaded.error().kind == Error::Kind::denied) {
+        say("no policy is used: " + loaded.error().text);
+    }
+    return loaded && !has_errors(loaded->reading.findings)
+               ? std::optional(std::move(loaded->reading.policy))
+               : std::nullopt;
+}
+
+std::map<std::string, ChainLimits> chains_of(const policy::Policy& policy)
+{
+    std::map<std::string, ChainLimits> chains;
+    for (const policy::Queue& queue : policy.queues) {
+        ChainLimits& limits = chains[queue.name];
+        if (!queue.chain) {
+            continue;
+        }
+        limits.allowed = true;
+        if (queue.chain->link) {
+            limits.link = queue.chain->link->value;
+        }
+        if (queue.chain->links) {
+            limits.links = queue.chain->links->value;
+        }
+        if (queue.chain->gpu_hours) {
+            limits.gpu_time = std::chrono::hours(queue.chain->gpu_hours->value);
+        }
+        if (queue.chain->credentials) {
+            limits.when_short = when_short_from_word(queue.chain->credentials->value);
+        }
+    }
+    return chains;
+}
+
+std::map<std::string, Surroundings::Entry> entry_of(const policy::Policy& policy,
+                                                    const std::string& user,
+                                                    const std::optional<std::string>& account)
+{
+    using Entry = Surroundings::Entry;
+    const auto names = [](const std::vector<std::string>& list, const std::string& name) {
+        return std::find(list.begin(), list.end(), name) != list.end();
+    };
+    std::map<std::string, Entry> entry;
+    for (const policy::Queue& queue : policy.queues) {
+        const policy::Access& access = queue.access;
+        const bool open = access.is_open() || names(access.users, user) ||
+                          (account && names(access.accounts, *account));
+        entry[queue.name] = open                                 ? Entry::open
+                            : account || access.accounts.empty() ? Entry::closed
+                                                                 : Entry::unknown;
+    }
+    return entry;
+}
+
+QueueGpus gpus_of(const policy::Policy& policy)
+{
+    const auto memory_of = [&](const std::string& name) {
+        const policy::GpuModel* model = policy.model(name);
+        return model != nullptr && model->memory_mib ? std::optional(model->memory_mib->value)
+                                                     : memory_of_model(name);
+    };
+    QueueGpus gpus;
+    for (const policy::Queue& queue : policy.queues) {
+        bool known = true;
+        std::map<std::string, int> most;
+        for (const policy::Door& door : doors_of(policy, queue)) {
+            known = known && door.pool->has_models();
+            for (const policy::GpuCount& count : door.pool->gpus.value) {
+                most[count.model] = std::max(most[count.model], count.count);
+            }
+        }
+        for (const auto& [model, count] : most) {
+            const bool given = !queue.models || std::count(queue.models->value.begin(),
+                                                           queue.models->value.end(), model) > 0;
+            if (known && given) {
+                gpus[queue.name].push_back({model, count, memory_of(model)});
+            }
+        }
+    }
+    return gpus;
+}
+
+IdleRules idle_of(const policy::Policy& policy)
+{
+    IdleRules rules;
+    for (const policy::Queue& queue : policy.queues) {
+        if (!queue.idle) {
+            continue;
+        }
+        for (const policy::Door& door : doors_of(policy, queue)) {
+            rules[door.partition] = {queue.idle->after.value, queue.idle->warn.value,
+                                     queue.idle->start.value, queue.idle->max_per_hour.value};
+        }
+    }
+    return rules;
+}
+
+IdleRules take_policy(Surroundings& here, Doors& doors, const std::vector<Partition>& partitions,
+                      const std::optional<std::string>& account)
+{
+    const auto ruled = [](const Partition& queue) { return queue.ruled; };
+    const auto policy = std::any_of(partitions.begin(), partitions.end(), ruled)
+                            ? policy_in_force(doors)
+                            : std::nullopt;
+    if (!policy) {
+        return {};
+    }
+    here.chains = chains_of(*policy);
+    here.gpus = gpus_of(*policy);
+    here.entry = entry_of(*policy, user_name(), account);
+    return idle_of(*policy);
+}
+
+std::optional<PolicyAnswer> policy_answer(Doors& doors, const Request& request,
+                                          const std::string& user)
+{
+    auto policy = policy_in_force(doors);
+    if (!policy) {
+        return std::nullopt;
+    }
+    const bool by_account =
+        std::any_of(policy->queues.begin(), policy->queues.end(),
+                    [](const policy::Queue& queue) { return !queue.access.accounts.empty(); });
+    const policy::Rules rules(*std::move(policy));
+    Explanation explanation;
+    explanation.job = submission_of(request, user);
+    explanation.verdict = decide(rules, explanation.job, {});
+    const bool refused = explanation.verdict.outcome == policy::Verdict::Outcome::refuse;
+    if (refused) {
+        explanation.helps = what_would_help(rules, explanation.job);
+    }
+    PolicyAnswer answer{refused && (request.account || !by_account), {}};
+    std::istringstream text(explain_text(rules, explanation));
+    for (std::string line; std::getline(text, line);) {
+        answer.lines.push_back(line);
+    }
+    return answer;
+}
+
+policy::Submission submission_of(const Request& request, const std::string& user)
+{
+    policy::Submission job;
+    job.user_name = user;
+    job.account = request.account.value_or("");
+    job.partition = request.queue;
+    job.time_limit = static_cast<std::uint32_t>(job_spec(request).walltime.count());
+    job.min_nodes = static_cast<std::uint32_t>(request.nodes);
+    job.comment = k_comment_prefix;
+    ask_for(job, request.cpus, request.memory_mib);
+    if (request.gpus.count > 0) {
+        job.tres_per_node = request.gpus.model ? fmt::format("gres:gpu:{}:{}", *request.gpus.model,
+                                                             request.gpus.count)
+                                               : fmt::format("gres:gpu:{}", request.gpus.count);
+    }
+    return job;
+}
+
+} // namespace gpuq::cli

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "cli/base/verb.h"
+#include "policy/submission.h"
+#include "runs/idle.h"
+#include "runs/plan.h"
+
+#include <map>
+#include <optional>
+#include <string>
+
+namespace gpuq::cli {
+
+/// The copy that `gpuq policy apply` keeps of the policy in force; nothing if there is none, or if
+/// it was applied by an older gpuq and is no longer valid.
+Result<std::optional<policy::Policy>> applied_policy(Admin& admin);
+
+/// The policy that `gpuq policy apply` has put in force, if this process can read it: the copy
+/// beside slurm.conf, else the file that load_policy (policy_file.h) finds. Nothing if there is no
+/// valid one: Slurm's enforcement does not depend on it.
+std::optional<policy::Policy> policy_in_force(Doors& doors);
+
+/// The limits of chains in each queue.
+std::map<std::string, ChainLimits> chains_of(const policy::Policy& policy);
+
+/// Which queues accept runs of this user, charged to this account if one was given.
+std::map<std::string, Surroundings::Entry> entry_of(const policy::Policy& policy,
+                                                    const std::string& user,
+                                                    const std::optional<std::string>& account);
+
+/// The GPUs of each queue. Queues with a pool whose models are not specified are left out.
+QueueGpus gpus_of(const policy::Policy& policy);
+
+/// Adds the policy in force to the input of a plan, for a run charged to `account`. Does nothing if
+/// it manages none of `partitions`. Returns the policy's rules for idle GPUs.
+IdleRules take_policy(Surroundings& here, Doors& doors, const std::vector<Partition>& partitions,
+                      const std::optional<std::string>& account);
+
+/// The result of checking a request against the policy in force, if that can be read: the text of
+/// `gpuq policy explain`, except for the GPUs that the user holds now.
+struct PolicyAnswer {
+    bool refuses = false; ///< certain: false if it depends on an account that was not given
+    std::vector<std::string> lines;
+};
+std::optional<PolicyAnswer> policy_answer(Doors& doors, const Request& request,
+                                          const std::string& user);
+
+/// The rules for idle GPUs, by partition, of the queues that have any.
+IdleRules idle_of(const policy::Policy& policy);
+
+/// A run's request as the input of a policy decision.
+policy::Submission submission_of(const Request& request, const std::string& user);
+
+} // namespace gpuq::cli

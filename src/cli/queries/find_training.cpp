@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/queries/find_training.h"
+
+#include "core/layout.h"
+#include "runs/training.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace gpuq::cli {
+namespace {
+
+/// The start of the first link: files changed since then may belong to an earlier link.
+std::optional<Time> begun(const RunStatus& status)
+{
+    return status.links.empty() ? status.started_at : status.links.front().started_at;
+}
+
+/// Files below GPUQ_CHECKPOINT_DIR, which is not in the working directory, are listed with absolute
+/// paths.
+std::vector<TrainingFile> training_files(Doors& doors, Store& store, const RunStatus& status,
+                                         Time since, Apart apart)
+{
+    constexpr std::chrono::seconds k_patience{3};
+    const std::string checkpoints =
+        fmt::format("{}/{}", store.root(), layout::checkpoints(status.key));
+    const auto read = [&] {
+        Files& files = doors.program_files();
+        auto all = read_training_files(files, status.run->request.work_dir, since);
+        for (TrainingFile& file : read_training_files(files, checkpoints, since)) {
+            file.path = fmt::format("{}/{}", checkpoints, file.path);
+            all.push_back(std::move(file));
+        }
+        return all;
+    };
+    std::vector<TrainingFile> files;
+    if (apart == Apart::no) {
+        files = read();
+    } else {
+        const auto answers = doors.host().apart({[&] { return to_text(read()); }}, k_patience);
+        if (answers.front().kind == Host::Answer::Kind::done) {
+            files = training_files_in(answers.front().text);
+        }
+    }
+    if (status.ending) { // files written later belong to another run
+        constexpr std::chrono::minutes k_late{1};
+        std::erase_if(files, [&](const TrainingFile& file) {
+            return file.modified > status.ending->at + k_late;
+        });
+    }
+    return files;
+}
+
+/// When the output of a link was last written.
+std::optional<Time> written_at(Doors& doors, Store& store, const RunKey& key, LinkNumber link)
+{
+    const auto logs = doors.program_files().changed_since(
+        fmt::format("{}/{}", store.root(), layout::link_dir(key, link)), Time(),
+        [](std::string_view name) { return name == "out.log" || name == "err.log"; });
+    return logs && !logs->empty() ? std::optional(logs->front().modified) : std::nullopt;
+}
+
+/// The progress of the newest link. While that has reported nothing, the progress of the link
+/// before it, without a pace.
+LinkProgress newest_progress(Doors& doors, Store& store, const RunStatus& status)
+{
+    const auto own = own_pattern(*status.run);
+    for (LinkNumber link = status.link;; --link.value) {
+        LinkProgress output = read_progress(store, status.key, link, own ? &*own : nullptr);
+        const bool has_told = output.last || !output.curves.by_tag().empty();
+        if (!has_told && link > LinkNumber{1}) {
+            continue;
+        }
+        output.written_at = written_at(doors, store, status.key, link);
+        if (link != status.link) {
+            output.first.reset();
+            output.began.reset();
+            output.bar.reset();
+        }
+        return output;
+    }
+}
+
+} // namespace
+
+WholeTraining find_training(Doors& doors, Store& store, const RunStatus& status, Apart apart)
+{
+    const auto since = begun(status);
+    const bool is_shell = status.run && status.run->request.pty && status.run->request.pty->shell;
+    if (!status.run || !since || is_shell) { // output in a shell is not training progress
+        return {};
+    }
+    const LinkProgress output = newest_progress(doors, store, status);
+    WholeTraining whole;
+    whole.training =
+        training_of(training_files(doors, store, status, *since, apart), output, status.started_at);
+    const Time now = doors.clock().now();
+    whole.finish = finish_of(whole.training, output, status, now);
+    whole.alarms = alarms_of(whole.training, status, now);
+    return whole;
+}
+
+} // namespace gpuq::cli

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "cli/base/verb.h"
+#include "cli/render/training_text.h"
+
+namespace gpuq::cli {
+
+/// Whether to read the user's directory, which may be on a file system that hangs, in a separate
+/// process. `no` for a multi-threaded process, which must not fork.
+enum class Apart { no, yes };
+
+/// The training progress of a run, from its files and its output.
+WholeTraining find_training(Doors& doors, Store& store, const RunStatus& status, Apart apart);
+
+} // namespace gpuq::cli

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "cli/base/verb.h"
+#include "runs/diagnosis.h"
+
+#include <vector>
+
+namespace gpuq::cli {
+
+/// Runs a step without a GPU on a node and evaluates its output. The job is ended before this
+/// returns, or by Slurm after a minute.
+std::vector<Finding> ask_a_node(Doors& doors);
+
+} // namespace gpuq::cli

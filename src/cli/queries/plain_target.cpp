@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/queries/plain_target.h"
+
+#include "cli/render/run_table.h"
+#include "report/words.h"
+#include "runs/find.h"
+#include "runs/overview.h"
+#include "runs/plain_jobs.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <unistd.h>
+
+namespace gpuq::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t k_named = 10;
+constexpr auto k_patience = 3s;
+
+std::vector<RunStatus> named(const std::vector<RunStatus>& jobs, const std::string& name)
+{
+    std::vector<RunStatus> found;
+    for (const RunStatus& job : jobs) {
+        if (job.plain->name == name && job.state != RunState::ended) {
+            found.push_back(job);
+        }
+    }
+    if (found.empty()) {
+        const auto newest = std::find_if(jobs.begin(), jobs.end(), [&](const RunStatus& job) {
+            return job.plain->name == name;
+        });
+        if (newest != jobs.end()) {
+            found.push_back(*newest);
+        }
+    }
+    return found;
+}
+
+std::vector<RunStatus> called(const std::vector<RunStatus>& jobs, const std::string& word)
+{
+    std::vector<RunStatus> found;
+    std::copy_if(jobs.begin(), jobs.end(), std::back_inserter(found),
+                 [&](const RunStatus& job) { return is_called(*job.plain, word); });
+    return found;
+}
+
+Error no_such_job(const std::string& word, const std::string& more = "")
+{
+    return fail(Error::Kind::missing,
+                fmt::format("no run '{}', and Slurm has no such job of yours{}", word, more));
+}
+
+JobId id_in(const std::string& word)
+{
+    return JobId{static_cast<std::uint32_t>(std::stoul(word))}; // validated by spells_a_job()
+}
+
+/// A job that slurmctld has forgotten: accounting has few details.
+Result<std::vector<RunStatus>> in_accounting(Doors& doors, Store& store, const std::string& word,
+                                             const std::string& cluster)
+{
+    TRY_ASSIGN(Accounting* const accounting, doors.accounting());
+    const auto past = accounting->past_job(id_in(word));
+    if (!past && past.error().kind != Error::Kind::missing) {
+        return no_such_job(word,
+                           fmt::format(" now; accounting could not be queried for older ones: {}",
+                                       past.error().text));
+    }
+    OwnJob own;
+    Job& job = own.job;
+    if (past) {
+        job.id = past->id;
+        job.name = past->name;
+        job.comment = past->comment;
+        job.state = past->state;
+        job.exit_status = past->exit_status;
+        job.started_at = past->started_at;
+        job.ends_at = past->ended_at;
+        job.submitted_at = past->started_at;
+        job.nodes = std::string(past->started_at == past->ended_at ? 0 : 1, '?');
+    }
+    if (!past || past->uid != ::getuid() || is_of_a_run(store, job)) {
+        return no_such_job(word);
+    }
+    return std::vector<RunStatus>{plain_status(own, cluster, doors.clock().now())};
+}
+
+} // namespace
+
+PlainJobs find_plain_jobs(Doors& doors, Store& store, Looked& looked, Time now)
+{
+    if (!looked.slurm_silent.empty()) {
+        return {{}, {}, looked.slurm_silent};
+    }
+    const auto cluster = doors.cluster();
+    const auto name = cluster ? (*cluster)->name() : Result<std::string>(cluster.error());
+    if (!name) {
+        return {{}, {}, name.error().text};
+    }
+    const OwnJobs own = own_jobs_now(store, **cluster, doors.clock(), looked.own_jobs);
+    for (RunStatus& run : looked.runs) {
+        const auto job = std::find_if(own.jobs.begin(), own.jobs.end(), [&](const OwnJob& one) {
+            return run.job && run.job->cluster == *name && one.job.id == run.job->job;
+        });
+        if (run.state == RunState::waiting && job != own.jobs.end()) {
+            run.estimate = job->estimate;
+        }
+    }
+    return {plain_statuses(store, own.jobs, *name, now), own.at, own.silent};
+}
+
+std::string age_in_words(const PlainJobs& plain, Time now)
+{
+    if (!plain.at || !plain.silent.empty()) {
+        return fmt::format("plain Slurm jobs {}: {}", plain.at ? "may have changed" : "unknown",
+                           plain.silent.empty() ? "Slurm was not asked" : plain.silent);
+    }
+    const auto age = std::chrono::floor<std::chrono::seconds>(now - *plain.at);
+    return age < 2s ? "" : fmt::format("plain Slurm jobs as they were {} ago", in_words(age));
+}
+
+std::vector<RunStatus> merged(std::vector<RunStatus> runs, const std::vector<RunStatus>& plain)
+{
+    runs.insert(runs.end(), plain.begin(), plain.end());
+    std::stable_sort(runs.begin(), runs.end(), [](const RunStatus& one, const RunStatus& other) {
+        return one.key > other.key;
+    });
+    return runs;
+}
+
+Result<std::vector<RunStatus>> plain_jobs_meant(Doors& doors, Store& store, const std::string& word)
+{
+    TRY_ASSIGN(Cluster* const cluster, doors.cluster());
+    TRY_ASSIGN(const std::string name, cluster->name());
+    const Time now = doors.clock().now();
+    const bool is_id = spells_a_job(word);
+    const auto answer = cluster->own_jobs_within(k_patience);
+    if (!answer) {
+        return fail(Error::Kind::unreachable,
+                    fmt::format("no run '{}', and whether Slurm has such a job is not known: {}",
+                                word, answer.error().text));
+    }
+    const OwnJobs own = own_jobs_now(store, *cluster, doors.clock(), *answer);
+    const auto jobs = plain_statuses(store, own.jobs, name, now);
+    auto found = is_id ? called(jobs, word) : named(jobs, word);
+    if (!found.empty()) {
+        return found;
+    }
+    if (!is_id) {
+        return no_such_job(word);
+    }
+    return word.find_first_of("_+") == word.npos ? in_accounting(doors, store, word, name)
+                                                 : no_such_job(word);
+}
+
+Result<Target> find_target(Doors& doors, Store& store, const std::string& word)
+{
+    auto key = find_run(store, word);
+    if (key || key.error().kind != Error::Kind::missing || word == "last") {
+        return key ? Result<Target>(*std::move(key)) : key.error();
+    }
+    auto found = plain_jobs_meant(doors, store, word);
+    if (!found) {
+        // If no job has this name, the error for runs is better, as it suggests similar names; it
+        // is also the only one without Slurm.
+        const bool is_near = found.error().kind == Error::Kind::missing && !spells_a_job(word);
+        return is_near || found.error().kind == Error::Kind::usage ? key.error() : found.error();
+    }
+    if (found->size() > 1) { // for an array, prefer the part that is waiting or running
+        std::vector<RunStatus> alive;
+        std::copy_if(found->begin(), found->end(), std::back_inserter(alive),
+                     [](const RunStatus& job) { return job.state != RunState::ended; });
+        const auto exact = std::find_if(found->begin(), found->end(), [&](const RunStatus& job) {
+            const std::string& called = job.plain->called;
+            return called.find('+') != called.npos && std::to_string(job.job->job.value) == word;
+        });
+        if (exact != found->end()) {
+            return Target(*exact);
+        }
+        found = alive.size() == 1 ? std::move(alive) : *std::move(found);
+    }
+    return found->size() == 1 ? Result<Target>(std::move(found->front())) : which_of(*found);
+}
+
+Result<RunKey> find_supervised(Doors& doors, Store& store, const std::string& word,
+                               std::string_view verb, std::string_view instead)
+{
+    TRY_ASSIGN(Target target, find_target(doors, store, word));
+    if (auto* key = std::get_if<RunKey>(&target)) {
+        return std::move(*key);
+    }
+    const RunStatus& job = std::get<RunStatus>(target);
+    return fail(Error::Kind::usage,
+                fmt::format("job {} is a plain Slurm job, which gpuq {} does not support: {}",
+                            run_title(job), verb,
+                            fmt::format(fmt::runtime(instead), job.job->job.value)));
+}
+
+Error which_of(const std::vector<RunStatus>& found)
+{
+    std::vector<std::string> titles;
+    for (const RunStatus& job : found) {
+        if (titles.size() < k_named) {
+            titles.push_back(run_title(job));
+        }
+    }
+    return fail(Error::Kind::usage,
+                fmt::format("which of {} jobs? Name one: {}{}", found.size(),
+                            fmt::join(titles, ", "), found.size() > k_named ? ", ..." : ""));
+}
+
+} // namespace gpuq::cli

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "cli/base/verb.h"
+#include "runs/look.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+/// Plain jobs, the user's own that gpuq did not start, as arguments of gpuq's verbs.
+namespace gpuq::cli {
+
+/// The plain jobs to list.
+struct PlainJobs {
+    std::vector<RunStatus> jobs; ///< newest first
+    std::optional<Time> at;      ///< time of this data; unset: they are unknown
+    std::string silent;          ///< why they are unknown or out of date; empty: no problem
+};
+
+/// At most one RPC, and none if `looked` has already queried the jobs (own_jobs_now). Gives the
+/// waiting runs of `looked` the cached estimates of their start.
+PlainJobs find_plain_jobs(Doors& doors, Store& store, Looked& looked, Time now);
+
+/// `plain Slurm jobs unknown: Slurm does not answer`, `plain Slurm jobs as they were 8 s
+/// ago`; empty if they are current.
+std::string age_in_words(const PlainJobs& plain, Time now);
+
+/// Runs and plain jobs in one list, newest first.
+std::vector<RunStatus> merged(std::vector<RunStatus> runs, const std::vector<RunStatus>& plain);
+
+/// The plain jobs that an argument matches: by id, including a whole array, or by name. If a name
+/// matches several, those that have not ended, else the newest. One RPC, and one query to
+/// accounting for an old job. `missing` if there is none or accounting does not respond,
+/// `unreachable` if Slurm does not respond.
+Result<std::vector<RunStatus>> plain_jobs_meant(Doors& doors, Store& store,
+                                                const std::string& word);
+
+/// The target of an argument: a run on disk, whose name and id take precedence, or one plain job.
+/// `usage` if several jobs match.
+using Target = std::variant<RunKey, RunStatus>;
+Result<Target> find_target(Doors& doors, Store& store, const std::string& word);
+
+/// The run that is the target of an argument, for a verb that needs its supervisor. `usage` for a
+/// plain job, with an alternative: `instead`, in which `{0}` is replaced by the job's id.
+Result<RunKey> find_supervised(Doors& doors, Store& store, const std::string& word,
+                               std::string_view verb, std::string_view instead);
+
+/// The error `which of 3 jobs? Name one: 20_1 (train), ...`.
+Error which_of(const std::vector<RunStatus>& found);
+
+} // namespace gpuq::cli

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/render/free_table.h"
+
+#include "core/walltime.h"
+#include "report/words.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace gpuq::cli {
+namespace {
+
+using report::Cell;
+using report::Column;
+using report::Json;
+
+std::string model_text(const std::string& model)
+{
+    return model.empty() ? "GPU" : model;
+}
+
+std::string count_text(const std::optional<int>& count)
+{
+    return count ? std::to_string(*count) : "?";
+}
+
+std::string names_text(const std::vector<std::string>& names)
+{
+    return names.empty() ? "-" : fmt::format("{}", fmt::join(names, ","));
+}
+
+std::string yes_text(const GpuPool& pool, const std::vector<Partition>& partitions)
+{
+    std::string text = fmt::format("{} {}", *pool.free, model_text(pool.model));
+    if (const auto queue = best_queue(pool, partitions)) {
+        text += fmt::format(" in queue {}", queue->name);
+        text += queue->max_time ? fmt::format(" (up to {})", to_text(*queue->max_time)) : "";
+    }
+    if (*pool.most_on_one_node < *pool.free) {
+        text += fmt::format(", at most {} on one node", *pool.most_on_one_node);
+    }
+    return text;
+}
+
+std::string no_text(const std::vector<GpuPool>& pools)
+{
+    int in_use = 0;
+    int down = 0;
+    int blocked = 0;
+    for (const GpuPool& pool : pools) {
+        in_use += pool.in_use.value_or(0);
+        down += pool.down;
+        blocked += pool.blocked;
+    }
+    std::string text = fmt::format("no: {} in use", in_use);
+    text += down > 0 ? fmt::format(", {} down", down) : "";
+    text += blocked > 0 ? fmt::format(", {} blocked", blocked) : "";
+    return text;
+}
+
+std::string time_left(Time at, Time now)
+{
+    return at <= now ? "now" : in_words(std::chrono::ceil<std::chrono::seconds>(at - now));
+}
+
+std::string next_text(const FreeGpus& found, Time now)
+{
+    if (!found.next) {
+        return "; gpuq free --next shows the next ones";
+    }
+    if (found.next->empty() || !found.next->front().at) {
+        return "; time of the next one unknown";
+    }
+    const NextFree& first = found.next->front();
+    return fmt::format("; the next: {} {} by {} at the latest", first.count,
+                       model_text(first.model), clock_text(*first.at, now));
+}
+
+std::string waiting_text(const FreeGpus& found)
+{
+    if (!found.waiting || found.waiting->jobs == 0) {
+        return "";
+    }
+    const int jobs = found.waiting->jobs;
+    const int gpus = found.waiting->gpus;
+    return fmt::format("; {} {} for {} {}", jobs, jobs == 1 ? "job waits" : "jobs wait", gpus,
+                       gpus == 1 ? "GPU" : "GPUs");
+}
+
+Json json_of(const Partition& queue)
+{
+    return Json::object({{"name", queue.name},
+                         {"up", queue.up},
+                         {"default", queue.is_default},
+                         {"time_limit", queue.max_time},
+                         {"default_time", queue.default_time}});
+}
+
+Json model_json(const std::string& model)
+{
+    return model.empty() ? Json() : Json(model);
+}
+
+Json json_of(const GpuPool& pool)
+{
+    return Json::object({{"model", model_json(pool.model)},
+                         {"queues", Json::array(pool.queues)},
+                         {"total", pool.total},
+                         {"free", pool.free},
+                         {"in_use", pool.in_use},
+                         {"down", pool.down},
+                         {"blocked", pool.blocked},
+                         {"most_on_one_node", pool.most_on_one_node}});
+}
+
+Json json_of(const NextFree& next)
+{
+    return Json::object({{"at", next.at},
+                         {"gpus", next.count},
+                         {"model", model_json(next.model)},
+                         {"queues", Json::array(next.queues)},
+                         {"node", next.node},
+                         {"job", next.job}});
+}
+
+Json json_of(const OwnWait& own)
+{
+    const auto start = own.planned ? own.planned : own.estimate.at;
+    return Json::object(
+        {{"job", own.job},
+         {"name", own.name},
+         {"expected_start", start},
+         {"expected_start_basis", own.planned ? Json("backfill")
+                                  : start     ? Json("limits")
+                                              : Json()},
+         {"expected_start_after", own.planned ? Json() : Json(own.estimate.after)}});
+}
+
+template <typename Row>
+Json list_of(const std::vector<Row>& rows)
+{
+    Json::Elements list;
+    for (const Row& row : rows) {
+        list.push_back(json_of(row));
+    }
+    return Json::array(std::move(list));
+}
+
+} // namespace
+
+std::string free_answer(const FreeGpus& found, Time now)
+{
+    if (found.pools.empty()) {
+        return "no: this cluster has no GPU";
+    }
+    const auto is_free = is_one_free(found.pools);
+    if (!is_free) {
+        return "unknown: Slurm does not report which GPUs are in use";
+    }
+    if (!*is_free) {
+        return no_text(found.pools) + next_text(found, now) + waiting_text(found);
+    }
+    std::vector<std::string> offers;
+    for (const GpuPool& pool : found.pools) {
+        if (pool.free.value_or(0) > 0) {
+            offers.push_back(yes_text(pool, found.partitions));
+        }
+    }
+    // Waiting jobs that no limit holds back may get them first.
+    const bool others_wait = found.waiting && found.waiting->jobs > 0;
+    return fmt::format("{}: {}{}", others_wait ? "perhaps" : "yes", fmt::join(offers, "; "),
+                       waiting_text(found));
+}
+
+report::Table free_table(const FreeGpus& found)
+{
+    using Align = Column::Align;
+    using Shrink = Column::Shrink;
+    using Tone = Cell::Tone;
+    report::Table table;
+    table.columns = {{"model", "MODEL"},
+                     {"queues", "QUEUES", Align::left, Shrink::yes},
+                     {"total", "TOTAL", Align::right},
+                     {"free", "FREE", Align::right},
+                     {"used", "USED", Align::right},
+                     {"down", "DOWN", Align::right},
+                     {"blocked", "BLOCKED", Align::right}};
+    for (const GpuPool& pool : found.pools) {
+        table.rows.push_back(
+            {model_text(pool.model),
+             names_text(pool.queues),
+             std::to_string(pool.total),
+             {count_text(pool.free), pool.free.value_or(0) > 0 ? Tone::good : Tone::plain},
+             count_text(pool.in_use),
+             {std::to_string(pool.down), pool.down > 0 ? Tone::warning : Tone::plain},
+             std::to_string(pool.blocked)});
+    }
+    return table;
+}
+
+report::Table next_table(const FreeGpus& found, Time now)
+{
+    using Align = Column::Align;
+    using Shrink = Column::Shrink;
+    report::Table table;
+    table.columns = {{"at", "BY"},
+                     {"in", "IN"},
+                     {"gpus", "GPUS", Align::right},
+                     {"model", "MODEL"},
+                     {"queues", "QUEUES", Align::left, Shrink::yes},
+                     {"node", "NODE"},
+                     {"job", "JOB", Align::right}};
+    for (const NextFree& next : found.next.value_or(std::vector<NextFree>{})) {
+        table.rows.push_back({next.at ? clock_text(*next.at, now) : "?",
+                              next.at ? time_left(*next.at, now) : "no limit",
+                              std::to_string(next.count), model_text(next.model),
+                              names_text(next.queues), next.node, std::to_string(next.job.value)});
+    }
+    return table;
+}
+
+std::vector<std::string> own_lines(const FreeGpus& found, Time now)
+{
+    std::vector<std::string> lines;
+    for (const OwnWait& own : found.own_waiting) {
+        const std::string when =
+            own.planned ? fmt::format("expected start {}, by Slurm's backfill plan or sooner",
+                                      clock_text(*own.planned, now))
+            : own.estimate.at
+                ? fmt::format("starts by {} at the latest, when {}",
+                              clock_text(*own.estimate.at, now), basis_in_words(own.estimate))
+                : fmt::format("start not known: {}", own.estimate.unknown);
+        lines.push_back(fmt::format("your job {} ({}): {}", own.job.value, own.name, when));
+    }
+    return lines;
+}
+
+Json::Members free_document(const FreeGpus& found)
+{
+    return {{"cluster", found.cluster},
+            {"free_now", is_one_free(found.pools)},
+            {"pools", list_of(found.pools)},
+            {"queues", list_of(found.partitions)},
+            {"next", found.next ? list_of(*found.next) : Json()},
+            {"own_waiting", found.next ? list_of(found.own_waiting) : Json()},
+            {"waiting", found.waiting ? Json::object({{"jobs", found.waiting->jobs},
+                                                      {"gpus", found.waiting->gpus}})
+                                      : Json()}};
+}
+
+} // namespace gpuq::cli

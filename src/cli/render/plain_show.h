@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "cli/base/verb.h"
+#include "report/json.h"
+#include "runs/status.h"
+
+#include <string>
+#include <vector>
+
+namespace gpuq::cli {
+
+/// `gpuq show` for a plain job: everything Slurm knows about it. One RPC, unless the job comes from
+/// accounting.
+Result<int> show_plain(Invocation& invocation, const RunStatus& job);
+
+/// Lines for users, not sanitised. Pure.
+std::vector<std::string> plain_lines(const RunStatus& job, Time now);
+
+/// For --json.
+report::Json::Members plain_document(const RunStatus& job, Time now);
+
+} // namespace gpuq::cli

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/render/simulation.h"
+
+#include "core/number.h"
+#include "core/sanitise.h"
+#include "core/walltime.h"
+#include "report/words.h"
+#include "sim/simulate.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace gpuq::cli {
+namespace {
+
+using sim::Declared;
+
+Result<sim::People> people_in(const Options& options)
+{
+    const std::string word = options.value("declared").value_or("honestly");
+    if (word != "honestly" && word != "rarely") {
+        return fail(Error::Kind::usage, "--declared: honestly or rarely");
+    }
+    const auto percent = whole_number(options.value("checkpointed").value_or("0"));
+    if (!percent || *percent > 100) {
+        return fail(Error::Kind::usage, "--checkpointed: a number from 0 to 100");
+    }
+    return sim::People{word == "honestly" ? Declared::honestly : Declared::rarely,
+                       static_cast<int>(*percent)};
+}
+
+/// A duration as for `-t`, or in weeks: `8w`.
+Result<std::chrono::seconds> span_of(const std::string& words)
+{
+    const bool in_weeks = words.ends_with('w');
+    if (words.find_first_not_of("0123456789") == std::string::npos) {
+        return fail(Error::Kind::usage, fmt::format("'{}' has no unit: 14d, 8w, 12h", words));
+    }
+    TRY_ASSIGN(const std::chrono::seconds span,
+               parse_duration(in_weeks ? words.substr(0, words.size() - 1) + "d" : words));
+    return in_weeks ? span * 7 : span;
+}
+
+/// Jobs submitted within the duration `words` before now.
+Result<Workload> of_accounting(Doors& doors, const std::string& words)
+{
+    const auto span = span_of(words);
+    if (!span || *span <= std::chrono::seconds{0}) {
+        return fail(Error::Kind::usage,
+                    fmt::format("--from-accounting: {}",
+                                span ? "expected a time longer than 0" : span.error().text));
+    }
+    const std::string last = "the last " + in_words(*span);
+    const auto text = doors.jobs_since(doors.clock().now() - *span);
+    if (!text) {
+        return text.error().kind != Error::Kind::unreachable
+                   ? text.error()
+                   : fail(Error::Kind::unreachable,
+                          text.error().text + "; where sacct works, save the output of sacct -P to "
+                                              "a file (man gpuq-policy) and use --trace FILE");
+    }
+    Workload workload{"accounting of " + last, {}};
+    TRY_ASSIGN(workload.trace, sim::parse_trace(*text, workload.name));
+    if (workload.trace.jobs.empty()) {
+        return fail(
+            Error::Kind::missing,
+            fmt::format("accounting shows no job of {} that had a GPU and started ({} without "
+                        "GPUs, {} not started): use a longer time, or ask a user who may see all "
+                        "jobs (PrivateData in slurmdbd.conf)",
+                        last, workload.trace.without_gpus, workload.trace.never_started));
+    }
+    return workload;
+}
+
+/// Without jobs, all targets would be met: that is not a result.
+Error nothing_in(const Workload& workload)
+{
+    return fail(Error::Kind::usage,
+                fmt::format("{}: nothing to simulate: no job in it had a GPU and ran ({} without "
+                            "GPUs, {} not started)",
+                            sanitised(workload.name), workload.trace.without_gpus,
+                            workload.trace.never_started));
+}
+
+Result<Simulated> simulated(Simulated one, const policy::Rules* rules,
+                            const sim::Scenario& scenario, const Workload& workload)
+{
+    TRY_ASSIGN(const sim::Course course, sim::simulate(scenario.machine, scenario.jobs));
+    const sim::Seconds span = workload.span();
+    one.measures = sim::measure(scenario.machine, scenario.jobs, course);
+    one.refused = sim::refusals(scenario, course);
+    one.curves = sim::curves(scenario.machine, scenario.jobs, course, span, sim::part_for(span));
+    if (rules != nullptr) {
+        one.broken = sim::broken_targets(*rules, scenario, course);
+    }
+    return one;
+}
+
+} // namespace
+
+sim::Seconds Workload::span() const
+{
+    return trace.jobs.empty() ? sim::Seconds{0} : trace.jobs.back().submit;
+}
+
+bool names_jobs(const Options& options)
+{
+    return options.has("trace") || options.has("from-accounting");
+}
+
+Result<Workload> workload_in(Invocation& invocation)
+{
+    const auto file = invocation.options.value("trace");
+    const auto span = invocation.options.value("from-accounting");
+    if (file.has_value() == span.has_value()) {
+        return fail(Error::Kind::usage,
+                    fmt::format("{} needs {}: --trace FILE, jobs as CSV, SWF or the output of "
+                                "sacct -P, or --from-accounting SPAN, those of the last 14d",
+                                invocation.words.front(), file ? "one of these" : "jobs"));
+    }
+    TRY_ASSIGN(const sim::People people, people_in(invocation.options));
+    Workload workload;
+    if (span) {
+        TRY_ASSIGN(workload, of_accounting(invocation.doors, *span));
+    } else {
+        workload.name = *file;
+        TRY_ASSIGN(workload.trace, sim::read_trace(*file));
+        if (workload.trace.jobs.empty()) {
+            return nothing_in(workload);
+        }
+    }
+    workload.people = people;
+    return workload;
+}
+
+Result<Simulated> simulated_under(const policy::Rules& rules, const std::string& name,
+                                  const Workload& workload)
+{
+    TRY_ASSIGN(const sim::Scenario scenario,
+               sim::under_policy(rules, workload.trace, workload.people));
+    return simulated({name, {}, {}, {}, {}}, &rules, scenario, workload);
+}
+
+Result<Simulated> simulated_plain(const policy::Rules& rules, const Workload& workload)
+{
+    TRY_ASSIGN(const sim::Scenario scenario,
+               sim::as_plain_queue(rules, workload.trace, workload.people));
+    return simulated({"plain queue", {}, {}, {}, {}}, nullptr, scenario, workload);
+}
+
+} // namespace gpuq::cli

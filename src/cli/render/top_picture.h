@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "cli/render/training_text.h"
+#include "report/json.h"
+#include "runs/credentials.h"
+#include "runs/idle.h"
+#include "runs/overview.h"
+#include "runs/samples.h"
+#include "runs/status.h"
+#include "tui/picture.h"
+
+#include <string>
+#include <vector>
+
+/// The content of `gpuq top`, from the data collected. Pure.
+namespace gpuq::cli {
+
+struct TopFound {
+    Overview overview;
+    std::vector<RunStatus> runs; ///< completed by the overview
+    std::string trouble;         ///< in addition to the overview's own
+};
+
+tui::Picture top_picture(const TopFound& found, Time now);
+
+/// Data of one run that takes longer to collect.
+struct TopCloser {
+    RunStatus run;
+    WholeTraining training;
+    std::vector<NodeSample> newest;
+    std::vector<Sample> samples; ///< for the last minutes
+    IdleRecords idle;
+    std::optional<CredentialRecords> credentials;
+    std::optional<Time> saved_at = {}; ///< a chain's newest checkpoint
+};
+
+/// Facts, those that change first: idle GPUs, its training in words, its GPUs, the progress of its
+/// chain, the state of its ticket. Curves, the most important first: the loss, GPU utilisation, GPU
+/// memory, processors, memory, other measures of the training.
+tui::Detail top_detail(const TopCloser& closer, Time now);
+
+/// For --json.
+report::Json::Members top_document(const TopFound& found, Time now);
+
+} // namespace gpuq::cli

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/base/config.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace gpuq::cli {
+namespace {
+
+using Texts = std::map<std::string, std::string>;
+using Words = std::vector<std::string>;
+
+SettingSources from(Texts variables, Texts files)
+{
+    SettingSources sources;
+    sources.variable = [variables = std::move(variables)](const std::string& name) {
+        const auto found = variables.find(name);
+        return found == variables.end() ? std::nullopt : std::optional(found->second);
+    };
+    sources.file = [files = std::move(files)](const std::string& path) -> Result<std::string> {
+        const auto found = files.find(path);
+        if (found == files.end()) {
+            return fail(Error::Kind::missing, path);
+        }
+        if (found->second == "unreadable") {
+            return fail(Error::Kind::io, path + ": Permission denied");
+        }
+        return found->second;
+    };
+    return sources;
+}
+
+TEST(Settings, AreReadFromAFile)
+{
+    const auto settings = settings_in("state_dir: /scratch/%u/gpuq\ncluster: local\n"
+                                      "container: [podman, run, \"{image}\"]\n",
+                                      "c.yaml");
+    EXPECT_EQ(*settings,
+              (Settings{"/scratch/%u/gpuq", "local", Words{"podman", "run", "{image}"}}));
+    EXPECT_EQ(*settings_in("", "c.yaml"), Settings{});
+}
+
+TEST(Settings, SayWhichLoginHostIsMeant)
+{
+    const Texts files = {
+        {k_site_config,
+         "host: login.example.org\nremote: /opt/gpuq/bin/gpuq\nhost_patience: 1h\n"}};
+    const auto settings = load_settings(from({{"GPUQ_HOST", "login2"}}, files));
+    ASSERT_TRUE(settings);
+    EXPECT_EQ(settings->host, "login2");
+    EXPECT_EQ(settings->remote_program, "/opt/gpuq/bin/gpuq");
+    EXPECT_EQ(settings->host_patience, std::chrono::hours{1});
+    EXPECT_EQ(load_settings(from({{"GPUQ_HOST_PATIENCE", "30s"}}, files))->host_patience,
+              std::chrono::seconds{30});
+    EXPECT_FALSE(load_settings(from({{"GPUQ_HOST_PATIENCE", "long"}}, files)));
+}
+
+TEST(Settings, NameTheNearestOneForAMistake)
+{
+    EXPECT_EQ(settings_in("state-dir: /x\n", "c.yaml").error().text,
+              "c.yaml:1:1: unknown name 'state-dir' (did you mean 'state_dir'?); there are: "
+              "state_dir, cluster, container, keep, detach_key, direct, credentials_dir, aklog, "
+              "token_command, host, remote, host_patience");
+    EXPECT_EQ(settings_in("container: apptainer\n", "c.yaml").error().text,
+              "c.yaml:1:12: container must be a list of words: [a, b]");
+    EXPECT_EQ(settings_in("state_dir: ''\n", "c.yaml").error().text,
+              "c.yaml:1:12: state_dir is empty");
+}
+
+TEST(Settings, ComeFromTheFirstPlaceThatHasThem)
+{
+    const Texts files = {{"/home/ann/.config/gpuq/config.yaml", "state_dir: /own\ncluster: own\n"},
+                         {k_site_config, "state_dir: /site\ncluster: site\ncontainer: [run]\n"}};
+    EXPECT_EQ(*load_settings(from({{"HOME", "/home/ann"}, {"GPUQ_STATE_DIR", "/var"}}, files)),
+              (Settings{"/var", "own", Words{"run"}}));
+    EXPECT_EQ(*load_settings(from({{"HOME", "/home/ann"}, {"GPUQ_CONTAINER", "env 'A B'"}}, files)),
+              (Settings{"/own", "own", Words{"env", "A B"}}));
+    EXPECT_EQ(*load_settings(from({{"GPUQ_STATE_DIR", ""}}, files)),
+              (Settings{"/site", "site", Words{"run"}}));
+    EXPECT_EQ(*load_settings(from({}, {})), Settings{});
+}
+
+TEST(Settings, KeepIsATimeASizeOrBothInAnyPlace)
+{
+    const Retention both{std::chrono::days(30), 5ULL << 30U};
+    EXPECT_EQ(settings_in("keep: 30d, 5G\n", "c.yaml")->keep, both);
+    EXPECT_EQ(settings_in("keep: 30\n", "c.yaml").error().text,
+              "c.yaml:1:7: keep: invalid retention '30': write it like 30d, 5G");
+    const Texts files = {{k_site_config, "keep: 30d, 5G\n"}};
+    EXPECT_EQ(load_settings(from({}, files))->keep, both);
+    EXPECT_EQ(load_settings(from({{"GPUQ_KEEP", "1d"}}, files))->keep,
+              (Retention{std::chrono::days(1), std::nullopt}));
+    EXPECT_EQ(load_settings(from({{"GPUQ_KEEP", "x"}}, files)).error().kind, Error::Kind::usage);
+}
+
+TEST(Settings, HaveTheKeysThatDetach)
+{
+    const Texts files = {{k_site_config, "detach_key: '%x'\n"}};
+    EXPECT_EQ(load_settings(from({}, files))->detach_key, (DetachKey{'%', 'x'}));
+    EXPECT_EQ(load_settings(from({{"GPUQ_DETACH_KEY", "off"}}, files))->detach_key,
+              (DetachKey{.off = true}));
+    EXPECT_EQ(settings_in("detach_key: ~d\n", "c.yaml")->detach_key, DetachKey{});
+    EXPECT_EQ(settings_in("detach_key: ctrl-p\n", "c.yaml").error().text,
+              "c.yaml:1:13: detach_key: 'ctrl-p': must be off or two characters to type after "
+              "Enter, such as ~d");
+}
+
+TEST(Settings, SayWhetherARunOnThisNodeIsReachedDirectly)
+{
+    const Texts files = {{k_site_config, "direct: no\n"}};
+    EXPECT_EQ(load_settings(from({}, {}))->direct, std::nullopt);
+    EXPECT_EQ(load_settings(from({}, files))->direct, false);
+    EXPECT_EQ(load_settings(from({{"GPUQ_DIRECT", "yes"}}, files))->direct, true);
+    EXPECT_EQ(load_settings(from({{"GPUQ_DIRECT", "1"}}, {})).error().text,
+              "direct: '1' is not yes or no");
+    EXPECT_EQ(settings_in("direct: perhaps\n", "c.yaml").error().text,
+              "c.yaml:1:9: direct: 'perhaps' is not yes or no");
+}
+
+TEST(Settings, FollowXdgConfigHome)
+{
+    const Texts files = {{"/xdg/gpuq/config.yaml", "cluster: xdg\n"},
+                         {"/home/ann/.config/gpuq/config.yaml", "cluster: home\n"}};
+    const auto cluster = [&](const std::string& folder) {
+        return load_settings(from({{"HOME", "/home/ann"}, {"XDG_CONFIG_HOME", folder}}, files))
+            ->cluster;
+    };
+    EXPECT_EQ(cluster("/xdg"), "xdg");
+    EXPECT_EQ(cluster("relative"), "home");
+    EXPECT_EQ(cluster(""), "home");
+}
+
+TEST(Settings, AreNeverHalfRead)
+{
+    EXPECT_EQ(load_settings(from({}, {{k_site_config, "unreadable"}})).error().kind,
+              Error::Kind::io);
+    // A broken file is an error even if a source of higher precedence has the setting: the next
+    // setting taken from the file would fail.
+    EXPECT_EQ(
+        load_settings(from({{"GPUQ_STATE_DIR", "/x"}}, {{k_site_config, "a: b\n"}})).error().kind,
+        Error::Kind::usage);
+    EXPECT_EQ(load_settings(from({{"GPUQ_CONTAINER", "'"}}, {})).error().text,
+              "GPUQ_CONTAINER: a ' is never closed in: '");
+    EXPECT_FALSE(load_settings(from({{"GPUQ_CONTAINER", "  "}}, {})));
+}
+
+} // namespace
+} // namespace gpuq::cli

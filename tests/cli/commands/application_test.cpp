@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/commands/application.h"
+
+#include "cli/commands/verbs.h"
+#include "fakes/fake_credentials.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace gpuq::cli {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+/// Aborts when any service is opened.
+class ClosedDoors : public Doors {
+public:
+    Result<Cluster*> cluster() override { std::abort(); }
+    Result<Accounting*> accounting() override { std::abort(); }
+    Result<UseRecords*> use_records() override { std::abort(); }
+    Result<Admin*> admin() override { std::abort(); }
+    Result<std::string> jobs_since(Time) override { std::abort(); }
+    Result<Store*> store() override { std::abort(); }
+    Result<std::string> state_dir() override { std::abort(); }
+    Host& host() override { std::abort(); }
+    Files& program_files() override { std::abort(); }
+    SecretFiles& secret_files() override { std::abort(); }
+    LoginTickets& login_tickets() override { return no_tickets; }
+    fakes::FakeLoginTickets no_tickets;
+    Clock& clock() override { std::abort(); }
+    std::array<unsigned char, 8> random() override { std::abort(); }
+    Result<Settings> settings() override { return Settings{}; }
+    std::optional<std::string> variable(const std::string&) override { return std::nullopt; }
+    void forget_variable(const std::string&) override {}
+    std::vector<std::string> environment() override { return {}; }
+    Result<std::string> supervisor() override { std::abort(); }
+    Result<std::string> program() override { std::abort(); }
+    Result<TextFile> text_file(const std::string&, std::size_t) override { std::abort(); }
+    Result<std::unique_ptr<SubmitScript>> submit_script(const std::string&) override
+    {
+        std::abort();
+    }
+    Result<SshKeyPair> new_ssh_key() override { std::abort(); }
+    void choose_cluster(const std::string& name) override { chosen = name; }
+    void choose_configuration(const std::string&) override {}
+
+    std::string chosen;
+};
+
+struct Outcome {
+    int status;
+    std::string out;
+    std::string err;
+};
+
+Outcome use(std::vector<std::string> words, ClosedDoors& doors)
+{
+    words.insert(words.begin(), "gpuq");
+    std::vector<char*> argv;
+    for (std::string& word : words) {
+        argv.push_back(word.data());
+    }
+    argv.push_back(nullptr);
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const int status = run_application(static_cast<int>(words.size()), argv.data(), doors);
+    std::string out = testing::internal::GetCapturedStdout();
+    return {status, std::move(out), testing::internal::GetCapturedStderr()};
+}
+
+Outcome use(std::vector<std::string> words)
+{
+    ClosedDoors doors;
+    return use(std::move(words), doors);
+}
+
+TEST(Application, SaysWhatItCanDo)
+{
+    for (const auto& words : {std::vector<std::string>{"help"}, {"--help"}, {"-h"}}) {
+        const Outcome help = use(words);
+        EXPECT_EQ(help.status, 0);
+        EXPECT_EQ(help.err, "");
+        for (const Verb* verb : verbs()) {
+            EXPECT_THAT(help.out, HasSubstr("  " + std::string(verb->synopsis) + " "));
+            EXPECT_THAT(help.out, HasSubstr(std::string(verb->summary)));
+        }
+        EXPECT_THAT(help.out, Not(HasSubstr("gpuq serve"))); // called only through ssh
+    }
+}
+
+TEST(Application, SaysWhatAVerbCanDo)
+{
+    for (const auto& words :
+         {std::vector<std::string>{"help", "run"}, {"run", "--help"}, {"run", "-t", "2h", "-h"}}) {
+        const Outcome help = use(words);
+        EXPECT_EQ(help.status, 0);
+        EXPECT_THAT(help.out, AllOf(HasSubstr("gpuq run [options]"), HasSubstr("-t, --time TIME"),
+                                    HasSubstr("--max-wait TIME"), HasSubstr("-Q, --quiet"),
+                                    Not(HasSubstr("--array"))));
+    }
+    EXPECT_EQ(use({"help", "logz"}).status, 2);
+}
+
+TEST(Application, SaysItsVersion)
+{
+    const Outcome version = use({"--version"});
+    EXPECT_EQ(version.status, 0);
+    EXPECT_EQ(version.out, "gpuq " GPUQ_VERSION "\n");
+}
+
+TEST(Application, NamesTheNearestVerb)
+{
+    const Outcome outcome = use({"rnu", "-t", "2h"});
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(outcome.err, "gpuq: no verb 'rnu' (did you mean 'run'?); gpuq help lists them\n");
+}
+
+TEST(Application, KeepsWordsForLaterVersions)
+{
+    for (const std::string_view verb : reserved_verbs()) {
+        const Outcome outcome = use({std::string(verb), "whatever"});
+        EXPECT_EQ(outcome.status, 2);
+        EXPECT_THAT(outcome.err, HasSubstr("is not in this version"));
+        EXPECT_EQ(find_verb(every_verb(), verb), nullptr)
+            << verb << " is built: not reserved any more";
+    }
+    const Outcome outcome = use({"run", "--array", "1-3", "prog"});
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_EQ(outcome.err, "gpuq: --array is not in this version\n");
+}
+
+TEST(Application, WantsAVerb)
+{
+    const Outcome outcome = use({});
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_EQ(outcome.err, "gpuq: missing command; try 'gpuq run PROGRAM' or 'gpuq help'\n");
+}
+
+TEST(Application, ShowsHostileWordsHarmless)
+{
+    EXPECT_EQ(use({"\033[2J\u202e\n"}).err,
+              "gpuq: no verb '^[[2J\\u{202e}\ngpuq: '; gpuq help lists them\n");
+}
+
+TEST(Application, TakesGlobalOptionsBeforeAndAfterTheVerb)
+{
+    for (const auto& words : {std::vector<std::string>{"--cluster", "local", "completion", "bash"},
+                              {"completion", "--cluster=local", "bash"},
+                              {"--cluster=other", "completion", "bash", "--cluster", "local"}}) {
+        ClosedDoors doors;
+        EXPECT_EQ(use(words, doors).status, 0);
+        EXPECT_EQ(doors.chosen, "local");
+    }
+    EXPECT_EQ(use({"--color", "sometimes", "help"}).err,
+              "gpuq: --color: one of auto, always, never\n");
+    EXPECT_EQ(use({"help", "--color=sometimes"}).status, 2);
+}
+
+TEST(Application, RefusesOptionsThatAVerbDoesNotHave)
+{
+    const Outcome outcome = use({"run", "--tmie", "2h", "prog"});
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_EQ(outcome.err, "gpuq: no option --tmie (did you mean '--time'?)\n");
+}
+
+} // namespace
+} // namespace gpuq::cli

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/commands/verbs.h"
+
+#include "cli/fake_doors.h"
+#include "cli/json_page.h"
+#include "core/layout.h"
+#include "runs/run_on_disk.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace gpuq::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using fakes::RunOnDisk;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+/// A run `train` of 2 h in queue gpu, job 7. Queues: gpu (12 h) and long (2 days).
+class Extend : public testing::Test {
+protected:
+    Extend()
+        : m_run(m_doors.memory, fakes::some_run(m_doors.time.now() - 10min, "train", 1))
+    {
+        m_run.submitted(JobId{7});
+        Job job;
+        job.id = JobId{7};
+        job.comment = job_comment(m_run.key());
+        job.state = JobState::pending;
+        job.partition = "gpu";
+        job.walltime = 2h;
+        job.batch = true;
+        m_doors.slurm.jobs.push_back(job);
+        m_doors.slurm.queues = {queue("gpu", 12h), queue("long", 48h)};
+    }
+
+    static Partition queue(const std::string& name, std::chrono::minutes limit)
+    {
+        Partition queue;
+        queue.name = name;
+        queue.max_time = limit;
+        return queue;
+    }
+
+    void runs()
+    {
+        m_run.started(JobId{7}, m_doors.time.now() - 5s);
+        m_doors.slurm.jobs.front().state = JobState::running;
+    }
+
+    Use extend(const std::vector<std::string>& words, const Globals& globals = {})
+    {
+        return use(k_extend_verb, m_doors, words, globals);
+    }
+
+    std::optional<std::chrono::minutes> limit() { return m_doors.slurm.jobs.front().walltime; }
+    bool is_kept() { return m_doors.memory.files.contains(layout::walltime_json(m_run.key())); }
+    std::string listed() { return use(k_ls_verb, m_doors, {}).out; }
+
+    FakeDoors m_doors;
+    RunOnDisk m_run;
+};
+
+TEST_F(Extend, AddsToTheLimitOfAWaitingRun)
+{
+    const Use result = extend({"train", "90m"});
+    EXPECT_EQ(result.status, 0);
+    EXPECT_EQ(result.err, "gpuq: run 7 (train) has 3 h 30 min, was 2 h\n");
+    EXPECT_EQ(result.out, "");
+    EXPECT_EQ(limit(), 210min);
+    EXPECT_EQ(extend({"7", "+1h"}).status, 0);
+    EXPECT_EQ(limit(), 270min);
+}
+
+TEST_F(Extend, TheListShowsTheNewLimitAlsoWhenSlurmIsNotAsked)
+{
+    extend({"train", "90m"});
+    EXPECT_THAT(listed(), HasSubstr("/ 3 h 30 min"));
+    runs();
+    m_doors.slurm.silent = true;
+    EXPECT_THAT(listed(), HasSubstr("/ 3 h 30 min"));
+    EXPECT_THAT(to_json(m_run.run()), HasSubstr("\"walltime_minutes\": 120")); // written once
+    EXPECT_EQ(m_doors.memory.files.at(layout::run_json(m_run.key())), to_json(m_run.run()));
+}
+
+TEST_F(Extend, SlurmsOwnLimitWinsOverWhatIsKept)
+{
+    extend({"train", "90m"});
+    m_doors.slurm.jobs.front().walltime = 5h; // set by an operator
+    EXPECT_THAT(listed(), HasSubstr("/ 5 h"));
+    EXPECT_THAT(extend({"train", "1h"}).err, HasSubstr("has 6 h, was 5 h"));
+}
+
+TEST_F(Extend, BeyondTheQueueTheOtherQueueIsNamed)
+{
+    const Use result = extend({"train", "11h"});
+    EXPECT_EQ(result.status, 121);
+    EXPECT_THAT(result.err, HasSubstr("queue gpu takes at most 12 h; long takes 13 h"));
+    EXPECT_EQ(limit(), 120min);
+    EXPECT_FALSE(is_kept());
+    EXPECT_THAT(extend({"train", "7d"}).err, HasSubstr("no queue takes 7 days 2 h"));
+}
+
+TEST_F(Extend, ARunningRunsOwnerIsToldWhoCan)
+{
+    runs();
+    const Use result = extend({"train", "1h"});
+    EXPECT_EQ(result.status, 121);
+    EXPECT_THAT(result.err, HasSubstr("scontrol update JobId=7 TimeLimit="));
+    EXPECT_THAT(result.err, HasSubstr("3:00:00"));
+    EXPECT_FALSE(is_kept());
+    EXPECT_THAT(listed(), HasSubstr("/ 2 h"));
+}
+
+TEST_F(Extend, AnOperatorsChangeOfARunningRunIsKept)
+{
+    runs();
+    m_doors.slurm.may_lengthen = true;
+    EXPECT_EQ(extend({"train", "1h"}).status, 0);
+    EXPECT_THAT(listed(), HasSubstr("/ 3 h"));
+}
+
+TEST_F(Extend, SlurmsWordsForARefusal)
+{
+    m_doors.slurm.refusal = "QOS limit";
+    const Use result = extend({"train", "1h"});
+    EXPECT_EQ(result.status, 121);
+    EXPECT_THAT(result.err, HasSubstr("QOS limit"));
+    EXPECT_THAT(result.err, Not(HasSubstr("scontrol")));
+    EXPECT_FALSE(is_kept());
+}
+
+TEST_F(Extend, ALostAnswerIsNotASuccess)
+{
+    m_doors.slurm.lost_answers = 1;
+    const Use result = extend({"train", "1h"});
+    EXPECT_EQ(result.status, 120);
+    EXPECT_THAT(result.err, HasSubstr("may have changed"));
+    EXPECT_FALSE(is_kept());
+    EXPECT_THAT(listed(), HasSubstr("/ 3 h")); // read from Slurm
+}
+
+TEST_F(Extend, ASilentSlurmIsUnreachable)
+{
+    m_doors.slurm.silent = true;
+    EXPECT_EQ(extend({"train", "1h"}).status, 120);
+}
+
+TEST_F(Extend, AnEndedRunHasNoMoreTime)
+{
+    m_run.ended({0, Cause::finished, "", m_doors.time.now()});
+    const Use result = extend({"train", "1h"});
+    EXPECT_EQ(result.status, 121);
+    EXPECT_THAT(result.err, HasSubstr("has ended already"));
+    EXPECT_THAT(m_doors.slurm.asked, IsEmpty());
+}
+
+TEST_F(Extend, WantsARunAndATime)
+{
+    for (const auto& words : std::vector<std::vector<std::string>>{{},
+                                                                   {"train"},
+                                                                   {"train", "2:30"},
+                                                                   {"train", "1h", "x"},
+                                                                   {"train", "0"},
+                                                                   {"no", "1h"}}) {
+        EXPECT_EQ(extend(words).status, 2);
+    }
+    EXPECT_EQ(limit(), 120min);
+}
+
+TEST_F(Extend, TheJsonHasBothLimits)
+{
+    Globals globals;
+    globals.json = true;
+    const Use result = extend({"train", "1h"}, globals);
+    EXPECT_THAT(result.out, HasSubstr("\"time_limit\": 10800"));
+    EXPECT_THAT(result.out, HasSubstr("\"time_limit_before\": 7200"));
+    EXPECT_EQ(members_in(result.out), told_of("gpuq extend"));
+}
+
+} // namespace
+} // namespace gpuq::cli

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/commands/verbs.h"
+
+#include "cli/fake_doors.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <ctime>
+#include <unistd.h>
+
+namespace gpuq::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class Free : public testing::Test {
+protected:
+    FakeDoors m_doors;
+
+    Free()
+    {
+        ::setenv("TZ", "UTC", 1);
+        ::tzset();
+        m_doors.slurm.queues = {Partition{"short", 2h, {}, true, true, false, ""},
+                                Partition{"long", 48h, {}, false, true, false, ""}};
+        add_node("n0", "k80", 4, 0);
+        add_node("n1", "k80", 4, 1);
+    }
+
+    Node& add_node(const std::string& name, const std::string& model, int total, int in_use)
+    {
+        Node node;
+        node.name = name;
+        node.gpus = {NodeGpus{model, total, in_use}};
+        node.partitions = {"short", "long"};
+        node.cpus = 64;
+        m_doors.slurm.machines.push_back(node);
+        return m_doors.slurm.machines.back();
+    }
+
+    Job& run_on(const std::string& node, std::uint32_t id, int gpus)
+    {
+        Job job;
+        job.id = JobId{id};
+        job.state = JobState::running;
+        job.nodes = node;
+        job.gpus = gpus;
+        job.ends_at = m_doors.time.now() + 25min;
+        m_doors.slurm.jobs.push_back(job);
+        return m_doors.slurm.jobs.back();
+    }
+
+    Use free(const std::vector<std::string>& words = {}, const Globals& globals = {})
+    {
+        return use(k_free_verb, m_doors, words, globals);
+    }
+};
+
+TEST_F(Free, SaysByWhenOnesOwnJobsStart)
+{
+    run_on("n0", 7, 4).ends_at = m_doors.time.now() + 25min;
+    run_on("n1", 8, 4).ends_at = m_doors.time.now() + 2h;
+    Job waits;
+    waits.id = JobId{9};
+    waits.name = "train";
+    waits.uid = ::getuid();
+    waits.state = JobState::pending;
+    waits.partition = "short";
+    waits.reason = "Resources";
+    waits.priority = 1;
+    waits.size.gpus = {{"k80", 4}};
+    m_doors.slurm.jobs.push_back(waits);
+    EXPECT_THAT(free({"--next"}).out,
+                testing::HasSubstr("your job 9 (train): starts by 08:25 at the latest, when job 7 "
+                                   "reaches its time limit\n"));
+}
+
+TEST_F(Free, SaysFirstWhetherThereIsOne)
+{
+    run_on("n0", 7, 2);
+    EXPECT_EQ("\n" + free().out, R"(
+yes: 5 k80 in queue short (up to 2 h), at most 3 on one node
+MODEL  QUEUES      TOTAL  FREE  USED  DOWN  BLOCKED
+k80    long,short      8     5     3     0        0
+)");
+    EXPECT_THAT(m_doors.slurm.asked, ElementsAre("inventory"));
+}
+
+TEST_F(Free, SaysWhichIsNext)
+{
+    run_on("n0", 7, 4);
+    run_on("n1", 8, 3).ends_at = m_doors.time.now() + 2h;
+    Job waits;
+    waits.id = JobId{9};
+    waits.state = JobState::pending;
+    waits.uid = ::getuid() + 1;
+    waits.gpus = 2;
+    waits.reason = "Resources";
+    m_doors.slurm.jobs.push_back(waits);
+    EXPECT_EQ("\n" + free({"--next"}).out, R"(
+no: 8 in use; the next: 4 k80 by 08:25 at the latest; 1 job waits for 2 GPUs
+BY     IN      GPUS  MODEL  QUEUES      NODE  JOB
+08:25  25 min     4  k80    long,short  n0      7
+10:00  2 h        3  k80    long,short  n1      8
+)");
+    EXPECT_THAT(m_doors.slurm.asked, ElementsAre("inventory", "all_jobs"));
+    add_node("n2", "k80", 4, 2);
+    EXPECT_THAT(free({"--next"}).out,
+                HasSubstr("perhaps: 2 k80 in queue short (up to 2 h); 1 job waits for 2 GPUs\n"));
+    m_doors.slurm.machines.pop_back();
+    EXPECT_THAT(free().out, HasSubstr("no: 8 in use; gpuq free --next shows the next ones\n"));
+}
+
+TEST_F(Free, KeepsTheUnknownUnknown)
+{
+    m_doors.slurm.machines.clear();
+    add_node("n0", "k80", 4, 0).gpus[0].in_use = std::nullopt;
+    EXPECT_EQ("\n" + free().out, R"(
+unknown: Slurm does not report which GPUs are in use
+MODEL  QUEUES      TOTAL  FREE  USED  DOWN  BLOCKED
+k80    long,short      4     ?     ?     0        0
+)");
+    Globals globals;
+    globals.json = true;
+    const std::string document = free({}, globals).out;
+    EXPECT_THAT(document, HasSubstr("\"free_now\": null"));
+    EXPECT_THAT(document, HasSubstr("\"in_use\": null"));
+    EXPECT_THAT(document, HasSubstr("\"next\": null"));
+}
+
+TEST_F(Free, PrintsOnlyTheColumnsAskedFor)
+{
+    Globals globals;
+    globals.columns = "model,free";
+    globals.no_header = true;
+    EXPECT_EQ(free({}, globals).out, "k80  7\n");
+    globals.columns = "job";
+    EXPECT_EQ(free({}, globals).status, 2);
+    EXPECT_EQ(free({"word"}).status, 2);
+}
+
+TEST_F(Free, SaysSoWhenThereIsNoGpuOrNoAnswer)
+{
+    m_doors.slurm.machines.clear();
+    EXPECT_EQ(free().out, "no: this cluster has no GPU\n");
+    m_doors.slurm.silent = true;
+    EXPECT_EQ(free().status, 120);
+}
+
+TEST_F(Free, WritesItsDocument)
+{
+    m_doors.slurm.machines.pop_back();
+    run_on("n0", 7, 3);
+    Globals globals;
+    globals.json = true;
+    EXPECT_EQ("\n" + free({"--next"}, globals).out, R"(
+{
+  "schema": 1,
+  "cluster": "lab",
+  "free_now": true,
+  "pools": [
+    {
+      "model": "k80",
+      "queues": [
+        "long",
+        "short"
+      ],
+      "total": 4,
+      "free": 1,
+      "in_use": 3,
+      "down": 0,
+      "blocked": 0,
+      "most_on_one_node": 1
+    }
+  ],
+  "queues": [
+    {
+      "name": "short",
+      "up": true,
+      "default": true,
+      "time_limit": 7200,
+      "default_time": null
+    },
+    {
+      "name": "long",
+      "up": true,
+      "default": false,
+      "time_limit": 172800,
+      "default_time": null
+    }
+  ],
+  "next": [
+    {
+      "at": "2027-01-15T08:25:00.000000Z",
+      "gpus": 3,
+      "model": "k80",
+      "queues": [
+        "long",
+        "short"
+      ],
+      "node": "n0",
+      "job": 7
+    }
+  ],
+  "own_waiting": [],
+  "waiting": {
+    "jobs": 0,
+    "gpus": 0
+  }
+}
+)");
+}
+
+} // namespace
+} // namespace gpuq::cli

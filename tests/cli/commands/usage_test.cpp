@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/commands/verbs.h"
+
+#include "cli/fake_doors.h"
+#include "cli/render/usage_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <ctime>
+
+namespace gpuq::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using Names = std::vector<std::string>;
+
+class Usage : public testing::Test {
+protected:
+    FakeDoors m_doors;
+
+    Usage()
+    {
+        ::setenv("TZ", "UTC", 1);
+        ::tzset();
+        m_doors.past.uses = {
+            {JobId{1}, "ada", "physics", "short", 1h, 2, {{"k80", 2}}},
+            {JobId{2}, "bob", "a,\"b\"", "long", 30min, 1, {}},
+        };
+    }
+
+    Use usage(const Names& words, const Globals& globals = {})
+    {
+        return use(k_usage_verb, m_doors, words, globals);
+    }
+};
+
+TEST_F(Usage, AddsUpAndEndsWithTheSum)
+{
+    EXPECT_EQ("\n" + usage({"--all", "--by", "user,model"}).out, R"(
+USER  MODEL  JOBS  GPU-HOURS  BUSY  IDLE  UNKNOWN
+ada   k80       1       2.00  0.00  0.00     2.00
+bob   any       1       0.50  0.00  0.00     0.50
+all             2       2.50  0.00  0.00     2.50
+)");
+}
+
+TEST_F(Usage, PartsHoursIntoBusyIdleAndUnknownOnesThatAddUpAsPrinted)
+{
+    m_doors.past.uses[0].elapsed = 54s; // on two GPUs: 0.03 GPU-hours
+    m_doors.past.records[JobId{1}] = {{}, true, "gpuq:KEY busy=36 idle=54 unknown=10", {}, {}};
+    m_doors.past.records[JobId{2}] = {{}, true, "gpuq:KEY busy=1800 idle=0 unknown=0", {}, {}};
+    EXPECT_EQ("\n" + usage({"--all"}).out, R"(
+USER  JOBS  GPU-HOURS  BUSY  IDLE  UNKNOWN
+bob      1       0.50  0.50  0.00     0.00
+ada      1       0.03  0.01  0.02     0.00
+all      2       0.53  0.51  0.02     0.00
+)");
+}
+
+TEST_F(Usage, IsOnesOwnSinceTheMonthBegan)
+{
+    const Time now = m_doors.time.now();
+    usage({});
+    ASSERT_EQ(m_doors.past.questions.size(), 1U);
+    EXPECT_EQ(m_doors.past.questions[0].users.size(), 1U);
+    EXPECT_EQ(m_doors.past.questions[0].to, now);
+    EXPECT_EQ(m_doors.past.questions[0].from, *parse_moment("2027-01-01", now));
+    usage({"--account", "physics", "--from", "7d", "--to", "today"});
+    EXPECT_EQ(m_doors.past.questions[1].users, Names{});
+    EXPECT_EQ(m_doors.past.questions[1].accounts, Names{"physics"});
+    EXPECT_EQ(m_doors.past.questions[1].from, now - 168h);
+    EXPECT_EQ(m_doors.past.questions[1].to, *parse_moment("2027-01-15T00:00", now));
+}
+
+TEST_F(Usage, RefusesAUserThatNobodyKnows)
+{
+    const Use done = usage({"--user", "adda"});
+    EXPECT_NE(done.status, 0);
+    EXPECT_EQ(done.out, "");
+    EXPECT_THAT(done.err, HasSubstr("adda"));
+}
+
+class UsageLeft : public Usage {
+protected:
+    UsageLeft()
+    {
+        m_doors.past.granted["ada"] = {
+            {"lab", true, {{"ada in lab", 60min, 90s}, {"lab", 600min, 36000s + 1h}}},
+            {"mine", true, {}},
+            {"other", false, {{"other", 120min, {}}}},
+        };
+    }
+};
+
+TEST_F(UsageLeft, NeverShowsTheUnknownAsANumber)
+{
+    EXPECT_EQ("\n" + usage({"--left", "--user", "ada"}).out, R"(
+ACCOUNT  LIMIT OF    GRANTED   USED  LEFT
+lab      ada in lab     1.00   0.03  0.97
+lab      lab           10.00  11.00  0.00
+mine     no limit          -      -     -
+other    other          2.00      ?     ?
+other    not shown         -      -     -
+)");
+    EXPECT_EQ(usage({"--left", "--user", "ada", "--csv"}).out,
+              "account,limit,granted_gpu_seconds,used_gpu_seconds,left_gpu_seconds\r\n"
+              "lab,ada in lab,3600,90,3510\r\n"
+              "lab,lab,36000,39600,0\r\n"
+              "mine,no limit,,,\r\n"
+              "other,other,7200,,\r\n"
+              "other,not shown,,,\r\n");
+}
+
+TEST_F(UsageLeft, WritesItsDocument)
+{
+    Globals globals;
+    globals.json = true;
+    m_doors.past.granted["ada"].erase(m_doors.past.granted["ada"].begin());
+    EXPECT_EQ("\n" + usage({"--left", "--user", "ada"}, globals).out, R"(
+{
+  "schema": 1,
+  "user": "ada",
+  "accounts": [
+    {
+      "account": "mine",
+      "complete": true,
+      "limits": []
+    },
+    {
+      "account": "other",
+      "complete": false,
+      "limits": [
+        {
+          "holder": "other",
+          "granted_gpu_hours": 2.0,
+          "used_gpu_hours": null,
+          "left_gpu_hours": null
+        }
+      ]
+    }
+  ]
+}
+)");
+}
+
+TEST_F(UsageLeft, IsOfOneUserAndOfNow)
+{
+    EXPECT_EQ(usage({"--left", "--user", "nobody"}).status, 2);
+    EXPECT_EQ(usage({"--left", "--user", "ada", "--user", "bob"}).status, 2);
+    for (const Names& words : {Names{"--from", "7d"}, Names{"--by", "user"}, Names{"--all"}}) {
+        Names all = {"--left"};
+        all.insert(all.end(), words.begin(), words.end());
+        EXPECT_THAT(usage(all).err, HasSubstr("leave out " + words[0]));
+    }
+}
+
+TEST_F(Usage, WritesCsv)
+{
+    EXPECT_EQ(usage({"--all", "--csv", "--by", "account"}).out,
+              "account,jobs,gpu_seconds,busy_gpu_seconds,idle_gpu_seconds,unknown_gpu_seconds\r\n"
+              "physics,1,7200,0,0,7200\r\n\"a,\"\"b\"\"\",1,1800,0,0,1800\r\n");
+}
+
+TEST_F(Usage, WritesItsDocument)
+{
+    Globals globals;
+    globals.json = true;
+    m_doors.past.records[JobId{2}] = {{}, true, "gpuq:KEY busy=1000 idle=500 unknown=1", {}, {}};
+    EXPECT_EQ("\n" + usage({"--user", "bob", "--by", "model"}, globals).out, R"(
+{
+  "schema": 1,
+  "from": "2027-01-01T00:00:00.000000Z",
+  "to": "2027-01-15T08:00:00.000000Z",
+  "by": [
+    "model"
+  ],
+  "rows": [
+    {
+      "model": null,
+      "jobs": 1,
+      "gpu_seconds": 1800,
+      "gpu_hours": 0.5,
+      "busy_gpu_seconds": 1000,
+      "idle_gpu_seconds": 500,
+      "unknown_gpu_seconds": 300
+    }
+  ],
+  "total": {
+    "jobs": 1,
+    "gpu_seconds": 1800,
+    "gpu_hours": 0.5,
+    "busy_gpu_seconds": 1000,
+    "idle_gpu_seconds": 500,
+    "unknown_gpu_seconds": 300
+  },
+  "advice": []
+}
+)");
+}
+
+TEST_F(Usage, RefusesWhatItCanNotRead)
+{
+    for (const Names& words :
+         {Names{"word"}, Names{"--by", "node"}, Names{"--from", "soon"},
+          Names{"--from", "today", "--to", "7d"}, Names{"--all", "--user", "ada"}}) {
+        EXPECT_EQ(usage(words).status, 2) << words.front();
+    }
+    m_doors.past.silent = true;
+    EXPECT_EQ(usage({}).status, 120);
+}
+
+TEST_F(Usage, HasAnEmptySumWhenThereIsNothing)
+{
+    m_doors.past.uses.clear();
+    EXPECT_EQ(usage({"--all"}).out, "USER  JOBS  GPU-HOURS  BUSY  IDLE  UNKNOWN\n"
+                                    "all      0       0.00  0.00  0.00     0.00\n");
+}
+
+TEST(Moment, IsReadAsPeopleTypeIt)
+{
+    ::setenv("TZ", "Europe/Berlin", 1);
+    ::tzset();
+    const Time now{std::chrono::seconds(1800000000)}; // 2027-01-15 08:00 UTC
+    EXPECT_EQ(*parse_moment("2027-01-15T09:00", now), now);
+    EXPECT_EQ(*parse_moment("2027-01-15T09:00:00", now), now);
+    EXPECT_EQ(*parse_moment("today", now), now - 9h);
+    EXPECT_EQ(*parse_moment("12h", now), now - 12h);
+    EXPECT_EQ(*parse_moment("now", now), now);
+    // In summer the same local time is an hour earlier in UTC.
+    EXPECT_EQ(*parse_moment("2026-07-01T12:00", now) - *parse_moment("2026-07-01T00:00", now), 12h);
+    EXPECT_FALSE(parse_moment("2027-13-01", now));
+    EXPECT_FALSE(parse_moment("", now));
+    ::setenv("TZ", "UTC", 1);
+    ::tzset();
+}
+
+} // namespace
+} // namespace gpuq::cli

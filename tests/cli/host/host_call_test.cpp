@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/commands/verbs.h"
+#include "cli/host/host_call.h"
+
+#include <gtest/gtest.h>
+
+namespace gpuq::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+
+std::optional<HostCall> call(const Words& words, const std::optional<std::string>& set = {})
+{
+    return host_call(words, set, every_verb());
+}
+
+/// Expects the host to come from --host.
+HostCall asked_for(HostCall expected)
+{
+    expected.called = "gpuq --host " + expected.place;
+    return expected;
+}
+
+TEST(HostCall, IsWhatIsAskedForBeforeOrAfterTheVerb)
+{
+    const HostCall expected = asked_for({"login1", {"run", "-t", "2h", "a"}, "run", false, ""});
+    EXPECT_EQ(call({"--host", "login1", "run", "-t", "2h", "a"}), expected);
+    EXPECT_EQ(call({"--host=login1", "run", "-t", "2h", "a"}), expected);
+    EXPECT_EQ(call({"run", "-t", "2h", "--host", "login1", "a"}), expected);
+    EXPECT_EQ(call({"run", "--host=login1", "-t", "2h", "a"}), expected);
+    EXPECT_EQ(call({"ls", "--all", "--host", "login1:w"}),
+              asked_for({"login1:w", {"ls", "--all"}, "ls", false, ""}));
+    EXPECT_EQ(call({"ls", "--host", "login1:~/w"})->called, "gpuq --host 'login1:~/w'");
+}
+
+TEST(HostCall, AProgramsOwnHostIsTheProgramsOwn)
+{
+    EXPECT_EQ(call({"run", "prog", "--host", "x"}), std::nullopt);
+    EXPECT_EQ(call({"--host", "login1", "run", "prog", "--host", "x"}),
+              asked_for({"login1", {"run", "prog", "--host", "x"}, "run", false, ""}));
+    EXPECT_EQ(call({"run", "--host", "login1", "--", "prog", "--host=x"}),
+              asked_for({"login1", {"run", "--", "prog", "--host=x"}, "run", false, ""}));
+}
+
+TEST(HostCall, FollowsTheSettingUnlessItIsAskedForOtherwise)
+{
+    EXPECT_EQ(call({"ls"}), std::nullopt);
+    EXPECT_EQ(call({"-Q", "ls"}, "login1"), (HostCall{"login1", {"-Q", "ls"}, "ls", true, ""}));
+    EXPECT_EQ(call({"--host", "login2", "ls"}, "login1")->place, "login2");
+    EXPECT_EQ(call({"stop", "--cluster", "big", "last"}, "login1")->cluster, "big");
+    EXPECT_EQ(call({"cluster", "up"}, "login1"), std::nullopt);
+    EXPECT_EQ(call({"--host", "login2", "cluster", "up"}, "login1")->place, "login2");
+}
+
+TEST(HostCall, TheFileOfACopiedLogIsHere)
+{
+    HostCall expected{"login1", {"-Q", "logs", "-f", "last"}, "logs", true, "", "x y"};
+    expected.follow = true;
+    EXPECT_EQ(call({"-Q", "logs", "-f", "--to", "x y", "last"}, "login1"), expected);
+    EXPECT_EQ(call({"-Q", "logs", "-f", "--to=x y", "last"}, "login1"), expected);
+    EXPECT_EQ(call({"--host", "login1", "-Q", "logs", "-f", "last", "--to", "x y"}),
+              asked_for(expected));
+    EXPECT_EQ(call({"run", "a", "--to", "b"}, "login1")->copy_to, "");
+}
+
+TEST(HostCall, LinesForSshAreForThisMachines)
+{
+    EXPECT_TRUE(call({"connect", "--config", "last"}, "login1")->ssh_config);
+    EXPECT_FALSE(call({"connect", "last"}, "login1")->ssh_config);
+    EXPECT_FALSE(call({"run", "connect", "--config"}, "login1")->ssh_config);
+    EXPECT_EQ(call({"connect", "--config", "last"}, "login1")->run, "last");
+    // An option unknown to this client is not sent: the output would not be the expected lines.
+    EXPECT_TRUE(call({"connect", "--config", "--new", "last"}, "login1")->unknown_options);
+    EXPECT_FALSE(call({"connect", "--config", "last"}, "login1")->unknown_options);
+}
+
+TEST(HostCall, FurtherOptionsStandBeforeTheOperands)
+{
+    const Words more{"--a", "--b"};
+    EXPECT_EQ(with_options(*call({"connect", "--config", "--", "last"}, "login1"), more),
+              (Words{"connect", "--a", "--b", "--config", "--", "last"}));
+    EXPECT_EQ(with_options(*call({"-Q", "--cluster", "connect", "--host", "login1", "connect",
+                                  "last", "--config"}),
+                           more),
+              (Words{"-Q", "--cluster", "connect", "connect", "--a", "--b", "last", "--config"}));
+}
+
+TEST(HostCall, ALogGoesOnAsItWasAskedFor)
+{
+    EXPECT_EQ(log_again(*call({"-Q", "logs", "--cluster", "big", "-f", "last"}, "login1"),
+                        {"--shown", "3,4"}, "KEY"),
+              (Words{"--cluster", "big", "-Q", "logs", "-f", "--shown", "3,4", "KEY"}));
+    EXPECT_EQ(log_again(*call({"logs", "--", "last"}, "login1"), {"--after", "9:0:0"}, "KEY"),
+              (Words{"logs", "--after", "9:0:0", "KEY"}));
+}
+
+TEST(HostCall, WhatIsForwardedIsOfThisMachine)
+{
+    HostCall expected{"login1", {"run", "-t", "2h", "a", "--forward", "1"}, "run", false, ""};
+    expected.forwards = {"6006"};
+    EXPECT_EQ(call({"--forward", "6006", "run", "-t", "2h", "a", "--forward", "1"}, "login1"),
+              expected);
+    expected.forwards = {"6006", "8888:80", "9:x:9"};
+    EXPECT_EQ(call({"--forward=6006", "run", "--forward=8888:80", "--host", "login1", "-t", "2h",
+                    "--forward", "9:x:9", "a", "--forward", "1"}),
+              asked_for(expected));
+}
+
+TEST(HostCall, HelpAndCompletionStayHere)
+{
+    for (const Words& words :
+         {Words{"help"}, {"--help"}, {"run", "--help"}, {"completion", "bash"}, {"serve"}, {}}) {
+        EXPECT_EQ(call(words, "login1"), std::nullopt);
+    }
+}
+
+TEST(HostCall, WhatIsUnknownHereMayBeKnownThere)
+{
+    EXPECT_EQ(call({"newverb", "--new"}, "login1")->words, (Words{"newverb", "--new"}));
+    EXPECT_EQ(call({"ls", "--newer-option"}, "login1")->words, (Words{"ls", "--newer-option"}));
+}
+
+} // namespace
+} // namespace gpuq::cli
