@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Prints src/core/cell_widths.inc from this Python's Unicode tables. Run it again for a newer Unicode version."""
+"""Prints src/term/cell_widths.inc from this Python's Unicode tables. Run it again for a newer Unicode version."""
 import sys
 import unicodedata
 

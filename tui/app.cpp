@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "tui/app.h"
 
-#include "core/descriptor.h"
 #include "core/exit_status.h"
-#include "core/sanitise.h"
+#include "io/descriptor.h"
+#include "term/sanitise.h"
 #include "tui/terminal.h"
 #include "tui/update.h"
 #include "tui/view.h"

@@ -24,7 +24,7 @@ struct Style {
 /// ones and default ones, as report::Look::light does. Also for program output.
 Style for_light(Style style);
 
-/// A part of a line; the text is sanitised (core/sanitise.h).
+/// A part of a line; the text is sanitised (term/sanitise.h).
 struct Span {
     std::string text;
     Style style;

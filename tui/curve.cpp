@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "tui/curve.h"
 
-#include "core/sanitise.h"
+#include "term/sanitise.h"
 
 #include <fmt/format.h>
 

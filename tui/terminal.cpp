@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "tui/terminal.h"
 
-#include "core/sanitise.h"
 #include "report/table.h"
+#include "term/sanitise.h"
 
 #include <fmt/format.h>
 

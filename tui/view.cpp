@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "tui/view.h"
 
-#include "core/sanitise.h"
 #include "report/words.h"
+#include "term/sanitise.h"
 #include "tui/curve.h"
 #include "tui/keys.h"
 #include "tui/update.h"

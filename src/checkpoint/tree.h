@@ -3,8 +3,8 @@
 
 #include "checkpoint/found.h"
 
-#include "core/descriptor.h"
 #include "core/ids.h"
+#include "io/descriptor.h"
 
 #include <cstdint>
 #include <functional>

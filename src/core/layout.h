@@ -36,7 +36,7 @@
 ///     index/jobs/CLUSTER/JOBID           contains the run's key (submitter)
 ///     cache/queues/CLUSTER               Slurm's queues, valid for one minute (client)
 ///     cache/overview/CLUSTER             GPUs and own jobs as last reported by Slurm (client)
-///     secret                             secret for names on nodes, core/node_names.h; written
+///     secret                             secret for names on nodes, io/node_names.h; written
 ///                                        once (supervisor)
 ///     index/active/KEY                   exists until the run is known to have ended (client)
 namespace gpuq::layout {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "credentials/ccache.h"
 
-#include "core/sanitise.h"
 #include "credentials/byte_reader.h"
+#include "term/sanitise.h"
 
 #include <fmt/format.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "core/trusted_path.h"
 #include "embedded/cluster.h"
 #include "embedded/folder.h"
 #include "embedded/machine.h"
 #include "embedded/process.h"
+#include "io/trusted_path.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "embedded/folder.h"
 
-#include "core/trusted_path.h"
 #include "embedded/process.h"
+#include "io/trusted_path.h"
 
 #include <algorithm>
 #include <array>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "embedded/process.h"
 
-#include "core/descriptor.h"
 #include "core/words.h"
+#include "io/descriptor.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -23,7 +23,7 @@ public:
     /// Reads a file of at most 1 MiB. Opens the file and its directory anew, which on NFS
     /// revalidates with the server.
     virtual Result<std::string> read(const std::string& folder, const std::string& name) = 0;
-    /// The same for a file in an ordinary directory, which is checked as in core/trusted_path.h.
+    /// The same for a file in an ordinary directory, which is checked as in io/trusted_path.h.
     virtual Result<std::string> read_own(const std::string& path) = 0;
     /// Replaces the file atomically. `missing` when the directory does not exist.
     virtual Result<void> write(const std::string& folder, const std::string& name,

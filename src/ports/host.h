@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
-#include "core/descriptor.h"
 #include "core/result.h"
+#include "io/descriptor.h"
 
 #include <chrono>
 #include <cstdint>
@@ -52,7 +52,7 @@ public:
     virtual bool hold(const std::string& name) = 0;
 
     /// Connects to a process of the calling user on this machine, using the first of the names on
-    /// which one listens (core/local_socket.h). `missing`, or `denied` with the name of another
+    /// which one listens (io/local_socket.h). `missing`, or `denied` with the name of another
     /// user who listens on one.
     virtual Result<Descriptor> connect_to(const std::vector<std::string>& names) = 0;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "core/descriptor.h"
+#include "io/descriptor.h"
 #include "posix/host.h"
 
 #include <algorithm>

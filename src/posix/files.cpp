@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "posix/files.h"
 
-#include "core/descriptor.h"
+#include "io/descriptor.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "posix/host.h"
 
-#include "core/local_socket.h"
+#include "io/local_socket.h"
 
 #include <fmt/format.h>
 

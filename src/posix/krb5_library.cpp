@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "posix/krb5_library.h"
 
-#include "core/private_dir.h"
+#include "io/private_dir.h"
 #include "posix/secret_files.h"
 
 #include <fmt/format.h>

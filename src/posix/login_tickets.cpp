@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "posix/login_tickets.h"
 
-#include "core/descriptor.h"
-#include "core/trusted_path.h"
+#include "io/descriptor.h"
+#include "io/trusted_path.h"
 #include "posix/krb5_library.h"
 
 #include <fmt/format.h>

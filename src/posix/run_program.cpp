@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "posix/host.h"
 
-#include "core/descriptor.h"
 #include "core/words.h"
+#include "io/descriptor.h"
 
 #include <fmt/format.h>
 

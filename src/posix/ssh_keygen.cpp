@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "posix/ssh_keygen.h"
 
-#include "core/private_dir.h"
 #include "core/words.h"
+#include "io/private_dir.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "posix/tree.h"
 
-#include "core/descriptor.h"
+#include "io/descriptor.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "remote/client.h"
 
-#include "core/sanitise.h"
-#include "core/socket_owner.h"
 #include "core/user_name.h"
+#include "io/socket_owner.h"
 #include "remote/peer_data.h"
+#include "term/sanitise.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
-#include "core/keys.h"
 #include "core/result.h"
 #include "core/run.h"
 #include "remote/backlog.h"
@@ -10,6 +9,7 @@
 #include "remote/ssh_words.h"
 #include "remote/streams.h"
 #include "remote/transport.h"
+#include "term/keys.h"
 
 #include <array>
 #include <functional>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "remote/dialer.h"
 
-#include "core/socket_owner.h"
 #include "core/user_name.h"
+#include "io/socket_owner.h"
 #include "remote/streams.h"
 
 #include <fmt/format.h>

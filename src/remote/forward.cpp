@@ -2,7 +2,7 @@
 #include "remote/forward.h"
 
 #include "core/number.h"
-#include "core/sanitise.h"
+#include "term/sanitise.h"
 
 #include <fmt/format.h>
 

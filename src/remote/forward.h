@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
-#include "core/descriptor.h"
 #include "core/result.h"
+#include "io/descriptor.h"
 
 #include <cstdint>
 #include <string>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "remote/login_means.h"
 
-#include "core/descriptor.h"
 #include "core/fnv.h"
+#include "io/descriptor.h"
 #include "remote/ssh_facts.h"
 
 #include <fmt/format.h>

@@ -2,8 +2,8 @@
 #include "remote/peer_data.h"
 
 #include "core/key.h"
-#include "core/sanitise.h"
 #include "remote/forward.h"
+#include "term/sanitise.h"
 
 #include <algorithm>
 #include <variant>

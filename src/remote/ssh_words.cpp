@@ -2,8 +2,8 @@
 #include "remote/ssh_words.h"
 
 #include "core/quote.h"
-#include "core/sanitise.h"
 #include "remote/peer_data.h"
+#include "term/sanitise.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
-#include "core/descriptor.h"
+#include "io/descriptor.h"
 #include "remote/channel.h"
 
 #include <cstdint>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "remote/verb_process.h"
 
-#include "core/descriptor.h"
 #include "core/key.h"
-#include "core/sanitise.h"
 #include "core/words.h"
+#include "io/descriptor.h"
 #include "remote/peer_data.h"
+#include "term/sanitise.h"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "report/chart.h"
 
-#include "core/sanitise.h"
 #include "report/html.h"
+#include "term/sanitise.h"
 
 #include <fmt/format.h>
 

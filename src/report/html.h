@@ -9,7 +9,7 @@
 /// Pages for a browser: one file each, without external resources.
 namespace gpuq::report {
 
-/// Any text in a form for a page or an attribute in double quotes: sanitised (core/sanitise.h),
+/// Any text in a form for a page or an attribute in double quotes: sanitised (term/sanitise.h),
 /// then `&`, `<`, `>` and quotes as entities.
 std::string html_text(std::string_view text);
 

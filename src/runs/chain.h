@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/run.h"
-#include "runs/journal.h"
+#include "runs/records/journal.h"
 
 #include <chrono>
 #include <optional>

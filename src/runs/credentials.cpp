@@ -5,7 +5,7 @@
 #include "core/timestamp.h"
 #include "credentials/forecast.h"
 #include "runs/evidence.h"
-#include "runs/json_fields.h"
+#include "runs/records/json_fields.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -3,7 +3,7 @@
 
 #include "core/layout.h"
 #include "core/timestamp.h"
-#include "runs/json_fields.h"
+#include "runs/records/json_fields.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
-#include "runs/link_log.h"
+#include "runs/records/link_log.h"
 
 #include <optional>
 

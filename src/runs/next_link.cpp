@@ -9,10 +9,10 @@
 #include "core/layout.h"
 #include "runs/credentials.h"
 #include "runs/evidence.h"
-#include "runs/heartbeat.h"
 #include "runs/plan.h"
 #include "runs/queues.h"
-#include "runs/record.h"
+#include "runs/records/heartbeat.h"
+#include "runs/records/record.h"
 #include "runs/script.h"
 
 #include <fmt/format.h>

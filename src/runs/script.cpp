@@ -148,7 +148,8 @@ std::vector<std::string> inner_words(const Request& request)
     return program_argv(inner);
 }
 
-/// Sets the same variables as the supervisor (supervisor/job_environment.h), but reserves no port.
+/// Sets the same variables as the supervisor (supervisor/base/job_environment.h), but reserves no
+/// port.
 void write_meeting(Script& script, const Request& request, const JobSpec& spec)
 {
     const auto meet = [&](const std::string& name, const std::string& value) {

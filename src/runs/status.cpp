@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/status.h"
 
-#include "core/sanitise.h"
 #include "runs/queues.h"
+#include "term/sanitise.h"
 
 #include <fmt/format.h>
 

@@ -5,9 +5,9 @@
 #include "ports/cluster.h"
 #include "runs/chain.h"
 #include "runs/expected_start.h"
-#include "runs/heartbeat.h"
-#include "runs/journal.h"
-#include "runs/record.h"
+#include "runs/records/heartbeat.h"
+#include "runs/records/journal.h"
+#include "runs/records/record.h"
 
 #include <chrono>
 #include <optional>
@@ -85,8 +85,9 @@ struct RunStatus {
     /// Processes of this link that the kernel killed for memory; unset: none seen, or not counted.
     std::optional<std::uint64_t> memory_kills;
     std::vector<LinkPast> links; ///< in a chain: all links up to this one
-    /// Set for a plain job: one of the user's jobs that gpuq did not start (runs/plain_jobs.h). It
-    /// has no record on disk: `key` is made up, and `run` holds Slurm's data about the request.
+    /// Set for a plain job: one of the user's jobs that gpuq did not start
+    /// (runs/insight/plain_jobs.h). It has no record on disk: `key` is made up, and `run` holds
+    /// Slurm's data about the request.
     std::optional<Job> plain;
 };
 

@@ -8,7 +8,7 @@
 #include "core/layout.h"
 #include "runs/credentials.h"
 #include "runs/idle.h"
-#include "runs/record.h"
+#include "runs/records/record.h"
 
 #include <fmt/format.h>
 

@@ -7,7 +7,7 @@
 #include "runs/succession.h"
 
 #include "core/layout.h"
-#include "runs/record.h"
+#include "runs/records/record.h"
 #include "runs/status.h"
 
 #include <fmt/format.h>

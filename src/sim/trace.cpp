@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "sim/trace.h"
 
-#include "core/sanitise.h"
 #include "sim/trace_lines.h"
+#include "term/sanitise.h"
 
 #include <fmt/format.h>
 #include <zlib.h>

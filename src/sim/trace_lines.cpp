@@ -2,7 +2,7 @@
 #include "sim/trace_lines.h"
 
 #include "core/number.h"
-#include "core/sanitise.h"
+#include "term/sanitise.h"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "slurm/bounded.h"
 
-#include "core/descriptor.h"
+#include "io/descriptor.h"
 #include "slurm/connection.h"
 
 #include <array>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "slurm/command.h"
 
-#include "core/descriptor.h"
 #include "core/job_variables.h"
 #include "core/words.h"
+#include "io/descriptor.h"
 #include "slurm/job_request.h"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "slurm/rehearsal.h"
 
-#include "core/descriptor.h"
+#include "io/descriptor.h"
 #include "slurm/command.h"
 #include "slurm/errors.h"
 

@@ -3,7 +3,6 @@
 
 #include "core/key.h"
 #include "core/number.h"
-#include "core/sanitise.h"
 #include "slurm/bounded.h"
 #include "slurm/cluster.h"
 #include "slurm/compat.h"
@@ -11,6 +10,7 @@
 #include "slurm/errors.h"
 #include "slurm/jobs.h"
 #include "slurm/list.h"
+#include "term/sanitise.h"
 
 #include <fmt/format.h>
 

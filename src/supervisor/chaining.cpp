@@ -2,11 +2,11 @@
 #include "supervisor/supervisor.h"
 
 #include "core/exit_status.h"
-#include "runs/rehearsal.h"
-#include "supervisor/check_command.h"
-#include "supervisor/job_environment.h"
+#include "runs/insight/rehearsal.h"
+#include "supervisor/base/check_command.h"
+#include "supervisor/base/job_environment.h"
+#include "supervisor/base/process_tree.h"
 #include "supervisor/notice.h"
-#include "supervisor/process_tree.h"
 
 #include <algorithm>
 #include <csignal>

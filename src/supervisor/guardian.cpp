@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "core/exit_status.h"
 #include "core/layout.h"
-#include "supervisor/chain_work.h"
-#include "supervisor/helper.h"
-#include "supervisor/link_credentials.h"
-#include "supervisor/link_files.h"
-#include "supervisor/process_tree.h"
+#include "supervisor/base/helper.h"
+#include "supervisor/base/link_files.h"
+#include "supervisor/base/process_tree.h"
+#include "supervisor/chain/chain_work.h"
+#include "supervisor/keeper/link_credentials.h"
 #include "supervisor/supervise.h"
 
 #include <fmt/format.h>
@@ -254,11 +254,6 @@ bool is_claimed_by_another(const Options& options)
 }
 
 } // namespace
-
-std::vector<std::string> socket_names(const Options& options)
-{
-    return options.names.sockets(::geteuid(), options.key, options.link);
-}
 
 int supervise(Doors& doors, const Options& options)
 {

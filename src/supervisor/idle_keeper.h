@@ -2,8 +2,8 @@
 #pragma once
 
 #include "runs/idle.h"
-#include "supervisor/descriptor.h"
-#include "supervisor/sampling.h"
+#include "supervisor/base/descriptor.h"
+#include "supervisor/sampler/sampling.h"
 
 #include <chrono>
 #include <cstddef>

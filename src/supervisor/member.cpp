@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/member.h"
 
-#include "core/descriptor.h"
 #include "core/exit_status.h"
 #include "core/number.h"
-#include "core/sanitise.h"
 #include "core/words.h"
-#include "supervisor/memory_events.h"
-#include "supervisor/rank_notes.h"
-#include "supervisor/rank_output.h"
-#include "supervisor/sampler.h"
-#include "supervisor/sampling.h"
+#include "io/descriptor.h"
+#include "supervisor/base/memory_events.h"
+#include "supervisor/base/rank_notes.h"
+#include "supervisor/sampler/sampler.h"
+#include "supervisor/sampler/sampling.h"
+#include "supervisor/stream/rank_output.h"
+#include "term/sanitise.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

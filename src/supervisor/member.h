@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/result.h"
-#include "supervisor/link_tmp.h"
-#include "supervisor/program.h"
+#include "supervisor/base/link_tmp.h"
+#include "supervisor/base/program.h"
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/notice.h"
 
-#include "supervisor/process_tree.h"
+#include "supervisor/base/process_tree.h"
 
 #include <algorithm>
 #include <csignal>

@@ -2,9 +2,9 @@
 #include "supervisor/notice_elsewhere.h"
 
 #include "core/exit_status.h"
-#include "runs/record.h"
+#include "runs/records/record.h"
+#include "supervisor/base/process_tree.h"
 #include "supervisor/notice.h"
-#include "supervisor/process_tree.h"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/run.h"
-#include "supervisor/helper.h"
+#include "supervisor/base/helper.h"
 #include "supervisor/supervise.h"
 
 #include <chrono>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
-#include "supervisor/helper.h"
+#include "supervisor/base/helper.h"
 #include "supervisor/supervise.h"
 
 #include <chrono>

@@ -3,11 +3,11 @@
 
 #include "core/exit_status.h"
 #include "core/layout.h"
-#include "supervisor/job_environment.h"
+#include "supervisor/base/job_environment.h"
+#include "supervisor/base/process_tree.h"
+#include "supervisor/base/rank_notes.h"
+#include "supervisor/base/start_ranks.h"
 #include "supervisor/member.h"
-#include "supervisor/process_tree.h"
-#include "supervisor/rank_notes.h"
-#include "supervisor/start_ranks.h"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/supervisor.h"
 
-#include "runs/record.h"
-#include "supervisor/process_tree.h"
+#include "runs/records/record.h"
+#include "supervisor/base/process_tree.h"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/supervisor.h"
 
-#include "supervisor/process_tree.h"
-#include "supervisor/sampling.h"
+#include "supervisor/base/process_tree.h"
+#include "supervisor/sampler/sampling.h"
 
 #include <fmt/format.h>
 

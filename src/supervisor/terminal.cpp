@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/supervisor.h"
 
-#include "core/plain_lines.h"
-#include "supervisor/process_tree.h"
+#include "supervisor/base/process_tree.h"
+#include "term/plain_lines.h"
 
 #include <algorithm>
 

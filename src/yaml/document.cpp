@@ -2,7 +2,7 @@
 #include "yaml/document.h"
 
 #include "core/nearest.h"
-#include "core/sanitise.h"
+#include "term/sanitise.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

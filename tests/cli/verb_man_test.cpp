@@ -5,7 +5,7 @@
 #include "cli/render/profile_text.h"
 #include "cli/render/run_table.h"
 #include "core/layout.h"
-#include "runs/journal.h"
+#include "runs/records/journal.h"
 #include "tui/keys.h"
 
 #include <fmt/format.h>

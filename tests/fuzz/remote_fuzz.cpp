@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "core/key.h"
-#include "core/sanitise.h"
 #include "remote/peer_data.h"
+#include "term/sanitise.h"
 #include "wire/remote_frame.h"
 
 #include <cstddef>

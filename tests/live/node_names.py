@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The names of a user's runs on nodes, computed independently of core/node_names.h by the same rule."""
+"""The names of a user's runs on nodes, computed independently of io/node_names.h by the same rule."""
 import os
 import pathlib
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "remote/dialer.h"
 
-#include "core/descriptor.h"
+#include "io/descriptor.h"
 #include "wire/remote_frame.h"
 
 #include <gmock/gmock.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "remote/login_means.h"
 
-#include "core/descriptor.h"
+#include "io/descriptor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

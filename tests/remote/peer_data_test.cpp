@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "remote/peer_data.h"
 
-#include "core/sanitise.h"
+#include "term/sanitise.h"
 
 #include <gtest/gtest.h>
 

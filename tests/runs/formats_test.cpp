@@ -10,7 +10,7 @@
 #include "runs/find.h"
 #include "runs/log_reader.h"
 #include "runs/look.h"
-#include "runs/record.h"
+#include "runs/records/record.h"
 
 #include <gtest/gtest.h>
 

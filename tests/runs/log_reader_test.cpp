@@ -4,7 +4,7 @@
 #include "core/layout.h"
 #include "fakes/fake_clock.h"
 #include "fakes/memory_store.h"
-#include "runs/journal.h"
+#include "runs/records/journal.h"
 #include "runs/run_on_disk.h"
 
 #include <gmock/gmock.h>

@@ -3,9 +3,9 @@
 
 #include "core/layout.h"
 #include "fakes/memory_store.h"
-#include "runs/heartbeat.h"
-#include "runs/journal.h"
-#include "runs/record.h"
+#include "runs/records/heartbeat.h"
+#include "runs/records/journal.h"
+#include "runs/records/record.h"
 
 #include <string>
 

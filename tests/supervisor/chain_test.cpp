@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/chain.h"
-#include "stage.h"
+#include "supervisor/stage.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "stage.h"
+#include "supervisor/stage.h"
 
 namespace gpuq::supervisor {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/idle_keeper.h"
 
-#include "stage.h"
-#include "supervisor/link_files.h"
+#include "supervisor/base/link_files.h"
+#include "supervisor/stage.h"
 
 #include <gtest/gtest.h>
 

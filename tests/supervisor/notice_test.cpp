@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/notice.h"
 
-#include "stage.h"
-#include "supervisor/process_tree.h"
+#include "supervisor/base/process_tree.h"
+#include "supervisor/stage.h"
 
 #include <fmt/format.h>
 

@@ -3,13 +3,13 @@
 
 #include "core/fnv.h"
 #include "core/layout.h"
-#include "core/local_socket.h"
 #include "fakes/local_step.h"
+#include "io/local_socket.h"
 #include "posix/store.h"
-#include "runs/journal.h"
-#include "runs/record.h"
-#include "supervisor/descriptor.h"
-#include "supervisor/server.h"
+#include "runs/records/journal.h"
+#include "runs/records/record.h"
+#include "supervisor/base/descriptor.h"
+#include "supervisor/stream/server.h"
 #include "supervisor/supervise.h"
 #include "wire/frame.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
-#include "cli/base/escape_keys.h"
 #include "core/result.h"
 #include "core/retention.h"
+#include "term/escape_keys.h"
 
 #include <chrono>
 #include <functional>

@@ -3,7 +3,7 @@
 
 #include "report/json.h"
 #include "report/table.h"
-#include "runs/diagnosis.h"
+#include "runs/insight/diagnosis.h"
 
 #include <cstddef>
 #include <vector>

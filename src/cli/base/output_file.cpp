@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/base/output_file.h"
 
-#include "core/descriptor.h"
-#include "core/sanitise.h"
+#include "io/descriptor.h"
+#include "term/sanitise.h"
 
 #include <fmt/format.h>
 

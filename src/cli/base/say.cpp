@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/base/say.h"
 
-#include "core/sanitise.h"
+#include "term/sanitise.h"
 
 #include <algorithm>
 #include <sys/ioctl.h>

@@ -2,7 +2,7 @@
 #include "cli/base/table_output.h"
 
 #include "cli/base/say.h"
-#include "core/sanitise.h"
+#include "term/sanitise.h"
 
 #include <fmt/format.h>
 

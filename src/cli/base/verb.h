@@ -31,7 +31,7 @@ struct TextFile {
     std::string text;
     std::uint32_t owner = 0;
     std::uint32_t mode = 0; ///< permission bits
-    /// Why it must not be obeyed: others may change it (core/trusted_path.h).
+    /// Why it must not be obeyed: others may change it (io/trusted_path.h).
     std::optional<Error> distrust = {};
 };
 

@@ -2,7 +2,7 @@
 #include "cli/client/connections.h"
 
 #include "cli/base/config.h"
-#include "runs/own_names.h"
+#include "runs/records/own_names.h"
 
 #include <algorithm>
 #include <iterator>

@@ -2,8 +2,8 @@
 #include "cli/client/log_copy.h"
 
 #include "core/number.h"
-#include "core/sanitise.h"
 #include "telemetry/crc32c.h"
+#include "term/sanitise.h"
 
 #include <fmt/format.h>
 

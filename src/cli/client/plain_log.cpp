@@ -9,8 +9,8 @@
 #include "cli/render/run_table.h"
 #include "core/pending_reason.h"
 #include "report/words.h"
-#include "runs/overview.h"
-#include "runs/plain_jobs.h"
+#include "runs/insight/overview.h"
+#include "runs/insight/plain_jobs.h"
 
 #include <fmt/format.h>
 

@@ -4,10 +4,10 @@
 #include "cli/base/say.h"
 #include "cli/queries/surroundings.h"
 #include "core/layout.h"
-#include "core/sanitise.h"
 #include "report/words.h"
 #include "runs/connect_keys.h"
-#include "runs/record.h"
+#include "runs/records/record.h"
+#include "term/sanitise.h"
 
 #include <fmt/format.h>
 

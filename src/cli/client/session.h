@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
-#include "cli/base/escape_keys.h"
 #include "cli/base/printer.h"
 #include "cli/base/say.h"
 #include "cli/base/signals.h"
 #include "cli/base/verb.h"
 #include "cli/client/connections.h"
-#include "cli/client/raw_terminal.h"
 #include "cli/render/disk_view.h"
 #include "core/run.h"
-#include "runs/input_buffer.h"
-#include "runs/record.h"
+#include "runs/records/input_buffer.h"
+#include "runs/records/record.h"
+#include "term/escape_keys.h"
+#include "term/raw_terminal.h"
 
 #include <array>
 #include <chrono>

@@ -4,11 +4,11 @@
 #include "cli/base/say.h"
 #include "core/layout.h"
 #include "core/pending_reason.h"
-#include "core/sanitise.h"
 #include "report/words.h"
 #include "runs/connect_keys.h"
-#include "runs/overview.h"
-#include "runs/record.h"
+#include "runs/insight/overview.h"
+#include "runs/records/record.h"
+#include "term/sanitise.h"
 
 #include <fmt/format.h>
 

@@ -12,9 +12,9 @@
 #include "core/layout.h"
 #include "report/words.h"
 #include "runs/find.h"
-#include "runs/link_log.h"
 #include "runs/look.h"
-#include "runs/record.h"
+#include "runs/records/link_log.h"
+#include "runs/records/record.h"
 
 #include <fmt/format.h>
 

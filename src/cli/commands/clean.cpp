@@ -7,9 +7,9 @@
 #include "cli/render/run_table.h"
 #include "core/size.h"
 #include "report/words.h"
-#include "runs/cleaning.h"
 #include "runs/credentials.h"
 #include "runs/evidence.h"
+#include "runs/insight/cleaning.h"
 
 #include <fmt/format.h>
 

@@ -6,12 +6,12 @@
 #include "cli/policy_ops/file.h"
 #include "core/number.h"
 #include "core/quote.h"
-#include "core/sanitise.h"
 #include "core/timestamp.h"
 #include "embedded/cluster.h"
 #include "embedded/places.h"
 #include "report/json.h"
 #include "report/words.h"
+#include "term/sanitise.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -8,12 +8,12 @@
 #include "cli/queries/plain_target.h"
 #include "cli/queries/surroundings.h"
 #include "cli/render/run_table.h"
-#include "core/sanitise.h"
 #include "remote/forward.h"
 #include "remote/verb_process.h"
 #include "report/words.h"
 #include "runs/connect_keys.h"
 #include "runs/find.h"
+#include "term/sanitise.h"
 
 #include <fmt/format.h>
 

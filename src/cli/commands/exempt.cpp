@@ -7,11 +7,11 @@
 #include "cli/queries/plain_target.h"
 #include "cli/queries/surroundings.h"
 #include "cli/render/run_table.h"
-#include "core/sanitise.h"
 #include "core/timestamp.h"
 #include "report/json.h"
 #include "runs/find.h"
 #include "runs/idle.h"
+#include "term/sanitise.h"
 
 #include <fmt/format.h>
 

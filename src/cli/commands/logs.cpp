@@ -11,12 +11,12 @@
 #include "cli/render/run_table.h"
 #include "core/layout.h"
 #include "core/pending_reason.h"
-#include "core/sanitise.h"
 #include "remote/verb_process.h"
 #include "report/words.h"
 #include "runs/find.h"
 #include "runs/log_reader.h"
 #include "telemetry/crc32c.h"
+#include "term/sanitise.h"
 
 #include <fmt/format.h>
 

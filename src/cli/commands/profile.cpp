@@ -10,8 +10,8 @@
 #include "cli/render/profile_page.h"
 #include "cli/render/profile_text.h"
 #include "runs/find.h"
+#include "runs/insight/samples.h"
 #include "runs/look.h"
-#include "runs/samples.h"
 
 #include <fmt/format.h>
 

@@ -13,12 +13,12 @@
 #include "core/layout.h"
 #include "core/walltime.h"
 #include "report/json.h"
-#include "runs/journal.h"
+#include "runs/insight/progress.h"
+#include "runs/insight/rehearsal.h"
 #include "runs/look.h"
-#include "runs/progress.h"
 #include "runs/queues.h"
-#include "runs/record.h"
-#include "runs/rehearsal.h"
+#include "runs/records/journal.h"
+#include "runs/records/record.h"
 
 #include <fmt/format.h>
 

@@ -17,7 +17,7 @@
 #include "runs/find.h"
 #include "runs/next_link.h"
 #include "runs/preflight.h"
-#include "runs/record.h"
+#include "runs/records/record.h"
 
 #include <fmt/format.h>
 

@@ -17,14 +17,14 @@
 #include "report/json.h"
 #include "runs/evidence.h"
 #include "runs/find.h"
+#include "runs/insight/what_helps.h"
 #include "runs/patience.h"
 #include "runs/plan.h"
 #include "runs/preflight.h"
 #include "runs/queues.h"
-#include "runs/record.h"
+#include "runs/records/record.h"
 #include "runs/script.h"
 #include "runs/submission.h"
-#include "runs/what_helps.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -6,8 +6,8 @@
 #include "core/size.h"
 #include "core/walltime.h"
 #include "core/words.h"
-#include "runs/progress.h"
-#include "runs/record.h"
+#include "runs/insight/progress.h"
+#include "runs/records/record.h"
 #include "telemetry/pattern.h"
 
 #include <fmt/format.h>

@@ -12,7 +12,7 @@
 #include "report/words.h"
 #include "runs/evidence.h"
 #include "runs/find.h"
-#include "runs/plain_jobs.h"
+#include "runs/insight/plain_jobs.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

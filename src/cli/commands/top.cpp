@@ -10,13 +10,13 @@
 #include "cli/render/run_table.h"
 #include "cli/render/top_picture.h"
 #include "core/layout.h"
-#include "core/sanitise.h"
 #include "core/words.h"
 #include "runs/evidence.h"
-#include "runs/journal.h"
-#include "runs/log_tail.h"
-#include "runs/own_gpus.h"
-#include "runs/plain_jobs.h"
+#include "runs/insight/log_tail.h"
+#include "runs/insight/own_gpus.h"
+#include "runs/insight/plain_jobs.h"
+#include "runs/records/journal.h"
+#include "term/sanitise.h"
 #include "tui/app.h"
 
 #include <fmt/format.h>

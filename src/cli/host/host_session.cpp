@@ -5,18 +5,18 @@
 #include "cli/base/say.h"
 #include "cli/base/signals.h"
 #include "cli/client/log_copy.h"
-#include "cli/client/raw_terminal.h"
 #include "cli/host/ssh_config.h"
 #include "cli/queries/surroundings.h"
-#include "core/descriptor.h"
 #include "core/key.h"
 #include "core/quote.h"
-#include "core/sanitise.h"
 #include "core/words.h"
+#include "io/descriptor.h"
 #include "remote/client.h"
 #include "remote/forward.h"
 #include "remote/peer_data.h"
 #include "remote/verb_process.h"
+#include "term/raw_terminal.h"
+#include "term/sanitise.h"
 
 #include <fmt/format.h>
 

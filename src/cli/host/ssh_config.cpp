@@ -3,8 +3,8 @@
 
 #include "core/layout.h"
 #include "core/quote.h"
-#include "core/sanitise.h"
 #include "runs/connect_keys.h"
+#include "term/sanitise.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

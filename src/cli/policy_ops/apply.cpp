@@ -6,7 +6,7 @@
 #include "cli/policy_ops/file.h"
 #include "cli/render/simulation_text.h"
 #include "core/number.h"
-#include "core/sanitise.h"
+#include "term/sanitise.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -4,9 +4,9 @@
 #include "cli/policy_ops/in_force.h"
 #include "cli/render/simulation_text.h"
 #include "core/number.h"
-#include "core/sanitise.h"
 #include "policy/read.h"
 #include "report/words.h"
+#include "term/sanitise.h"
 
 #include <fmt/format.h>
 

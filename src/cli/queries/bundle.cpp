@@ -9,7 +9,7 @@
 #include "core/timestamp.h"
 #include "report/json.h"
 #include "runs/evidence.h"
-#include "runs/record.h"
+#include "runs/records/record.h"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/base/verb.h"
-#include "runs/diagnosis.h"
+#include "runs/insight/diagnosis.h"
 
 #include <vector>
 

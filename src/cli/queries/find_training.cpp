@@ -2,7 +2,7 @@
 #include "cli/queries/find_training.h"
 
 #include "core/layout.h"
-#include "runs/training.h"
+#include "runs/insight/training.h"
 
 #include <fmt/format.h>
 

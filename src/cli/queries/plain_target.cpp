@@ -4,8 +4,8 @@
 #include "cli/render/run_table.h"
 #include "report/words.h"
 #include "runs/find.h"
-#include "runs/overview.h"
-#include "runs/plain_jobs.h"
+#include "runs/insight/overview.h"
+#include "runs/insight/plain_jobs.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

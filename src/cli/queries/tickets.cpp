@@ -11,7 +11,7 @@
 #include "runs/evidence.h"
 #include "runs/look.h"
 #include "runs/next_link.h"
-#include "runs/own_names.h"
+#include "runs/records/own_names.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -4,8 +4,8 @@
 #include "cli/base/printer.h"
 #include "cli/base/verb.h"
 #include "core/run.h"
-#include "runs/link_log.h"
 #include "runs/look.h"
+#include "runs/records/link_log.h"
 
 #include <array>
 #include <chrono>

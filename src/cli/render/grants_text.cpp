@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/render/grants_text.h"
 
-#include "core/sanitise.h"
 #include "report/csv.h"
+#include "term/sanitise.h"
 
 #include <fmt/format.h>
 

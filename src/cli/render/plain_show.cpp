@@ -9,7 +9,7 @@
 #include "core/size.h"
 #include "core/walltime.h"
 #include "report/words.h"
-#include "runs/plain_jobs.h"
+#include "runs/insight/plain_jobs.h"
 
 #include <fmt/format.h>
 

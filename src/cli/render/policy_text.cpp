@@ -2,8 +2,8 @@
 #include "cli/render/policy_text.h"
 
 #include "core/number.h"
-#include "core/sanitise.h"
 #include "core/walltime.h"
+#include "term/sanitise.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -3,8 +3,8 @@
 
 #include "cli/render/run_table.h"
 #include "cli/render/sample_text.h"
-#include "core/sanitise.h"
 #include "report/words.h"
+#include "term/sanitise.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

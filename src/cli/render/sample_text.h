@@ -2,7 +2,7 @@
 #pragma once
 
 #include "report/json.h"
-#include "runs/samples.h"
+#include "runs/insight/samples.h"
 
 #include <string>
 #include <utility>

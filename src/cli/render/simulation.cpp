@@ -2,10 +2,10 @@
 #include "cli/render/simulation.h"
 
 #include "core/number.h"
-#include "core/sanitise.h"
 #include "core/walltime.h"
 #include "report/words.h"
 #include "sim/simulate.h"
+#include "term/sanitise.h"
 
 #include <fmt/format.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/render/targets_text.h"
 
-#include "core/sanitise.h"
 #include "report/csv.h"
 #include "report/words.h"
+#include "term/sanitise.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

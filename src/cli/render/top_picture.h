@@ -5,8 +5,8 @@
 #include "report/json.h"
 #include "runs/credentials.h"
 #include "runs/idle.h"
-#include "runs/overview.h"
-#include "runs/samples.h"
+#include "runs/insight/overview.h"
+#include "runs/insight/samples.h"
 #include "runs/status.h"
 #include "tui/picture.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "report/json.h"
-#include "runs/training.h"
+#include "runs/insight/training.h"
 
 #include <chrono>
 #include <optional>

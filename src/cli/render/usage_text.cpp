@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/render/usage_text.h"
 
-#include "core/sanitise.h"
 #include "core/walltime.h"
 #include "report/csv.h"
+#include "term/sanitise.h"
 
 #include <fmt/format.h>
 

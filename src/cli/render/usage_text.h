@@ -4,8 +4,8 @@
 #include "core/result.h"
 #include "report/json.h"
 #include "report/table.h"
-#include "runs/gpu_hours.h"
-#include "runs/use_advice.h"
+#include "runs/insight/gpu_hours.h"
+#include "runs/insight/use_advice.h"
 
 #include <string>
 #include <string_view>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "report/json.h"
+#include "runs/insight/what_helps.h"
 #include "runs/status.h"
-#include "runs/what_helps.h"
 
 #include <optional>
 #include <string>

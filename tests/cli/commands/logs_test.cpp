@@ -3,7 +3,7 @@
 
 #include "cli/client/log_copy.h"
 #include "cli/fake_doors.h"
-#include "runs/journal.h"
+#include "runs/records/journal.h"
 #include "runs/run_on_disk.h"
 #include "telemetry/crc32c.h"
 

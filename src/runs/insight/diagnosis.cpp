@@ -1,0 +1,539 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/insight/diagnosis.h"
+
+#include "core/number.h"
+#include "core/size.h"
+#include "core/walltime.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace gpuq {
+namespace {
+
+using namespace std::chrono_literals;
+using Level = Finding::Level;
+using std::chrono::seconds;
+
+constexpr char k_field = '\x1f';
+constexpr char k_record = '\x1e';
+
+/// A slower response delays every start of a run noticeably.
+constexpr auto k_slow = 1000ms;
+/// The supervisor needs part of KillWait to save logs after it has ended the program.
+constexpr auto k_short_kill_wait = 10s;
+/// A heartbeat counts as fresh for 15 s; munge credentials are valid for 300 s.
+constexpr auto k_clock_warning = 3s;
+constexpr auto k_clock_problem = 10s;
+constexpr std::uint64_t k_little_space = 1ULL << 30U;
+constexpr std::uint64_t k_no_space = 64ULL << 20U;
+constexpr std::uint64_t k_no_files = 100;
+constexpr seconds k_batch_delay{3}; ///< Slurm's default
+
+Finding ok(std::string check, std::string text)
+{
+    return {std::move(check), Level::ok, std::move(text), ""};
+}
+
+std::vector<std::string> split(std::string_view text, char by)
+{
+    std::vector<std::string> parts;
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find(by), text.size());
+        parts.emplace_back(text.substr(0, end));
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return parts;
+}
+
+/// Slurm's releases, oldest first. A client and a server are compatible if the server is not older
+/// than the client, and newer by a limited number of releases.
+constexpr std::array<std::string_view, 8> k_releases = {"22.05", "23.02", "23.11", "24.05",
+                                                        "24.11", "25.05", "25.11", "26.05"};
+constexpr std::size_t k_from_24_11 = 4;
+
+std::optional<std::size_t> release_of(std::string_view version)
+{
+    const auto found = std::find(k_releases.begin(), k_releases.end(), version.substr(0, 5));
+    return found == k_releases.end()
+               ? std::nullopt
+               : std::optional(static_cast<std::size_t>(found - k_releases.begin()));
+}
+
+Finding judge_version(const Controller& controller)
+{
+    const auto server = release_of(controller.version);
+    const auto client = release_of(controller.library);
+    const std::string both =
+        fmt::format("slurmctld {}, gpuq's libslurm {}", controller.version, controller.library);
+    if (controller.version.substr(0, 5) == controller.library.substr(0, 5)) {
+        return ok("version", both);
+    }
+    const std::string rebuild = "build gpuq with the cluster's own Slurm";
+    if (!server || !client) {
+        return {"version", Level::unknown, both + ": not a release that this gpuq knows", rebuild};
+    }
+    if (*client > *server) {
+        return {"version", Level::warning,
+                both + ": a client must not be newer than the controller", rebuild};
+    }
+    const std::size_t reach = *server >= k_from_24_11 ? 3 : 2;
+    if (*server - *client >= reach) {
+        return {"version", Level::warning, both + ": the oldest client that this controller takes",
+                rebuild + " before the controller is upgraded"};
+    }
+    return ok("version", both);
+}
+
+/// The certain part of the difference between another clock, known in whole seconds, and this
+/// host's.
+seconds skew_of(Time other, const Answered& answered)
+{
+    const auto early = std::chrono::floor<seconds>(answered.before);
+    const auto late = std::chrono::ceil<seconds>(answered.after);
+    if (other < early) {
+        return std::chrono::floor<seconds>(other - early);
+    }
+    return other > late ? std::chrono::ceil<seconds>(other - late) : 0s;
+}
+
+Finding judge_clock(const std::string& check, const std::string& whose,
+                    const std::optional<Time>& now, const Answered& answered)
+{
+    if (!now) {
+        return {check, Level::unknown, fmt::format("{} did not report its time", whose), ""};
+    }
+    const seconds skew = skew_of(*now, answered);
+    const seconds size = std::max(skew, -skew);
+    if (size < k_clock_warning) {
+        return ok(check, fmt::format("{} and this host agree within {} s", whose,
+                                     k_clock_warning.count()));
+    }
+    return {
+        check, size < k_clock_problem ? Level::warning : Level::problem,
+        fmt::format("the clock of {} is {} s {} this host's", whose, size.count(),
+                    skew.count() > 0 ? "ahead of" : "behind"),
+        "both need a time service (chrony, systemd-timesyncd): heartbeats and credentials carry "
+        "times"};
+}
+
+std::optional<std::int64_t> parameter(const std::string& parameters, std::string_view name)
+{
+    for (const std::string& word : split(parameters, ',')) {
+        std::int64_t value = 0;
+        if (word.starts_with(name) && word.substr(name.size()).starts_with('=') &&
+            std::from_chars(word.data() + name.size() + 1, word.data() + word.size(), value).ec ==
+                std::errc()) {
+            return value;
+        }
+    }
+    return std::nullopt;
+}
+
+bool has_word(const std::string& parameters, std::string_view name)
+{
+    const auto words = split(parameters, ',');
+    return std::find(words.begin(), words.end(), name) != words.end();
+}
+
+std::vector<Finding> judge_scheduler(const Controller& controller)
+{
+    const std::string& parameters = controller.scheduler_parameters;
+    std::vector<Finding> findings;
+    if (has_word(parameters, "defer")) {
+        findings.push_back({"defer", Level::warning,
+                            "SchedulerParameters has defer: no GPU is given at once, every run "
+                            "goes through the queue",
+                            "the cluster's operators can take it out, or use defer_batch, which "
+                            "leaves immediate starts alone"});
+    } else {
+        findings.push_back(ok("defer", "not set: a free GPU is given at once"));
+    }
+    const seconds delay{parameter(parameters, "batch_sched_delay").value_or(k_batch_delay.count())};
+    if (delay > k_batch_delay) {
+        findings.push_back(
+            {"batch-sched-delay", Level::warning,
+             fmt::format("a queued run waits up to {} s even for a free GPU", delay.count()),
+             "the cluster's operators can lower batch_sched_delay in "
+             "SchedulerParameters"});
+    } else {
+        findings.push_back(
+            ok("batch-sched-delay",
+               fmt::format("a queued run is considered within {} s", delay.count())));
+    }
+    if (const auto most = parameter(parameters, "max_rpc_cnt"); most && *most > 0) {
+        findings.push_back(ok("max-rpc-cnt", fmt::format("scheduling pauses while {} requests "
+                                                         "are open",
+                                                         *most)));
+    }
+    return findings;
+}
+
+std::vector<Finding> judge_limits(const Controller& controller)
+{
+    std::vector<Finding> findings;
+    const auto wait = controller.kill_wait.count();
+    if (controller.kill_wait < k_short_kill_wait) {
+        findings.push_back({"kill-wait", Level::warning,
+                            fmt::format("KillWait is {} s: the time that a program has between "
+                                        "TERM and KILL, and its supervisor for the end of the log",
+                                        wait),
+                            "the cluster's operators can set KillWait=30"});
+    } else {
+        findings.push_back(ok("kill-wait", fmt::format("{} s between TERM and KILL", wait)));
+    }
+    const auto limit = controller.inactive_limit.count();
+    findings.push_back(
+        ok("inactive-limit", limit == 0 ? "none"
+                                        : fmt::format("{} s; it does not affect runs, which have "
+                                                      "no listener that could stop responding",
+                                                      limit)));
+    return findings;
+}
+
+Finding judge_queue(const Partition& queue)
+{
+    const std::string name =
+        fmt::format("queue {}{}", queue.name, queue.is_default ? " (default)" : "");
+    if (!queue.up) {
+        return {"queue", Level::warning, name + " takes no jobs or starts none",
+                "use another queue"};
+    }
+    const std::string most =
+        queue.max_time ? "at most " + to_text(*queue.max_time) : "no time limit";
+    if (!queue.default_time && !queue.max_time) {
+        return {"queue", Level::warning, fmt::format("{}: {} and no default time", name, most),
+                "set -t: without it a run has no time limit"};
+    }
+    const std::string usual = queue.default_time ? "otherwise " + to_text(*queue.default_time)
+                                                 : "which is also the default";
+    return ok("queue", fmt::format("{}: {}, {}", name, most, usual));
+}
+
+Finding judge_nodes(const std::vector<Node>& nodes)
+{
+    int with_gpus = 0;
+    int gpus = 0;
+    std::vector<std::string> down;
+    for (const Node& node : nodes) {
+        int here = 0;
+        for (const NodeGpus& row : node.gpus) {
+            here += row.total;
+        }
+        if (!node.up) {
+            down.push_back(node.name);
+        } else if (here > 0) {
+            ++with_gpus;
+            gpus += here;
+        }
+    }
+    const std::string there =
+        fmt::format("{} {} with {} {}", with_gpus, with_gpus == 1 ? "node" : "nodes", gpus,
+                    gpus == 1 ? "GPU" : "GPUs");
+    if (gpus == 0) {
+        return {"nodes", Level::problem, "no node that takes jobs has a GPU",
+                "sinfo -R shows why nodes are closed; gres.conf and Gres= declare GPUs to Slurm"};
+    }
+    constexpr std::size_t k_most = 10;
+    if (!down.empty()) {
+        const std::size_t all = down.size();
+        down.resize(std::min(all, k_most));
+        return {"nodes", Level::warning,
+                fmt::format("{}; {} closed: {}{}", there, all, fmt::join(down, ", "),
+                            all > k_most ? ", ..." : ""),
+                "sinfo -R shows why"};
+    }
+    return ok("nodes", there);
+}
+
+Finding judge_submission(const std::vector<Partition>& queues)
+{
+    for (const Partition& queue : queues) {
+        if (!queue.submit_hosts.empty() && queue.submit_hosts != "ALL") {
+            return {"nodes-submit", Level::warning,
+                    fmt::format("queue {} takes jobs only from {} (AllocNodes)", queue.name,
+                                queue.submit_hosts),
+                    "a run that continues in another job needs its nodes to be among them"};
+        }
+    }
+    return {"nodes-submit", Level::unknown,
+            "no queue forbids its nodes to submit; whether the site's plugins and network allow it "
+            "is not known",
+            "gpuq doctor --nodes asks a node"};
+}
+
+Finding judge_space(const std::string& path, const FolderFacts& facts)
+{
+    const std::string left = fmt::format("{} of {} left below {}", bytes_text(facts.free_bytes),
+                                         bytes_text(facts.total_bytes), path);
+    const std::string remedy = "gpuq clean removes old runs; state_dir sets another directory";
+    if (facts.quota) {
+        const auto& quota = *facts.quota;
+        const std::uint64_t rest =
+            quota.limit_bytes - std::min(quota.used_bytes, quota.limit_bytes);
+        const std::string text = fmt::format("{} of your quota of {} left", bytes_text(rest),
+                                             bytes_text(quota.limit_bytes));
+        if (rest < k_little_space) {
+            return {"space", rest < k_no_space ? Level::problem : Level::warning, text, remedy};
+        }
+    }
+    if (facts.free_files && *facts.free_files < k_no_files) {
+        return {"space", Level::problem,
+                fmt::format("room for {} more files below {}", *facts.free_files, path), remedy};
+    }
+    if (facts.free_bytes < k_little_space) {
+        return {"space", facts.free_bytes < k_no_space ? Level::problem : Level::warning, left,
+                remedy};
+    }
+    const bool blind = !facts.quota && facts.reach != FolderFacts::Reach::local &&
+                       facts.reach != FolderFacts::Reach::memory;
+    return ok("space", left + (blind ? "; your quota on it is not known" : ""));
+}
+
+Finding judge_reach(const std::string& path, const FolderFacts& facts)
+{
+    using Reach = FolderFacts::Reach;
+    const std::string how = "gpuq doctor --nodes asks a node";
+    switch (facts.reach) {
+    case Reach::network:
+        return {"nodes-see-folder", Level::unknown,
+                fmt::format("{} is on {}, which nodes can mount", path, facts.file_system), how};
+    case Reach::memory:
+        return {"nodes-see-folder", Level::warning,
+                fmt::format("{} is on {}: local to this machine, and lost when it restarts", path,
+                            facts.file_system),
+                "set state_dir to a directory that all nodes share, unless this machine is the "
+                "only node"};
+    case Reach::local:
+        return {"nodes-see-folder", Level::unknown,
+                fmt::format("{} is on {}: nodes see it only when they are this machine", path,
+                            facts.file_system),
+                how + "; state_dir sets another directory"};
+    case Reach::unknown:
+        break;
+    }
+    return {"nodes-see-folder", Level::unknown,
+            fmt::format("{} is on {}: not known whether nodes mount it", path, facts.file_system),
+            how};
+}
+
+Finding judge_owner(const std::string& path, const FolderFacts& facts, std::uint32_t uid)
+{
+    constexpr std::uint32_t k_write_for_others = 0022;
+    constexpr std::uint32_t k_anything_for_others = 0077;
+    if (!facts.exists) {
+        return facts.writable
+                   ? ok("state-folder", path + " is created by the first run")
+                   : Finding{"state-folder", Level::problem,
+                             path + " does not exist and can't be created",
+                             "choose another directory with state_dir or GPUQ_STATE_DIR"};
+    }
+    if (facts.owner != uid) {
+        return {"state-folder", Level::problem,
+                fmt::format("{} belongs to user {}, not to you", path, facts.owner),
+                "choose another directory with state_dir or GPUQ_STATE_DIR"};
+    }
+    if (!facts.writable) {
+        return {"state-folder", Level::problem, path + " can't be written",
+                "chmod 700 it, or choose another directory with state_dir"};
+    }
+    const std::string mode = fmt::format("{} has mode {:04o}", path, facts.mode);
+    if ((facts.mode & k_write_for_others) != 0) {
+        return {"state-folder", Level::problem, mode + ": other users can write to it",
+                "chmod 700 it"};
+    }
+    if ((facts.mode & k_anything_for_others) != 0) {
+        return {"state-folder", Level::warning, mode + ": other users can read it", "chmod 700 it"};
+    }
+    return ok("state-folder", mode);
+}
+
+} // namespace
+
+std::string_view word(Level level)
+{
+    switch (level) {
+    case Level::ok:
+        return "ok";
+    case Level::warning:
+        return "warning";
+    case Level::problem:
+        return "problem";
+    case Level::unknown:
+        return "unknown";
+    }
+    return "unknown";
+}
+
+std::string packed(const std::vector<Finding>& findings)
+{
+    std::string text;
+    for (const Finding& one : findings) {
+        text += fmt::format("{1}{0}{2}{0}{3}{0}{4}{5}", k_field, one.check,
+                            static_cast<int>(one.level), one.text, one.remedy, k_record);
+    }
+    return text;
+}
+
+std::vector<Finding> unpacked(std::string_view text)
+{
+    std::vector<Finding> findings;
+    for (const std::string& record : split(text, k_record)) {
+        auto fields = split(record, k_field);
+        fields.resize(4);
+        const auto level = whole_number(fields[1]);
+        const bool known = level && *level <= static_cast<int>(Level::unknown);
+        findings.push_back(
+            {fields[0], known ? static_cast<Level>(*level) : Level::unknown, fields[2], fields[3]});
+    }
+    return findings;
+}
+
+std::vector<Finding> judge_controller(const Controller& controller, const Answered& answered)
+{
+    const auto took = answered.took.count();
+    std::vector<Finding> findings;
+    const std::string text = fmt::format("cluster {} answered in {} ms", answered.cluster, took);
+    if (answered.took > k_slow) {
+        findings.push_back({"slurm", Level::warning, text + ", which is slow",
+                            "sdiag shows the number of requests of each user"});
+    } else {
+        findings.push_back(ok("slurm", text));
+    }
+    findings.push_back(judge_version(controller));
+    findings.push_back(judge_clock("clock", "slurmctld's host", controller.now, answered));
+    for (auto& part : {judge_scheduler(controller), judge_limits(controller)}) {
+        findings.insert(findings.end(), part.begin(), part.end());
+    }
+    return findings;
+}
+
+std::vector<Finding> judge_silence(const Error& error)
+{
+    std::vector<Finding> findings = {
+        {"slurm", Level::problem, error.text,
+         error.kind == Error::Kind::unreachable
+             ? "scontrol ping shows which controller is down; your runs continue meanwhile"
+             : "SLURM_CONF names the configuration; gpuq cluster up starts your own Slurm"}};
+    for (const char* check :
+         {"version", "clock", "defer", "batch-sched-delay", "kill-wait", "inactive-limit"}) {
+        findings.push_back({check, Level::unknown, "Slurm did not answer", ""});
+    }
+    return findings;
+}
+
+std::vector<Finding> judge_queues(const std::vector<Partition>& queues,
+                                  const std::vector<Node>& nodes)
+{
+    std::vector<Finding> findings;
+    for (const Partition& queue : queues) {
+        findings.push_back(judge_queue(queue));
+    }
+    if (queues.empty()) {
+        findings.push_back({"queue", Level::problem, "Slurm shows you no queue",
+                            "ask the cluster's operators for access to one"});
+    }
+    findings.push_back(judge_nodes(nodes));
+    findings.push_back(judge_submission(queues));
+    return findings;
+}
+
+Finding judge_accounting(bool configured, const Result<PastJob>& asked,
+                         const std::optional<std::string>& failure)
+{
+    const bool answers = asked || asked.error().kind == Error::Kind::missing;
+    if (failure && !answers) {
+        return {
+            "accounting", Level::warning, fmt::format("the cluster runs without it: {}", *failure),
+            "fix that, then run `gpuq cluster up`; until then gpuq usage and policies do not work"};
+    }
+    if (!configured) {
+        return {
+            "accounting", Level::warning,
+            "this Slurm keeps none: the end of a run that Slurm has forgotten can't be determined",
+            "the cluster's operators can set up slurmdbd"};
+    }
+    if (answers) {
+        return ok("accounting", "slurmdbd answers");
+    }
+    return {"accounting", Level::problem, asked.error().text,
+            "try sacctmgr ping or ask the cluster's operators; runs start regardless"};
+}
+
+std::vector<Finding> judge_folder(const std::string& path, const Result<FolderFacts>& facts,
+                                  std::uint32_t uid)
+{
+    if (!facts) {
+        return {{"state-folder", Level::problem, facts.error().text,
+                 "set a usable directory with state_dir or GPUQ_STATE_DIR"},
+                {"space", Level::unknown, "the state directory can't be examined", ""},
+                {"nodes-see-folder", Level::unknown, "the state directory can't be examined", ""}};
+    }
+    return {judge_owner(path, *facts, uid), judge_space(path, *facts), judge_reach(path, *facts)};
+}
+
+NodeView node_view_in(std::string_view lines)
+{
+    NodeView view;
+    for (const std::string& line : split(lines, '\n')) {
+        const std::size_t blank = line.find(' ');
+        const std::string name = line.substr(0, blank);
+        const std::string value = blank == std::string::npos ? "" : line.substr(blank + 1);
+        if (name == "host") {
+            view.host = value;
+        } else if (name == "clock") {
+            if (const auto number = whole_number(value)) {
+                view.clock = Time(seconds(static_cast<std::int64_t>(*number)));
+            }
+        } else if (name == "folder") {
+            view.sees_folder = value == "yes";
+        } else if (name == "supervisor") {
+            view.sees_supervisor = value == "yes";
+        } else if (name == "submit" && (value == "yes" || value == "no")) {
+            view.may_submit = value == "yes";
+        }
+    }
+    return view;
+}
+
+std::vector<Finding> judge_node(const NodeView& view, const std::string& folder,
+                                const std::string& supervisor, const Answered& answered)
+{
+    std::vector<Finding> findings;
+    const std::string& host = view.host;
+    if (view.sees_folder && view.writes_folder) {
+        findings.push_back(
+            ok("nodes-see-folder", fmt::format("{} reads and writes {}", host, folder)));
+    } else {
+        findings.push_back(
+            {"nodes-see-folder", Level::problem,
+             fmt::format("{} {} {}", host,
+                         view.sees_folder ? "reads but can't write" : "does not see", folder),
+             "set state_dir to a directory that all nodes share: a run without it "
+             "has no log"});
+    }
+    findings.push_back(
+        view.sees_supervisor
+            ? ok("nodes-see-supervisor", fmt::format("{} can execute {}", host, supervisor))
+            : Finding{"nodes-see-supervisor", Level::problem,
+                      fmt::format("{} can't execute {}", host, supervisor),
+                      "install gpuq where the nodes see it, or set GPUQ_SUPERVISOR"});
+    if (!view.may_submit) {
+        findings.push_back({"nodes-submit", Level::unknown,
+                            fmt::format("{} could not be asked whether it may submit", host), ""});
+    } else if (*view.may_submit) {
+        findings.push_back(ok("nodes-submit", fmt::format("{} may submit", host)));
+    } else {
+        findings.push_back({"nodes-submit", Level::warning, fmt::format("{} may not submit", host),
+                            "a run that continues in another job needs it: ask the cluster's "
+                            "operators"});
+    }
+    findings.push_back(judge_clock("node-clock", host, view.clock, answered));
+    return findings;
+}
+
+} // namespace gpuq

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/insight/gpu_hours.h"
+
+#include "telemetry/ledger.h"
+#include "telemetry/noted_use.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace gpuq {
+namespace {
+
+constexpr std::pair<UseBy, std::string_view> k_words[] = {{UseBy::user, "user"},
+                                                          {UseBy::account, "account"},
+                                                          {UseBy::queue, "queue"},
+                                                          {UseBy::model, "model"}};
+
+std::string name_of(const JobUse& use, const std::string& model, UseBy by)
+{
+    switch (by) {
+    case UseBy::user:
+        return use.user;
+    case UseBy::account:
+        return use.account;
+    case UseBy::queue:
+        return use.queue;
+    case UseBy::model:
+        return model;
+    }
+    return {};
+}
+
+/// A job's GPUs by model; GPUs that no model accounts for have an empty model.
+std::vector<std::pair<std::string, int>> parts_of(const JobUse& use, bool by_model)
+{
+    if (!by_model) {
+        return {{"", use.gpus}};
+    }
+    auto parts = use.models;
+    int rest = use.gpus;
+    for (const auto& [model, count] : parts) {
+        rest -= count;
+    }
+    if (rest > 0) {
+        parts.emplace_back("", rest);
+    }
+    return parts;
+}
+
+struct Sum {
+    std::set<JobId> jobs;
+    std::int64_t gpu_seconds = 0;
+    GpuTime time;
+};
+
+std::int64_t whole_seconds(std::chrono::milliseconds time)
+{
+    return std::chrono::floor<std::chrono::seconds>(time).count();
+}
+
+} // namespace
+
+std::string_view word(UseBy by)
+{
+    for (const auto& [value, text] : k_words) {
+        if (value == by) {
+            return text;
+        }
+    }
+    return {};
+}
+
+Result<std::vector<UseBy>> parse_use_by(std::string_view words)
+{
+    std::vector<UseBy> list;
+    while (true) {
+        const std::string_view name = words.substr(0, words.find(','));
+        const auto* const found = std::find_if(std::begin(k_words), std::end(k_words),
+                                               [&](const auto& row) { return row.second == name; });
+        if (found == std::end(k_words) ||
+            std::find(list.begin(), list.end(), found->first) != list.end()) {
+            return fail(
+                Error::Kind::usage,
+                fmt::format("--by: invalid key '{}'; use user, account, queue or model, each once",
+                            name));
+        }
+        list.push_back(found->first);
+        if (name.size() == words.size()) {
+            return list;
+        }
+        words.remove_prefix(name.size() + 1);
+    }
+}
+
+GpuTime gpu_time_of(const UseRecord& record)
+{
+    const auto noted = record.whole ? noted_use(record.comment) : std::nullopt;
+    return of_allocated(noted.value_or(GpuTime{}), record.use.elapsed * record.use.gpus);
+}
+
+std::vector<UseRow> gpu_hours(const std::vector<UseRecord>& records, const std::vector<UseBy>& by)
+{
+    const bool by_model = std::find(by.begin(), by.end(), UseBy::model) != by.end();
+    std::map<std::vector<std::string>, Sum> sums;
+    for (const UseRecord& record : records) {
+        const JobUse& use = record.use;
+        const auto parts = parts_of(use, by_model);
+        for (const auto& [model, count] : parts) {
+            std::vector<std::string> names;
+            for (const UseBy one : by) {
+                names.push_back(name_of(use, model, one));
+            }
+            Sum& sum = sums[names];
+            sum.jobs.insert(use.id);
+            sum.gpu_seconds += use.elapsed.count() * count;
+            sum.time += parts.size() == 1 ? gpu_time_of(record) : GpuTime{};
+        }
+    }
+    std::vector<UseRow> rows;
+    for (const auto& [names, sum] : sums) {
+        rows.push_back({names, static_cast<int>(sum.jobs.size()), sum.gpu_seconds,
+                        whole_seconds(sum.time.busy), whole_seconds(sum.time.idle)});
+    }
+    std::stable_sort(rows.begin(), rows.end(), [](const UseRow& one, const UseRow& other) {
+        return one.gpu_seconds > other.gpu_seconds;
+    });
+    return rows;
+}
+
+} // namespace gpuq

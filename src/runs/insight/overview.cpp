@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/insight/overview.h"
+
+#include "core/layout.h"
+#include "runs/insight/overview_record.h"
+#include "runs/insight/own_gpus.h"
+#include "runs/records/own_names.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <set>
+#include <utility>
+
+namespace gpuq {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto k_whole_again = 180s;
+constexpr auto k_whole_again_unless_waiting = 300s;
+constexpr auto k_nodes_again = 30s;
+constexpr auto k_jobs_again = 15s;
+constexpr auto k_anew_again = 5s;
+/// A slow query means a busy controller: it is left alone for twenty times as long.
+constexpr int k_rest = 20;
+/// The querying process may have been stopped, or another user's process may hold the name: after
+/// this time, another process queries.
+constexpr auto k_missed = 6 * k_nodes_again;
+constexpr auto k_never_asked = 10s;
+/// A command's own queries: a burst of this many, then one per interval.
+constexpr int k_burst = 10;
+constexpr auto k_for_each = 5s;
+/// How long a list of runs waits for a controller that does not respond, and how long the
+/// controller is left alone after that.
+constexpr auto k_patience = 3s;
+constexpr auto k_left_alone = 30s;
+/// Spreads the queries of users, including those with consecutive uids, over this time.
+constexpr auto k_turn = 1618ms;
+constexpr auto k_turns = 5s;
+
+/// The cached part of a job, which reads back exactly as it was written.
+OwnJob own(const Job& job)
+{
+    OwnJob own;
+    own.job = job;
+    own.job.outcome.reset();
+    own.job.priority.reset();
+    own.job.uid = 0;
+    own.job.account.clear();
+    own.job.qos.clear();
+    own.job.size = JobSize{};
+    own.job.size.nodes = job.size.nodes;
+    own.job.size.gpus = job.size.gpus;
+    return own;
+}
+
+std::vector<std::string> nodes_of(const GpuPool& pool, const Inventory& inventory)
+{
+    std::vector<std::string> names;
+    for (const Node& node : inventory.nodes) {
+        auto queues = node.partitions;
+        std::sort(queues.begin(), queues.end());
+        const bool has_model =
+            std::any_of(node.gpus.begin(), node.gpus.end(),
+                        [&](const NodeGpus& gpus) { return gpus.model == pool.model; });
+        if (has_model && queues == pool.queues) {
+            names.push_back(node.name);
+        }
+    }
+    return names;
+}
+
+/// For some seconds after its start, slurmctld knows the jobs but not their GPUs.
+PoolUse use_of(GpuPool pool, const std::vector<Job>& mine, const Inventory& inventory)
+{
+    PoolUse use;
+    use.nodes = nodes_of(pool, inventory);
+    use.pool = std::move(pool);
+    use.mine = 0;
+    for (const Job& job : mine) {
+        *use.mine += has_gpus(job.state) ? held_in(use, job.held) : 0;
+    }
+    if (use.pool.in_use && *use.mine > *use.pool.in_use) {
+        use.pool.in_use = use.pool.free = use.pool.most_on_one_node = std::nullopt;
+    }
+    return use;
+}
+
+void take_own(Overview& overview, const std::vector<Job>& jobs, Time now)
+{
+    const auto before = std::exchange(overview.jobs, {});
+    for (const Job& job : jobs) {
+        overview.jobs.push_back(own(job));
+        const auto known = std::find_if(before.begin(), before.end(),
+                                        [&](const OwnJob& old) { return old.job.id == job.id; });
+        if (known != before.end() && job.state == JobState::pending) {
+            overview.jobs.back().ahead = known->ahead;
+            overview.jobs.back().estimate = known->estimate;
+        }
+    }
+    overview.jobs_at = now;
+}
+
+void ask_for_jobs(Overview& overview, Cluster& cluster, Time now)
+{
+    const auto jobs = cluster.own_jobs();
+    if (!jobs) {
+        overview.silent = jobs.error().text;
+        return;
+    }
+    overview.silent.clear();
+    take_own(overview, *jobs, now);
+}
+
+/// Queries the nodes together with the user's own jobs: the GPUs of others are those in use minus
+/// the user's own, which would be wrong if one were older than the other. The next free times are
+/// kept from the last full query.
+void ask_for_nodes(Overview& overview, Cluster& cluster, Time now)
+{
+    const auto inventory = cluster.inventory();
+    const auto jobs = inventory ? cluster.own_jobs() : Result<std::vector<Job>>(inventory.error());
+    if (!jobs) {
+        overview.silent = jobs.error().text;
+        return;
+    }
+    take_own(overview, *jobs, now);
+    overview.queues = inventory->partitions;
+    const auto before = std::exchange(overview.pools, {});
+    for (GpuPool& pool : gpu_pools(*inventory)) {
+        const auto known = std::find_if(before.begin(), before.end(), [&](const PoolUse& old) {
+            return old.pool.model == pool.model && old.pool.queues == pool.queues;
+        });
+        const auto next = known == before.end() ? std::nullopt : known->next;
+        overview.pools.push_back(use_of(std::move(pool), *jobs, *inventory));
+        overview.pools.back().next = next;
+    }
+    overview.silent.clear();
+    overview.at = now;
+}
+
+/// The old data about other users' jobs is too old to keep.
+void ask_first(Overview& overview, Cluster& cluster, Time now)
+{
+    Overview first;
+    first.cluster = overview.cluster;
+    first.asked_at = overview.asked_at;
+    first.allowance_used = overview.allowance_used;
+    ask_for_nodes(first, cluster, now);
+    if (!first.silent.empty()) {
+        overview.silent = first.silent;
+        return;
+    }
+    overview = std::move(first);
+}
+
+void ask_for_all(Overview& overview, Cluster& cluster, Clock& clock, std::uint32_t uid, Time now)
+{
+    const auto begin = clock.steady();
+    const auto inventory = cluster.inventory();
+    const auto all = inventory ? cluster.all_jobs() : Result<AllJobs>(inventory.error());
+    if (!all) {
+        overview.silent = all.error().text;
+        return;
+    }
+    Overview before =
+        std::exchange(overview, make_overview(overview.cluster, *inventory, *all, uid, now));
+    overview.asked_at = before.asked_at;
+    overview.allowance_used = before.allowance_used;
+    overview.took = std::chrono::duration_cast<std::chrono::milliseconds>(clock.steady() - begin);
+}
+
+/// True if a command may make a query of its own, which is then counted.
+bool takes_allowance(Overview& overview, Time now)
+{
+    const Time used = overview.allowance_used.value_or(now);
+    const bool was_set_back = used > now + (k_burst + 1) * k_for_each;
+    if (!was_set_back && used - now > (k_burst - 1) * k_for_each) {
+        return false;
+    }
+    overview.allowance_used = (was_set_back ? now : std::max(used, now)) + k_for_each;
+    return true;
+}
+
+} // namespace
+
+OwnJobs own_jobs_now(Store& store, Cluster& cluster, Clock& clock,
+                     const std::optional<std::vector<Job>>& answer)
+{
+    const auto name = cluster.name();
+    if (!name) {
+        return {{}, {}, name.error().text};
+    }
+    const Time now = clock.now();
+    Overview overview = kept_overview(store, *name);
+    const auto kept = [&] { return OwnJobs{overview.jobs, overview.jobs_at, overview.silent}; };
+    if (answer) {
+        take_own(overview, *answer, now);
+        overview.silent.clear();
+        return kept();
+    }
+    const auto age = [&](const std::optional<Time>& at) {
+        return at && *at <= now ? std::optional(now - *at) : std::nullopt;
+    };
+    const bool was_silent = !overview.silent.empty() && age(overview.asked_at) &&
+                            *age(overview.asked_at) < k_left_alone;
+    if (was_silent || !takes_allowance(overview, now)) {
+        return kept();
+    }
+    const auto jobs = cluster.own_jobs_within(k_patience);
+    if (jobs) {
+        overview.silent.clear();
+        take_own(overview, *jobs, now);
+    } else {
+        overview.silent = jobs.error().text;
+        overview.asked_at = now;
+    }
+    (void)store.write(layout::overview(*name), to_json(overview));
+    return kept();
+}
+
+Overview make_overview(std::string cluster, const Inventory& inventory, const AllJobs& all,
+                       std::uint32_t uid, Time now)
+{
+    Overview overview;
+    overview.cluster = std::move(cluster);
+    overview.at = overview.whole_at = overview.jobs_at = now;
+    overview.queues = inventory.partitions;
+    const std::vector<NextFree> next = next_free(inventory.nodes, all.jobs);
+    std::vector<Job> mine;
+    std::copy_if(all.jobs.begin(), all.jobs.end(), std::back_inserter(mine),
+                 [&](const Job& job) { return job.uid == uid; });
+    for (GpuPool& pool : gpu_pools(inventory)) {
+        const auto first = std::find_if(next.begin(), next.end(), [&](const NextFree& one) {
+            auto queues = one.queues;
+            std::sort(queues.begin(), queues.end());
+            return one.at && one.model == pool.model && queues == pool.queues;
+        });
+        overview.pools.push_back(use_of(std::move(pool), mine, inventory));
+        overview.pools.back().next = first == next.end() ? std::nullopt : first->at;
+    }
+    if (all.complete) {
+        overview.waiting = waiting_line(all.jobs);
+    }
+    std::set<JobId> wanted;
+    for (const Job& job : mine) {
+        if (wants_estimate(job)) {
+            wanted.insert(job.id);
+        }
+    }
+    StartEstimates estimates = expected_starts(wanted, all, inventory, now);
+    for (const Job& job : mine) {
+        overview.jobs.push_back(own(job));
+        if (job.state == JobState::pending) {
+            overview.jobs.back().ahead = jobs_ahead(job, all);
+        }
+        if (const auto found = estimates.find(job.id); found != estimates.end()) {
+            overview.jobs.back().estimate = std::move(found->second);
+        }
+    }
+    return overview;
+}
+
+Due due(const Overview& overview, std::uint32_t uid, Time now)
+{
+    if (!overview.asked_at || *overview.asked_at > now || now - *overview.asked_at > k_missed) {
+        return Due::first;
+    }
+    const std::chrono::milliseconds turn = std::uint64_t{uid} * k_turn % k_turns;
+    if (!overview.whole_at && overview.silent.empty() && now - *overview.asked_at >= turn) {
+        return Due::all;
+    }
+    if (now - *overview.asked_at < k_jobs_again) {
+        return Due::nothing;
+    }
+    const bool one_waits =
+        std::any_of(overview.jobs.begin(), overview.jobs.end(),
+                    [](const OwnJob& own) { return own.job.state == JobState::pending; });
+    const auto rest = std::max<std::chrono::milliseconds>(
+        one_waits ? k_whole_again : k_whole_again_unless_waiting, k_rest * overview.took);
+    if (!overview.whole_at || now - *overview.whole_at >= rest) {
+        return Due::all;
+    }
+    if (!overview.at || now - *overview.at >= k_nodes_again) {
+        return Due::nodes;
+    }
+    return one_waits ? Due::own_jobs : Due::nothing;
+}
+
+Overview kept_overview(Store& store, const std::string& cluster)
+{
+    Overview none;
+    none.cluster = cluster;
+    const auto text = store.read(layout::overview(cluster));
+    if (!text) {
+        return none;
+    }
+    return overview_from_json(*text).value_or(none);
+}
+
+std::string asks_as(Store& store, const std::string& cluster)
+{
+    return own_names(store).lock(
+        fmt::format("overview-{:016x}-{}", std::hash<std::string>{}(store.root()), cluster));
+}
+
+void refresh_overview(Store& store, Cluster& cluster, Host& host, Clock& clock, std::uint32_t uid,
+                      const Wish& wish)
+{
+    const auto name = cluster.name();
+    if (!name) {
+        return;
+    }
+    const Time now = clock.now();
+    Overview overview = kept_overview(store, *name);
+    const bool recent =
+        overview.asked_at && *overview.asked_at <= now && now - *overview.asked_at < k_anew_again;
+    const Due what = wish.anew && !recent ? Due::all : due(overview, uid, now);
+    if (what == Due::nothing) {
+        return;
+    }
+    const bool missed =
+        overview.asked_at ? now - *overview.asked_at > k_missed : now - wish.since > k_never_asked;
+    if (!host.hold(asks_as(store, *name)) && !missed && !wish.anew) {
+        return; // another process of this user queries
+    }
+    overview.asked_at = now;
+    if (what == Due::own_jobs) {
+        ask_for_jobs(overview, cluster, now);
+    } else if (what == Due::nodes) {
+        ask_for_nodes(overview, cluster, now);
+    } else if (what == Due::first) {
+        ask_first(overview, cluster, now);
+    } else {
+        ask_for_all(overview, cluster, clock, uid, now);
+    }
+    // A process that can't write the cache has only its own result, and queries again next time.
+    (void)store.write(layout::overview(*name), to_json(overview));
+}
+
+void complete(RunStatus& status, const Overview& overview)
+{
+    if (status.state != RunState::unknown && status.state != RunState::submitting &&
+        status.state != RunState::waiting) {
+        return;
+    }
+    if (!status.job) {
+        return;
+    }
+    const auto job = std::find_if(overview.jobs.begin(), overview.jobs.end(),
+                                  [&](const OwnJob& one) { return one.job.id == status.job->job; });
+    if (job == overview.jobs.end()) {
+        if (overview.jobs_at && *overview.jobs_at <= status.job->submitted_at) {
+            status.state = RunState::waiting; // accepted by Slurm, and not queried since
+            status.reason = "None";
+        }
+        return;
+    }
+    const Job& slurm = job->job;
+    if (slurm.state == JobState::pending) {
+        status.state = RunState::waiting;
+        status.reason = slurm.reason;
+        status.expected_start = slurm.started_at;
+        status.estimate = job->estimate;
+    } else if (slurm.state == JobState::running || slurm.state == JobState::suspended) {
+        status.state = RunState::running;
+        status.suspended = slurm.state == JobState::suspended;
+        status.started_at = status.started_at ? status.started_at : slurm.started_at;
+        status.ends_at = slurm.ends_at;
+        status.host = status.host.empty() ? slurm.batch_host : status.host;
+    }
+}
+
+} // namespace gpuq

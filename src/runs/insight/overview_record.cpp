@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/insight/overview_record.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace gpuq {
+namespace {
+
+using nlohmann::json;
+
+constexpr int k_version = 3;
+
+template <typename Value>
+json of(const std::optional<Value>& value)
+{
+    return value ? json(*value) : json();
+}
+
+json of(const std::optional<Time>& time)
+{
+    return time ? json(std::chrono::floor<std::chrono::seconds>(*time).time_since_epoch().count())
+                : json();
+}
+
+std::optional<Time> time_in(const json& value)
+{
+    return value.is_null() ? std::nullopt
+                           : std::optional(Time(std::chrono::seconds(value.get<std::int64_t>())));
+}
+
+std::optional<int> number_in(const json& value)
+{
+    return value.is_null() ? std::nullopt : std::optional(value.get<int>());
+}
+
+json of(const PoolUse& use)
+{
+    const GpuPool& pool = use.pool;
+    return {{"model", pool.model},       {"queues", pool.queues},
+            {"total", pool.total},       {"free", of(pool.free)},
+            {"in_use", of(pool.in_use)}, {"down", pool.down},
+            {"blocked", pool.blocked},   {"mine", of(use.mine)},
+            {"next", of(use.next)},      {"most", of(pool.most_on_one_node)},
+            {"nodes", use.nodes}};
+}
+
+PoolUse pool_in(const json& value)
+{
+    PoolUse use;
+    use.pool.model = value.at("model").get<std::string>();
+    use.pool.queues = value.at("queues").get<std::vector<std::string>>();
+    use.pool.total = value.at("total").get<int>();
+    use.pool.free = number_in(value.at("free"));
+    use.pool.in_use = number_in(value.at("in_use"));
+    use.pool.down = value.at("down").get<int>();
+    use.pool.blocked = value.at("blocked").get<int>();
+    use.pool.most_on_one_node = number_in(value.at("most"));
+    use.mine = number_in(value.at("mine"));
+    use.next = time_in(value.at("next"));
+    use.nodes = value.at("nodes").get<std::vector<std::string>>();
+    return use;
+}
+
+json of(const StartEstimate& estimate)
+{
+    return {{"at", of(estimate.at)},
+            {"after", estimate.after ? json(estimate.after->value) : json()},
+            {"waits", estimate.after_waits},
+            {"unknown", estimate.unknown}};
+}
+
+StartEstimate estimate_in(const json& value)
+{
+    StartEstimate estimate;
+    estimate.at = time_in(value.at("at"));
+    if (const json& after = value.at("after"); !after.is_null()) {
+        estimate.after = JobId{after.get<std::uint32_t>()};
+    }
+    estimate.after_waits = value.at("waits").get<bool>();
+    estimate.unknown = value.at("unknown").get<std::string>();
+    return estimate;
+}
+
+JobState state_in(const json& value)
+{
+    const int state = value.get<int>();
+    return state >= 0 && state < static_cast<int>(JobState::unknown) ? static_cast<JobState>(state)
+                                                                     : JobState::unknown;
+}
+
+json of(const OwnJob& own)
+{
+    const Job& job = own.job;
+    json held = json::array();
+    for (const HeldGpus& gpus : job.held) {
+        held.push_back({gpus.node, gpus.model, gpus.count});
+    }
+    json asked = json::array();
+    for (const AskedGpus& gpus : job.size.gpus) {
+        asked.push_back({gpus.model, gpus.count});
+    }
+    return {{"id", job.id.value},
+            {"called", job.called},
+            {"name", job.name},
+            {"queue", job.partition},
+            {"comment", job.comment},
+            {"state", static_cast<int>(job.state)},
+            {"reason", job.reason},
+            {"exit", of(job.exit_status)},
+            {"submitted", of(job.submitted_at)},
+            {"started", of(job.started_at)},
+            {"ends", of(job.ends_at)},
+            {"minutes", job.walltime ? json(job.walltime->count()) : json()},
+            {"nodes", job.nodes},
+            {"host", job.batch_host},
+            {"gpus", job.gpus},
+            {"batch", job.batch},
+            {"held", std::move(held)},
+            {"asked", std::move(asked)},
+            {"count", job.size.nodes},
+            {"script", job.files.script},
+            {"dir", job.files.work_dir},
+            {"out", job.files.output},
+            {"err", job.files.error},
+            {"ahead", of(own.ahead)},
+            {"estimate", own.estimate ? of(*own.estimate) : json()}};
+}
+
+OwnJob job_in(const json& value)
+{
+    OwnJob own;
+    Job& job = own.job;
+    job.id = JobId{value.at("id").get<std::uint32_t>()};
+    job.called = value.at("called").get<std::string>();
+    job.name = value.at("name").get<std::string>();
+    job.partition = value.at("queue").get<std::string>();
+    job.comment = value.at("comment").get<std::string>();
+    job.state = state_in(value.at("state"));
+    job.reason = value.at("reason").get<std::string>();
+    job.exit_status = number_in(value.at("exit"));
+    job.submitted_at = time_in(value.at("submitted"));
+    job.started_at = time_in(value.at("started"));
+    job.ends_at = time_in(value.at("ends"));
+    if (const json& minutes = value.at("minutes"); !minutes.is_null()) {
+        job.walltime = std::chrono::minutes(minutes.get<std::int64_t>());
+    }
+    job.nodes = value.at("nodes").get<std::string>();
+    job.batch_host = value.at("host").get<std::string>();
+    job.gpus = value.at("gpus").get<int>();
+    job.batch = value.at("batch").get<bool>();
+    for (const json& gpus : value.at("held")) {
+        job.held.push_back(
+            {gpus.at(0).get<std::string>(), gpus.at(1).get<std::string>(), gpus.at(2).get<int>()});
+    }
+    for (const json& gpus : value.at("asked")) {
+        job.size.gpus.push_back({gpus.at(0).get<std::string>(), gpus.at(1).get<int>()});
+    }
+    job.size.nodes = value.at("count").get<int>();
+    job.files = {value.at("script").get<std::string>(), value.at("dir").get<std::string>(),
+                 value.at("out").get<std::string>(), value.at("err").get<std::string>()};
+    own.ahead = number_in(value.at("ahead"));
+    if (const json& estimate = value.at("estimate"); !estimate.is_null()) {
+        own.estimate = estimate_in(estimate);
+    }
+    return own;
+}
+
+json of(const Partition& queue)
+{
+    return {{"name", queue.name},
+            {"up", queue.up},
+            {"default", queue.is_default},
+            {"minutes", queue.max_time ? json(queue.max_time->count()) : json()}};
+}
+
+Partition queue_in(const json& value)
+{
+    Partition queue;
+    queue.name = value.at("name").get<std::string>();
+    queue.up = value.at("up").get<bool>();
+    queue.is_default = value.at("default").get<bool>();
+    if (const json& minutes = value.at("minutes"); !minutes.is_null()) {
+        queue.max_time = std::chrono::minutes(minutes.get<std::int64_t>());
+    }
+    return queue;
+}
+
+template <typename Value>
+json list_of(const std::vector<Value>& values)
+{
+    json list = json::array();
+    for (const Value& value : values) {
+        list.push_back(of(value));
+    }
+    return list;
+}
+
+json document(const Overview& overview)
+{
+    return {{"v", k_version},
+            {"cluster", overview.cluster},
+            {"at", of(overview.at)},
+            {"whole_at", of(overview.whole_at)},
+            {"jobs_at", of(overview.jobs_at)},
+            {"asked_at", of(overview.asked_at)},
+            {"allowance", of(overview.allowance_used)},
+            {"silent", overview.silent},
+            {"queues", list_of(overview.queues)},
+            {"pools", list_of(overview.pools)},
+            {"waiting_jobs", overview.waiting ? json(overview.waiting->jobs) : json()},
+            {"waiting_gpus", overview.waiting ? json(overview.waiting->gpus) : json()},
+            {"jobs", list_of(overview.jobs)},
+            {"took_ms", overview.took.count()}};
+}
+
+Overview overview_in(const json& value)
+{
+    Overview overview;
+    overview.cluster = value.at("cluster").get<std::string>();
+    overview.at = time_in(value.at("at"));
+    overview.whole_at = time_in(value.at("whole_at"));
+    overview.jobs_at = time_in(value.at("jobs_at"));
+    overview.asked_at = time_in(value.at("asked_at"));
+    overview.allowance_used = time_in(value.at("allowance"));
+    overview.silent = value.at("silent").get<std::string>();
+    for (const json& queue : value.at("queues")) {
+        overview.queues.push_back(queue_in(queue));
+    }
+    for (const json& pool : value.at("pools")) {
+        overview.pools.push_back(pool_in(pool));
+    }
+    if (const auto jobs = number_in(value.at("waiting_jobs"))) {
+        overview.waiting = WaitingLine{*jobs, value.at("waiting_gpus").get<int>()};
+    }
+    for (const json& job : value.at("jobs")) {
+        overview.jobs.push_back(job_in(job));
+    }
+    overview.took = std::chrono::milliseconds(value.at("took_ms").get<std::int64_t>());
+    return overview;
+}
+
+} // namespace
+
+std::string to_json(const Overview& overview)
+{
+    // Job names are bytes.
+    return document(overview).dump(-1, ' ', true, json::error_handler_t::replace);
+}
+
+std::optional<Overview> overview_from_json(std::string_view text)
+{
+    try {
+        const json value = json::parse(text);
+        return value.at("v") == k_version ? std::optional(overview_in(value)) : std::nullopt;
+    } catch (const json::exception&) {
+        return std::nullopt;
+    }
+}
+
+} // namespace gpuq

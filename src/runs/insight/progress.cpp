@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/insight/progress.h"
+
+#include "core/layout.h"
+#include "runs/records/link_log.h"
+#include <optional>
+#include <string>
+#include <variant>
+
+namespace gpuq {
+
+namespace {
+
+constexpr std::uint64_t k_most = 64 << 10;   ///< of a stream's beginning and end
+constexpr std::uint64_t k_whole = 512 << 10; ///< a log up to this size is read completely
+constexpr Stream k_streams[] = {Stream::err, Stream::out}; ///< bars before the values in them
+
+std::uint64_t size_of(Store& store, const std::string& log)
+{
+    const auto size = store.size(log);
+    return size ? *size : 0;
+}
+
+/// Reads both streams in the order in which they were written: trainers draw a bar on one and print
+/// the loss on the other.
+telemetry::OutputReader read_whole(Store& store, const RunKey& key, LinkNumber link,
+                                   const telemetry::Pattern* own)
+{
+    telemetry::OutputReader reader(own);
+    LinkLog log(store, key, link);
+    LinkLog::Steady now;
+    std::optional<Stream> stream;
+    std::uint64_t bytes = 0; // limit: a program may write faster than this reads
+    for (bool is_patient = true; bytes < 2 * k_whole;) {
+        const auto item = log.next(Writer::gone, now);
+        const auto* const output = item ? std::get_if<log::Output>(&*item) : nullptr;
+        if (output != nullptr) {
+            if (stream && *stream != output->stream) {
+                reader.end_line();
+            }
+            stream = output->stream;
+            reader.feed(output->bytes);
+            bytes += output->bytes.size();
+        } else if (item && std::holds_alternative<log::Wait>(*item) && is_patient) {
+            is_patient = false; // then read the bytes without waiting for the order
+            now += 2 * LinkLog::k_patience;
+        } else if (!item || std::holds_alternative<log::Wait>(*item) ||
+                   std::holds_alternative<log::End>(*item)) {
+            break;
+        }
+    }
+    reader.end_line();
+    return reader;
+}
+
+} // namespace
+
+LinkProgress read_progress(Store& store, const RunKey& key, LinkNumber link,
+                           const telemetry::Pattern* own)
+{
+    std::uint64_t bytes = 0;
+    for (const Stream stream : k_streams) {
+        bytes += size_of(store, layout::log(key, link, stream));
+    }
+    if (bytes <= k_whole) {
+        const auto whole = read_whole(store, key, link, own);
+        return {whole.first(), whole.last(),   whole.began(),
+                whole.bar(),   whole.curves(), std::nullopt};
+    }
+    telemetry::OutputReader begin(own);
+    telemetry::OutputReader end(own);
+    for (const Stream stream : k_streams) {
+        const std::string log = layout::log(key, link, stream);
+        const std::uint64_t size = size_of(store, log);
+        const std::uint64_t from = size > k_most ? size - k_most : 0;
+        const auto head = store.read_at(log, 0, k_most);
+        const auto tail = store.read_at(log, from, k_most);
+        begin.feed(head ? *head : "");
+        begin.end_line();
+        end.feed(tail ? *tail : "");
+        end.end_line();
+    }
+    return {begin.first(), end.last(), begin.began(), end.bar(), end.curves(), std::nullopt};
+}
+
+std::optional<telemetry::Pattern> own_pattern(const Run& run)
+{
+    std::optional<std::string> text;
+    for (const std::string& variable : run.environment) {
+        if (variable.starts_with(std::string(k_progress_variable) + "=")) {
+            text = variable.substr(k_progress_variable.size() + 1);
+        }
+    }
+    for (const auto& [name, value] : run.request.env) {
+        text = name == k_progress_variable ? std::optional(value) : text;
+    }
+    auto pattern = telemetry::Pattern::compile(text.value_or(""));
+    return pattern ? std::optional(*std::move(pattern)) : std::nullopt;
+}
+
+} // namespace gpuq

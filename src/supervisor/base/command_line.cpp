@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/base/command_line.h"
+
+#include "runs/records/record.h"
+
+#include <charconv>
+#include <utility>
+
+namespace gpuq::supervisor {
+namespace {
+
+constexpr const char* k_usage =
+    "usage: gpuq-supervisor run|relay|guard|connect|keep STATE_DIR KEY LINK [--first], "
+    "gpuq-supervisor forward STATE_DIR KEY LINK HOST:PORT..., or "
+    "gpuq-supervisor notice STATE_DIR KEY LINK auto|USR1|USR2|TERM";
+
+constexpr std::pair<std::string_view, Task> k_tasks[] = {
+    {"run", Task::run},         {"relay", Task::relay},     {"guard", Task::guard},
+    {"connect", Task::connect}, {"forward", Task::forward}, {"notice", Task::notice},
+    {"keep", Task::keep}};
+
+std::optional<Task> task_of(std::string_view word)
+{
+    for (const auto& [name, task] : k_tasks) {
+        if (name == word) {
+            return task;
+        }
+    }
+    return std::nullopt;
+}
+
+template <typename Number>
+std::optional<Number> number_in(const std::optional<std::string>& text)
+{
+    Number number = 0;
+    const char* end = text ? text->data() + text->size() : nullptr;
+    if (!text || std::from_chars(text->data(), end, number).ptr != end || number <= 0) {
+        return std::nullopt;
+    }
+    return number;
+}
+
+} // namespace
+
+Result<CommandLine> parse_command_line(const std::vector<std::string>& words,
+                                       const Variables& variables, const std::string& host)
+{
+    const std::optional<Task> task = task_of(words.empty() ? "" : words[0]);
+    const auto link = words.size() > 3 ? number_in<int>(words[3]) : std::nullopt;
+    const std::string fifth = words.size() == 5 ? words[4] : "";
+    const bool is_notice = task.has_value() && *task == Task::notice;
+    const auto notice = is_notice ? notice_from_word(fifth) : std::nullopt;
+    const bool first = !is_notice && fifth == "--first";
+    const bool is_forward = task.has_value() && *task == Task::forward;
+    const bool complete = is_forward  ? words.size() > 4
+                          : is_notice ? notice.has_value()
+                                      : first || words.size() == 4;
+    if (!task || !link || !complete || !words[1].starts_with('/')) {
+        return fail(Error::Kind::usage, k_usage);
+    }
+    TRY_ASSIGN(RunKey key, RunKey::parse(words[2]));
+    Options options{.state_dir = words[1], .key = std::move(key), .link = LinkNumber{*link}};
+    options.first = first;
+    if (const auto job = number_in<std::uint32_t>(variables("SLURM_JOB_ID"))) {
+        options.job = JobId{*job};
+    }
+    options.node = variables("SLURMD_NODENAME").value_or(host);
+    options.partition = variables("SLURM_JOB_PARTITION").value_or("");
+    if (const auto end = number_in<std::int64_t>(variables("SLURM_JOB_END_TIME"))) {
+        options.ends_at = Time{std::chrono::seconds{*end}};
+    }
+    std::vector<std::string> destinations;
+    if (is_forward) {
+        destinations.assign(words.begin() + 4, words.end());
+    }
+    return CommandLine{*task, std::move(options), notice.value_or(Notice::none),
+                       std::move(destinations)};
+}
+
+} // namespace gpuq::supervisor

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/base/helper.h"
+
+#include "io/descriptor.h"
+#include "runs/queues.h"
+#include "supervisor/base/job_signals.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace gpuq::supervisor {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto k_longest_pause = 30s;
+/// A helper that is silent for this long is considered hung.
+constexpr auto k_helper_patience = 60s;
+/// A killed helper that hangs in the kernel with a disk is left to the process that reaps all
+/// children.
+constexpr auto k_dying = 200ms;
+
+void be_quiet_and_small(int answer)
+{
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    heed_no_job_signals();
+    sigset_t none;
+    sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    ::dup2(answer, 3);
+    close_from(4);
+    // libslurm logs to stderr, which may be the program's.
+    const int null = ::open("/dev/null", O_RDWR);
+    for (int fd = 0; fd < 3; ++fd) {
+        ::dup2(null, fd);
+    }
+    ::close(null);
+}
+
+/// For a preempted job, Slurm moves the end time but does not change the time limit.
+bool has_grace(const Job& job)
+{
+    // Time limits are whole minutes, end times seconds.
+    return job.state == JobState::running && job.started_at && job.ends_at && job.walltime &&
+           *job.ends_at + 1min < *job.started_at + *job.walltime;
+}
+
+constexpr int k_unknown = -1;
+
+/// Whether a job in these comma-separated partitions may be preempted with a grace period.
+int may_get_grace(Cluster& cluster, const std::string& queues)
+{
+    const auto partitions = cluster.partitions();
+    if (!partitions) {
+        return k_unknown;
+    }
+    const auto gives = [&](const Partition& queue) {
+        return queue.grace.count() > 0 && names_queue(queues, queue.name);
+    };
+    return std::any_of(partitions->begin(), partitions->end(), gives) ? 1 : 0;
+}
+
+} // namespace
+
+std::optional<Helper> Helper::start(const std::function<std::string()>& question)
+{
+    auto pipe = make_pipe();
+    if (!pipe) {
+        return std::nullopt;
+    }
+    Helper helper;
+    helper.m_pid = ::fork();
+    if (helper.m_pid < 0) {
+        return std::nullopt;
+    }
+    if (helper.m_pid == 0) {
+        be_quiet_and_small(pipe->write.get());
+        const std::string answer = question();
+        ::_exit(write_all(3, answer) ? 0 : 1);
+    }
+    helper.m_answer = std::move(pipe->read);
+    set_nonblocking(helper.m_answer.get());
+    return helper;
+}
+
+bool Helper::read_more()
+{
+    char piece[4096];
+    ssize_t size = 0;
+    while ((size = ::read(m_answer.get(), piece, sizeof piece)) > 0) {
+        m_said.append(piece, static_cast<std::size_t>(size));
+    }
+    return size == 0;
+}
+
+std::string Helper::finish()
+{
+    read_more();
+    m_answer.reset();
+    ::kill(m_pid, SIGKILL);
+    const auto until = std::chrono::steady_clock::now() + k_dying;
+    while (::waitpid(m_pid, nullptr, WNOHANG) == 0 && std::chrono::steady_clock::now() < until) {
+        ::poll(nullptr, 0, 1);
+    }
+    return std::move(m_said);
+}
+
+std::string ask_job(Doors& doors, JobId job, const std::string& queues)
+{
+    auto cluster = doors.cluster();
+    const auto found = cluster ? (*cluster)->job(job) : Result<Job>(cluster.error());
+    if (!found) {
+        return "";
+    }
+    const std::int64_t ends_at =
+        found->ends_at ? found->ends_at->time_since_epoch().count() : std::int64_t{0};
+    // While its processes are ending, only the outcome shows the reason.
+    const JobState state = found->outcome.value_or(found->state);
+    return fmt::format("{} {} {} {:d} {}\n", static_cast<int>(state), ends_at,
+                       found->walltime.value_or(0min).count(), has_grace(*found),
+                       queues.empty() ? k_unknown : may_get_grace(**cluster, queues));
+}
+
+std::optional<JobNews> job_news_in(const std::string& answer)
+{
+    int state = 0, has_grace = 0, may_get_grace = 0;
+    long long ends_at = 0, walltime = 0;
+    if (std::sscanf(answer.c_str(), "%d %lld %lld %d %d", &state, &ends_at, &walltime, &has_grace,
+                    &may_get_grace) != 5) {
+        return std::nullopt;
+    }
+    JobNews news{static_cast<JobState>(state), {}, {}, has_grace != 0, {}};
+    if (may_get_grace != k_unknown) {
+        news.may_get_grace = may_get_grace != 0;
+    }
+    if (ends_at > 0) {
+        news.ends_at = Time{std::chrono::microseconds{ends_at}};
+    }
+    if (walltime > 0) {
+        news.walltime = std::chrono::minutes(walltime);
+    }
+    return news;
+}
+
+bool complete_once(Doors& doors, JobId job, int status, std::chrono::milliseconds patience)
+{
+    auto helper = Helper::start([&] {
+        auto cluster = doors.cluster();
+        return std::string(cluster && (*cluster)->complete(job, status) ? "done" : "");
+    });
+    if (!helper) {
+        return false;
+    }
+    pollfd wait{helper->answer(), POLLIN, 0};
+    while (::poll(&wait, 1, static_cast<int>(patience.count())) < 0 && errno == EINTR) {
+    }
+    return helper->finish() == "done";
+}
+
+void complete_for_ever(Doors& doors, JobId job, int status)
+{
+    for (auto pause = 1s; !complete_once(doors, job, status, k_helper_patience);
+         pause = std::min<std::chrono::seconds>(pause * 2, k_longest_pause)) {
+        std::this_thread::sleep_for(pause);
+    }
+}
+
+} // namespace gpuq::supervisor

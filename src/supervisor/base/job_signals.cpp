@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/base/job_signals.h"
+
+#include <csignal>
+#include <initializer_list>
+
+namespace gpuq::supervisor {
+
+void heed_no_job_signals()
+{
+    struct sigaction heed_not {};
+    heed_not.sa_handler = [](int) {};
+    heed_not.sa_flags = SA_RESTART;
+    for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGPIPE, SIGTSTP,
+                             SIGTTIN, SIGTTOU, SIGXCPU}) {
+        ::sigaction(number, &heed_not, nullptr);
+    }
+}
+
+} // namespace gpuq::supervisor

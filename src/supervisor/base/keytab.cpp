@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/base/keytab.h"
+
+#include "credentials/keeping.h"
+#include "supervisor/base/external.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace gpuq::supervisor {
+namespace {
+
+using credentials::Source;
+
+/// A program that starts needs a ticket with more than an eighth of its life left; from then on its
+/// keeper renews it.
+bool is_fresh(const credentials::Ticket& ticket, Time now)
+{
+    return ticket.end - now > ticket.life() / 8;
+}
+
+Result<void> take(SecretFiles& files, const CredentialPlan& plan, const char* name)
+{
+    TRY_ASSIGN(std::string bytes, files.read(plan.folder, name));
+    const auto ticket = credentials::ticket_in(bytes);
+    ::explicit_bzero(bytes.data(), bytes.size());
+    return ticket ? files.move(plan.folder, name, k_renewed) : Result<void>(ticket.error());
+}
+
+} // namespace
+
+std::vector<std::string> login_words(const std::string& kinit, const CredentialPlan& plan,
+                                     const std::string& cache, bool forwardable)
+{
+    std::vector<std::string> words{kinit, "-k", "-t", plan.keytab, "-c", cache};
+    if (forwardable) {
+        words.emplace_back("-f");
+    }
+    words.insert(words.end(), {"--", plan.principal});
+    return words;
+}
+
+std::string login_for_store(SecretFiles& files, const CredentialPlan& plan, Time now)
+{
+    constexpr const char* k_new = "login";
+    auto stored = plan.keytab.empty() ? Result<StoredTicket>(fail(Error::Kind::missing, ""))
+                                      : stored_ticket(files, plan.folder, now);
+    const bool forwardable = stored && stored->ticket.forwardable;
+    if (stored) {
+        ::explicit_bzero(stored->cache.data(), stored->cache.size());
+    }
+    if (plan.keytab.empty() || (stored && is_fresh(stored->ticket, now))) {
+        return "";
+    }
+    // Another user could have created the keytab; kinit does not check its owner.
+    if (const auto keytab = files.read_own(plan.keytab);
+        !keytab && keytab.error().kind == Error::Kind::denied) {
+        return keytab.error().text;
+    }
+    const std::string kinit = kinit_of_node();
+    if (const auto made = files.make_folder(plan.folder); !made || kinit.empty()) {
+        return made ? k_no_kinit : made.error().text;
+    }
+    const std::string cache = fmt::format("FILE:{}/{}", plan.folder, k_new);
+    const auto ended = finished({login_words(kinit, plan, cache, forwardable), in_english(cache)});
+    const auto taken = ended && ended->status == 0 ? take(files, plan, k_new) : Result<void>();
+    (void)files.remove(plan.folder, k_new);
+    if (!ended) {
+        return "can't start kinit on this node";
+    }
+    if (!ended->in_time) {
+        return "the KDC has not answered in time";
+    }
+    const std::string said = one_line(ended->words);
+    return ended->status != 0 ? in_words(credentials::trouble_in(said, Source::keytab), said)
+           : taken            ? ""
+                              : taken.error().text;
+}
+
+} // namespace gpuq::supervisor

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/base/link_files.h"
+
+#include "core/layout.h"
+#include "core/timestamp.h"
+#include "io/trusted_path.h"
+#include "runs/credentials.h"
+#include "runs/idle.h"
+#include "runs/records/record.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cerrno>
+#include <dirent.h>
+#include <fcntl.h>
+#include <memory>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace gpuq::supervisor {
+namespace {
+
+constexpr const char* k_claim = "claim";
+constexpr const char* k_connect = "connect";
+constexpr std::size_t k_max_file = 4 << 20;
+constexpr int k_folder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+constexpr int k_written = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
+
+Error open_error(const std::string& path)
+{
+    const int error = errno;
+    return fail(error == ENOENT ? Error::Kind::missing : Error::Kind::io,
+                fmt::format("{}: {}", path, error_text(error)));
+}
+
+void open_if_closed(Descriptor& file, int folder, const char* name)
+{
+    if (!file && folder >= 0) {
+        file.reset(::openat(folder, name, k_written, 0600));
+    }
+}
+
+} // namespace
+
+Result<std::string> read_file(int folder, const char* name)
+{
+    const Descriptor file(::openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+    if (!file) {
+        return open_error(name);
+    }
+    std::string text;
+    char piece[16384];
+    while (true) {
+        const ssize_t size = ::read(file.get(), piece, sizeof piece);
+        if (size == 0) {
+            return text;
+        }
+        if (size < 0 || text.size() > k_max_file) {
+            return size < 0 ? open_error(name)
+                            : fail(Error::Kind::io, fmt::format("{}: too large", name));
+        }
+        text.append(piece, static_cast<std::size_t>(size));
+    }
+}
+
+namespace {
+
+/// Atomic, also across a crash: if several processes create it, the first one's stays.
+void make_secret(int root, const std::string& name)
+{
+    SipKey key{};
+    if (::getrandom(key.data(), key.size(), 0) != static_cast<ssize_t>(key.size())) {
+        return;
+    }
+    const std::string part = fmt::format(".{}.{}", name, ::getpid());
+    ::unlinkat(root, part.c_str(), 0); // left by a killed process with the same number
+    const Descriptor file(
+        ::openat(root, part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (file && write_all(file.get(), fmt::format("{:02x}", fmt::join(key, ""))) &&
+        ::fsync(file.get()) == 0) {
+        (void)!::linkat(root, part.c_str(), root, name.c_str(), 0);
+    }
+    ::unlinkat(root, part.c_str(), 0);
+}
+
+/// Counts the files in `folder` whose time is not before `since` or cannot be read, and removes
+/// older ones. Nullopt if the directory cannot be read.
+std::optional<int> releases_since(int folder, Time since)
+{
+    const int copy = ::openat(folder, ".", k_folder);
+    const std::unique_ptr<DIR, int (*)(DIR*)> listing(copy < 0 ? nullptr : ::fdopendir(copy),
+                                                      &::closedir);
+    if (!listing) {
+        return std::nullopt;
+    }
+    int count = 0;
+    while (const dirent* entry = ::readdir(listing.get())) {
+        if (entry->d_name[0] == '.') {
+            continue;
+        }
+        const auto text = read_file(folder, entry->d_name);
+        const auto at = text ? time_from_iso8601(*text) : std::nullopt;
+        if (at && *at < since) {
+            ::unlinkat(folder, entry->d_name, 0);
+        } else {
+            ++count;
+        }
+    }
+    return count;
+}
+
+} // namespace
+
+NodeNames node_names(const std::string& state_dir)
+{
+    const auto root = open_trusted_directory(state_dir);
+    if (!root) {
+        return {};
+    }
+    const std::string name = layout::secret();
+    auto secret = read_file(root->get(), name.c_str());
+    if (!secret && secret.error().kind == Error::Kind::missing) {
+        make_secret(root->get(), name);
+        secret = read_file(root->get(), name.c_str()); // ours, or that of a faster process
+    }
+    return NodeNames(secret ? *secret : "");
+}
+
+Result<RunFolder> RunFolder::open(const std::string& state_dir, const RunKey& key)
+{
+    // Only the path to the state directory may contain symbolic links; home directories often do.
+    // On this node the path may lead to another place than where the run was recorded, one that
+    // others can write.
+    TRY_ASSIGN(const Descriptor root, open_trusted_directory(state_dir));
+    const Descriptor runs(::openat(root.get(), layout::runs().c_str(), k_folder));
+    if (!runs) {
+        return open_error(fmt::format("{}/{}", state_dir, layout::runs()));
+    }
+    Descriptor run(::openat(runs.get(), key.text().c_str(), k_folder));
+    if (!run) {
+        return open_error(fmt::format("{}/{}", state_dir, layout::run_dir(key)));
+    }
+    return RunFolder(std::move(run));
+}
+
+Result<Run> RunFolder::read_run() const
+{
+    TRY_ASSIGN(const std::string text, read_file(m_folder.get(), "run.json"));
+    TRY_ASSIGN(Run run, run_from_json(text));
+    const auto changed = read_file(m_folder.get(), "walltime.json");
+    if (const auto change = changed ? walltime_change_from_json(*changed)
+                                    : Result<WalltimeChange>(changed.error())) {
+        apply(*change, run.request);
+    }
+    return run;
+}
+
+std::optional<std::string> RunFolder::stop_request() const
+{
+    return request(layout::k_stop_request);
+}
+
+std::optional<std::string> RunFolder::save_request() const
+{
+    return request(layout::k_save_and_stop_request);
+}
+
+std::optional<std::string> RunFolder::rehearsal_request() const
+{
+    return request(layout::k_rehearsal_request);
+}
+
+std::optional<std::string> RunFolder::exemption() const
+{
+    return request(k_exempt_request);
+}
+
+std::optional<std::string> RunFolder::idle_rules() const
+{
+    auto text = read_file(m_folder.get(), k_idle_rules);
+    return text ? std::optional(*std::move(text)) : std::nullopt;
+}
+
+std::optional<std::string> RunFolder::credential_plan() const
+{
+    auto text = read_file(m_folder.get(), k_credential_plan);
+    return text ? std::optional(*std::move(text)) : std::nullopt;
+}
+
+bool RunFolder::take_release(const std::string& name, int most, Time now) const
+{
+    // No symbolic link was followed on the way here: runs/KEY is inside the state directory.
+    const Descriptor index(::openat(m_folder.get(), "../../index", k_folder));
+    if (!index || (::mkdirat(index.get(), "released", 0700) != 0 && errno != EEXIST)) {
+        return false;
+    }
+    const Descriptor folder(::openat(index.get(), "released", k_folder));
+    const Descriptor place(folder ? ::openat(folder.get(), name.c_str(),
+                                             O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+                                             0600)
+                                  : -1);
+    if (!place || !write_all(place.get(), to_iso8601(now)) || ::fsync(place.get()) != 0) {
+        return false;
+    }
+    const auto taken = releases_since(folder.get(), now - std::chrono::hours(1));
+    if (!taken || *taken > most) {
+        ::unlinkat(folder.get(), name.c_str(), 0);
+        return false;
+    }
+    return true;
+}
+
+std::optional<std::string> RunFolder::request(const char* name) const
+{
+    // Opened anew each time: on NFS only opening asks the server.
+    const Descriptor inbox(::openat(m_folder.get(), "inbox", k_folder));
+    auto text =
+        inbox ? read_file(inbox.get(), name) : Result<std::string>(fail(Error::Kind::missing, ""));
+    return text ? std::optional(*std::move(text)) : std::nullopt;
+}
+
+bool RunFolder::is_claimed(LinkNumber link) const
+{
+    const Descriptor folder(
+        ::openat(m_folder.get(), fmt::format("link-{}", link.value).c_str(), k_folder));
+    return folder && ::faccessat(folder.get(), k_claim, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+Result<Descriptor> RunFolder::link(LinkNumber link) const
+{
+    const std::string name = fmt::format("link-{}", link.value);
+    ::mkdirat(m_folder.get(), name.c_str(), 0700);
+    Descriptor folder(::openat(m_folder.get(), name.c_str(), k_folder));
+    if (!folder) {
+        return open_error(name);
+    }
+    return folder;
+}
+
+Result<bool> RunFolder::claim(LinkNumber link, JobId job) const
+{
+    TRY_ASSIGN(const Descriptor folder, this->link(link));
+    const std::string text = fmt::format("{}\n", job.value);
+    constexpr int k_new = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    const Descriptor file(::openat(folder.get(), k_claim, k_new, 0600));
+    if (file) {
+        // The file itself is the claim: on a full disk it stays empty and only shows that the link
+        // is taken.
+        write_all(file.get(), text);
+        return true;
+    }
+    if (errno != EEXIST) {
+        return open_error(k_claim);
+    }
+    TRY_ASSIGN(const std::string owner, read_file(folder.get(), k_claim));
+    return owner == text;
+}
+
+Result<Descriptor> RunFolder::connect() const
+{
+    Descriptor folder(::openat(m_folder.get(), k_connect, k_folder));
+    if (!folder) {
+        return open_error(k_connect);
+    }
+    return folder;
+}
+
+void RunFolder::forget_keys() const
+{
+    const auto folder = connect();
+    if (!folder) {
+        return;
+    }
+    const std::unique_ptr<DIR, int (*)(DIR*)> list(::fdopendir(::dup(folder->get())), ::closedir);
+    while (const dirent* entry = list ? ::readdir(list.get()) : nullptr) {
+        ::unlinkat(folder->get(), entry->d_name, 0);
+    }
+    ::unlinkat(m_folder.get(), k_connect, AT_REMOVEDIR);
+}
+
+void RunFolder::make(const char* name) const
+{
+    ::mkdirat(m_folder.get(), name, 0700);
+}
+
+bool LinkFiles::open()
+{
+    open_if_closed(logs[0], folder.get(), "out.log");
+    open_if_closed(logs[1], folder.get(), "err.log");
+    open_if_closed(order, folder.get(), "order");
+    open_if_closed(journal, folder.get(), "journal.jsonl");
+    open_if_closed(heartbeat, folder.get(), "heartbeat");
+    return all_open();
+}
+
+bool LinkFiles::used() const
+{
+    struct stat status {};
+    return journal && ::fstat(journal.get(), &status) == 0 && status.st_size > 0;
+}
+
+bool LinkFiles::all_open() const
+{
+    return logs[0] && logs[1] && order && journal && heartbeat;
+}
+
+void JournalFile::use(int file)
+{
+    m_file = file;
+    struct stat status {};
+    m_size = ::fstat(file, &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
+}
+
+bool JournalFile::append(const Event& event)
+{
+    if (m_file < 0) {
+        return false;
+    }
+    char last = '\n';
+    const bool torn = m_size > 0 &&
+                      ::pread(m_file, &last, 1, static_cast<off_t>(m_size - 1)) == 1 &&
+                      last != '\n';
+    const std::string line = (torn ? "\n" : "") + to_line(event);
+    const ssize_t written = ::pwrite(m_file, line.data(), line.size(), static_cast<off_t>(m_size));
+    if (written != static_cast<ssize_t>(line.size())) {
+        if (written > 0 && ::ftruncate(m_file, static_cast<off_t>(m_size)) != 0) {
+            m_size += static_cast<std::uint64_t>(written);
+        }
+        return false;
+    }
+    m_size += line.size();
+    return true;
+}
+
+} // namespace gpuq::supervisor

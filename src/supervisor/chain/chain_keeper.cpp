@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/chain/chain_keeper.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+namespace gpuq::supervisor {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::chrono::milliseconds k_shortest_period = 500ms;
+constexpr std::chrono::milliseconds k_longest_period = 10s;
+/// Polling interval once the program has been notified: it should not have to wait for gpuq to see
+/// the checkpoint.
+constexpr auto k_noticed_period = 250ms;
+/// Allows for a hanging disk and for a slow check by the user.
+constexpr auto k_look_patience = 900s;
+/// Two message timeouts of Slurm, plus the work.
+constexpr auto k_submit_patience = 45s;
+constexpr auto k_settle_patience = 60s;
+constexpr auto k_withdraw_patience = 15s;
+/// Retry delay after a lost answer: by then Slurm either has the job or not.
+constexpr auto k_submit_again = 60s;
+/// Multiple of the usual checkpoint interval that must be left for another checkpoint.
+constexpr double k_spare = 1.1;
+
+} // namespace
+
+ChainKeeper::ChainKeeper(Doors& doors, const Options& options, const Run& run, Turn turn,
+                         Journal journal)
+    : m_doors(doors)
+    , m_options(options)
+    , m_run(run)
+    , m_turn(std::move(turn))
+    , m_journal(std::move(journal))
+{
+    m_self.link = options.link;
+    m_self.host = options.node;
+    m_self.started_at = doors.clock.now();
+    m_period = std::clamp<std::chrono::milliseconds>(m_turn.length / 100, k_shortest_period,
+                                                     k_longest_period);
+}
+
+ChainKeeper::~ChainKeeper()
+{
+    for (Running* running : {&m_submission, &m_looking, &m_settling, &m_withdrawal}) {
+        drop(*running);
+    }
+}
+
+void ChainKeeper::begin(Steady now)
+{
+    m_began = true;
+    m_submit_at = now;
+    m_look_at = now + m_period;
+}
+
+void ChainKeeper::add_to(PollSet& polls)
+{
+    for (Running* running : {&m_submission, &m_looking, &m_settling, &m_withdrawal}) {
+        running->polled = polls.add(running->helper ? running->helper->answer() : -1, POLLIN);
+    }
+}
+
+void ChainKeeper::start(Running& running, Steady now, std::chrono::seconds patience,
+                        const std::function<std::string()>& work)
+{
+    running.helper = Helper::start(work);
+    running.polled = 0;
+    running.until = now + patience;
+}
+
+std::optional<std::string> ChainKeeper::answer(Running& running, const PollSet& polls, Steady now)
+{
+    if (!running.helper) {
+        return std::nullopt;
+    }
+    const bool ready = running.polled != 0 && polls.ready(running.polled) != 0;
+    if (!(ready && running.helper->read_more()) && now < running.until) {
+        return std::nullopt;
+    }
+    std::string said = running.helper->finish();
+    running.helper.reset();
+    return said;
+}
+
+void ChainKeeper::drop(Running& running)
+{
+    if (running.helper) {
+        running.helper->finish();
+        running.helper.reset();
+    }
+}
+
+void ChainKeeper::handle(const PollSet& polls, Steady now)
+{
+    if (const auto said = answer(m_submission, polls, now)) {
+        submitted(*said, now);
+    }
+    if (const auto said = answer(m_looking, polls, now)) {
+        // An empty answer comes from a helper that died, not from an empty directory.
+        looked(said->empty() ? m_sights : sights_in(*said), now);
+    }
+    if (const auto said = answer(m_settling, polls, now)) {
+        m_settled = settled_in(*said);
+        if (m_settled) {
+            looked(m_settled->sights, now);
+        } else {
+            give_up_settling();
+        }
+    }
+    (void)answer(m_withdrawal, polls, now);
+    if (m_ended || !m_began) {
+        return;
+    }
+    if (m_submit_at && now >= *m_submit_at && !m_submission.helper) {
+        submit(now);
+    }
+    if (m_look_at && now >= *m_look_at && !m_looking.helper) {
+        look(now);
+    }
+}
+
+std::optional<ChainKeeper::Steady> ChainKeeper::next_wake() const
+{
+    std::optional<Steady> next;
+    const auto take = [&](const std::optional<Steady>& at) {
+        if (at && (!next || *at < *next)) {
+            next = at;
+        }
+    };
+    if (!m_ended) {
+        take(m_submission.helper ? std::nullopt : m_submit_at);
+        take(m_looking.helper ? std::nullopt : m_look_at);
+    }
+    for (const Running* running : {&m_submission, &m_looking, &m_settling, &m_withdrawal}) {
+        take(running->helper ? std::optional(running->until) : std::nullopt);
+    }
+    return next;
+}
+
+std::vector<pid_t> ChainKeeper::pids() const
+{
+    std::vector<pid_t> pids;
+    for (const Running* running : {&m_submission, &m_looking, &m_settling, &m_withdrawal}) {
+        if (running->helper) {
+            pids.push_back(running->helper->pid());
+        }
+    }
+    return pids;
+}
+
+void ChainKeeper::submit(Steady now)
+{
+    m_submit_at.reset();
+    start(m_submission, now, k_submit_patience,
+          [this] { return submit_next(m_doors, m_options, m_turn); });
+}
+
+void ChainKeeper::submitted(const std::string& answer, Steady now)
+{
+    Event event;
+    event.at = m_doors.clock.now();
+    if (unsigned id = 0; std::sscanf(answer.c_str(), "job %u", &id) == 1) {
+        event.kind = Event::Kind::next_submitted;
+        event.job = id;
+        m_journal(std::move(event));
+    } else if (answer != "none") {
+        m_submit_at = now + k_submit_again;
+        if (!std::exchange(m_told_failure, true)) {
+            event.kind = Event::Kind::next_failed;
+            constexpr std::string_view k_later = "later ";
+            event.detail = answer.starts_with(k_later) ? answer.substr(k_later.size())
+                                                       : "Slurm does not answer";
+            m_journal(std::move(event));
+        }
+    }
+}
+
+void ChainKeeper::look(Steady now)
+{
+    m_look_at.reset();
+    start(m_looking, now, k_look_patience, [this]() -> std::string {
+        auto store = m_doors.store(m_options.state_dir);
+        return store ? packed(look_at_checkpoints(**store, m_run, m_sights)) : "";
+    });
+}
+
+void ChainKeeper::looked(Sights sights, Steady now)
+{
+    const Seen* newest = newest_usable(sights, *m_run.request.chain);
+    const bool is_of_this_link =
+        newest != nullptr && newest->found.modified >= *m_self.started_at - 1s;
+    if (is_of_this_link && (m_saved.empty() || newest->found.modified > m_saved.back())) {
+        m_saved.push_back(newest->found.modified);
+        m_self.checkpoint = newest->found.path;
+        Event event;
+        event.kind = Event::Kind::checkpoint;
+        event.at = newest->found.modified;
+        event.detail = newest->found.path;
+        event.from = newest->found.step;
+        event.to = newest->found.bytes;
+        if (is_after_notice(newest->found.modified, m_self.noticed_at)) {
+            m_self.saved_after_notice = true;
+            m_saved_since = m_saved_since.value_or(now);
+        }
+        m_journal(std::move(event));
+    }
+    m_sights = std::move(sights);
+    m_look_at = now + (was_noticed() ? std::chrono::milliseconds(k_noticed_period) : m_period);
+}
+
+void ChainKeeper::noticed(Time at, bool preempted, Steady now)
+{
+    if (was_noticed()) {
+        return;
+    }
+    m_self.noticed_at = at;
+    m_self.preempted = preempted;
+    m_look_at = now + k_noticed_period;
+}
+
+bool ChainKeeper::is_last_that_fits(Time now, Time end) const
+{
+    if (m_saved.empty()) {
+        return false;
+    }
+    const Time before = m_saved.size() > 1 ? m_saved[m_saved.size() - 2] : *m_self.started_at;
+    const std::chrono::duration<double> usual = m_saved.back() - before;
+    return now - m_saved.back() < usual && m_saved.back() + usual * k_spare > end;
+}
+
+void ChainKeeper::settle(const Ending& ending, bool by_itself, Steady now)
+{
+    m_ended = true;
+    drop(m_looking);
+    drop(m_submission);
+    m_self.ending = ending;
+    start(m_settling, now, k_settle_patience, [this, by_itself] {
+        return packed(supervisor::settle(m_doors, m_options, m_self, m_sights, by_itself));
+    });
+    if (!m_settling.helper) {
+        give_up_settling();
+    }
+}
+
+void ChainKeeper::give_up_settling()
+{
+    drop(m_settling);
+    if (m_settled) {
+        return;
+    }
+    // Decide with the information available here. In doubt the run continues: the next link, or the
+    // next gpuq command that examines the run, judges again.
+    Settled settled;
+    settled.verdict = judge(m_run.request, {m_self}, m_doors.clock.now());
+    if (settled.verdict.go != Verdict::Go::over || !settled.verdict.why.empty()) {
+        settled.verdict = Verdict{};
+        settled.verdict.go = Verdict::Go::on;
+        settled.verdict.why = "it was not decided in time";
+    }
+    m_settled = std::move(settled);
+}
+
+void ChainKeeper::withdraw(Steady now)
+{
+    start(m_withdrawal, now, k_withdraw_patience, [this]() -> std::string {
+        withdraw_next(m_doors, m_options);
+        return "";
+    });
+}
+
+} // namespace gpuq::supervisor

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "supervisor/base/helper.h"
+#include "supervisor/base/poll_set.h"
+#include "supervisor/chain/chain_work.h"
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace gpuq::supervisor {
+
+/// The loop's side of a chain: submits the next link early, watches the checkpoints, reports
+/// whether the program may be stopped, and at the end settles how the run continues. Never blocks:
+/// the work is done in helper processes (supervisor/chain/chain_work.h).
+class ChainKeeper {
+public:
+    using Steady = std::chrono::steady_clock::time_point;
+    using Journal = std::function<void(Event)>;
+
+    /// The references must outlive the object.
+    ChainKeeper(Doors& doors, const Options& options, const Run& run, Turn turn, Journal journal);
+    ChainKeeper(const ChainKeeper&) = delete;
+    ChainKeeper& operator=(const ChainKeeper&) = delete;
+    /// Aborts any work in progress.
+    ~ChainKeeper();
+
+    const Turn& turn() const { return m_turn; }
+    /// Call when the program runs.
+    void begin(Steady now);
+
+    void add_to(PollSet& polls);
+    void handle(const PollSet& polls, Steady now);
+    /// When `handle` must be called again; nullopt while only an answer is awaited.
+    std::optional<Steady> next_wake() const;
+    /// The helper processes, which do not belong to the program.
+    std::vector<pid_t> pids() const;
+
+    /// The program is being notified now, because of preemption or for another reason.
+    void noticed(Time at, bool preempted, Steady now);
+    bool was_noticed() const { return m_self.noticed_at.has_value(); }
+    bool has_saved() const { return !m_saved.empty(); }
+    /// When a checkpoint was first seen that was written after the notice: from then on stopping
+    /// the program loses nothing.
+    std::optional<Steady> saved_since() const { return m_saved_since; }
+    /// True if the last checkpoint was made so late that another one after the same interval would
+    /// not fit before `end`. Only for programs that cannot be notified (no listener, no
+    /// GPUQ_STOP_FILE).
+    bool is_last_that_fits(Time now, Time end) const;
+
+    /// The program has ended with `ending`. Call once.
+    void settle(const Ending& ending, bool by_itself, Steady now);
+    /// The result of settle(); nullopt until it is available.
+    const std::optional<Settled>& settled() const { return m_settled; }
+    /// Stops waiting for that answer and decides with the information at hand.
+    void give_up_settling();
+
+    /// The end of the run has been recorded: cancels the job of the next link.
+    void withdraw(Steady now);
+    bool is_withdrawing() const { return m_withdrawal.helper.has_value(); }
+
+private:
+    struct Running {
+        std::optional<Helper> helper;
+        std::size_t polled = 0;
+        Steady until{};
+    };
+
+    void start(Running& running, Steady now, std::chrono::seconds patience,
+               const std::function<std::string()>& work);
+    std::optional<std::string> answer(Running& running, const PollSet& polls, Steady now);
+    void submit(Steady now);
+    void submitted(const std::string& answer, Steady now);
+    void look(Steady now);
+    void looked(Sights sights, Steady now);
+    void drop(Running& running);
+
+    Doors& m_doors;
+    const Options& m_options;
+    const Run& m_run;
+    Turn m_turn;
+    Journal m_journal;
+    LinkPast m_self; ///< this link, as its journal will describe it
+    Sights m_sights;
+    std::vector<Time> m_saved; ///< completion times of checkpoints, oldest first
+    std::optional<Steady> m_saved_since;
+    std::optional<Settled> m_settled;
+    bool m_began = false, m_ended = false;
+    std::optional<Steady> m_submit_at, m_look_at;
+    std::chrono::milliseconds m_period{0};
+    bool m_told_failure = false;
+    Running m_submission, m_looking, m_settling, m_withdrawal;
+};
+
+} // namespace gpuq::supervisor

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "checkpoint/found.h"
+#include "runs/chain.h"
+#include "supervisor/base/context.h"
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// The disk and Slurm operations of a chain. All of them may block for a long time; they are called
+/// in helper processes (supervisor/base/helper.h), which return their results as packed texts.
+namespace gpuq::supervisor {
+
+/// A checkpoint of the program, with the result of the user's own check (--valid).
+struct Seen {
+    checkpoint::Found found;
+    std::optional<bool> valid; ///< nullopt: not checked
+    bool operator==(const Seen&) const = default;
+};
+/// The newest few checkpoints in the program's checkpoint location, newest first.
+using Sights = std::vector<Seen>;
+
+/// True if the run may resume from it: it is complete and was not rejected by the user's own check.
+bool is_usable(const Seen& seen, const Chain& chain);
+/// The newest usable checkpoint, or nullptr; points into `sights`.
+const Seen* newest_usable(const Sights& sights, const Chain& chain);
+
+std::string packed(const Sights& sights);
+Sights sights_in(std::string_view packed);
+
+/// Scans again; `before` is the previous result. New complete checkpoints are checked by the user's
+/// own command, and the newest two usable ones are kept out of the program's reach.
+Sights look_at_checkpoints(Store& store, const Run& run, const Sights& before);
+
+/// How a link starts.
+struct Turn {
+    Restart restart = Restart::first;
+    std::string checkpoint;         ///< to resume from; empty: none
+    std::chrono::seconds length{0}; ///< of this link
+    std::chrono::seconds lead{0};   ///< how long before the end of the link the program is notified
+    std::string why;                ///< the reason, for users
+    std::optional<Ending> previous; ///< end of the previous link, if that link could not record it
+                                    ///< itself
+    std::string changed; ///< program files changed since the previous link, comma-separated; empty:
+                         ///< none
+};
+
+/// How the first link starts.
+Turn first_turn(const Request& request);
+
+/// The judgment on the link before `options.link`: a turn, or `leave`, or neither while the outcome
+/// is unknown.
+struct Judged {
+    std::optional<Turn> turn;
+    bool leave = false; ///< the run is over, and that is recorded on disk
+    std::string wait;   ///< why there is no answer yet
+};
+Judged judge_predecessor(Doors& doors, const Options& options);
+std::string packed(const Judged& judged);
+std::optional<Judged> judged_in(std::string_view packed);
+
+/// Submits the link after this one. Returns `job ID`, `later WHY` or `none`.
+std::string submit_next(Doors& doors, const Options& options, const Turn& turn);
+
+/// The result after the end of the program: whether the run continues, and if so, the job of its
+/// next link. Go::wait: the record of the run could not be read.
+struct Settled {
+    Verdict verdict;
+    Sights sights;
+    std::optional<JobId> next;
+};
+/// `self`: this link as far as this process knows it, including its ending. `by_itself`: the
+/// program ended without being killed, so the files it wrote last are final.
+Settled settle(Doors& doors, const Options& options, LinkPast self, const Sights& before,
+               bool by_itself);
+std::string packed(const Settled& settled);
+std::optional<Settled> settled_in(std::string_view packed);
+
+/// Cancels the job of the next link once it is on disk that the run is over. If Slurm does not
+/// answer, the job stays; once started, it sees that the run is over and leaves.
+void withdraw_next(Doors& doors, const Options& options);
+
+} // namespace gpuq::supervisor

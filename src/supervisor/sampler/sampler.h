@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "supervisor/base/descriptor.h"
+
+#include <optional>
+#include <string>
+#include <sys/types.h>
+
+namespace gpuq::supervisor {
+
+/// Parameters of a sampler.
+struct SamplerPlan {
+    std::string executable; ///< empty: no sampler is started
+    std::string node;
+    std::string variable; ///< the variable with its GPUs (sampling.h)
+    int gpus = 0;
+    int folder = -1;    ///< the link's directory
+    bool looks = false; ///< report for each sample whether the GPUs are idle
+};
+
+/// Replaces this process by a sampler of `root` and its descendants, which runs until `root` is
+/// gone or `lifeline` closes. `looks`: the pipe for its idle reports; -1: none.
+[[noreturn]] void become_sampler(const SamplerPlan& plan, pid_t root, int lifeline, int looks);
+
+/// The child process that samples this node while the program runs (sampling.h): a separate
+/// process, because a driver may hang, from the same executable. It is started only once and never
+/// killed; it ends when the lifeline closes, also if the supervisor was killed.
+class Sampler {
+public:
+    void start(const SamplerPlan& plan);
+    void stop() { m_lifeline.reset(); }
+    /// The pipe of its idle reports (SampledLook), non-blocking; empty if they were not requested.
+    Descriptor take_looks() { return std::move(m_looks); }
+
+    bool was_started() const { return m_started; }
+    std::optional<pid_t> pid() const { return m_pid; }
+    void reaped() { m_pid.reset(); }
+
+private:
+    bool m_started = false;
+    std::optional<pid_t> m_pid;
+    Descriptor m_lifeline, m_looks;
+};
+
+} // namespace gpuq::supervisor

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/sampler/use_note.h"
+
+#include "runs/insight/samples.h"
+#include "telemetry/ledger.h"
+#include "telemetry/noted_use.h"
+
+namespace gpuq::supervisor {
+namespace {
+
+using std::chrono::milliseconds;
+
+std::string note(Doors& doors, const Options& options, milliseconds allocated, JobEnd end)
+{
+    const auto store = doors.store(options.state_dir);
+    GpuTime measured;
+    for (const NodeSample& node :
+         store ? newest_samples(**store, options.key, options.link) : std::vector<NodeSample>{}) {
+        measured += node.newest ? node.newest->gpu_time : GpuTime{};
+    }
+    if (measured.busy + measured.idle == milliseconds(0)) {
+        return "nothing";
+    }
+    const std::string use = to_note(of_allocated(measured, allocated));
+    const std::string comment = job_comment(options.key, options.link) + " " + use;
+    return doors.note(*options.job, comment, end) ? use : "";
+}
+
+} // namespace
+
+void UseNote::begin(milliseconds allocated, JobEnd end, Clock::time_point now)
+{
+    m_gives_up_at = now + m_options.patience.noting;
+    m_helper = Helper::start([=, this] { return note(m_doors, m_options, allocated, end); });
+}
+
+void UseNote::finish()
+{
+    if (m_helper) {
+        m_helper->finish();
+        m_helper.reset();
+    }
+}
+
+std::optional<pid_t> UseNote::pid() const
+{
+    return m_helper ? std::optional(m_helper->pid()) : std::nullopt;
+}
+
+} // namespace gpuq::supervisor

@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/stream/clients.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <poll.h>
+#include <type_traits>
+#include <utility>
+
+namespace gpuq::supervisor {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t k_most = 200;
+/// Time limit for a client of the socket to send Attach.
+constexpr auto k_introduction = 10s;
+
+/// slurmstepd waits for srun to acknowledge each small packet before it sends the next, which takes
+/// 40 ms with TCP. So the greeting is sent together with the program's first output, and that
+/// output together with the end, if they follow this soon. At a terminal nothing is held back for
+/// the end.
+constexpr auto k_greeting_waits = 15ms;
+constexpr auto k_output_waits = 4ms;
+
+/// Acknowledging each key would send a packet ahead of its echo, and the echo would wait 40 ms for
+/// the acknowledgement of that packet (TCP). The client keeps unacknowledged input and is far from
+/// its limit.
+constexpr std::uint64_t k_typed_untold = 16 << 10;
+
+std::string refusal(std::string why)
+{
+    return wire::encode(wire::Refused{std::move(why)}).append(wire::k_flush);
+}
+
+bool is_news(const std::optional<wire::StdinTaken>& told, const wire::StdinTaken& now)
+{
+    const bool near_limit = told && now.offset + k_typed_untold > told->offset + told->room &&
+                            now.offset + now.room > told->offset + told->room;
+    return !told || near_limit || now.offset - told->offset >= k_typed_untold;
+}
+
+} // namespace
+
+Clients::Clients(Backlog& backlog, InputBuffer& input, LogWriter& log, wire::Hello hello,
+                 Requests requests, Typing typing)
+    : m_backlog(backlog)
+    , m_input(input)
+    , m_log(log)
+    , m_hello(std::move(hello))
+    , m_requests(std::move(requests))
+    , m_typing(typing)
+{
+}
+
+void Clients::add_first(Descriptor input, Descriptor output, Clock::time_point now)
+{
+    set_nonblocking(input.get());
+    set_nonblocking(output.get());
+    m_members.push_back({Connection(m_next_id++, std::move(input), std::move(output), now)});
+    Connection& first = m_members.back().connection;
+    first.send(m_hello);
+    own(first);
+    introduce(first);
+    greet(first);
+    first.hold(now + k_greeting_waits,
+               m_typing == Typing::terminals ? Clock::duration{} : k_output_waits);
+}
+
+void Clients::add_to(PollSet& polls)
+{
+    m_polled_server.reset();
+    if (m_server) {
+        m_polled_server = polls.add(m_server->fd(), POLLIN);
+    }
+    for (Member& member : m_members) {
+        const Connection& connection = member.connection;
+        member.polled_input.reset();
+        member.polled_output.reset();
+        member.polled_relay.reset();
+        // If the window is full, the input of an owner stays in its own pipe.
+        const bool sends = owns(member) || member.terminal;
+        const bool may_send = !sends || m_input.room() > 0;
+        if (connection.input() >= 0) {
+            member.polled_input =
+                polls.add(connection.input(), may_send ? short{POLLIN} : short{0});
+        }
+        if (connection.relay() >= 0) {
+            member.polled_relay = polls.add(connection.relay(), POLLIN);
+        }
+        if (connection.has_unsent()) {
+            member.polled_output = polls.add(connection.output(), POLLOUT);
+        }
+    }
+}
+
+void Clients::handle(const PollSet& polls, Clock::time_point now)
+{
+    if (polls.ready(m_polled_server) != 0) {
+        accept(now);
+    }
+    for (Member& member : m_members) {
+        if (polls.ready(member.polled_input) != 0) {
+            read_frames(member, now);
+        }
+        const bool silent =
+            !member.connection.role() && now - member.connection.since() > k_introduction;
+        member.dead = member.dead || silent || polls.ready(member.polled_relay) != 0;
+    }
+    bury(now);
+    tell_input_taken();
+}
+
+void Clients::accept(Clock::time_point now)
+{
+    if (m_members.size() >= k_most) {
+        return m_server->turn_away(
+            refusal(fmt::format("{} clients are already connected", k_most)));
+    }
+    const std::string none_left = refusal(
+        fmt::format("its supervisor on {} has no file descriptor left (ulimit -n)", m_hello.host));
+    if (Descriptor socket = m_server->accept(none_left)) {
+        m_members.push_back({Connection(m_next_id++, std::move(socket), now)});
+    }
+}
+
+void Clients::read_frames(Member& member, Clock::time_point now)
+{
+    const bool open = member.connection.receive();
+    while (!member.dead) {
+        const auto next = member.connection.next_frame();
+        if (!next) {
+            member.dead = true;
+        } else if (*next) {
+            handle_frame(member, **next, now);
+            continue;
+        }
+        break;
+    }
+    if (open) {
+        return;
+    }
+    lose_owner(member.connection, now);
+    lose_terminal(member);
+    member.dead = member.dead || !member.connection.outlives_input();
+}
+
+void Clients::handle_frame(Member& member, const wire::Frame& frame, Clock::time_point now)
+{
+    std::visit(
+        [&](const auto& each) {
+            using Kind = std::decay_t<decltype(each)>;
+            const bool known = member.connection.role().has_value();
+            const bool guard = member.connection.role() == wire::Role::guard;
+            if constexpr (std::is_same_v<Kind, wire::Attach>) {
+                if (!known) {
+                    attach(member, each);
+                }
+            } else if constexpr (std::is_same_v<Kind, wire::Report>) {
+                if (m_requests.report) {
+                    m_requests.report(each.text);
+                }
+                member.dead = member.dead || !known;
+            } else if (!known || guard) {
+                member.dead = member.dead || !known;
+            } else if constexpr (std::is_same_v<Kind, wire::Stdin>) {
+                handle_input(member, each);
+            } else if constexpr (std::is_same_v<Kind, wire::StdinEnd>) {
+                member.dead =
+                    m_typing == Typing::one_owner && owns(member) && !m_input.end(each.offset);
+            } else if constexpr (std::is_same_v<Kind, wire::Signal>) {
+                m_requests.signal(each.number);
+            } else if constexpr (std::is_same_v<Kind, wire::Stop>) {
+                m_requests.stop(each.by);
+            } else if constexpr (std::is_same_v<Kind, wire::OutputTaken>) {
+                member.connection.taken(each, now);
+            } else if constexpr (std::is_same_v<Kind, wire::Bye>) {
+                member.connection.leave();
+                lose_owner(member.connection, now);
+                forget_typed(member);
+                lose_terminal(member);
+            } else if constexpr (std::is_same_v<Kind, wire::Terminal>) {
+                add_terminal(member, each);
+            } else if constexpr (std::is_same_v<Kind, wire::Take>) {
+                take(member, each);
+            }
+        },
+        frame);
+}
+
+void Clients::handle_input(Member& member, const wire::Stdin& frame)
+{
+    if (m_typing == Typing::terminals) {
+        type(member, frame);
+    } else if (owns(member)) {
+        member.dead = !m_input.take(frame.offset, frame.bytes);
+    }
+}
+
+/// Bytes that a client sends again after a change of connection are typed only once.
+void Clients::type(Member& member, const wire::Stdin& frame)
+{
+    if (!member.terminal) {
+        return;
+    }
+    std::uint64_t& typed = m_typed[member.terminal->client];
+    if (frame.offset > typed) {
+        member.dead = true;
+        return;
+    }
+    const std::uint64_t known = std::min<std::uint64_t>(typed - frame.offset, frame.bytes.size());
+    const std::string_view news = std::string_view(frame.bytes).substr(known);
+    typed += news.size();
+    m_input.take(m_input.taken(), news);
+}
+
+/// Called for a client that does not come back.
+void Clients::forget_typed(const Member& member)
+{
+    if (member.terminal) {
+        m_typed.erase(member.terminal->client);
+    }
+}
+
+void Clients::add_terminal(Member& member, const wire::Terminal& frame)
+{
+    if (m_typing != Typing::terminals) {
+        return;
+    }
+    member.terminal = frame;
+    member.turn = ++m_turn;
+    if (frame.redraw) {
+        member.connection.send(wire::Screen{m_requests.screen(frame.size)});
+    }
+    m_requests.resize(frame.size, frame.redraw);
+}
+
+/// The terminal's size is that of the remaining client that attached or changed size last.
+void Clients::lose_terminal(Member& member)
+{
+    if (!std::exchange(member.terminal, std::nullopt)) {
+        return;
+    }
+    const Member* latest = nullptr;
+    for (const Member& other : m_members) {
+        if (other.terminal && !other.dead && (!latest || other.turn > latest->turn)) {
+            latest = &other;
+        }
+    }
+    if (latest && latest->turn < member.turn) {
+        m_requests.resize(latest->terminal->size, false);
+    }
+}
+
+bool Clients::has_terminal() const
+{
+    return std::any_of(m_members.begin(), m_members.end(),
+                       [](const Member& member) { return member.terminal.has_value(); });
+}
+
+/// The other clients leave when they receive Taken. A client that feeds the program through a pipe
+/// stays, because its end would be the end of the run.
+void Clients::take(const Member& taker, const wire::Take& frame)
+{
+    for (Member& member : m_members) {
+        const auto role = member.connection.role();
+        const bool feeds =
+            m_typing == Typing::one_owner && owns(member) && !m_input.ended() && !m_input.closed();
+        if (&member != &taker && role && *role != wire::Role::guard && !feeds) {
+            member.connection.send(wire::Taken{frame.by});
+            lose_terminal(member);
+        }
+    }
+}
+
+void Clients::attach(Member& member, const wire::Attach& frame)
+{
+    member.connection.send(m_hello); // not earlier: the destination was unknown until now
+    member.connection.attach(frame, m_backlog);
+    if (frame.role == wire::Role::owner) {
+        own(member.connection);
+    }
+    introduce(member.connection);
+    if (frame.role != wire::Role::guard) {
+        greet(member.connection);
+    }
+}
+
+/// The last client to attach owns the input: a relay takes over from the srun that started the run.
+/// The previous owner on the step's own streams is dropped, because a step whose srun was killed
+/// shows no end of its streams. Other previous owners stay as viewers.
+void Clients::own(Connection& connection)
+{
+    for (Member& member : m_members) {
+        member.dead = member.dead || (owns(member) && member.connection.id() != connection.id() &&
+                                      member.connection.outlives_input());
+    }
+    m_owner = connection.id();
+    m_had_owner = true;
+    m_without_owner.reset();
+    if (m_typing == Typing::one_owner) {
+        connection.send(wire::StdinTaken{m_input.taken(), m_input.room()});
+    }
+}
+
+void Clients::introduce(Connection& connection)
+{
+    if (m_started) {
+        connection.send(wire::Started{*m_started});
+    }
+    if (m_ended) {
+        connection.send_last(*m_ended);
+    }
+}
+
+void Clients::greet(Connection& connection)
+{
+    if (const std::string text = std::exchange(m_greeting, {}); !text.empty()) {
+        connection.send(wire::Note{text});
+    }
+}
+
+void Clients::lose_owner(const Connection& connection, Clock::time_point now)
+{
+    if (m_owner != connection.id()) {
+        return;
+    }
+    m_owner.reset();
+    if (!connection.left()) {
+        m_without_owner = now;
+    } else if (m_typing == Typing::one_owner && !m_input.ended() && !m_input.closed()) {
+        m_without_owner = Clock::time_point{}; // do not wait: no other client has the rest of the
+                                               // input
+    }
+}
+
+void Clients::bury(Clock::time_point now)
+{
+    for (Member& member : m_members) {
+        if (member.dead) {
+            lose_owner(member.connection, now);
+            lose_terminal(member);
+        }
+    }
+    std::erase_if(m_members, [](const Member& member) { return member.dead; });
+}
+
+void Clients::tell_input_taken()
+{
+    for (Member& member : m_members) {
+        const bool counts =
+            m_typing == Typing::terminals ? member.terminal.has_value() : owns(member);
+        if (!counts) {
+            continue;
+        }
+        const wire::StdinTaken taken{
+            member.terminal ? m_typed[member.terminal->client] : m_input.taken(), m_input.room()};
+        if (member.terminal ? is_news(member.told, taken) : member.told != taken) {
+            member.connection.send(taken);
+            member.told = taken;
+        }
+    }
+}
+
+void Clients::history_came(LogWriter::Answer answer)
+{
+    for (Member& member : m_members) {
+        if (member.connection.id() == answer.asker) {
+            member.connection.history_came(answer.bookmark, std::move(answer.pieces), m_backlog);
+        }
+    }
+}
+
+std::optional<Clients::Clock::time_point> Clients::transmit(Clock::time_point now)
+{
+    std::optional<Clock::time_point> again;
+    for (Member& member : m_members) {
+        member.dead = member.dead || !member.connection.transmit(m_backlog, now);
+        if (member.connection.wants_history()) {
+            member.connection.history_asked();
+            m_log.ask_history(member.connection.id(), member.connection.bookmark(),
+                              m_backlog.begin());
+        }
+        again = member.connection.held_until() ? member.connection.held_until() : again;
+    }
+    bury(now);
+    return again;
+}
+
+void Clients::started(int pid)
+{
+    m_started = pid;
+    for (Member& member : m_members) {
+        if (member.connection.role()) {
+            member.connection.send(wire::Started{pid});
+        }
+    }
+}
+
+void Clients::note(const std::string& text)
+{
+    for (Member& member : m_members) {
+        if (member.connection.role()) {
+            member.connection.send(wire::Note{text});
+        }
+    }
+}
+
+void Clients::ended(const wire::Ended& ended)
+{
+    m_ended = ended;
+    for (Member& member : m_members) {
+        if (member.connection.role()) {
+            member.connection.send_last(ended);
+        }
+    }
+}
+
+std::uint64_t Clients::needed(Clock::time_point now, std::chrono::milliseconds stalled) const
+{
+    std::uint64_t first = std::numeric_limits<std::uint64_t>::max();
+    for (const Member& member : m_members) {
+        const auto role = member.connection.role();
+        if (role && *role != wire::Role::guard && !member.connection.stalled(now, stalled)) {
+            first = std::min(first, member.connection.needs(m_backlog));
+        }
+    }
+    return first;
+}
+
+bool Clients::all_told(Clock::time_point now, std::chrono::milliseconds stalled)
+{
+    for (Member& member : m_members) {
+        member.dead = member.connection.stalled(now, stalled);
+    }
+    bury(now);
+    return std::all_of(m_members.begin(), m_members.end(), [](const Member& member) {
+        return !member.connection.role() || member.connection.all_sent();
+    });
+}
+
+bool Clients::all_gone() const
+{
+    return std::all_of(m_members.begin(), m_members.end(), [](const Member& member) {
+        const Connection& connection = member.connection;
+        return !connection.role() || *connection.role() == wire::Role::guard || connection.left() ||
+               (connection.input_ended() && connection.drained());
+    });
+}
+
+} // namespace gpuq::supervisor

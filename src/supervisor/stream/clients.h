@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/run.h"
+#include "supervisor/base/context.h"
+#include "supervisor/base/poll_set.h"
+#include "supervisor/stream/backlog.h"
+#include "supervisor/stream/connection.h"
+#include "supervisor/stream/input.h"
+#include "supervisor/stream/log_writer.h"
+#include "supervisor/stream/server.h"
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gpuq::supervisor {
+
+/// All connected clients, and which of them owns the program's input.
+class Clients {
+public:
+    using Clock = Connection::Clock;
+
+    /// Callbacks for the clients' requests.
+    struct Requests {
+        std::function<void(int number)> signal;
+        std::function<void(const std::string& by)> stop;
+        /// Resizes the program's terminal; `anew`: the program should redraw everything.
+        std::function<void(TerminalSize size, bool anew)> resize = {};
+        /// Initial content for a new client's terminal.
+        std::function<std::string(TerminalSize size)> screen = {};
+        /// A message for the journal.
+        std::function<void(const std::string& text)> report = {};
+    };
+    /// How the program gets its input.
+    enum class Typing {
+        one_owner, ///< through a pipe: bytes of the owner, by offset
+        terminals, ///< all input of connections that end in a terminal
+    };
+    /// The references must outlive the object.
+    Clients(Backlog& backlog, InputBuffer& input, LogWriter& log, wire::Hello hello,
+            Requests requests, Typing typing);
+
+    void listen(Server server) { m_server = std::move(server); }
+    /// Adds the standard streams as the first owner.
+    void add_first(Descriptor input, Descriptor output, Clock::time_point now);
+
+    // Called in each round of the loop.
+    void add_to(PollSet& polls);
+    void handle(const PollSet& polls, Clock::time_point now);
+    void history_came(LogWriter::Answer answer);
+    /// Sends as much as possible. Returns the time by which it must be called again, if any.
+    std::optional<Clock::time_point> transmit(Clock::time_point now);
+
+    // Sent to all clients, including later ones.
+    void started(int pid);
+    void note(const std::string& text);
+    void ended(const wire::Ended& ended);
+
+    /// A note for the first client that attaches.
+    void greet_with(const std::string& text) { m_greeting = text; }
+
+    /// Since when the program's input has had no owner; nullopt while it has one, and after an
+    /// owner left on purpose. The clock's epoch if that owner left without sending the end of its
+    /// piped input.
+    std::optional<Clock::time_point> without_owner_since() const { return m_without_owner; }
+    bool had_owner() const { return m_had_owner; }
+    void expect_owner(Clock::time_point now) { m_without_owner = now; }
+
+    /// Whether a client is attached to the program's terminal, now or at any time.
+    bool has_terminal() const;
+    bool had_terminal() const { return m_turn > 0; }
+
+    /// The first chunk that a client which keeps reading still needs.
+    std::uint64_t needed(Clock::time_point now, std::chrono::milliseconds stalled) const;
+    /// Drops clients that do not read any more. True if all others have been sent the end.
+    bool all_told(Clock::time_point now, std::chrono::milliseconds stalled);
+    /// True if only guards, and clients whose end cannot be detected, are left.
+    bool all_gone() const;
+
+private:
+    struct Member {
+        Connection connection;
+        std::optional<std::size_t> polled_input, polled_output, polled_relay;
+        bool dead = false;
+        std::optional<wire::Terminal> terminal;
+        std::uint64_t turn = 0; ///< the terminal with the highest number determines the size
+        std::optional<wire::StdinTaken> told;
+    };
+    void accept(Clock::time_point now);
+    void introduce(Connection& connection);
+    void greet(Connection& connection);
+    void read_frames(Member& member, Clock::time_point now);
+    void handle_frame(Member& member, const wire::Frame& frame, Clock::time_point now);
+    void handle_input(Member& member, const wire::Stdin& frame);
+    void type(Member& member, const wire::Stdin& frame);
+    void forget_typed(const Member& member);
+    void add_terminal(Member& member, const wire::Terminal& frame);
+    void lose_terminal(Member& member);
+    void take(const Member& taker, const wire::Take& frame);
+    void attach(Member& member, const wire::Attach& frame);
+    void own(Connection& connection);
+    bool owns(const Member& member) const { return m_owner == member.connection.id(); }
+    void bury(Clock::time_point now);
+    void lose_owner(const Connection& connection, Clock::time_point now);
+    void tell_input_taken();
+
+    Backlog& m_backlog;
+    InputBuffer& m_input;
+    LogWriter& m_log;
+    wire::Hello m_hello;
+    Requests m_requests;
+    Typing m_typing;
+    std::map<std::uint64_t, std::uint64_t> m_typed; ///< input offset per client
+    std::uint64_t m_turn = 0;
+    std::optional<Server> m_server;
+    std::optional<std::size_t> m_polled_server;
+    std::vector<Member> m_members;
+    int m_next_id = 1;
+    std::optional<int> m_owner;
+    bool m_had_owner = false;
+    std::optional<Clock::time_point> m_without_owner;
+    std::optional<int> m_started;
+    std::optional<wire::Ended> m_ended;
+    std::string m_greeting;
+};
+
+} // namespace gpuq::supervisor

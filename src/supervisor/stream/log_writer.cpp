@@ -1,0 +1,555 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/stream/log_writer.h"
+
+#include "runs/idle.h"
+#include "runs/records/heartbeat.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+namespace gpuq::supervisor {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto k_tick = 1s;
+/// Delay until a non-urgent event is synced: short runs do not wait for a sync.
+constexpr auto k_sync_delay = 50ms;
+constexpr int k_chunks_at_once = 16;
+constexpr std::size_t k_history_piece = 256 << 10;
+constexpr std::size_t k_reserve = 32 << 10;
+constexpr const char* k_reserve_name = "reserve";
+constexpr const char* k_stop_file = "stop"; // layout::stop_file
+constexpr std::uint64_t k_room_again = 1 << 20;
+constexpr std::size_t k_max_pending_order = 64 << 10;
+constexpr std::size_t k_max_pending_events = 256;
+
+/// On these file systems written bytes are visible to all readers at once; on others (NFS) only
+/// synced ones are.
+bool is_local(int file)
+{
+    constexpr long k_xfs = 0x58465342;
+    constexpr long k_zfs = 0x2fc12fc1;
+    struct statfs status {};
+    if (::fstatfs(file, &status) != 0) {
+        return false;
+    }
+    const long type = status.f_type;
+    return type == EXT4_SUPER_MAGIC || type == TMPFS_MAGIC || type == BTRFS_SUPER_MAGIC ||
+           type == OVERLAYFS_SUPER_MAGIC || type == k_xfs || type == k_zfs;
+}
+
+std::string order_line(Stream stream, std::uint64_t size)
+{
+    return fmt::format("{} {}\n", stream == Stream::out ? 'o' : 'e', size);
+}
+
+/// Reduces the lines to two with the same sums; the interleaving of the streams is lost.
+std::string compacted(const std::string& order)
+{
+    Position sums{};
+    for (std::size_t from = 0; from < order.size();) {
+        const std::size_t end = order.find('\n', from);
+        sums[order[from] == 'o' ? 0 : 1] += std::stoull(order.substr(from + 2, end - from - 2));
+        from = end + 1;
+    }
+    return order_line(Stream::out, sums[0]) + order_line(Stream::err, sums[1]);
+}
+
+} // namespace
+
+LogWriter::LogWriter(Setup setup, Backlog& backlog, Clock& clock, int wake)
+    : m_setup(std::move(setup))
+    , m_backlog(backlog)
+    , m_clock(clock)
+    , m_wake(wake)
+{
+    m_journal.use(m_setup.files.journal.get());
+}
+
+LogWriter::~LogWriter()
+{
+    if (m_thread.joinable()) {
+        change([](LogWriter& self) { self.m_work.stop = true; });
+        m_thread.join();
+    }
+}
+
+void LogWriter::start()
+{
+    m_thread = std::thread([this] { run(); });
+}
+
+std::optional<std::string> LogWriter::stop_request_now() const
+{
+    return m_setup.folder ? m_setup.folder->stop_request() : std::nullopt;
+}
+
+template <typename Change>
+void LogWriter::change(Change change)
+{
+    {
+        const std::lock_guard lock(m_mutex);
+        change(*this);
+    }
+    m_condition.notify_one();
+}
+
+void LogWriter::poke()
+{
+    change([](LogWriter&) {});
+}
+
+void LogWriter::record(Event event, Urgency urgency)
+{
+    change([&](LogWriter& self) {
+        self.m_work.events.push_back(std::move(event));
+        self.m_work.sync = self.m_work.sync || urgency == Urgency::now;
+    });
+}
+
+void LogWriter::ask_history(int asker, const Bookmark& bookmark, const Position& end)
+{
+    change([&](LogWriter& self) { self.m_questions.push_back({asker, bookmark, end}); });
+}
+
+void LogWriter::look_for_stop()
+{
+    change([](LogWriter& self) { self.m_work.look = true; });
+}
+
+void LogWriter::drop_stop_file()
+{
+    change([](LogWriter& self) { self.m_work.stop_file = true; });
+}
+
+void LogWriter::write_idle(std::string text)
+{
+    change([&](LogWriter& self) { self.m_work.idle = std::move(text); });
+}
+
+void LogWriter::ask_rank_notes()
+{
+    change([](LogWriter& self) { self.m_work.rank_notes = true; });
+}
+
+void LogWriter::ask_release(std::string name, int most)
+{
+    change([&](LogWriter& self) { self.m_work.release.emplace(std::move(name), most); });
+}
+
+void LogWriter::finish(Event ended)
+{
+    change([&](LogWriter& self) { self.m_work.ended = std::move(ended); });
+}
+
+LogWriter::News LogWriter::take_news()
+{
+    const std::lock_guard lock(m_mutex);
+    return std::exchange(m_news, News{});
+}
+
+void LogWriter::tell(News news)
+{
+    {
+        const std::lock_guard lock(m_mutex);
+        if (news.stop_request) {
+            m_news.stop_request = std::move(news.stop_request);
+        }
+        std::move(news.notes.begin(), news.notes.end(), std::back_inserter(m_news.notes));
+        std::move(news.answers.begin(), news.answers.end(), std::back_inserter(m_news.answers));
+        if (news.save_request) {
+            m_news.save_request = std::move(news.save_request);
+        }
+        if (news.rehearsal_request) {
+            m_news.rehearsal_request = std::move(news.rehearsal_request);
+        }
+        if (news.exemption) {
+            m_news.exemption = std::move(news.exemption);
+        }
+        if (news.rank_notes) {
+            m_news.rank_notes = std::move(news.rank_notes);
+        }
+        if (news.may_release) {
+            m_news.may_release = news.may_release;
+        }
+        m_news.fenced = m_news.fenced || news.fenced;
+        m_news.looked = m_news.looked || news.looked;
+        m_news.written = m_news.written || news.written;
+        m_news.synced = m_news.synced || news.synced;
+    }
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t told = ::write(m_wake, &one, sizeof one);
+}
+
+// ---- the thread ----
+
+void LogWriter::run()
+{
+    make_reserve();
+    while (true) {
+        Work work = wait_for_work();
+        if (work.stop) {
+            return;
+        }
+        do_work(work);
+    }
+}
+
+LogWriter::Work LogWriter::wait_for_work()
+{
+    std::unique_lock lock(m_mutex);
+    const auto until = m_sync_due ? std::min(m_next_tick, *m_sync_due) : m_next_tick;
+    m_condition.wait_until(lock, until, [this] {
+        return !m_work.events.empty() || !m_questions.empty() || m_work.ended || m_work.look ||
+               m_work.stop_file || m_work.idle || m_work.release || m_work.rank_notes ||
+               m_work.stop || m_backlog.to_log();
+    });
+    Work work = std::exchange(m_work, Work{});
+    if (!m_questions.empty()) {
+        work.question = m_questions.front();
+        m_questions.pop_front();
+    }
+    return work;
+}
+
+void LogWriter::do_work(Work& work)
+{
+    for (const Event& event : work.events) {
+        journal(event);
+    }
+    const auto now = m_clock.steady();
+    if (!work.events.empty() && !m_sync_due) {
+        m_sync_due = now + k_sync_delay;
+    }
+    if (work.stop_file) {
+        make_stop_file();
+    }
+    if (work.idle) {
+        replace_idle(*work.idle);
+    }
+    if (work.release) {
+        tell({.may_release = m_setup.folder &&
+                             m_setup.folder->take_release(work.release->first, work.release->second,
+                                                          m_clock.now())});
+    }
+    if (work.rank_notes) {
+        tell({.rank_notes = read_rank_notes(m_setup.files.folder.get())});
+    }
+    if (work.look) {
+        look();
+        tell({.looked = true});
+    }
+    if (work.sync || (m_sync_due && now >= *m_sync_due)) {
+        m_sync_due.reset();
+        ::fdatasync(m_setup.files.journal.get());
+    }
+    if (now >= m_next_tick) {
+        tick();
+    }
+    if (work.question) {
+        answer(*work.question);
+    }
+    if (write_chunks() && m_tell_of_room.exchange(false)) {
+        tell({});
+    }
+    if (work.ended) {
+        while (write_chunks()) {
+        }
+        write_end(*work.ended);
+    }
+}
+
+bool LogWriter::write_chunks()
+{
+    int done = 0;
+    for (; done < k_chunks_at_once; ++done) {
+        const Chunk* chunk = m_backlog.to_log();
+        if (!chunk) {
+            break;
+        }
+        m_backlog.logged(/*lost=*/!write_chunk(*chunk));
+    }
+    return done > 0;
+}
+
+bool LogWriter::write_chunk(const Chunk& chunk)
+{
+    const std::size_t index = index_of(chunk.stream);
+    switch_to(chunk.stream);
+    m_segment_size += chunk.bytes.size();
+    m_written[index] = chunk.end();
+    if (!may_write()) {
+        lose(chunk, 0, 0);
+        return false;
+    }
+    std::size_t done = 0;
+    while (done < chunk.bytes.size()) {
+        const ssize_t written =
+            ::pwrite(m_setup.files.logs[index].get(), chunk.bytes.data() + done,
+                     chunk.bytes.size() - done, static_cast<off_t>(chunk.offset + done));
+        if (written < 0 && errno == EINTR) {
+            continue;
+        }
+        if (written <= 0) {
+            lose(chunk, done, written < 0 ? errno : EIO);
+            return false;
+        }
+        done += static_cast<std::size_t>(written);
+    }
+    return true;
+}
+
+void LogWriter::lose(const Chunk& chunk, std::size_t from, int error)
+{
+    const std::size_t index = index_of(chunk.stream);
+    m_lost[index].add(chunk.offset + from, chunk.end());
+    auto& untold = m_untold[index];
+    untold = {untold ? untold->first : chunk.offset + from, chunk.end()};
+    m_next_try = m_broken ? m_next_try : m_clock.steady() + m_setup.retry;
+    if (!m_broken) {
+        m_broken = true;
+        tell({.notes = {fmt::format("the log of this run can't be written ({}); the program "
+                                    "continues, its output is shown but not kept",
+                                    error_text(error))}});
+    }
+}
+
+/// False while the log is known to be broken. Recovers when there is free space again.
+bool LogWriter::may_write()
+{
+    if (!m_broken && m_setup.files.all_open()) {
+        return true;
+    }
+    if (!m_broken) {
+        m_next_try = m_clock.steady() + m_setup.retry;
+        m_broken = true;
+        tell({.notes = {"the log of this run can't be written; the program continues, its output "
+                        "is shown but not kept"}});
+        return false;
+    }
+    if (m_clock.steady() < m_next_try) {
+        return false;
+    }
+    m_next_try = m_clock.steady() + m_setup.retry;
+    struct statvfs space {};
+    if (!m_setup.files.open() || ::fstatvfs(m_setup.files.folder.get(), &space) != 0 ||
+        space.f_bavail * space.f_frsize < k_room_again || (space.f_flag & ST_RDONLY) != 0) {
+        return false;
+    }
+    m_broken = false;
+    m_journal.use(m_setup.files.journal.get());
+    make_reserve();
+    // The journal must report the gap before the first byte after it is written.
+    tell_lost();
+    tell({.notes = {"the log of this run is written again"}});
+    return true;
+}
+
+void LogWriter::tell_lost()
+{
+    for (const Stream stream : {Stream::out, Stream::err}) {
+        if (auto& untold = m_untold[index_of(stream)]) {
+            Event event;
+            event.kind = Event::Kind::log_lost;
+            event.at = m_clock.now();
+            event.stream = stream;
+            event.from = untold->first;
+            event.to = untold->second;
+            journal(event);
+            untold.reset();
+        }
+    }
+}
+
+void LogWriter::switch_to(Stream stream)
+{
+    if (m_segment && *m_segment != stream) {
+        m_pending_order += order_line(*m_segment, m_segment_size);
+        m_segment_size = 0;
+        write_order();
+    }
+    m_segment = stream;
+}
+
+void LogWriter::write_order()
+{
+    const int file = m_setup.files.order.get();
+    const auto size = static_cast<off_t>(m_order_size);
+    const ssize_t written =
+        file < 0 || m_broken ? 0
+                             : ::pwrite(file, m_pending_order.data(), m_pending_order.size(), size);
+    if (written == static_cast<ssize_t>(m_pending_order.size())) {
+        m_order_size += m_pending_order.size();
+        m_pending_order.clear();
+        return;
+    }
+    if (written > 0) {
+        [[maybe_unused]] const int cut = ::ftruncate(file, size);
+    }
+    if (m_pending_order.size() > k_max_pending_order) {
+        m_pending_order = compacted(m_pending_order);
+    }
+}
+
+void LogWriter::journal(const Event& event)
+{
+    if (m_pending_events.size() < k_max_pending_events) {
+        m_pending_events.push_back(event);
+    }
+    write_pending_events();
+}
+
+void LogWriter::write_pending_events()
+{
+    while (!m_pending_events.empty()) {
+        if (!m_journal.append(m_pending_events.front())) {
+            if (!m_reserve) {
+                return;
+            }
+            ::unlinkat(m_setup.files.folder.get(), k_reserve_name, 0);
+            m_reserve = false;
+            continue;
+        }
+        m_pending_events.pop_front();
+    }
+}
+
+void LogWriter::tick()
+{
+    const auto now = m_clock.steady();
+    m_next_tick = now + k_tick;
+    if (now >= m_next_beat) {
+        m_next_beat = now + k_heartbeat_period;
+        beat();
+        write_pending_events();
+    }
+    look();
+}
+
+void LogWriter::look()
+{
+    if (!m_setup.folder) {
+        return;
+    }
+    if (auto request = m_stop_seen ? std::nullopt : m_setup.folder->stop_request()) {
+        m_stop_seen = true;
+        tell({.stop_request = std::move(request)});
+    }
+    if (auto request = m_save_seen ? std::nullopt : m_setup.folder->save_request()) {
+        m_save_seen = true;
+        tell({.save_request = std::move(request)});
+    }
+    if (auto request = m_setup.next ? m_setup.folder->rehearsal_request() : std::nullopt;
+        request && *request != m_rehearsal_seen) {
+        m_rehearsal_seen = *request;
+        tell({.rehearsal_request = std::move(request)});
+    }
+    if (auto request =
+            m_setup.exemptible && !m_exemption_seen ? m_setup.folder->exemption() : std::nullopt) {
+        m_exemption_seen = true;
+        tell({.exemption = std::move(request)});
+    }
+    if (m_setup.next && !m_fence_seen && m_setup.folder->is_claimed(*m_setup.next)) {
+        m_fence_seen = true;
+        tell({.fenced = true});
+    }
+}
+
+void LogWriter::make_stop_file()
+{
+    const Descriptor file(::openat(m_setup.files.folder.get(), k_stop_file,
+                                   O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+}
+
+/// Readers see the old file or the new one. Errors are ignored: the journal has the essential
+/// facts.
+void LogWriter::replace_idle(const std::string& text)
+{
+    const std::string temporary = std::string(".") + k_idle_finding;
+    const int folder = m_setup.files.folder.get();
+    const Descriptor file(::openat(folder, temporary.c_str(),
+                                   O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (file && write_all(file.get(), text) && ::fdatasync(file.get()) == 0) {
+        ::renameat(folder, temporary.c_str(), folder, k_idle_finding);
+    } else if (file) {
+        ::unlinkat(folder, temporary.c_str(), 0);
+    }
+}
+
+void LogWriter::beat()
+{
+    const std::string line =
+        to_line(Heartbeat{m_clock.now(), m_setup.job, ::getpid(), m_written[0], m_written[1]});
+    // If the heartbeat cannot be written, readers should see that it stops.
+    [[maybe_unused]] const ssize_t written =
+        ::pwrite(m_setup.files.heartbeat.get(), line.data(), line.size(), 0);
+}
+
+void LogWriter::make_reserve()
+{
+    const int folder = m_setup.files.folder.get();
+    if (m_reserve || folder < 0) {
+        return;
+    }
+    const Descriptor file(
+        ::openat(folder, k_reserve_name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+    m_reserve = file && write_all(file.get(), std::string(k_reserve, '\0'));
+}
+
+void LogWriter::answer(const Question& question)
+{
+    Answer answer{question.asker, question.bookmark, {}};
+    const LogFiles files{{m_setup.files.logs[0].get(), m_setup.files.logs[1].get()},
+                         m_setup.files.order.get(),
+                         {&m_lost[0], &m_lost[1]}};
+    answer.pieces = read_on(files, answer.bookmark, question.end, k_history_piece);
+    News news;
+    news.answers.push_back(std::move(answer));
+    tell(std::move(news));
+}
+
+void LogWriter::write_end(const Event& ended)
+{
+    const bool local = is_local(m_setup.files.folder.get());
+    write_order();
+    tell_lost();
+    if (!local) {
+        sync_files();
+    }
+    journal(ended);
+    beat();
+    ::unlinkat(m_setup.files.folder.get(), k_reserve_name, 0);
+    m_reserve = false;
+    if (m_setup.folder) {
+        m_setup.folder->forget_keys();
+    }
+    if (!local) {
+        ::fsync(m_setup.files.journal.get());
+        ::fsync(m_setup.files.heartbeat.get());
+    }
+    tell({.written = true});
+    if (local) {
+        sync_files();
+        ::fsync(m_setup.files.journal.get());
+    }
+    tell({.synced = true});
+}
+
+void LogWriter::sync_files()
+{
+    for (const Descriptor& log : m_setup.files.logs) {
+        ::fdatasync(log.get());
+    }
+    ::fdatasync(m_setup.files.order.get());
+}
+
+} // namespace gpuq::supervisor

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/ids.h"
+#include "ports/clock.h"
+#include "runs/records/journal.h"
+#include "supervisor/base/link_files.h"
+#include "supervisor/base/rank_notes.h"
+#include "supervisor/stream/backlog.h"
+#include "supervisor/stream/history.h"
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace gpuq::supervisor {
+
+/// Whether an event must be on the disk before anything else happens.
+enum class Urgency { soon, now };
+
+/// The only thread that accesses the state directory while the program runs: a hanging disk stops
+/// this thread and then, once the backlog is full, the program, but never the loop.
+///
+/// If a write fails, the bytes are missing from the log, but clients still get them; the loss is
+/// recorded in the journal. A full disk is retried once it has free space; a small reserve file is
+/// deleted to make space for the journal.
+class LogWriter {
+public:
+    struct Setup {
+        std::optional<RunFolder> folder;
+        LinkFiles files;
+        JobId job;
+        std::chrono::milliseconds retry{5'000};
+        std::optional<LinkNumber> next; ///< of a chain: report when it has been claimed
+        bool exemptible = false;        ///< its idle GPUs may be taken back: check for exempt.json
+    };
+    /// `backlog` and `clock` must outlive the object. `wake`: an eventfd, written when there is
+    /// news.
+    LogWriter(Setup setup, Backlog& backlog, Clock& clock, int wake);
+    /// Waits for the thread: forever if the disk hangs forever.
+    ~LogWriter();
+    LogWriter(const LogWriter&) = delete;
+    LogWriter& operator=(const LogWriter&) = delete;
+
+    void start();
+    /// Before start(): the text of a stop request that already exists.
+    std::optional<std::string> stop_request_now() const;
+    /// Notifies the thread of new data in the backlog.
+    void poke();
+    void record(Event event, Urgency urgency = Urgency::soon);
+    /// Reads from a bookmark up to `end`; the answer arrives in take_news().
+    void ask_history(int asker, const Bookmark& bookmark, const Position& end);
+    /// Checks for a stop request now instead of at the next tick (one second).
+    void look_for_stop();
+    /// Creates the link's file `stop`: GPUQ_STOP_FILE.
+    void drop_stop_file();
+    /// Replaces the link's idle.json (runs/idle.h).
+    void write_idle(std::string text);
+    /// Reads the notes of the ranks (rank_notes.h).
+    void ask_rank_notes();
+    /// Takes one of this hour's releases (RunFolder::take_release).
+    void ask_release(std::string name, int most);
+    /// Wakes the loop after the next written chunk.
+    void tell_of_room() { m_tell_of_room = true; }
+    /// Nothing is appended to the backlog any more: writes everything, then `ended`.
+    void finish(Event ended);
+
+    struct Answer {
+        int asker = 0;
+        Bookmark bookmark;
+        std::vector<Piece> pieces;
+    };
+    struct News {
+        std::optional<std::string> stop_request;      ///< the text of stop.json, once
+        std::optional<std::string> save_request;      ///< the text of save_and_stop.json, once
+        std::optional<std::string> rehearsal_request; ///< each new text once
+        std::optional<std::string> exemption;         ///< the text of exempt.json, once
+        std::optional<RankNotes> rank_notes;          ///< answer to ask_rank_notes()
+        std::optional<bool> may_release;              ///< answer to ask_release()
+        bool fenced = false;            ///< the next link has started: this one was declared dead
+        bool looked = false;            ///< answer to look_for_stop()
+        std::vector<std::string> notes; ///< messages for users
+        std::vector<Answer> answers;
+        bool written = false; ///< after finish(): all of it is visible to readers
+        bool synced = false;  ///< after finish(): it survives a crash of the node
+    };
+    News take_news();
+
+private:
+    struct Question {
+        int asker = 0;
+        Bookmark bookmark;
+        Position end{};
+    };
+    struct Work {
+        std::vector<Event> events;
+        std::optional<Question> question;
+        std::optional<Event> ended;
+        std::optional<std::string> idle;
+        std::optional<std::pair<std::string, int>> release;
+        bool sync = false;
+        bool look = false;
+        bool stop_file = false;
+        bool rank_notes = false;
+        bool stop = false;
+    };
+
+    void run();
+    Work wait_for_work();
+    void do_work(Work& work);
+    bool write_chunks();
+    bool write_chunk(const Chunk& chunk);
+    void lose(const Chunk& chunk, std::size_t from, int error);
+    bool may_write();
+    void tell_lost();
+    void switch_to(Stream stream);
+    void write_order();
+    void journal(const Event& event);
+    void write_pending_events();
+    void tick();
+    void look();
+    void make_stop_file();
+    void replace_idle(const std::string& text);
+    void beat();
+    void make_reserve();
+    void answer(const Question& question);
+    void write_end(const Event& ended);
+    void sync_files();
+    void tell(News news);
+    template <typename Change>
+    void change(Change change);
+
+    Setup m_setup;
+    Backlog& m_backlog;
+    Clock& m_clock;
+    const int m_wake;
+    std::thread m_thread;
+    std::atomic<bool> m_tell_of_room = false;
+
+    // Shared, protected by the mutex.
+    std::mutex m_mutex;
+    std::condition_variable m_condition;
+    Work m_work;
+    std::deque<Question> m_questions;
+    News m_news;
+
+    // Only used by the thread.
+    JournalFile m_journal;
+    std::deque<Event> m_pending_events;
+    std::array<Ranges, 2> m_lost;
+    std::array<std::optional<std::pair<std::uint64_t, std::uint64_t>>, 2> m_untold;
+    Position m_written{};
+    std::optional<Stream> m_segment;
+    std::uint64_t m_segment_size = 0;
+    std::string m_pending_order;
+    std::uint64_t m_order_size = 0;
+    bool m_broken = false;
+    bool m_reserve = false;
+    bool m_stop_seen = false, m_save_seen = false, m_fence_seen = false, m_exemption_seen = false;
+    std::string m_rehearsal_seen;
+    std::chrono::steady_clock::time_point m_next_tick, m_next_beat, m_next_try;
+    std::optional<std::chrono::steady_clock::time_point> m_sync_due;
+};
+
+} // namespace gpuq::supervisor

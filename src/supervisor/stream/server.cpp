@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/stream/server.h"
+
+#include "io/local_socket.h"
+#include "wire/frame.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+namespace gpuq::supervisor {
+namespace {
+
+constexpr int k_waiting_clients = 64;
+/// Pause when no client could be accepted: pending connections would keep the loop busy.
+constexpr int k_pause_ms = 20;
+
+Descriptor spare()
+{
+    return Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
+
+bool has_room_for_streams()
+{
+    const Descriptor one = spare(), other = spare();
+    return one && other;
+}
+
+} // namespace
+
+Server::Server(Descriptor socket)
+    : m_socket(std::move(socket))
+    , m_spare(spare())
+{
+}
+
+Result<Server> Server::listen(const std::vector<std::string>& names, std::vector<Error>& taken)
+{
+    TRY_ASSIGN(Descriptor socket, listen_at_first(names, k_waiting_clients, taken));
+    set_nonblocking(socket.get());
+    return Server(std::move(socket));
+}
+
+Descriptor Server::accept(std::string_view refusal)
+{
+    Descriptor client = next();
+    if (!client && (errno == EMFILE || errno == ENFILE)) {
+        turn_away(refusal);
+        return {};
+    }
+    if (client && !is_same_user(client.get())) {
+        client.reset();
+    } else if (client && !has_room_for_streams()) {
+        (void)::send(client.get(), refusal.data(), refusal.size(), MSG_NOSIGNAL);
+        client.reset();
+    }
+    return client;
+}
+
+void Server::turn_away(std::string_view refusal)
+{
+    m_spare.reset();
+    if (const Descriptor client = next(); !client) {
+        // The log writer may have taken the descriptor.
+        ::poll(nullptr, 0, k_pause_ms);
+    } else if (is_same_user(client.get())) {
+        (void)::send(client.get(), refusal.data(), refusal.size(), MSG_NOSIGNAL);
+    }
+    m_spare = spare();
+}
+
+Descriptor Server::next()
+{
+    return Descriptor(::accept4(m_socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+}
+
+bool give_streams(int socket, int input, int output)
+{
+    const int streams[] = {input, output};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof streams)] = {};
+    std::string bytes(wire::k_flush); // has no meaning, but some data must be sent along
+    iovec piece{bytes.data(), bytes.size()};
+    msghdr message{};
+    message.msg_iov = &piece;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof streams);
+    std::memcpy(CMSG_DATA(header), streams, sizeof streams);
+    return ::sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
+}
+
+ssize_t read_with_streams(int socket, char* bytes, std::size_t size,
+                          std::optional<Streams>& streams)
+{
+    int received[] = {-1, -1};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof received)] = {};
+    iovec piece{bytes, size};
+    msghdr message{};
+    message.msg_iov = &piece;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    const ssize_t count = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    const cmsghdr* const header = count < 0 ? nullptr : CMSG_FIRSTHDR(&message);
+    if (header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
+        const std::size_t known = std::min(header->cmsg_len - CMSG_LEN(0), sizeof received);
+        std::memcpy(received, CMSG_DATA(header), known);
+        Streams given{Descriptor(received[0]), Descriptor(received[1])};
+        if (given.input && given.output) {
+            streams = std::move(given);
+        }
+    }
+    const bool cut = count >= 0 && (message.msg_flags & MSG_CTRUNC) != 0;
+    return cut ? 0 : count; // no descriptor was left for them: ends the connection
+}
+
+} // namespace gpuq::supervisor

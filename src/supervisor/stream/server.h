@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/result.h"
+#include "supervisor/base/descriptor.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <sys/types.h>
+#include <vector>
+
+namespace gpuq::supervisor {
+
+/// The socket on the node (io/local_socket.h) to which relays, guards and clients on this node
+/// connect. Only processes of the same user are accepted.
+class Server {
+public:
+    /// Listens at the first free name; appends to `taken` why earlier names were not used.
+    static Result<Server> listen(const std::vector<std::string>& names, std::vector<Error>& taken);
+
+    int fd() const { return m_socket.get(); }
+    /// Accepts a client, non-blocking; empty if there is none. If no descriptor is left for the
+    /// client, it is sent `refusal` and dropped.
+    Descriptor accept(std::string_view refusal);
+    /// Sends `refusal` to the next client and drops it.
+    void turn_away(std::string_view refusal);
+
+private:
+    explicit Server(Descriptor socket);
+    Descriptor next();
+    Descriptor m_socket;
+    Descriptor m_spare; ///< closed to turn a client away when no descriptors are left
+};
+
+/// Hands a client's streams over through a connection (SCM_RIGHTS, unix(7)): from then on the
+/// supervisor reads and writes them itself, and no process in between has to wake up for each
+/// piece. On failure returns false and sets errno.
+bool give_streams(int socket, int input, int output);
+
+struct Streams {
+    Descriptor input, output;
+};
+/// Like read(2), for a connection over which streams may be handed over.
+ssize_t read_with_streams(int socket, char* bytes, std::size_t size,
+                          std::optional<Streams>& streams);
+
+} // namespace gpuq::supervisor
