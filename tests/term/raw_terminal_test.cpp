@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
 #include <functional>
@@ -47,6 +48,7 @@ public:
     {
         int report[2];
         EXPECT_EQ(::pipe2(report, O_CLOEXEC), 0);
+        std::fflush(stdout); // else the child's exit prints it on the terminal
         m_leader = ::fork();
         if (m_leader == 0) {
             ::setsid();
