@@ -16,6 +16,10 @@ endif()
 find_package(fmt REQUIRED)
 gpuq_library_fmt()
 
+# Headers only, and only in src/log: the library would be one more to load at each start.
+find_package(spdlog REQUIRED)
+add_library(gpuq_libspdlog ALIAS spdlog::spdlog_header_only)
+
 find_package(yaml-cpp REQUIRED)
 set(yaml_cpp yaml-cpp::yaml-cpp)
 if(NOT TARGET ${yaml_cpp}) # before 0.8

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "log/file_sink.h"
+
+#include <cstdio>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+namespace gpuq::log {
+
+FileSink::FileSink(std::string path, std::size_t most)
+    : m_path(std::move(path))
+    , m_most(most)
+{
+}
+
+bool FileSink::open()
+{
+    constexpr mode_t k_private = 0600;
+    m_file.reset(::open(m_path.c_str(),
+                        O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+                        k_private));
+    struct stat facts {};
+    if (m_file && (::fstat(m_file.get(), &facts) != 0 || !S_ISREG(facts.st_mode))) {
+        m_file.reset();
+    }
+    return static_cast<bool>(m_file);
+}
+
+/// True after another process has rotated the file.
+bool FileSink::is_replaced() const
+{
+    struct stat ours {};
+    struct stat named {};
+    return ::fstat(m_file.get(), &ours) != 0 || ::lstat(m_path.c_str(), &named) != 0 ||
+           ours.st_ino != named.st_ino || ours.st_dev != named.st_dev;
+}
+
+/// Only the process that holds the lock of the file that still has the name renames it. If the lock
+/// is not available at once, another process is about to do so.
+void FileSink::rotate()
+{
+    if (::flock(m_file.get(), LOCK_EX | LOCK_NB) == 0 && !is_replaced()) {
+        std::rename(m_path.c_str(), (m_path + ".1").c_str());
+    }
+    open();
+}
+
+void FileSink::write(std::string_view line)
+{
+    if ((!m_file || is_replaced()) && !open()) {
+        return;
+    }
+    struct stat facts {};
+    if (::fstat(m_file.get(), &facts) == 0 &&
+        static_cast<std::size_t>(facts.st_size) + line.size() > m_most) {
+        rotate();
+    }
+    if (m_file) {
+        [[maybe_unused]] const ssize_t size = ::write(m_file.get(), line.data(), line.size());
+    }
+}
+
+} // namespace gpuq::log
