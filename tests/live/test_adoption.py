@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from clusters import GPUQ, ROOT, Cluster, Person, command_of, is_running, run, short_folder, wait_for
+from clusters import GPUQ, ROOT, Cluster, Person, command_of, run, short_folder, wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a policy is applied by root or SlurmUser")
 
@@ -75,9 +75,10 @@ class Site:
         self.cluster.conf.write_text(edit(self.cluster.conf.read_text()))
 
     def restart_slurmctld(self):
-        pid = self.cluster.pid("slurmctld")
         self.cluster.scontrol("shutdown", "slurmctld")
-        wait_for(lambda: not is_running(pid), 20, "the end of slurmctld")
+        # From Slurm 23.11 on, the process after a reconfiguration is another one than `gpuq cluster` started.
+        wait_for(lambda: not [pid for pid in self.cluster.daemons() if command_of(pid).startswith("slurmctld")], 20,
+                 "the end of slurmctld")
         subprocess.run(["slurmctld", "-f", str(self.cluster.conf)], env=self.cluster.env, check=True,
                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_for(lambda: " is UP" in self.cluster.slurm("scontrol", "ping", check=False), 20, "slurmctld")
