@@ -199,6 +199,11 @@ struct Controller {
     std::chrono::seconds kill_wait{0};
     std::chrono::seconds inactive_limit{0}; ///< 0: none
     bool keeps_accounting = false;
+    bool counts_memory = true; ///< nodes' memory is allocated to jobs (CR_*_Memory)
+    /// A job is confined to its memory: ConstrainRAMSpace with task/cgroup, or OverMemoryKill.
+    bool limits_memory = true;
+    /// PrivateData, as in slurm.conf: what users without privileges do not see of others.
+    std::vector<std::string> private_data = {};
 };
 
 /// Jobs, partitions, nodes and steps of one cluster. Calls block for up to Slurm's MessageTimeout

@@ -115,6 +115,8 @@ def test_partitions_that_only_operators_see(plain_user):
             done = Person(cluster, home, plain_user).gpuq(*words)
             assert done.returncode == 121
             assert done.stderr.count("\n") == 1 and "PrivateData=partitions" in done.stderr
+        done = Person(cluster, home, plain_user).gpuq("doctor", "--json")
+        assert {one["check"]: one["level"] for one in json.loads(done.stdout)["checks"]}["private-data"] == "problem"
 
 
 def test_no_gpus_configured():

@@ -143,7 +143,8 @@ std::vector<Check> checks(AskNodes nodes)
 {
     std::vector<Check> all = {
         {{"configuration"}, check_configuration},
-        {{"slurm", "version", "clock", "defer", "batch-sched-delay", "kill-wait", "inactive-limit"},
+        {{"slurm", "version", "clock", "defer", "batch-sched-delay", "kill-wait", "inactive-limit",
+          "memory-limit", "private-data"},
          check_slurm},
         {{"accounting"}, check_accounting},
         {k_queue_checks, check_queues},

@@ -195,6 +195,43 @@ std::vector<Finding> judge_limits(const Controller& controller)
     return findings;
 }
 
+Finding judge_memory(const Controller& controller)
+{
+    if (!controller.counts_memory) {
+        return {"memory-limit", Level::warning,
+                "Slurm allocates no memory to jobs: --mem has no effect, and jobs on a node can "
+                "take it from each other",
+                "the cluster's operators can use SelectTypeParameters=CR_Core_Memory"};
+    }
+    if (!controller.limits_memory) {
+        return {"memory-limit", Level::warning,
+                "a job that uses more memory than it requested is not stopped; when a node has "
+                "none left, the kernel may kill processes of any job",
+                "the cluster's operators can use TaskPlugin=task/cgroup with "
+                "ConstrainRAMSpace=yes"};
+    }
+    return ok("memory-limit", "a job can't use more memory than it requested");
+}
+
+Finding judge_privacy(const Controller& controller)
+{
+    const auto& hidden = controller.private_data;
+    if (hidden.empty()) {
+        return ok("private-data", "nothing is hidden from users");
+    }
+    const auto hides = [&](const char* name) {
+        return std::find(hidden.begin(), hidden.end(), name) != hidden.end();
+    };
+    const std::string text = fmt::format("PrivateData={}", fmt::join(hidden, ","));
+    if (hides("partitions")) {
+        return {"private-data", Level::problem,
+                text + ": users see no queue, so gpuq starts no runs for them",
+                "the cluster's operators can remove partitions from PrivateData"};
+    }
+    return ok("private-data",
+              text + (hides("jobs") ? ": why and free know no jobs of other users" : ""));
+}
+
 Finding judge_queue(const Partition& queue)
 {
     const std::string name =
@@ -409,6 +446,8 @@ std::vector<Finding> judge_controller(const Controller& controller, const Answer
     for (auto& part : {judge_scheduler(controller), judge_limits(controller)}) {
         findings.insert(findings.end(), part.begin(), part.end());
     }
+    findings.push_back(judge_memory(controller));
+    findings.push_back(judge_privacy(controller));
     return findings;
 }
 
@@ -419,8 +458,8 @@ std::vector<Finding> judge_silence(const Error& error)
          error.kind == Error::Kind::unreachable
              ? "scontrol ping shows which controller is down; your runs continue meanwhile"
              : "SLURM_CONF names the configuration; gpuq cluster up starts your own Slurm"}};
-    for (const char* check :
-         {"version", "clock", "defer", "batch-sched-delay", "kill-wait", "inactive-limit"}) {
+    for (const char* check : {"version", "clock", "defer", "batch-sched-delay", "kill-wait",
+                              "inactive-limit", "memory-limit", "private-data"}) {
         findings.push_back({check, Level::unknown, "Slurm did not answer", ""});
     }
     return findings;

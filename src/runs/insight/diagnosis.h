@@ -40,7 +40,8 @@ struct Answered {
     Time after;
 };
 
-/// slurm, version, clock, defer, batch-sched-delay, max-rpc-cnt if set, kill-wait, inactive-limit.
+/// slurm, version, clock, defer, batch-sched-delay, max-rpc-cnt if set, kill-wait, inactive-limit,
+/// memory-limit, private-data.
 std::vector<Finding> judge_controller(const Controller& controller, const Answered& answered);
 /// The same checks if Slurm did not respond.
 std::vector<Finding> judge_silence(const Error& error);

@@ -43,6 +43,27 @@ TEST(Diagnosis, AHealthyControllerHasNothingToRemedy)
     EXPECT_EQ(one(judged(healthy()), "slurm").text, "cluster lab answered in 12 ms");
 }
 
+TEST(Diagnosis, MemoryThatIsNotLimitedIsAWarning)
+{
+    Controller controller = healthy();
+    controller.limits_memory = false;
+    EXPECT_EQ(one(judged(controller), "memory-limit").level, Level::warning);
+    EXPECT_THAT(one(judged(controller), "memory-limit").remedy, HasSubstr("ConstrainRAMSpace=yes"));
+    controller.counts_memory = false;
+    EXPECT_THAT(one(judged(controller), "memory-limit").text, HasSubstr("--mem has no effect"));
+}
+
+TEST(Diagnosis, HiddenJobsAreNamedAndHiddenQueuesAreAProblem)
+{
+    Controller controller = healthy();
+    controller.private_data = {"jobs", "usage"};
+    EXPECT_EQ(one(judged(controller), "private-data").level, Level::ok);
+    EXPECT_EQ(one(judged(controller), "private-data").text,
+              "PrivateData=jobs,usage: why and free know no jobs of other users");
+    controller.private_data = {"partitions"};
+    EXPECT_EQ(one(judged(controller), "private-data").level, Level::problem);
+}
+
 TEST(Diagnosis, ASlowAnswerIsAWarning)
 {
     const auto findings = judge_controller(healthy(), {"lab", 1500ms, k_now, k_now + 1500ms});
