@@ -3,11 +3,13 @@
 
 #include "govern/generated.h"
 #include "govern/scene.h"
+#include "log/log.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 
 namespace gpuq::govern {
 namespace {
@@ -374,6 +376,30 @@ Result<void> pass(Admin& admin, const Scene& scene, const Candidate& candidate, 
     return went_back(done.error(), back);
 }
 
+/// A change as one line of the audit log.
+std::string line_of(const Change& change)
+{
+    constexpr std::array<std::string_view, 3> k_actions{"create", "modify", "remove"};
+    std::string line =
+        fmt::format("{} {} {}", k_actions.at(static_cast<std::size_t>(change.action)),
+                    word(change.kind), change.name);
+    for (const FieldChange& field : change.fields) {
+        line += fmt::format("; {}: {} -> {}", field.name, field.was.value_or("(none)"),
+                            field.becomes.value_or("(none)"));
+    }
+    return line;
+}
+
+/// Records the outcome; that of each step has been recorded already.
+void record(Admin& admin, const std::vector<Change>& changes, const Result<void>& done)
+{
+    for (const Change& change : done ? changes : std::vector<Change>{}) {
+        log::discard(log::Part::cluster, "audit log", admin.record(line_of(change)));
+    }
+    log::discard(log::Part::cluster, "audit log",
+                 admin.record(done ? "in force" : "failed: " + done.error().text));
+}
+
 Result<Applied> put_in_force(Admin& admin, const Scene& scene, const Candidate& asked,
                              const std::string& now, const Tell& tell)
 {
@@ -387,13 +413,22 @@ Result<Applied> put_in_force(Admin& admin, const Scene& scene, const Candidate& 
         TRY(commit(admin, scene, candidate, tell));
         return Applied{{}, plan.leaving};
     }
-    Passage passage(admin, scene, candidate, tell);
+    const Tell tell_and_record = [&](const std::string& step) {
+        log::discard(log::Part::cluster, "audit log", admin.record(step));
+        tell(step);
+    };
+    TRY(admin.record(
+        fmt::format("policy version {}, {} changes", candidate.version, plan.changes.size())));
+    Passage passage(admin, scene, candidate, tell_and_record);
     if (const auto rehearsed = passage.rehearse(); !rehearsed) {
         Error error = rehearsed.error();
         error.text = "nothing was changed: " + error.text;
+        record(admin, {}, error);
         return error;
     }
-    TRY(pass(admin, scene, candidate, passage, now, tell));
+    const auto done = pass(admin, scene, candidate, passage, now, tell);
+    record(admin, plan.changes, done);
+    TRY(done);
     return Applied{plan.changes, passage.leaving()};
 }
 

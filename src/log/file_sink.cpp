@@ -48,19 +48,18 @@ void FileSink::rotate()
     open();
 }
 
-void FileSink::write(std::string_view line)
+bool FileSink::write(std::string_view line)
 {
     if ((!m_file || is_replaced()) && !open()) {
-        return;
+        return false;
     }
     struct stat facts {};
     if (::fstat(m_file.get(), &facts) == 0 &&
         static_cast<std::size_t>(facts.st_size) + line.size() > m_most) {
         rotate();
     }
-    if (m_file) {
-        [[maybe_unused]] const ssize_t size = ::write(m_file.get(), line.data(), line.size());
-    }
+    return m_file &&
+           ::write(m_file.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size());
 }
 
 } // namespace gpuq::log

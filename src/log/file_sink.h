@@ -9,15 +9,15 @@
 
 namespace gpuq::log {
 
-/// Appends lines to a file that several processes share, and rotates it. spdlog's rotating sink
-/// assumes that it is the only one, opens by name and follows links.
+/// Appends lines to a file that several processes share, with mode 0600, and rotates it. spdlog's
+/// rotating sink assumes that it is the only one, opens by name and follows links.
 class FileSink {
 public:
     FileSink(std::string path, std::size_t most);
 
-    /// Appends in one write(). Errors are ignored: nobody else could be informed of them. Blocks as
-    /// long as the disk does.
-    void write(std::string_view line);
+    /// Appends in one write(). False and errno if it can't be written completely. Blocks as long as
+    /// the disk does.
+    bool write(std::string_view line);
 
 private:
     bool open();

@@ -98,6 +98,8 @@ public:
     /// `slurm.conf`.
     virtual Result<void> write(const std::string& name, const std::string& text) = 0;
     virtual Result<void> erase(const std::string& name) = 0;
+    /// Appends a line to the audit log, `audit.log`, with the time and the calling user.
+    virtual Result<void> record(const std::string& text) = 0;
     /// Makes the policy's directory owned and writable by this user only, and readable for all.
     virtual Result<void> take_folder() = 0;
 

@@ -33,6 +33,7 @@ public:
     Result<std::optional<FileRights>> rights(const std::string& name) override;
     Result<void> write(const std::string& name, const std::string& text) override;
     Result<void> erase(const std::string& name) override;
+    Result<void> record(const std::string& text) override;
     Result<void> take_folder() override;
     Result<std::unique_ptr<Hold>> hold() override;
 

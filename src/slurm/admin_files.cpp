@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "io/descriptor.h"
+#include "log/audit.h"
 #include "slurm/admin.h"
 
 #include <fmt/format.h>
@@ -84,6 +85,11 @@ std::string SlurmAdmin::path(const std::string& name)
         return folder().string();
     }
     return ((name == k_script ? m_conf.parent_path() : folder()) / name).string();
+}
+
+Result<void> SlurmAdmin::record(const std::string& text)
+{
+    return log::audit(path("audit.log"), text);
 }
 
 Result<std::optional<std::string>> SlurmAdmin::read(const std::string& name)

@@ -157,6 +157,13 @@ public:
                    : Result<void>();
     }
 
+    std::vector<std::string> audit; ///< lines of `record`
+    Result<void> record(const std::string& text) override
+    {
+        audit.push_back(text);
+        return {};
+    }
+
     std::string path(const std::string& name) override
     {
         return name == "slurm.conf" || name == "job_submit.lua" ? "/etc/slurm/" + name

@@ -221,6 +221,19 @@ TEST(Apply, AProbeNeedsSomebodyToAskIt)
     EXPECT_TRUE(apply_to(admin, probed));
 }
 
+TEST(Apply, RecordsEachChangeAndTheOutcome)
+{
+    fakes::FakeAdmin admin = a_centre();
+    ASSERT_TRUE(apply_to(admin, shipped("criann.yaml")));
+    EXPECT_THAT(admin.audit.front(), HasSubstr(" changes"));
+    EXPECT_EQ(admin.audit.back(), "in force");
+    admin.audit.clear();
+    ASSERT_TRUE(apply_to(admin, shipped("criann.yaml")));
+    EXPECT_THAT(admin.audit, IsEmpty()); // nothing was changed
+    ASSERT_TRUE(apply_to(admin, replaced(shipped("criann.yaml"), "time: 48h", "time: 47h")));
+    EXPECT_THAT(admin.audit, Contains(testing::ContainsRegex("modify [a-z]+ .*; .* -> ")));
+}
+
 TEST(Apply, TouchesNothingWhenTheRehearsalFails)
 {
     auto admin = a_centre();
@@ -366,6 +379,7 @@ TEST(Apply, PutsBackWhatWasThereWhenSlurmRefuses)
         const auto refused = apply_to(admin, k_new);
         ASSERT_FALSE(refused) << step;
         EXPECT_THAT(refused.error().text, HasSubstr("the previous state is restored")) << step;
+        EXPECT_EQ(admin.audit.back(), "failed: " + refused.error().text) << step;
         EXPECT_TRUE(rules_of(admin) == before)
             << fmt::format("{}: {}", step, fmt::join(admin.log, "; "));
         EXPECT_THAT(drift_of(admin), IsEmpty()) << step;

@@ -9,6 +9,8 @@
 #include "core/timestamp.h"
 #include "embedded/cluster.h"
 #include "embedded/places.h"
+#include "log/audit.h"
+#include "log/log.h"
 #include "report/json.h"
 #include "report/words.h"
 #include "term/sanitise.h"
@@ -102,6 +104,12 @@ void tell(const Globals& globals, const std::string& sentence)
     }
 }
 
+/// Records what an operator has changed, beside slurm.conf.
+void record(const std::string& dir, const std::string& text)
+{
+    log::discard(log::Part::cluster, "audit log", log::audit(dir + "/audit.log", text));
+}
+
 /// Creates the courses, which `up` could not; prints each obstacle.
 Result<void> keep_courses(Invocation& invocation, const std::string& dir, const std::string& policy)
 {
@@ -122,8 +130,17 @@ Result<int> up(Invocation& invocation, const std::string& dir)
         has_courses = !loaded.reading.policy.courses.empty();
         asked.policy = std::move(loaded.text);
     }
-    TRY_ASSIGN(const embedded::UpReport report, embedded::up(dir, asked));
+    const auto done = embedded::up(dir, asked);
+    if (!done) {
+        record(dir, "up failed: " + done.error().text);
+        return done.error();
+    }
+    const embedded::UpReport& report = *done;
     const embedded::ClusterSpec& spec = report.state.spec;
+    if (!report.was_up) {
+        record(dir, fmt::format("up: {}{}", embedded::describe(spec),
+                                asked.policy ? ", under a policy" : ""));
+    }
     const std::string when =
         report.was_up
             ? "already"
@@ -149,6 +166,9 @@ Result<int> down(const Invocation& invocation, const std::string& dir)
         tell(invocation.globals, fmt::format("no cluster is up in {}{}", dir,
                                              purged ? "; its remaining files were removed" : ""));
         return 0;
+    }
+    if (!purged) {
+        record(dir, fmt::format("down, {} jobs cancelled", report.jobs_ended));
     }
     const std::string jobs = report.jobs_ended == 0
                                  ? ""
