@@ -71,6 +71,28 @@ supervisor::RankPlaces rank_places(const std::string& node)
     return places;
 }
 
+/// The name of a process in the log of its link.
+const char* process_name(supervisor::Task task)
+{
+    switch (task) {
+    case supervisor::Task::relay:
+        return "relay";
+    case supervisor::Task::guard:
+        return "guard";
+    case supervisor::Task::connect:
+        return "sshd";
+    case supervisor::Task::forward:
+        return "forward";
+    case supervisor::Task::notice:
+        return "notice";
+    case supervisor::Task::keep:
+        return "keeper";
+    case supervisor::Task::run:
+        break;
+    }
+    return "guardian";
+}
+
 Result<int> perform(const std::vector<std::string>& words)
 {
     // Started by another gpuq-supervisor process, with descriptors passed in addition to the
@@ -118,6 +140,7 @@ Result<int> perform(const std::vector<std::string>& words)
         &secrets,
         remove_tree_at};
     doors.sweep = sweep_leftovers;
+    supervisor::start_log(line.options, process_name(line.task));
     if (line.task != supervisor::Task::run) { // for a run the guardian does it
         sweep_leftovers();
     }

@@ -64,6 +64,11 @@ std::string link_dir(const RunKey& key, LinkNumber link)
     return fmt::format("{}/link-{}", run_dir(key), link.value);
 }
 
+std::string supervisor_log(const RunKey& key, LinkNumber link)
+{
+    return link_dir(key, link) + "/supervisor.log";
+}
+
 std::string slurm_log(const RunKey& key, LinkNumber link)
 {
     return link_dir(key, link) + "/slurm.log";

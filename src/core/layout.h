@@ -25,6 +25,8 @@
 ///     runs/KEY/link-N/journal.jsonl      events with time and reason (supervisor)
 ///     runs/KEY/link-N/heartbeat          when the supervisor was last alive (supervisor)
 ///     runs/KEY/link-N/reserve            disk space reserved for the journal (supervisor)
+///     runs/KEY/link-N/supervisor.log     log of gpuq's processes in the job, and .1, the one
+///                                        before it (log/log.h)
 ///     runs/KEY/link-N/ranks/             first failed rank, out-of-memory kills (tasks of ranks)
 ///     runs/KEY/link-N/stop save          requests to the program: GPUQ_STOP_FILE, GPUQ_SAVE_FILE
 ///     runs/KEY/checkpoints/              the program's checkpoints: GPUQ_CHECKPOINT_DIR
@@ -53,6 +55,8 @@ std::string job_json(const RunKey&, LinkNumber);
 /// Output of slurmstepd, the batch shell and the supervisor of a batch job, apart from the
 /// program's streams.
 std::string slurm_log(const RunKey&, LinkNumber);
+/// The log of gpuq's own processes in the job.
+std::string supervisor_log(const RunKey&, LinkNumber);
 std::string claim(const RunKey&, LinkNumber);
 std::string log(const RunKey&, LinkNumber, Stream);
 std::string order(const RunKey&, LinkNumber);

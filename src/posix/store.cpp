@@ -3,6 +3,7 @@
 
 #include "io/descriptor.h"
 #include "io/trusted_path.h"
+#include "log/log.h"
 #include "posix/random.h"
 #include "posix/tree.h"
 
@@ -33,10 +34,16 @@ constexpr int k_folder_flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 /// helps.
 constexpr int k_stale_tries = 3;
 
+/// Also recorded in the log: several callers discard the failure of a file that is only a cache or
+/// will be written again.
 Error trouble(std::string_view verb, std::string_view root, std::string_view path, int error)
 {
-    return fail(Error::Kind::io, fmt::format("can't {} {}{}{}: {}", verb, root,
-                                             path.empty() ? "" : "/", path, std::strerror(error)));
+    Error failure =
+        fail(Error::Kind::io, fmt::format("can't {} {}{}{}: {}", verb, root,
+                                          path.empty() ? "" : "/", path, std::strerror(error)));
+    log::write(error == ENOENT ? log::Level::trace : log::Level::debug, log::Part::command, "{}",
+               failure.text);
+    return failure;
 }
 
 Error unreadable(std::string_view root, std::string_view path, int error)

@@ -92,7 +92,7 @@ std::string as_text(const slurmdb_job_rec_t& record)
 /// Runs in the child.
 std::string ask_for(JobId id)
 {
-    const slurm::Words words;
+    const slurm::Words words{"the job in accounting"};
     std::uint16_t flags = 0;
     void* connection = slurmdb_connection_get(&flags);
     OneJob condition(id);
@@ -189,7 +189,7 @@ Result<void> SlurmCluster::note_in_accounting(JobId id, const std::string& comme
     if (!slurm::has_accounting() || !slurm::keeps_comments()) {
         return {};
     }
-    const slurm::Words words;
+    const slurm::Words words{"a note in accounting"};
     std::uint16_t flags = 0;
     void* connection = slurmdb_connection_get(&flags);
     if (connection != nullptr) {

@@ -4,9 +4,11 @@
 #include "core/job_variables.h"
 #include "core/words.h"
 #include "io/descriptor.h"
+#include "log/log.h"
 #include "slurm/job_request.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -134,6 +136,7 @@ Result<CommandAnswer> run_command(std::vector<std::string> words, std::chrono::m
                                   const std::function<bool(const CommandAnswer&)>& enough,
                                   const std::vector<std::string>& variables)
 {
+    log::Timer timer(log::Part::slurm, fmt::format("{}", fmt::join(words, " ")));
     TRY_ASSIGN(Pipe out, make_pipe());
     TRY_ASSIGN(Pipe err, make_pipe());
     TRY_ASSIGN(const pid_t child, start(words, out, err, variables));
@@ -145,6 +148,7 @@ Result<CommandAnswer> run_command(std::vector<std::string> words, std::chrono::m
         ::kill(-child, SIGKILL);
     }
     answer.status = status_of(child);
+    timer.outcome(done ? fmt::format("status {}", answer.status) : "no answer in time");
     if (!done) {
         return fail(Error::Kind::unreachable,
                     fmt::format("{} gave no answer in {} s", words[0], limit.count() / 1000));

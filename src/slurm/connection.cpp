@@ -185,7 +185,7 @@ void load_configuration()
         return;
     }
     std::atexit(at_exit);
-    const Words words;
+    const Words words{"slurm.conf"};
     slurm_init(is_from_server(chosen) ? nullptr : chosen.c_str());
 }
 

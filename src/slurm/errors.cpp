@@ -127,9 +127,10 @@ std::string release_in(std::string_view words)
 
 } // namespace
 
-Words::Words()
+Words::Words(std::string_view request)
     : m_turn(ready_turn())
     , m_before(stderr)
+    , m_timer(log::Part::slurm, request)
 {
     std::FILE* const file = notebook();
     if (file != nullptr && ::ftruncate(::fileno(file), 0) == 0) {
@@ -141,6 +142,9 @@ Words::Words()
 
 Words::~Words()
 {
+    if (log::is_on(log::Level::debug, log::Part::slurm)) {
+        m_timer.outcome(text());
+    }
     listen(nullptr);
     stderr = m_before;
 }
@@ -254,6 +258,7 @@ std::optional<std::string> munge_failure(std::string_view words)
 
 Error error_of(int code, Question question, std::string_view what, const std::string& words)
 {
+    log::debug(log::Part::slurm, "{}: code {} ({})", what, code, slurm_strerror(code));
     for (const auto& cause : {protocol_mismatch(code, words), munge_failure(words)}) {
         if (cause) {
             return fail(kind_of(code, question), fmt::format("{}: {}", what, *cause));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/result.h"
+#include "log/log.h"
 
 #include <cstdio>
 #include <mutex>
@@ -19,7 +20,8 @@ namespace gpuq::slurm {
 /// second constructor waits. The first one makes libslurm read its configuration (connection.h).
 class Words {
 public:
-    Words();
+    /// `request` names it in the log, which gets its duration and libslurm's output.
+    explicit Words(std::string_view request);
     ~Words();
     Words(const Words&) = delete;
     Words& operator=(const Words&) = delete;
@@ -30,6 +32,7 @@ public:
 private:
     std::unique_lock<std::mutex> m_turn;
     std::FILE* m_before;
+    log::Timer m_timer;
 };
 
 /// libslurm's output as one line, without `gpuq: error: ` and line ends.

@@ -23,7 +23,7 @@ constexpr std::chrono::seconds k_patience{10};
 /// down; or `error CODE`. Events of the cluster itself only determine the start of the record.
 std::string ask_for_failures(std::time_t from, std::time_t to)
 {
-    const slurm::Words words;
+    const slurm::Words words{"node failures in accounting"};
     std::uint16_t flags = 0;
     void* connection = slurmdb_connection_get(&flags);
     if (connection == nullptr) {

@@ -67,7 +67,7 @@ Association association_of(const slurmdb_assoc_rec_t& record, std::uint32_t gpus
 /// accounted for, or `error CODE`.
 std::string ask_for_associations()
 {
-    const Words words;
+    const Words words{"associations"};
     assoc_mgr_info_request_msg_t request{};
     request.flags = ASSOC_MGR_INFO_FLAG_ASSOC;
     assoc_mgr_info_msg_t* answer = nullptr;

@@ -299,7 +299,7 @@ bool is_refused_request(const slurm_job_info_t& info)
 
 Result<Jobs> load_own()
 {
-    const Words words;
+    const Words words{"own jobs"};
     job_info_msg_t* answer = nullptr;
     if (slurm_load_job_user(&answer, ::getuid(), k_show | SHOW_DETAIL) != SLURM_SUCCESS) {
         return error_of(errno, Question::other, "can't ask Slurm for your jobs", words.text());
@@ -326,7 +326,7 @@ int change_comment(JobId id, std::string comment)
     slurm_init_job_desc_msg(&message);
     set_job_id(message, id.value);
     message.comment = comment.data();
-    const Words words; // unused; keeps output off the terminal
+    const Words words{"change the comment of a job"}; // unused; keeps output off the terminal
     errno = 0;
     return slurm_update_job(&message) == SLURM_SUCCESS ? 0 : errno;
 }
@@ -429,7 +429,7 @@ Result<std::vector<Job>> SlurmCluster::own_jobs_within(std::chrono::seconds pati
 
 Result<AllJobs> SlurmCluster::all_jobs()
 {
-    const slurm::Words words;
+    const slurm::Words words{"all jobs"};
     job_info_msg_t* answer = nullptr;
     if (slurm_load_jobs(0, &answer, slurm::k_show | SHOW_DETAIL) != SLURM_SUCCESS) {
         return slurm::error_of(errno, slurm::Question::other, "can't ask Slurm for its jobs",
@@ -441,7 +441,7 @@ Result<AllJobs> SlurmCluster::all_jobs()
 
 Result<Job> SlurmCluster::job(JobId id)
 {
-    const slurm::Words words;
+    const slurm::Words words{"a job"};
     job_info_msg_t* answer = nullptr;
     if (slurm::load_job(&answer, id.value, slurm::k_show | SHOW_DETAIL) != SLURM_SUCCESS) {
         return slurm::error_of(errno, slurm::Question::other,
@@ -462,7 +462,7 @@ Result<Job> SlurmCluster::job(JobId id)
 
 Result<bool> SlurmCluster::has_first_step(JobId id)
 {
-    const slurm::Words words;
+    const slurm::Words words{"the steps of a job"};
     job_step_info_response_msg_t* answer = nullptr;
     if (slurm::load_steps(&answer, id.value, slurm::k_show) != SLURM_SUCCESS) {
         return slurm::error_of(errno, slurm::Question::other,
@@ -482,7 +482,7 @@ Result<JobId> SlurmCluster::submit(const JobSpec& spec, const std::string& scrip
         return slurm::submit_by_sbatch(spec, script, environment);
     }
     slurm::JobRequest request(spec);
-    const slurm::Words words;
+    const slurm::Words words{"submit a batch job"};
     submit_response_msg_t* answer = nullptr;
     errno = 0;
     const int rc = slurm_submit_batch_job(request.batch(script, environment), &answer);
@@ -502,7 +502,7 @@ Result<void> SlurmCluster::cancel(JobId id)
 // NOLINTNEXTLINE(readability-convert-member-functions-to-static)
 Result<void> SlurmCluster::cancel_called(const std::string& called)
 {
-    const slurm::Words words;
+    const slurm::Words words{"cancel a job"};
     if (slurm::kill_job(called, SIGKILL) == SLURM_SUCCESS || slurm::says_ended(errno)) {
         return {};
     }
@@ -516,7 +516,7 @@ Result<void> SlurmCluster::set_walltime(JobId id, std::chrono::minutes walltime)
     slurm_init_job_desc_msg(&message);
     slurm::set_job_id(message, id.value);
     message.time_limit = static_cast<std::uint32_t>(walltime.count());
-    const slurm::Words words;
+    const slurm::Words words{"change the time limit of a job"};
     if (slurm_update_job(&message) == SLURM_SUCCESS) {
         return {};
     }
@@ -542,7 +542,7 @@ Result<void> SlurmCluster::note(JobId id, const std::string& comment)
 
 Result<void> SlurmCluster::complete(JobId id, int exit_status)
 {
-    const slurm::Words words;
+    const slurm::Words words{"complete a job"};
     // As an exit status, even for 128+N: Slurm reports a signal in the status as a launch failure.
     const auto wait_status = static_cast<std::uint32_t>(exit_status & 0xff) << 8;
     if (slurm::complete_job(id.value, wait_status) == SLURM_SUCCESS || slurm::says_ended(errno)) {

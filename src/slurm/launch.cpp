@@ -4,12 +4,14 @@
 #include "core/job_variables.h"
 #include "core/words.h"
 #include "io/descriptor.h"
+#include "log/log.h"
 #include "slurm/cluster.h"
 #include "slurm/connection.h"
 #include "slurm/job_request.h"
 #include "slurm/process.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -306,6 +308,7 @@ Result<Launched> launch(const Launching& what, const Step& step)
     TRY_ASSIGN(Pipe permit, make_pipe_above_the_standard_ones());
     TRY_ASSIGN(Pipe report, make_pipe_above_the_standard_ones());
     Starter starter(streams, permit, report.write.get());
+    log::debug(log::Part::slurm, "start a step: {}", fmt::join(step.words, " "));
     const pid_t child = begin_in_a_grandchild([&] { starter.run(srun, what, step); });
     if (child < 0) {
         return fail(Error::Kind::io,

@@ -40,7 +40,7 @@ std::string text(const char* value)
 
 Result<Partitions> load_partitions()
 {
-    const Words words;
+    const Words words{"partitions"};
     partition_info_msg_t* answer = nullptr;
     if (slurm_load_partitions(0, &answer, SHOW_LOCAL) != SLURM_SUCCESS) {
         if (errno == ESLURM_ACCESS_DENIED) {
@@ -55,7 +55,7 @@ Result<Partitions> load_partitions()
 
 Result<Nodes> load_nodes(std::uint16_t show)
 {
-    const Words words;
+    const Words words{"nodes"};
     node_info_msg_t* answer = nullptr;
     if (slurm_load_node(0, &answer, static_cast<std::uint16_t>(SHOW_LOCAL | show)) !=
         SLURM_SUCCESS) {
@@ -260,7 +260,7 @@ Result<Inventory> SlurmCluster::inventory()
 
 Result<std::string> SlurmCluster::address_of_node(const std::string& name)
 {
-    const slurm::Words words;
+    const slurm::Words words{"a node"};
     node_info_msg_t* answer = nullptr;
     std::string node = name; // libslurm takes a char*
     if (slurm_load_node_single(&answer, node.data(), SHOW_LOCAL) != SLURM_SUCCESS) {

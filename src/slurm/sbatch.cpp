@@ -4,10 +4,12 @@
 #include "core/job_variables.h"
 #include "core/words.h"
 #include "io/descriptor.h"
+#include "log/log.h"
 #include "slurm/errors.h"
 #include "slurm/job_request.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -147,6 +149,7 @@ Result<JobId> submit_by_sbatch(const JobSpec& spec, const std::string& script,
     actions.use(output, STDOUT_FILENO);
     actions.use(output, STDERR_FILENO);
     std::vector<std::string> words = command(spec);
+    const log::Timer timer(log::Part::slurm, fmt::format("{}", fmt::join(words, " ")));
     std::vector<std::string> variables = variables_for_job(environment);
     pid_t child = 0;
     const int refused = ::posix_spawnp(&child, "sbatch", actions.get(), nullptr,

@@ -40,7 +40,7 @@ struct Answer {
 
 Answer allocate_once(job_desc_msg_t* message)
 {
-    const Words words;
+    const Words words{"allocate"};
     resource_allocation_response_msg_t* raw = nullptr;
     errno = 0;
     const int rc = slurm_allocate_resources(message, &raw);

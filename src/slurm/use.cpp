@@ -181,7 +181,7 @@ std::optional<std::string> unknown_account(void* connection,
 std::string ask_for_use(const UseQuestion& question, const std::vector<std::string>& uids,
                         Steps steps)
 {
-    const Words words;
+    const Words words{"jobs in accounting"};
     std::uint16_t flags = 0;
     void* connection = slurmdb_connection_get(&flags);
     if (connection == nullptr) {

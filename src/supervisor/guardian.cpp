@@ -286,6 +286,7 @@ int supervise(Doors& doors, const Options& options)
     if (supervisor == 0) {
         goodbye->read.reset();
         alive->write.reset();
+        start_log(options, "supervisor");
         run_program(doors, with_tmp, turn, goodbye->write.get(), alive->read.get());
     }
     int status = static_cast<int>(ExitStatus::internal);

@@ -108,13 +108,13 @@ TEST(SlurmWords, KeepTheTerminalClean)
 {
     std::FILE* const before = stderr;
     {
-        const Words words;
+        const Words words("a test");
         std::fputs("gpuq: error: first\n", stderr);
         std::fputs("second\n", stderr);
         EXPECT_EQ(words.text(), "first; second");
     }
     EXPECT_EQ(stderr, before);
-    EXPECT_EQ(Words().text(), ""); // a new object starts empty
+    EXPECT_EQ(Words("another").text(), ""); // a new object starts empty
 }
 
 } // namespace

@@ -17,6 +17,7 @@ constexpr std::array k_global_options = {
            "with --host: forward this local port to the same one in the run; PORT:PORT, "
            "PORT:HOST:PORT"},
     Option{'Q', "quiet", "", "no messages from gpuq except errors"},
+    Option{'v', "verbose", "", "log to standard error; -vv: also each request to Slurm"},
     Option{'h', "help", "", "print help for the verb and exit"},
 };
 

@@ -96,8 +96,9 @@ struct Globals {
     bool json = false;
     bool no_header = false;
     bool quiet = false;
-    std::string columns; ///< comma-separated; empty: the verb's default
-    std::string cluster; ///< --cluster; empty: the one that is detected
+    std::size_t verbose = 0; ///< how often -v was given
+    std::string columns;     ///< comma-separated; empty: the verb's default
+    std::string cluster;     ///< --cluster; empty: the one that is detected
     enum class Color { automatic, always, never } color = Color::automatic;
 };
 

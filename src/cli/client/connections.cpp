@@ -2,6 +2,7 @@
 #include "cli/client/connections.h"
 
 #include "cli/base/config.h"
+#include "log/log.h"
 #include "runs/records/own_names.h"
 
 #include <algorithm>
@@ -110,6 +111,7 @@ void Connections::begin_handover()
 void Connections::finish_handover()
 {
     m_current = std::exchange(m_next, std::nullopt);
+    log::info(log::Part::client, "the new connection has taken over");
     greeted();
     m_retry_after = 1s;
     if (!m_guarded && !m_guard) {
@@ -161,8 +163,10 @@ std::optional<Connection> Connections::open(Connection::Kind kind)
         {*supervisor, word, (*store)->root(), m_run.key.text(), std::to_string(m_link.value)},
         /*with_input=*/true);
     if (!process) {
+        log::warning(log::Part::client, "no {} step: {}", word, process.error().text);
         return std::nullopt;
     }
+    log::info(log::Part::client, "started a {} step in job {}", word, m_job.value);
     return Connection(kind, *process);
 }
 
@@ -189,8 +193,10 @@ std::optional<Connection> Connections::open_direct()
             : Result<Descriptor>(store.error());
     if (!socket) {
         m_why = socket.error().kind == Error::Kind::denied ? socket.error().text : "";
+        log::debug(log::Part::client, "no socket of the run on this host: {}", socket.error().text);
         return std::nullopt;
     }
+    log::info(log::Part::client, "connected to the supervisor's socket on this host");
     return std::optional<Connection>(std::in_place, *std::move(socket));
 }
 
@@ -216,6 +222,8 @@ Connections::Broken Connections::drop_current()
 {
     const bool first = m_current->kind() == Connection::Kind::first;
     Broken broken{first && !m_current->greeted, m_current->errors()};
+    log::info(log::Part::client, "the connection ended{}{}", broken.words.empty() ? "" : ": ",
+              broken.words);
     m_current.reset();
     m_handover_at.reset();
     if (!m_next) {

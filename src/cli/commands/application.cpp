@@ -6,10 +6,13 @@
 #include "cli/commands/verbs.h"
 #include "cli/host/host_session.h"
 #include "cli/queries/tickets.h"
+#include "log/log.h"
 #include "remote/verb_process.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -56,12 +59,32 @@ Result<void> take_globals(const Options& options, Globals& globals)
     globals.json = globals.json || options.has("json");
     globals.no_header = globals.no_header || options.has("no-header");
     globals.quiet = globals.quiet || options.has("quiet");
+    globals.verbose += options.values("verbose").size();
     globals.columns = options.value("columns").value_or(globals.columns);
     globals.cluster = options.value("cluster").value_or(globals.cluster);
     if (const auto color = options.value("color")) {
         TRY_ASSIGN(globals.color, color_of(*color));
     }
     return {};
+}
+
+/// Logs to stderr as $GPUQ_LOG and -v request; a value of GPUQ_LOG that can't be parsed stops no
+/// command.
+void start_log(Doors& doors, std::size_t verbose)
+{
+    constexpr std::array k_by_count = {log::Level::off, log::Level::info, log::Level::debug,
+                                       log::Level::trace};
+    const auto requested = doors.variable("GPUQ_LOG");
+    if (verbose == 0 && !requested) {
+        return;
+    }
+    const auto default_levels =
+        log::Levels::all(k_by_count.at(std::min(verbose, k_by_count.size() - 1)));
+    const auto levels = log::parse_levels(requested.value_or(""), default_levels);
+    if (!levels) {
+        say(levels.error().text);
+    }
+    log::to_stderr(levels ? *levels : default_levels);
 }
 
 /// A closed pipe is not an error (`gpuq ls | head`); a full disk is.
@@ -87,6 +110,7 @@ Result<int> run_verb(const Verb& verb, const Words& words, Globals globals, Door
         return print(help_text(verb));
     }
     TRY(take_globals(parsed.options, globals));
+    start_log(doors, globals.verbose);
     if (!globals.cluster.empty()) {
         doors.choose_cluster(globals.cluster);
     }
@@ -124,6 +148,7 @@ Result<int> run(const Words& words, Doors& doors)
     if (const auto call = doors.is_served()
                               ? std::nullopt
                               : host_call(words, host_of_settings(doors), every_verb())) {
+        start_log(doors, call->verbose);
         return run_on_host(*call, doors);
     }
     Globals globals;

@@ -67,6 +67,7 @@ std::optional<HostCall> host_call(const Words& words, const std::optional<std::s
     const Words rest(before->operands.begin() + 1, before->operands.end());
     std::optional<std::string> asked = before->options.value("host");
     call.quiet = before->options.has("quiet");
+    call.verbose = before->options.values("verbose").size();
     call.cluster = before->options.value("cluster").value_or("");
     call.forwards = before->options.values("forward");
     if (const Verb* const verb = find_verb(verbs, call.verb)) {

@@ -16,6 +16,7 @@ struct HostCall {
     std::vector<std::string> words; ///< without --host and --forward
     std::string verb;
     bool quiet = false;
+    std::size_t verbose = 0;      ///< how often -v was given
     std::string cluster;          ///< --cluster, if given
     std::string copy_to;          ///< for `logs --to`: a file on this machine, removed from `words`
     bool follow = false;          ///< for `logs -f`

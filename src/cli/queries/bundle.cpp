@@ -102,7 +102,7 @@ private:
             "state.json        its state and how it ended\n"
             "slurm.json        its job in Slurm and in the accounting\n"
             "doctor.json       output of gpuq doctor on the host that created this report\n"
-            "link-N            journal, heartbeat{}\n\n"
+            "link-N            journal, heartbeat, supervisor.log (gpuq's own){}\n\n"
             "Replaced by {}: values of variables that look secret, in all files; tokens of "
             "well-known services; passwords in URLs and after password=, token: and the like; "
             "private keys. The program's output may contain other secrets: check it.\n",
@@ -149,6 +149,12 @@ private:
                                  layout::journal(key, link)}) {
             if (m_store.size(path)) {
                 add_text(folder + path.substr(path.rfind('/') + 1), without_output(path, logs));
+            }
+        }
+        const std::string own = layout::supervisor_log(key, link);
+        for (const auto& path : {own + ".1", own}) {
+            if (m_store.size(path)) {
+                add_text(folder + path.substr(path.rfind('/') + 1), last_lines(m_store, path));
             }
         }
         if (logs == Logs::left_out) {

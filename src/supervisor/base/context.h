@@ -86,6 +86,10 @@ struct Options {
     Patience patience;
 };
 
+/// Starts the log of this process, which records itself as `process`, in the link's file: warnings,
+/// or as GPUQ_LOG requests. Replaces that of the process which this one was forked from.
+void start_log(const Options& options, const std::string& process);
+
 /// The names of the link's supervisor socket, in the order in which they are tried.
 std::vector<std::string> socket_names(const Options& options);
 

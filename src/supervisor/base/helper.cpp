@@ -2,6 +2,7 @@
 #include "supervisor/base/helper.h"
 
 #include "io/descriptor.h"
+#include "log/log.h"
 #include "runs/queues.h"
 #include "supervisor/base/job_signals.h"
 
@@ -85,6 +86,7 @@ std::optional<Helper> Helper::start(const std::function<std::string()>& question
     }
     if (helper.m_pid == 0) {
         be_quiet_and_small(pipe->write.get());
+        log::after_fork("helper");
         const std::string answer = question();
         ::_exit(write_all(3, answer) ? 0 : 1);
     }

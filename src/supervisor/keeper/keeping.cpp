@@ -2,6 +2,7 @@
 #include "supervisor/keeper/keeping.h"
 
 #include "credentials/keeping.h"
+#include "log/log.h"
 #include "runs/credentials.h"
 #include "supervisor/base/descriptor.h"
 #include "supervisor/base/external.h"
@@ -443,6 +444,8 @@ private:
         }
         std::string line = is_well ? std::string("its Kerberos ticket is renewed again")
                                    : "its Kerberos ticket: " + in_words(state.trouble, state.words);
+        log::write(is_well ? log::Level::info : log::Level::warning, log::Part::tickets, "{}",
+                   line);
         line.resize(std::min(line.size(), k_longest_line));
         // If the pipe is full, the supervisor hangs, and the line is dropped.
         (void)!::write(k_keep_news, (line + "\n").data(), line.size() + 1);

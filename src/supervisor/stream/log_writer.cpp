@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/stream/log_writer.h"
 
+#include "log/log.h"
 #include "runs/idle.h"
 #include "runs/records/heartbeat.h"
 
@@ -317,6 +318,8 @@ void LogWriter::lose(const Chunk& chunk, std::size_t from, int error)
     m_next_try = m_broken ? m_next_try : m_clock.steady() + m_setup.retry;
     if (!m_broken) {
         m_broken = true;
+        log::warning(log::Part::supervisor, "the program's log can't be written: {}",
+                     error_text(error));
         tell({.notes = {fmt::format("the log of this run can't be written ({}); the program "
                                     "continues, its output is shown but not kept",
                                     error_text(error))}});
@@ -402,6 +405,13 @@ void LogWriter::write_order()
 
 void LogWriter::journal(const Event& event)
 {
+    if (log::is_on(log::Level::info, log::Part::supervisor)) {
+        Event without_output = event;
+        without_output.tail.reset();
+        std::string line = to_line(without_output);
+        line.pop_back(); // the end of the line
+        log::info(log::Part::supervisor, "journal: {}", line);
+    }
     if (m_pending_events.size() < k_max_pending_events) {
         m_pending_events.push_back(event);
     }
