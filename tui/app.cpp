@@ -26,7 +26,7 @@
 // terminal. Six workers each call one of the Sources, which may block in a file system or in Slurm,
 // and post the result as a message; an eventfd wakes the screen's thread.
 //
-// Workers and screen share only Shared, under its mutex. What a worker has to do next is state
+// Workers and screen share only Shared, under its mutex. The next task of a worker is state
 // there (the open log, the run in detail, the newest attempt), not a queue, so that a slow worker
 // does not fall behind; only commands are queued, since each must be executed once.
 //

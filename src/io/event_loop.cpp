@@ -8,8 +8,8 @@
 #include <utility>
 
 // poll(2) is sufficient: a loop has a few dozen descriptors, and their set changes in most rounds,
-// for which epoll(7) would need a system call per change. Lists are not changed while handlers run:
-// what is removed is only marked, what is added is appended, and sweep() erases at the end.
+// for which epoll(7) would need a system call per change. Lists keep their order while handlers
+// run: removed entries are only marked, added ones are appended, and sweep() erases at the end.
 namespace gpuq {
 namespace {
 

@@ -20,13 +20,13 @@ namespace gpuq {
 ///         loop.run_once();
 ///     }
 ///
-/// A round asks every watch what it waits for, waits, calls the handlers of the descriptors that
+/// A round asks every watch for its interest, waits, calls the handlers of the descriptors that
 /// are ready, in the order in which the watches were added, each at most once, then the handlers of
 /// the timers that are due, the earliest first. So neither descriptors nor timers can starve.
 ///
 /// Handlers may add and remove watches and start and stop timers, including their own: a removed
 /// watch or stopped timer is no longer called, and an added watch is first polled in the next
-/// round. They must not call run_once(). What they throw leaves run_once().
+/// round. They must not call run_once(). Their exceptions leave run_once().
 ///
 /// The loop belongs to one thread. It installs no signal handler: watch a signalfd. A signal that
 /// interrupts a round ends its wait, and timers that are due are called.
@@ -36,8 +36,8 @@ public:
     using Moment = Clock::time_point;
     using Span = Clock::duration;
 
-    /// What a watch waits for. Only the hangup of its descriptor is reported if `events` is 0, and
-    /// nothing if `fd` is negative.
+    /// The events that a watch waits for. Only the hangup of its descriptor is reported if `events`
+    /// is 0, and nothing if `fd` is negative.
     struct Interest {
         int fd = -1;
         short events = 0; ///< of poll(2)

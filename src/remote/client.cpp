@@ -208,7 +208,7 @@ Result<int> Client::finish()
     return m_ending.left ? *m_ending.left : m_ending.exit->status;
 }
 
-/// Does what the lifeline demands now.
+/// Carries out the actions of the lifeline that are due.
 void Client::step()
 {
     const Moment at = now();
@@ -459,7 +459,7 @@ void Client::on_bytes(std::string_view bytes)
     }
 }
 
-/// Sets `bytes` to what follows the marker, in `behind_marker`. False if the marker has not
+/// Sets `bytes` to the rest behind the marker, in `behind_marker`. False if the marker has not
 /// arrived.
 bool Client::pass_marker(std::string_view& bytes, std::string& behind_marker)
 {
@@ -673,7 +673,7 @@ void Client::live()
     }
     m_signals.send(*m_connection.channel);
     send_input();
-    m_output.confirm(); // what was written in the meantime
+    m_output.confirm(); // output written in the meantime
 }
 
 void Client::on_input()

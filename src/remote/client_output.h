@@ -34,11 +34,11 @@ public:
 
     /// `internal` for bytes that do not follow those received before, or exceed the window.
     Result<void> check(const frames::OutputBytes& output) const;
-    /// Writes what was checked, as much as possible now.
+    /// Writes a checked frame, as much as possible now.
     void take(const frames::OutputBytes& output);
-    /// Writes what the conversion has kept back for the end of a stream.
+    /// Writes the bytes that the conversion keeps back for the end of a stream.
     void show_the_rest();
-    /// Confirms what is written to the host at once, not in a batch.
+    /// Confirms the bytes written to the host at once, not in a batch.
     void confirm();
     /// The session is replaced by one that is started from the offsets written, and sends the rest
     /// again.

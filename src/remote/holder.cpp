@@ -27,8 +27,7 @@
 ///
 /// Order in a round: the end of children first, since reading output afterwards then finds its end;
 /// then output, facts and input of the verb, the relay, the connection, and at last the listener,
-/// whose new connection drops what the current one has not been read. Output is sent after all of
-/// them, once.
+/// since its new connection replaces the current one. Output is sent after all of them, once.
 ///
 /// Without a connection for patience(), or after Bye, the verb is hung up: HUP, then TERM, then
 /// KILL. The process ends when the verb has ended and the client has everything or has been given

@@ -11,7 +11,7 @@
 
 namespace gpuq::remote {
 
-/// What ssh prints on stderr: kept for the diagnosis of its end, and shown line by line while it
+/// The stderr of ssh: kept for the diagnosis of its end, and shown line by line while it
 /// connects for the first time.
 class SshMessages {
 public:
@@ -21,7 +21,7 @@ public:
 
     /// Begins with another ssh process; no descriptor: without one.
     void begin(Descriptor descriptor);
-    /// Reads what has arrived.
+    /// Reads all available bytes.
     void read();
     void close() { m_descriptor.reset(); }
     /// Everything printed by the newest ssh process, up to a limit.

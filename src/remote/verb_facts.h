@@ -27,7 +27,7 @@ public:
     void begin(Descriptor descriptor) { m_descriptor = std::move(descriptor); }
     /// Reads the lines available now; called once more when the verb has ended.
     void read();
-    /// Repeats to a new connection what the client has to know.
+    /// Sends the current facts to a new connection.
     void repeat();
     /// To be called when output was confirmed: answers a mark that is reached.
     void confirmed();

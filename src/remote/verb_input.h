@@ -12,8 +12,8 @@
 
 namespace gpuq::remote {
 
-/// Input from the client on its way to the verb (holder.h). Each byte is taken once, whatever a new
-/// connection repeats, and confirmed when it is taken; at most k_input_room bytes wait for the
+/// Input from the client on its way to the verb (holder.h). Each byte is taken once, even if a new
+/// connection repeats it, and confirmed when it is taken; at most k_input_room bytes wait for the
 /// verb.
 class VerbInput {
 public:
@@ -21,13 +21,13 @@ public:
     VerbInput(EventLoop& loop, std::function<bool(const wire::remote::InputTaken&)> confirm);
 
     /// Writes to `pipe` from now on, or else to `terminal`, in which a line ends the input unless
-    /// it is `raw`. `none`: the verb has no input, and what comes is discarded.
+    /// it is `raw`. `none`: the verb has no input, and received bytes are discarded.
     void begin(Descriptor pipe, int terminal, bool raw, bool none);
     /// `internal` for bytes that do not follow those taken before, or that exceed the room.
     Result<void> take(const wire::remote::Input& input);
     void end(const wire::remote::InputEnd& end);
 
-    /// What Hello reports to a new connection, after which nothing is left to confirm.
+    /// The values for Hello to a new connection, after which nothing is left to confirm.
     std::uint64_t taken() const { return m_taken; }
     std::uint64_t room() const { return wire::remote::k_input_room - m_waiting.size(); }
     void told();

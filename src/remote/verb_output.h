@@ -18,8 +18,8 @@ public:
 
     /// Reads from these non-blocking descriptors from now on, which must stay open; -1: none.
     void begin(std::array<int, 2> sources);
-    /// The output ends with what can be read now: background processes may still hold the other
-    /// ends.
+    /// The output ends with the bytes that can be read now: background processes may still hold the
+    /// other ends.
     void verb_ended() { m_verb_ended = true; }
 
     /// A new connection has received everything before these offsets and continues there. False if
