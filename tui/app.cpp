@@ -3,18 +3,15 @@
 
 #include "core/exit_status.h"
 #include "io/descriptor.h"
+#include "io/event_loop.h"
 #include "term/sanitise.h"
 #include "tui/terminal.h"
 #include "tui/update.h"
 #include "tui/view.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <condition_variable>
 #include <csignal>
-#include <cstring>
 #include <deque>
 #include <mutex>
 #include <sstream>
@@ -25,10 +22,20 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-// The screen's thread (Loop) handles keys and draws; only it uses the model and the terminal. Each
-// worker calls one of the Sources, which may block in a file system or in Slurm, and posts the
-// result as a message; an eventfd wakes the screen's thread. A worker that still hangs at the end
-// is not waited for: the process then exits without destroying the objects that it uses.
+// One process. The screen's thread (Screen) handles keys and draws; only it uses the model and the
+// terminal. Six workers each call one of the Sources, which may block in a file system or in Slurm,
+// and post the result as a message; an eventfd wakes the screen's thread.
+//
+// Workers and screen share only Shared, under its mutex. The next task of a worker is state
+// there (the open log, the run in detail, the newest attempt), not a queue, so that a slow worker
+// does not fall behind; only commands are queued, since each must be executed once.
+//
+// A round of the screen: draw, wait for a key, a message or the next second, and then update the
+// model: the time first, since the other updates compare with it, then keys, which reply to the
+// screen as drawn, then messages.
+//
+// A worker that still hangs at the end is not waited for: the process then exits without destroying
+// the objects that it uses.
 
 namespace gpuq::tui {
 namespace {
@@ -214,9 +221,9 @@ void try_again_and_again(Shared& shared, const Sources& sources)
 }
 
 /// The screen's thread.
-class Loop {
+class Screen {
 public:
-    Loop(Terminal& terminal, const Sources& sources, Pointer shared)
+    Screen(Terminal& terminal, const Sources& sources, Pointer shared)
         : m_terminal(terminal)
         , m_sources(sources)
         , m_shared(std::move(shared))
@@ -224,47 +231,43 @@ public:
         m_model.ascii = terminal.ascii();
         m_model.size = terminal.size();
         m_model.now = sources.now();
+        m_loop.add([] { return EventLoop::to_read(STDIN_FILENO); },
+                   [this](short ready) {
+                       // The terminal is gone.
+                       m_leaving = m_leaving || (ready & (POLLHUP | POLLERR | POLLNVAL)) != 0;
+                   });
+        m_loop.add([this] { return EventLoop::to_read(m_shared->wake.get()); }, [] {});
     }
 
-    Result<void> run()
+    void run()
     {
         while (!m_leaving) {
             m_terminal.show(view(m_model));
-            TRY(wait());
+            m_loop.run_once(1s - m_sources.now().time_since_epoch() % 1s);
             take(Tick{m_sources.now()});
             while (auto key = m_terminal.next()) {
                 take(*std::move(key));
             }
-            bool has_read = false;
-            for (Message& message : m_shared->take()) {
-                has_read = has_read || std::holds_alternative<LogBytes>(message);
-                take(std::move(message));
-            }
-            // Only if necessary: each change wakes every worker.
-            if (has_read) {
-                tell([](Shared& shared) { shared.log_unread = false; });
-            }
-            if (std::string shown = run_in_detail(m_model); shown != m_in_detail) {
-                m_in_detail = std::move(shown);
-                tell([this](Shared& shared) { shared.in_detail = m_in_detail; });
-            }
+            take_messages();
         }
-        return {};
     }
 
 private:
-    Result<void> wait()
+    void take_messages()
     {
-        const auto into_second = m_sources.now().time_since_epoch() % 1s;
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(1s - into_second);
-        pollfd waits[] = {{STDIN_FILENO, POLLIN, 0}, {m_shared->wake.get(), POLLIN, 0}};
-        if (::poll(waits, std::size(waits), static_cast<int>(left.count())) < 0 && errno != EINTR) {
-            return fail(Error::Kind::internal, fmt::format("poll: {}", std::strerror(errno)));
+        bool has_read = false;
+        for (Message& message : m_shared->take()) {
+            has_read = has_read || std::holds_alternative<LogBytes>(message);
+            take(std::move(message));
         }
-        if ((waits[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) {
-            m_leaving = true; // the terminal is gone
+        // Only if necessary: each change wakes every worker.
+        if (has_read) {
+            tell([](Shared& shared) { shared.log_unread = false; });
         }
-        return {};
+        if (std::string shown = run_in_detail(m_model); shown != m_in_detail) {
+            m_in_detail = std::move(shown);
+            tell([this](Shared& shared) { shared.in_detail = m_in_detail; });
+        }
     }
 
     void take(Message message)
@@ -321,6 +324,7 @@ private:
     Terminal& m_terminal;
     const Sources& m_sources;
     Pointer m_shared;
+    EventLoop m_loop;
     Model m_model;
     std::string m_in_detail;
     bool m_leaving = false;
@@ -351,7 +355,7 @@ Result<void> run(Sources sources, bool colour)
                              read_again_and_again, work_off_commands, try_again_and_again}) {
         begin_worker(shared, [kept, work](Shared& all) { work(all, *kept); });
     }
-    const auto done = Loop(*terminal, *kept, shared).run();
+    Screen(*terminal, *kept, shared).run();
     std::unique_lock lock(shared->mutex);
     shared->leaving = true;
     shared->changed.notify_all();
@@ -360,9 +364,9 @@ Result<void> run(Sources sources, bool colour)
     if (!all_left) { // one hangs in Slurm or in a file system, and would outlive the objects it
                      // uses
         terminal.reset();
-        ::_exit(static_cast<int>(done ? ExitStatus::success : ExitStatus::internal));
+        ::_exit(static_cast<int>(ExitStatus::success));
     }
-    return done;
+    return {};
 }
 
 std::string once(const Picture& picture, Time now, std::optional<int> columns)

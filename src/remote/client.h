@@ -3,11 +3,14 @@
 
 #include "core/result.h"
 #include "core/run.h"
-#include "remote/backlog.h"
+#include "io/event_loop.h"
 #include "remote/channel.h"
+#include "remote/client_forwards.h"
+#include "remote/client_input.h"
+#include "remote/client_output.h"
 #include "remote/lifeline.h"
+#include "remote/ssh_messages.h"
 #include "remote/ssh_words.h"
-#include "remote/streams.h"
 #include "remote/transport.h"
 #include "term/keys.h"
 
@@ -88,9 +91,9 @@ struct Login {
     bool is_shown = false;
     bool has_keys = true; ///< false when the terminal has hung up
     LoginState state;     ///< of keys, tickets and shared connections that may allow a login
-    Moment check_at, attempt_at;
-    Moment other_key_at; ///< when a key other than Enter was last pressed
-    int questions = 0;   ///< in this attempt
+    Moment attempt_at;    ///< not to be attempted before
+    Moment other_key_at;  ///< when a key other than Enter was last pressed
+    int questions = 0;    ///< in this attempt
     std::optional<Question> question;
     std::string answer; ///< wiped after use
 };
@@ -104,20 +107,31 @@ public:
     Result<int> run();
 
 private:
-    /// One output stream: bytes received and bytes written.
-    struct Shown {
-        std::uint64_t received = 0;
-        Backlog waiting;
-        bool broken = false; ///< its reader has closed it
-        /// Set if the bytes in `waiting` are converted: stream offset up to which everything is
-        /// written.
-        std::optional<std::uint64_t> settled;
-        std::uint64_t written() const { return settled ? *settled : received - waiting.size(); }
+    /// The current connection, or the last one.
+    struct Connection {
+        std::optional<Channel> channel; ///< while it exists
+        frames::Greeting greeting;
+        frames::OutputDecoder decoder;
+        bool marked = false; ///< the marker has been received
+        bool hello = false;  ///< and Hello
+    };
+    /// How the session ends, when it does.
+    struct Ending {
+        std::optional<frames::Exit> exit; ///< of the verb
+        std::optional<int> left;          ///< the user has left, with this status
+        std::optional<Error> error;
     };
 
+    // client.cpp
+    void watch(std::function<EventLoop::Interest()> interest, void (Client::*handle)());
+    void watch_all();
+    bool has_stopped() const { return m_ending.left || m_ending.error; }
+    Result<int> finish();
     void new_session();
-    void wait();
-    void on_timers();
+    std::optional<Span> time_to_wait() const;
+    void step();
+    void drop(Moment at);
+    void beat();
     void connect();
     std::string first_bytes();
     bool is_silent() const;
@@ -126,101 +140,79 @@ private:
     void end_of_connection();
     void on_connection();
     void on_bytes(std::string_view bytes);
+    bool pass_marker(std::string_view& bytes, std::string& behind_marker);
+    void on_strange(const Error& error);
     void on_frame(frames::Frame&& frame);
-    bool is_unknown_stream(const frames::Frame& frame) const;
+    void on_session_frame(const frames::Frame& frame);
     void on_hello(const frames::Hello& hello);
+    void replace_session(const frames::Hello& hello);
+    bool resume(const frames::Hello& hello);
+    void begin(const frames::Hello& hello);
+    void on_input_taken(const frames::InputTaken& taken);
+    void on_exit(const frames::Exit& exit);
     void on_output(const frames::OutputBytes& output);
+    void on_closed_output(std::size_t stream, int error);
     void nonsense(std::string_view what);
-    void on_ssh_words();
     void on_input();
     bool has_interrupt(std::string_view typed);
     void on_interrupt();
-    bool reads_typed() const
-    {
-        return !m_input_over && m_was_live && m_input.size() < frames::k_input_room;
-    }
-    void needs_user(Error error);
-    void take_typed();
-    void drop_typed() const;
-    void show_login();
-    void on_login_timer(Moment at);
-    void on_question();
-    void cancel_login();
-    void on_login_keys();
-    void on_login_key(const KeyEvent& key);
-    void edit_answer(const KeyEvent& key);
-    void end_login();
     void on_signals();
-    void send_signals();
+    void on_signal(int number);
+    void on_resized();
     void on_network();
-    void on_visitor(std::uint32_t forward, int listener);
-    void on_stream_gone(const frames::StreamGone& gone);
-    void say_of_streams(const std::string& why);
     void send_input();
-    void send_taken();
-    void write_output();
-    void show_as(std::size_t stream, std::string_view bytes);
-    void show_the_rest();
-    std::size_t write_some(std::size_t stream, std::string_view bytes);
-    void on_closed_output(std::size_t stream, int error);
     void live();
     void state_changed();
     void leave(int status, std::string_view words);
     std::string way_back() const;
     void stop(Error error);
     Error no_answer() const;
-    bool takes_visitors() const
-    {
-        return is_open() && m_following && m_streams.size() < frames::k_most_streams;
-    }
-    bool is_open() const { return m_channel && m_hello; }
+    Channel* open_channel() { return is_open() ? &*m_connection.channel : nullptr; }
+    bool tell(const frames::Frame& frame);
+    bool is_open() const { return m_connection.channel && m_connection.hello; }
     bool is_in_front() const { return m_options.start.raw; }
-    bool all_written() const { return m_shown[0].waiting.size() + m_shown[1].waiting.size() == 0; }
-    int milliseconds_to_wait() const;
+
+    // client_login.cpp
+    void needs_user(Error error);
+    void take_typed();
+    void drop_typed() const;
+    void show_login();
+    void look_for_login();
+    void on_question();
+    void cancel_login();
+    void on_login_keys();
+    void on_login_key(const KeyEvent& key);
+    void edit_answer(const KeyEvent& key);
+    void end_login();
 
     ClientOptions m_options;
     Transport& m_transport;
     Person& m_person;
+    EventLoop m_loop;
     Lifeline m_lifeline;
     std::string m_session;
-    std::array<Descriptor, 2> m_own; ///< see opened_again()
-    Descriptor m_network;            ///< netlink: changes of addresses and routes
+    Descriptor m_network; ///< netlink: changes of addresses and routes
 
-    std::optional<Channel> m_channel;
-    Descriptor m_errors; ///< ssh's stderr
-    frames::Greeting m_greeting;
-    frames::OutputDecoder m_decoder;
-    bool m_marked = false; ///< the marker has been received
-    bool m_hello = false;
-    std::string m_ssh_words, m_ssh_line;
-    std::size_t m_ssh_lines = 0;
+    Connection m_connection;
+    SshMessages m_ssh;
     bool m_alone = false;
     std::uint32_t m_connections = 0;
     bool m_shared_hung = false; ///< a shared connection has been unresponsive since the connection
                                 ///< was lost
     std::optional<Login> m_login;
+    EventLoop::Timer m_login_timer; ///< when to check whether a login may succeed now
     bool m_was_live = false;
-    std::string m_other_host; ///< the host's own name
+    std::optional<Moment> m_lost_at;
 
     bool m_started = false;
-    std::array<Shown, 2> m_shown;
-    std::array<std::uint64_t, 2> m_told{};
-    std::optional<Moment> m_tell_at;
-    Backlog m_input;
+    ClientOutput m_output;
+    ClientInput m_input;
+    ClientSignals m_signals;
     KeyReader m_keys; ///< decodes typed keys
-    std::uint64_t m_input_limit = frames::k_input_room;
-    bool m_input_over = false, m_input_end_sent = false;
-    std::vector<int> m_signals; ///< all signals of the session
-    std::size_t m_signals_sent = 0, m_signals_taken = 0;
     std::optional<frames::Following> m_following;
-    Streams m_streams;
-    std::uint32_t m_next_stream = 0;
-    std::string m_said_of_streams;
-    std::optional<frames::Exit> m_exit;
-    std::optional<int> m_left;
-    std::optional<Error> m_error;
+    ClientForwards m_forwards;
+    Ending m_ending;
     std::uint64_t m_beats = 0;
-    std::optional<Moment> m_lost_at;
 };
 
 } // namespace gpuq::remote

@@ -92,7 +92,7 @@ void Client::needs_user(Error error)
     m_login->question.reset();
     wipe(m_login->answer);
     m_login->state = m_transport.login_state();
-    m_login->check_at = now() + k_check_again;
+    m_login_timer.repeat(k_check_again);
     m_login->attempt_at = std::max(m_login->attempt_at, now() + k_between);
     show_login();
 }
@@ -100,7 +100,7 @@ void Client::needs_user(Error error)
 /// Passes keys typed before the request for Enter was shown to the program, if it reads input.
 void Client::take_typed()
 {
-    if (m_input_over) {
+    if (m_input.is_over()) {
         return drop_typed();
     }
     pollfd wait{m_options.in, POLLIN, 0};
@@ -144,22 +144,20 @@ void Client::show_login()
     }
 }
 
-void Client::on_login_timer(Moment at)
+/// Attempts a login if something that may allow one has changed; without a terminal, gives up in
+/// the end.
+void Client::look_for_login()
 {
+    const Moment at = now();
     if (!m_options.asks && m_lost_at && at >= *m_lost_at + m_options.start.patience) {
         Error error = std::move(m_login->error);
         error.text +=
             fmt::format("; no login succeeded within {}", span_text(m_options.start.patience));
         return stop(std::move(error));
     }
-    if (m_lifeline.state() != Lifeline::State::needs_user || m_channel || at < m_login->check_at) {
-        return;
-    }
-    m_login->check_at = at + k_check_again;
-    if (at < m_login->attempt_at) { // a change in the meantime is detected then
-        return;
-    }
-    if (may_let_in(m_login->state, m_transport.login_state())) {
+    // A change before attempt_at is detected then.
+    if (m_lifeline.state() == Lifeline::State::needs_user && !m_connection.channel &&
+        at >= m_login->attempt_at && may_let_in(m_login->state, m_transport.login_state())) {
         m_login->attempt_at = at + k_between;
         m_alone = m_shared_hung = false; // it may be a new shared connection
         m_lifeline.attempt(Lifeline::Asking::nobody);
@@ -209,7 +207,7 @@ void Client::on_login_keys()
         return;
     }
     std::string_view bytes(buffer.data(), static_cast<std::size_t>(count));
-    while (m_login && !m_left) {
+    while (m_login && !has_stopped()) {
         auto key = m_keys.take(bytes);
         if (!key) {
             break;
@@ -268,6 +266,7 @@ void Client::edit_answer(const KeyEvent& key)
 void Client::end_login()
 {
     if (m_login) {
+        m_login_timer.stop();
         wipe(m_login->answer);
         m_login.reset();
         m_person.end_own_keys();

@@ -2,6 +2,7 @@
 #include "remote/dialer.h"
 
 #include "core/user_name.h"
+#include "io/event_loop.h"
 #include "io/socket_owner.h"
 #include "remote/streams.h"
 
@@ -11,24 +12,25 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <map>
+#include <memory>
 #include <netdb.h>
-#include <optional>
 #include <poll.h>
 #include <set>
-#include <span>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 namespace gpuq::remote {
 namespace {
 
 using namespace std::chrono_literals;
-using Clock = std::chrono::steady_clock;
 
 constexpr auto k_patience = 30s;
-constexpr int k_look_ms = 500;
+constexpr auto k_last_look = 500ms;
 
 struct Target {
     sockaddr_storage words{};
@@ -78,58 +80,41 @@ struct Attempt {
     std::string destination;
     std::vector<Target> left; ///< addresses left to try, the next one at the end
     Descriptor socket;
-    Clock::time_point until;
+    EventLoop::Watch connected;
+    std::unique_ptr<EventLoop::Timer> patience;
     std::string why_not; ///< why an address was refused because of its user
 };
 
-class Loop {
+class Dialing {
 public:
-    explicit Loop(Dialer dialer)
+    explicit Dialing(Dialer dialer)
         : m_dialer(std::move(dialer))
         , m_channel(std::move(m_dialer.in), std::move(m_dialer.out))
+        , m_streams(m_loop, [this] { return &m_channel; })
     {
+        m_loop.add(
+            [this] {
+                const short events = m_channel.waiting() > 0 ? POLLOUT : 0;
+                return EventLoop::Interest{m_channel.output(), events};
+            },
+            [](short ready) {
+                if ((ready & (POLLERR | POLLHUP)) != 0) {
+                    std::exit(0); // the peer has closed its end
+                }
+            });
+        m_loop.add([this] { return EventLoop::to_read(m_open ? m_channel.input() : -1); },
+                   [this] { read(); });
         m_channel.send(frames::Beat{}); // the channel works
     }
 
     void run()
     {
-        while (m_open || m_channel.waiting() > 0) {
-            if (!m_channel.write_some()) {
-                return;
-            }
-            wait();
+        while ((m_open || m_channel.waiting() > 0) && m_channel.write_some()) {
+            m_loop.run_once();
         }
     }
 
 private:
-    void wait()
-    {
-        std::vector<pollfd> waits;
-        waits.push_back({m_open ? m_channel.input() : -1, POLLIN, 0});
-        waits.push_back(
-            {m_channel.output(), static_cast<short>(m_channel.waiting() > 0 ? POLLOUT : 0), 0});
-        for (const Attempt& attempt : m_attempts) {
-            waits.push_back({attempt.socket.get(), POLLOUT, 0});
-        }
-        const std::size_t fixed = waits.size();
-        m_streams.listen(m_channel, waits);
-        if (::poll(waits.data(), waits.size(), m_attempts.empty() ? -1 : k_look_ms) < 0) {
-            return;
-        }
-        if ((waits[1].revents & (POLLERR | POLLHUP)) != 0) {
-            std::exit(0); // the peer has closed its end
-        }
-        m_streams.carry(m_channel, std::span(waits).subspan(fixed));
-        std::vector<bool> ready;
-        for (std::size_t i = 0; i < m_attempts.size(); ++i) {
-            ready.push_back(waits[2 + i].revents != 0);
-        }
-        go_on(ready);
-        if (waits[0].revents != 0) {
-            read();
-        }
-    }
-
     void read()
     {
         const auto bytes = m_channel.read_some();
@@ -150,8 +135,9 @@ private:
         if (const auto* dial = std::get_if<frames::Dial>(&frame)) {
             on_dial(*dial);
         } else if (const auto* bytes = std::get_if<frames::StreamBytes>(&frame)) {
-            if (!m_streams.on_bytes(m_channel, *bytes)) {
-                m_streams.refuse(m_channel, bytes->stream, "the stream exceeds its window");
+            if (!m_streams.on_bytes(*bytes)) {
+                m_streams.refuse(bytes->stream, "the stream exceeds its window");
+                m_attempts.erase(bytes->stream);
             }
         } else if (const auto* taken = std::get_if<frames::StreamTaken>(&frame)) {
             m_streams.on_taken(*taken);
@@ -159,6 +145,7 @@ private:
             m_streams.on_end(end->stream);
         } else if (const auto* gone = std::get_if<frames::StreamGone>(&frame)) {
             m_streams.on_gone(gone->stream);
+            m_attempts.erase(gone->stream);
         }
     }
 
@@ -168,26 +155,42 @@ private:
             m_streams.size() >= frames::k_most_streams) {
             return m_channel.send(frames::StreamGone{dial.stream, "no such destination"});
         }
-        Attempt attempt;
-        attempt.stream = dial.stream;
-        attempt.destination = m_dialer.destinations[dial.forward];
-        attempt.left = targets_of(attempt.destination);
-        attempt.until = Clock::now() + k_patience;
-        if (attempt.left.empty()) {
-            return m_channel.send(
-                frames::StreamGone{dial.stream, fmt::format("{} can't resolve {}", m_dialer.node,
-                                                            attempt.destination)});
+        const std::string& destination = m_dialer.destinations[dial.forward];
+        std::vector<Target> targets = targets_of(destination);
+        if (targets.empty()) {
+            return m_channel.send(frames::StreamGone{
+                dial.stream, fmt::format("{} can't resolve {}", m_dialer.node, destination)});
         }
-        std::reverse(attempt.left.begin(), attempt.left.end());
+        std::reverse(targets.begin(), targets.end());
         m_streams.begin(dial.stream);
-        if (next_target(attempt)) {
-            m_attempts.push_back(std::move(attempt));
+        Attempt& attempt = m_attempts[dial.stream]; // replaces one that has lost its stream
+        attempt = {dial.stream, destination, std::move(targets), {}, {}, {}, {}};
+        attempt.connected =
+            m_loop.watch([&attempt] { return EventLoop::to_write(attempt.socket.get()); },
+                         [this, &attempt] { on_connected(attempt); });
+        attempt.patience =
+            std::make_unique<EventLoop::Timer>(m_loop, [this, &attempt] { next_target(attempt); });
+        attempt.patience->start_in(k_patience);
+        next_target(attempt);
+    }
+
+    void on_connected(Attempt& attempt)
+    {
+        if (is_connected(attempt) && is_own(attempt)) {
+            m_streams.give(attempt.stream, std::move(attempt.socket));
+            m_attempts.erase(attempt.stream);
+        } else {
+            next_target(attempt);
         }
     }
 
-    /// Starts connecting to the next address. False if none is left; the stream is closed then.
-    bool next_target(Attempt& attempt)
+    /// Starts connecting to the next address. If none is left, closes the stream and destroys
+    /// `attempt`. When the patience is over, each of the addresses left gets little time.
+    void next_target(Attempt& attempt)
     {
+        if (!attempt.patience->is_started()) {
+            attempt.patience->start_in(k_last_look);
+        }
         while (!attempt.left.empty()) {
             const Target target = attempt.left.back();
             attempt.left.pop_back();
@@ -197,30 +200,11 @@ private:
                 (::connect(attempt.socket.get(), reinterpret_cast<const sockaddr*>(&target.words),
                            target.size) == 0 ||
                  errno == EINPROGRESS)) {
-                return true;
+                return;
             }
         }
-        m_streams.refuse(m_channel, attempt.stream, attempt.why_not);
-        return false;
-    }
-
-    void go_on(const std::vector<bool>& ready)
-    {
-        std::vector<Attempt> still;
-        for (std::size_t i = 0; i < m_attempts.size(); ++i) {
-            Attempt& attempt = m_attempts[i];
-            if (!m_streams.has(attempt.stream)) {
-                continue; // the client has closed it
-            }
-            if (!ready[i] && Clock::now() < attempt.until) {
-                still.push_back(std::move(attempt));
-            } else if (is_connected(attempt) && is_own(attempt)) {
-                m_streams.give(attempt.stream, std::move(attempt.socket));
-            } else if (next_target(attempt)) {
-                still.push_back(std::move(attempt));
-            }
-        }
-        m_attempts = std::move(still);
+        m_streams.refuse(attempt.stream, attempt.why_not);
+        m_attempts.erase(attempt.stream);
     }
 
     static bool is_connected(const Attempt& attempt)
@@ -256,10 +240,11 @@ private:
     }
 
     Dialer m_dialer;
+    EventLoop m_loop;
     Channel m_channel;
     frames::Decoder m_decoder;
     Streams m_streams;
-    std::vector<Attempt> m_attempts;
+    std::map<std::uint32_t, Attempt> m_attempts; ///< by stream
     std::set<std::string> m_reported;
     bool m_open = true;
 };
@@ -269,7 +254,7 @@ private:
 void run_dialer(Dialer dialer)
 {
     std::signal(SIGPIPE, SIG_IGN);
-    Loop(std::move(dialer)).run();
+    Dialing(std::move(dialer)).run();
 }
 
 } // namespace gpuq::remote

@@ -19,8 +19,8 @@
 ///     | Hello: version             | fault_in                | 1 to k_largest_version              |
 ///     | Hello: program, host       | is_machine_name         | 255 letters, digits, ._-+~          |
 ///     | Hello: input, signals      | Client::on_hello        | no more than was sent               |
-///     | Hello, InputTaken: room    | Client                  | at most k_input_room is used        |
-///     | Output: offset, size       | Client::on_output       | contiguous, k_output_room unread    |
+///     | Hello, InputTaken: room    | ClientInput             | at most k_input_room is used        |
+///     | Output: offset, size       | ClientOutput::check     | contiguous, k_output_room unread    |
 ///     | Output: bytes              | ClientOptions::shown_as | lines and colours, from verbs that  |
 ///     |                            |                         | print lines, on a terminal          |
 ///     | InputTaken, SignalTaken    | Client::on_frame        | no more than was sent               |
@@ -29,7 +29,7 @@
 ///     | SshTarget                  | Client::on_frame        | only if requested                   |
 ///     | SshTarget: key, user       | RunKey, is_user_name    | 64 letters, digits, ._-@+           |
 ///     | Exit: status               | fault_in                | 0 to 255                            |
-///     | Exit: out, err             | Client::on_frame        | all of it has been received         |
+///     | Exit: out, err             | Client::on_exit         | all of it has been received         |
 ///     | Failure: kind              | wire::remote::Decoder   | unknown kinds are `internal`        |
 ///     | Failure, StreamGone: text  | peer_text               | one line, k_most_cells              |
 ///     | Beat                       | Client::on_frame        | one that the client sent            |
@@ -45,7 +45,7 @@
 ///     | Start: forwards            | is_destination          | HOST:PORT, k_most_forwards          |
 ///     | Start: variables           | may_pass                | names in a fixed list               |
 ///     | Start: words, folder       |                         | the client is the same user         |
-///     | Input, Taken, Signal, Dial | Holder                  | contiguous with earlier ones        |
+///     | Input, Taken, Signal, Dial | Holder, HeldVerb        | contiguous with earlier ones        |
 // clang-format on
 namespace gpuq::remote {
 

@@ -26,22 +26,32 @@ Streams::Stream::~Stream()
     }
 }
 
+Streams::Streams(EventLoop& loop, std::function<Channel*()> channel)
+    : m_loop(loop)
+    , m_channel(std::move(channel))
+{
+}
+
 void Streams::give(std::uint32_t id, Descriptor socket)
 {
     const auto found = m_streams.find(id);
-    if (found != m_streams.end()) {
-        set_nonblocking(socket.get());
-        found->second.socket = std::move(socket);
+    if (found == m_streams.end()) {
+        return;
     }
+    set_nonblocking(socket.get());
+    Stream& stream = found->second;
+    stream.socket = std::move(socket);
+    stream.watch = m_loop.watch([this, &stream] { return interest_in(stream); },
+                                [this, id, &stream] { carry(id, stream); });
 }
 
-void Streams::refuse(Channel& channel, std::uint32_t id, std::string why)
+void Streams::refuse(std::uint32_t id, std::string why)
 {
     m_streams.erase(id);
-    channel.send(frames::StreamGone{id, std::move(why)});
+    m_channel()->send(frames::StreamGone{id, std::move(why)});
 }
 
-bool Streams::on_bytes(Channel& channel, const frames::StreamBytes& bytes)
+bool Streams::on_bytes(const frames::StreamBytes& bytes)
 {
     const auto found = m_streams.find(bytes.stream);
     if (found == m_streams.end()) {
@@ -53,8 +63,8 @@ bool Streams::on_bytes(Channel& channel, const frames::StreamBytes& bytes)
         return false;
     }
     stream.outgoing += bytes.bytes;
-    if (stream.socket && !write_some(channel, bytes.stream, stream)) {
-        refuse(channel, bytes.stream, "");
+    if (stream.socket && !write_some(bytes.stream, stream)) {
+        refuse(bytes.stream, "");
     }
     return true;
 }
@@ -76,42 +86,31 @@ void Streams::on_end(std::uint32_t id)
     }
 }
 
-void Streams::listen(const Channel& channel, std::vector<pollfd>& waits)
+EventLoop::Interest Streams::interest_in(const Stream& stream) const
 {
-    m_listened.clear();
-    for (const auto& [id, stream] : m_streams) {
-        const bool reads = !stream.read_all && stream.may_send > 0 && !channel.is_full();
-        const bool writes = !stream.outgoing.empty() || (stream.came_all && !stream.shut);
-        if (stream.socket && (reads || writes)) {
-            waits.push_back({stream.socket.get(),
-                             static_cast<short>((reads ? POLLIN : 0) | (writes ? POLLOUT : 0)), 0});
-            m_listened.push_back(id);
-        }
+    const Channel* const channel = m_channel();
+    if (channel == nullptr) {
+        return {};
+    }
+    const bool reads = !stream.read_all && stream.may_send > 0 && !channel->is_full();
+    const bool writes = !stream.outgoing.empty() || (stream.came_all && !stream.shut);
+    return {reads || writes ? stream.socket.get() : -1,
+            static_cast<short>((reads ? POLLIN : 0) | (writes ? POLLOUT : 0))};
+}
+
+void Streams::carry(std::uint32_t id, Stream& stream)
+{
+    const short events = interest_in(stream).events;
+    const bool works = ((events & POLLOUT) == 0 || write_some(id, stream)) &&
+                       ((events & POLLIN) == 0 || m_channel()->is_full() || read_some(id, stream));
+    if (!works) {
+        refuse(id, "");
+    } else if (stream.is_over()) {
+        m_streams.erase(id);
     }
 }
 
-void Streams::carry(Channel& channel, std::span<const pollfd> waits)
-{
-    for (std::size_t i = 0; i < waits.size() && i < m_listened.size(); ++i) {
-        const std::uint32_t id = m_listened[i];
-        const auto found = m_streams.find(id);
-        const short ready = waits[i].revents;
-        if (found == m_streams.end() || ready == 0) {
-            continue;
-        }
-        Stream& stream = found->second;
-        const bool works = ((waits[i].events & POLLOUT) == 0 || write_some(channel, id, stream)) &&
-                           ((waits[i].events & POLLIN) == 0 || channel.is_full() ||
-                            read_some(channel, id, stream));
-        if (!works) {
-            refuse(channel, id, "");
-        } else if (stream.is_over()) {
-            m_streams.erase(found);
-        }
-    }
-}
-
-bool Streams::read_some(Channel& channel, std::uint32_t id, Stream& stream)
+bool Streams::read_some(std::uint32_t id, Stream& stream)
 {
     std::array<char, wire::k_piece> buffer;
     const ssize_t count = ::read(stream.socket.get(), buffer.data(),
@@ -121,16 +120,16 @@ bool Streams::read_some(Channel& channel, std::uint32_t id, Stream& stream)
     }
     if (count == 0) {
         stream.read_all = true;
-        channel.send(frames::StreamEnd{id});
+        m_channel()->send(frames::StreamEnd{id});
         return true;
     }
     stream.may_send -= static_cast<std::uint64_t>(count);
-    channel.send(
+    m_channel()->send(
         frames::StreamBytes{id, std::string(buffer.data(), static_cast<std::size_t>(count))});
     return true;
 }
 
-bool Streams::write_some(Channel& channel, std::uint32_t id, Stream& stream)
+bool Streams::write_some(std::uint32_t id, Stream& stream)
 {
     while (!stream.outgoing.empty()) {
         const ssize_t count = ::send(stream.socket.get(), stream.outgoing.data(),
@@ -144,7 +143,7 @@ bool Streams::write_some(Channel& channel, std::uint32_t id, Stream& stream)
         stream.outgoing.erase(0, static_cast<std::size_t>(count));
         stream.taken += static_cast<std::uint32_t>(count);
         if (stream.taken >= k_worth_telling) {
-            channel.send(frames::StreamTaken{id, std::exchange(stream.taken, 0)});
+            m_channel()->send(frames::StreamTaken{id, std::exchange(stream.taken, 0)});
         }
     }
     if (stream.came_all && !stream.shut) {

@@ -2,14 +2,13 @@
 #pragma once
 
 #include "io/descriptor.h"
+#include "io/event_loop.h"
 #include "remote/channel.h"
 
 #include <cstdint>
+#include <functional>
 #include <map>
-#include <poll.h>
-#include <span>
 #include <string>
-#include <vector>
 
 namespace gpuq::remote {
 
@@ -17,26 +16,25 @@ namespace gpuq::remote {
 /// which opens the streams, and on the login host. Streams end with the channel.
 class Streams {
 public:
+    /// `channel`: the channel; null while it is not open. Frames are only queued: the owner writes
+    /// them after each round of the loop.
+    Streams(EventLoop& loop, std::function<Channel*()> channel);
+
     std::size_t size() const { return m_streams.size(); }
     bool has(std::uint32_t id) const { return m_streams.contains(id); }
     /// Opens a stream; received data waits until it has a socket.
     void begin(std::uint32_t id) { m_streams.try_emplace(id); }
     void give(std::uint32_t id, Descriptor socket);
     /// Closes a stream and reports the reason to the peer.
-    void refuse(Channel& channel, std::uint32_t id, std::string why);
+    void refuse(std::uint32_t id, std::string why);
     /// Closes all streams when the channel is lost; connected programs see an error at once.
     void clear() { m_streams.clear(); }
 
     /// Data for a stream already closed on this side is ignored. False on a protocol violation.
-    bool on_bytes(Channel& channel, const frames::StreamBytes& bytes);
+    bool on_bytes(const frames::StreamBytes& bytes);
     void on_taken(const frames::StreamTaken& taken);
     void on_end(std::uint32_t id);
     void on_gone(std::uint32_t id) { m_streams.erase(id); }
-
-    /// Adds the descriptors to poll for.
-    void listen(const Channel& channel, std::vector<pollfd>& waits);
-    /// Reads and writes the descriptors that listen() has added, and sends frames.
-    void carry(Channel& channel, std::span<const pollfd> waits);
 
 private:
     struct Stream {
@@ -46,6 +44,7 @@ private:
         ~Stream();
 
         Descriptor socket;
+        EventLoop::Watch watch;
         std::string outgoing; ///< to be written to the socket
         std::uint64_t may_send = frames::k_stream_room;
         std::uint32_t taken = 0; ///< bytes written to the socket but not reported yet
@@ -55,12 +54,15 @@ private:
         bool is_over() const { return read_all && shut; }
     };
 
+    EventLoop::Interest interest_in(const Stream& stream) const;
+    void carry(std::uint32_t id, Stream& stream);
     /// False when the socket is broken.
-    static bool read_some(Channel& channel, std::uint32_t id, Stream& stream);
-    static bool write_some(Channel& channel, std::uint32_t id, Stream& stream);
+    bool read_some(std::uint32_t id, Stream& stream);
+    bool write_some(std::uint32_t id, Stream& stream);
 
+    EventLoop& m_loop;
+    std::function<Channel*()> m_channel;
     std::map<std::uint32_t, Stream> m_streams;
-    std::vector<std::uint32_t> m_listened; ///< in the order in which listen() has added them
 };
 
 } // namespace gpuq::remote

@@ -8,8 +8,10 @@
 #include <csignal>
 #include <optional>
 #include <random>
+#include <string>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <vector>
 
 namespace gpuq::remote {
 namespace {
@@ -30,21 +32,18 @@ struct End {
     explicit End(Descriptor socket)
         : copy(::dup(socket.get()))
         , channel(std::move(socket), std::move(copy))
+        , streams(loop, [this] { return &channel; })
     {
     }
 
     void turn()
     {
-        std::vector<pollfd> waits;
-        streams.listen(channel, waits);
-        if (::poll(waits.data(), waits.size(), 0) > 0) {
-            streams.carry(channel, waits);
-        }
+        loop.run_once(EventLoop::Span{});
         (void)channel.write_some();
         decoder.feed(channel.read_some().value_or(""));
         for (auto frame = decoder.next(); frame && *frame; frame = decoder.next()) {
             if (const auto* some = std::get_if<frames::StreamBytes>(&**frame)) {
-                came_right = streams.on_bytes(channel, *some) && came_right;
+                came_right = streams.on_bytes(*some) && came_right;
             } else if (const auto* more = std::get_if<frames::StreamTaken>(&**frame)) {
                 streams.on_taken(*more);
             } else if (const auto* last = std::get_if<frames::StreamEnd>(&**frame)) {
@@ -57,6 +56,7 @@ struct End {
 
     Descriptor copy;
     Channel channel;
+    EventLoop loop;
     Streams streams;
     frames::Decoder decoder;
     bool came_right = true;
@@ -162,11 +162,11 @@ TEST_F(StreamsTest, MoreThanThereIsRoomForIsRefused)
     const Pair pair = stream(1);
     server->streams.begin(2); // no socket yet
     const std::string most(frames::k_stream_room, 'x');
-    EXPECT_TRUE(server->streams.on_bytes(server->channel, {2, most}));
-    EXPECT_FALSE(server->streams.on_bytes(server->channel, {2, "x"}));
+    EXPECT_TRUE(server->streams.on_bytes({2, most}));
+    EXPECT_FALSE(server->streams.on_bytes({2, "x"}));
     server->streams.on_end(1);
-    EXPECT_FALSE(server->streams.on_bytes(server->channel, {1, "x"}));
-    EXPECT_TRUE(server->streams.on_bytes(server->channel, {3, "of one that is gone"}));
+    EXPECT_FALSE(server->streams.on_bytes({1, "x"}));
+    EXPECT_TRUE(server->streams.on_bytes({3, "of one that is gone"}));
 }
 
 TEST_F(StreamsTest, WhatIsGoneThereIsGoneHere)
@@ -175,7 +175,7 @@ TEST_F(StreamsTest, WhatIsGoneThereIsGoneHere)
     ASSERT_EQ(::write(pair.other.get(), "half", 4), 4);
     turn(3);
     EXPECT_EQ(read_all(pair.one), "half");
-    server->streams.refuse(server->channel, 1, "");
+    server->streams.refuse(1, "");
     turn(2);
     EXPECT_EQ(client->streams.size(), 0U);
 }

@@ -33,7 +33,7 @@ constexpr auto k_step_look = 200ms;
 
 } // namespace
 
-Connections::Connections(Doors& doors, const Run& run, LinkNumber link, JobId job,
+Connections::Connections(EventLoop& loop, Doors& doors, const Run& run, LinkNumber link, JobId job,
                          std::chrono::milliseconds handover,
                          std::function<std::vector<wire::Frame>()> greeting)
     : m_doors(doors)
@@ -42,6 +42,14 @@ Connections::Connections(Doors& doors, const Run& run, LinkNumber link, JobId jo
     , m_job(job)
     , m_handover(handover)
     , m_greeting(std::move(greeting))
+    , m_handover_timer(loop, [this] { begin_handover(); })
+    , m_retry_timer(loop,
+                    [this] {
+                        if (!m_next) {
+                            open_way();
+                        }
+                    })
+    , m_guard_timer(loop, [this] { retry_guard(); })
 {
 }
 
@@ -65,7 +73,7 @@ void Connections::greeted()
 void Connections::started()
 {
     if (m_current->kind() == Connection::Kind::first) {
-        m_handover_at = Clock::now() + m_handover;
+        m_handover_timer.start_in(m_handover);
     }
 }
 
@@ -91,9 +99,9 @@ bool Connections::on_next()
         m_why = m_next->errors().empty() ? m_why : m_next->errors();
         m_next.reset();
         if (m_current) {
-            m_handover_at = Clock::now() + k_handover_again;
+            m_handover_timer.start_in(k_handover_again);
         } else {
-            m_retry_at = Clock::now() + m_retry_after;
+            m_retry_timer.start_in(m_retry_after);
             m_retry_after = std::min(2 * m_retry_after, k_longest_retry);
         }
     }
@@ -102,7 +110,7 @@ bool Connections::on_next()
 
 void Connections::begin_handover()
 {
-    m_handover_at.reset();
+    m_handover_timer.stop();
     if (m_current && m_current->kind() == Connection::Kind::first && !m_next) {
         open_way();
     }
@@ -145,7 +153,7 @@ void Connections::on_guard()
         m_guard.reset();
     } else if (!open) {
         m_guard.reset();
-        m_guard_at = Clock::now() + k_guard_again;
+        m_guard_timer.start_in(k_guard_again);
     }
 }
 
@@ -172,10 +180,17 @@ std::optional<Connection> Connections::open(Connection::Kind kind)
 
 void Connections::open_guard()
 {
-    m_guard_at.reset();
+    m_guard_timer.stop();
     m_guard = open(Connection::Kind::guard);
     if (!m_guard) {
-        m_guard_at = Clock::now() + k_guard_again;
+        m_guard_timer.start_in(k_guard_again);
+    }
+}
+
+void Connections::retry_guard()
+{
+    if (m_current && !m_guarded && !m_guard) {
+        open_guard();
     }
 }
 
@@ -202,7 +217,7 @@ std::optional<Connection> Connections::open_direct()
 
 void Connections::open_way()
 {
-    m_retry_at.reset();
+    m_retry_timer.stop();
     m_next = open_direct();
     if (!m_next) {
         m_next = open(Connection::Kind::relay);
@@ -214,7 +229,7 @@ void Connections::open_way()
         m_next->limit_output();
         m_next->write_some();
     } else {
-        m_retry_at = Clock::now() + m_retry_after;
+        m_retry_timer.start_in(m_retry_after);
     }
 }
 
@@ -225,9 +240,9 @@ Connections::Broken Connections::drop_current()
     log::info(log::Part::client, "the connection ended{}{}", broken.words.empty() ? "" : ": ",
               broken.words);
     m_current.reset();
-    m_handover_at.reset();
+    m_handover_timer.stop();
     if (!m_next) {
-        m_retry_at = Clock::now() + m_retry_after;
+        m_retry_timer.start_in(m_retry_after);
     }
     return broken;
 }
@@ -235,36 +250,7 @@ Connections::Broken Connections::drop_current()
 void Connections::give_up()
 {
     m_next.reset();
-    m_retry_at.reset();
-}
-
-void Connections::on_timers()
-{
-    const auto now = Clock::now();
-    const auto due = [now](const auto& timer) { return timer && *timer <= now; };
-    if (due(m_handover_at)) {
-        begin_handover();
-    }
-    if (due(m_guard_at)) {
-        m_guard_at.reset();
-        if (m_current && !m_guarded && !m_guard) {
-            open_guard();
-        }
-    }
-    if (due(m_retry_at) && !m_next) {
-        open_way();
-    }
-}
-
-std::optional<Connections::Clock::time_point> Connections::next_timer() const
-{
-    std::optional<Clock::time_point> next;
-    for (const auto& timer : {m_handover_at, m_retry_at, m_guard_at}) {
-        if (timer && (!next || *timer < *next)) {
-            next = timer;
-        }
-    }
-    return next;
+    m_retry_timer.stop();
 }
 
 bool Connections::secure()

@@ -4,6 +4,7 @@
 #include "cli/base/verb.h"
 #include "cli/client/connection.h"
 #include "core/run.h"
+#include "io/event_loop.h"
 
 #include <chrono>
 #include <functional>
@@ -21,7 +22,7 @@ public:
     using Clock = std::chrono::steady_clock;
 
     /// `greeting`: the first frames to send on a new connection, beginning with Attach.
-    Connections(Doors& doors, const Run& run, LinkNumber link, JobId job,
+    Connections(EventLoop& loop, Doors& doors, const Run& run, LinkNumber link, JobId job,
                 std::chrono::milliseconds handover,
                 std::function<std::vector<wire::Frame>()> greeting);
 
@@ -58,9 +59,6 @@ public:
     /// The run has ended: makes no more attempts.
     void give_up();
 
-    void on_timers();
-    std::optional<Clock::time_point> next_timer() const;
-
     /// Detaches the srun of a young run before this process exits: otherwise the run would end with
     /// srun when the login session's processes are killed. False if that has happened already, just
     /// before this process was signalled, and the run has ended with srun.
@@ -71,6 +69,7 @@ private:
     std::optional<Connection> open_direct();
     void open_way();
     void open_guard();
+    void retry_guard();
     void begin_handover();
     void finish_handover();
     void release_first();
@@ -93,9 +92,9 @@ private:
     std::optional<std::string> m_refused;
     std::string m_why;
 
-    std::optional<Clock::time_point> m_handover_at;
-    std::optional<Clock::time_point> m_retry_at;
-    std::optional<Clock::time_point> m_guard_at;
+    EventLoop::Timer m_handover_timer; ///< to begin the handover
+    EventLoop::Timer m_retry_timer;    ///< to open another connection
+    EventLoop::Timer m_guard_timer;    ///< to open the guard step
     std::chrono::seconds m_retry_after{1};
 };
 

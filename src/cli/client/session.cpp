@@ -21,14 +21,23 @@
 #include <utility>
 #include <vector>
 
-// A single-threaded poll loop: handlers react to signals, stdin, the printer's descriptors and up
-// to three connections (connections.cpp), on_timers() to the time. It ends with m_left (the user
-// leaves; its value is the exit status), m_ended (the link has ended) and all output printed, or
-// m_turned_away (the supervisor refuses a visitor).
+// One process, one thread, one event loop. Its children are the sruns of up to three connections
+// (connections.cpp); the run itself belongs to the cluster.
 //
-// Output is identified by its offset in the stream, and input by the offset that the supervisor has
-// acknowledged, so that a new connection neither loses nor repeats a byte. While there is none,
-// output and the end come from disk (DiskView).
+// States: connecting or disconnected (no current connection: output and the end come from disk,
+// DiskView, every second), connected, ended (m_ended: only printing remains), and left. The loop
+// ends with m_left (the user leaves; its value is the exit status), m_ended and all output printed,
+// or m_turned_away (the supervisor refuses a visitor). After m_left and m_turned_away no watch has
+// an interest, so that no other handler of the same round reads input or prints.
+//
+// Invariants: output is identified by its offset in the stream, and input by the offset that the
+// supervisor has acknowledged, so that a new connection neither loses nor repeats a byte. Nothing
+// is read from a connection while the printer is full. What the next client shows again begins at
+// ShownPosition.
+//
+// Order in a round: signals first, since they may end the session, then printing, which makes room,
+// then the connections, and stdin last. The terminal and the right to read stdin depend on the
+// shell's job control, which no descriptor reports: they are checked once a second.
 
 namespace gpuq::cli {
 namespace {
@@ -44,12 +53,10 @@ constexpr auto k_read_again = 20ms;
 /// A supervisor that is asked to stop kills after 10 s; after this time the job is cancelled.
 constexpr auto k_stop_patience = 15s;
 constexpr int k_closed_output = 128 + SIGPIPE;
-/// How often to record what has been shown, for the next client, in case this one is killed.
-constexpr auto k_remember_again = 10s;
+/// What a shorter run has shown to its end is not recorded.
+constexpr auto k_short_run = 10s;
 constexpr std::size_t k_most_notes = 20;
-constexpr auto k_mark_again = 200ms;
-constexpr auto k_on_its_way = 600ms;
-constexpr auto k_look_for_mark = 10ms;
+constexpr auto k_check_terminal = 1s;
 
 /// Whether this process may read descriptor 0: not if it is a terminal with this process in the
 /// background.
@@ -66,14 +73,6 @@ std::uint64_t number_of(const std::array<unsigned char, 8>& bytes)
         number = number << 8 | byte;
     }
     return number;
-}
-
-template <typename Point>
-void earliest(std::optional<Point>& result, const std::optional<Point>& other)
-{
-    if (other && (!result || *other < *result)) {
-        result = other;
-    }
 }
 
 /// Why srun did not start the supervisor: the first line of its output, without its name.
@@ -113,15 +112,21 @@ Session::Session(Doors& doors, Signals& signals, const Run& run, JobId job, Sess
     , m_terminal(STDIN_FILENO, STDOUT_FILENO)
     , m_keys(options.detach_key)
     , m_client(number_of(doors.random()))
-    , m_connections(doors, run, options.link, job, options.handover, [this] { return greeting(); })
+    , m_connections(m_loop, doors, run, options.link, job, options.handover,
+                    [this] { return greeting(); })
     , m_disk(doors, run, options.link, m_printer,
              options.shown ? DiskView::What::log_and_end : DiskView::What::end)
+    , m_detach_timer(m_loop, [this] { leave(static_cast<int>(ExitStatus::interrupted)); })
+    , m_look_timer(m_loop, [this] { look_at_disk(); })
+    , m_cancel_timer(m_loop, [this] { cancel_job(); })
+    , m_keys_timer(m_loop, [this] { release_keys(); })
+    , m_shown(m_loop, doors, run, options.shown, [this] {
+        return Shown{m_printer.shown(Stream::out), m_printer.shown(Stream::err), m_options.link};
+    })
 {
+    watch_all();
     m_printer.begin_at(Stream::out, options.shown ? options.shown->out : wire::k_from_now);
     m_printer.begin_at(Stream::err, options.shown ? options.shown->err : wire::k_from_now);
-    if (options.shown) {
-        m_certain = Shown{options.shown->out, options.shown->err, options.link};
-    }
     if (const off_t begin = ::lseek(STDIN_FILENO, 0, SEEK_CUR); begin >= 0) {
         m_stdin_begin = begin;
     }
@@ -176,19 +181,21 @@ bool Session::reads_stdin() const
 Result<int> Session::run(std::optional<StepProcess> first)
 {
     if (m_options.over) {
-        m_look_at = Clock::now();
+        m_look_timer.start_in(0s);
     } else {
         m_connections.begin(first);
     }
     if (const auto size = terminal(false); first && size) {
         current()->send(*size);
     } else if (!first && !m_options.over) {
-        m_look_at = Clock::now() + k_look_again;
+        m_look_timer.start_in(k_look_again);
     }
     send_input();
-    while (!m_left && !m_turned_away && !(m_ended && m_printer.empty())) {
-        wait_for_something();
-        on_timers();
+    while (!has_left() && !(m_ended && m_printer.empty())) {
+        m_loop.run_once(k_check_terminal);
+        if (has_terminal() && m_connections.was_connected() && !m_ended && !m_left) {
+            m_terminal.enter(); // this process may have been in the background until now
+        }
     }
     if (m_turned_away) {
         return fail(Error::Kind::busy,
@@ -199,45 +206,44 @@ Result<int> Session::run(std::optional<StepProcess> first)
     return m_left ? *m_left : finish();
 }
 
-void Session::wait_for_something()
+void Session::watch(std::function<EventLoop::Interest()> interest, void (Session::*handle)())
 {
-    struct Source {
-        pollfd wait;
-        void (Session::*handle)();
-    };
-    std::vector<Source> sources;
-    const auto listen = [&](int descriptor, short events, void (Session::*handle)()) {
-        if (descriptor >= 0) {
-            sources.push_back({{descriptor, events, 0}, handle});
-        }
-    };
-    const auto listen_to = [&](std::optional<Connection>& connection, void (Session::*handle)()) {
-        if (connection && !m_ended) { // after the end only printing remains
-            listen(m_printer.full() ? -1 : connection->output(), POLLIN, handle);
-            listen(connection->error(), POLLIN, handle);
-            listen(connection->wants_to_write(), POLLOUT, handle);
-        }
-    };
-    listen(m_signals.descriptor(), POLLIN, &Session::on_signals);
-    listen(m_printer.empty() ? -1 : m_printer.next_descriptor(), POLLOUT, &Session::on_printer);
-    listen_to(current(), &Session::on_current);
-    listen_to(m_connections.next(), &Session::on_next);
-    listen_to(m_connections.guard(), &Session::on_guard);
-    listen(reads_stdin() ? STDIN_FILENO : -1, POLLIN, &Session::on_stdin);
+    m_loop.add([this, interest = std::move(
+                          interest)] { return has_left() ? EventLoop::Interest{} : interest(); },
+               [this, handle] { (this->*handle)(); });
+}
 
-    std::vector<pollfd> waits;
-    std::transform(sources.begin(), sources.end(), std::back_inserter(waits),
-                   [](const Source& source) { return source.wait; });
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(next_timer() - Clock::now());
-    if (::poll(waits.data(), waits.size(),
-               static_cast<int>(std::clamp(left, 0ms, 1000ms).count())) <= 0) {
-        return;
-    }
-    for (std::size_t i = 0; i < sources.size(); ++i) {
-        if (waits[i].revents != 0) {
-            (this->*sources[i].handle)();
-        }
-    }
+/// Watches all descriptors of a connection. After the end only printing remains.
+void Session::watch(std::optional<Connection>& (Session::*connection)(), void (Session::*handle)())
+{
+    const auto watch_one = [&](auto interest) {
+        watch(
+            [this, connection, interest] {
+                const auto& it = (this->*connection)();
+                return it && !m_ended ? interest(*it) : EventLoop::Interest{};
+            },
+            handle);
+    };
+    watch_one([this](const Connection& it) {
+        return EventLoop::to_read(it.output(), !m_printer.full());
+    });
+    watch_one([](const Connection& it) { return EventLoop::to_read(it.error()); });
+    watch_one([](const Connection& it) { return EventLoop::to_write(it.wants_to_write()); });
+}
+
+void Session::watch_all()
+{
+    watch([this] { return EventLoop::to_read(m_signals.descriptor()); }, &Session::on_signals);
+    watch(
+        [this] {
+            return m_printer.empty() ? EventLoop::Interest{}
+                                     : EventLoop::to_write(m_printer.next_descriptor());
+        },
+        &Session::on_printer);
+    watch(&Session::current, &Session::on_current);
+    watch(&Session::next, &Session::on_next);
+    watch(&Session::guard, &Session::on_guard);
+    watch([this] { return EventLoop::to_read(STDIN_FILENO, reads_stdin()); }, &Session::on_stdin);
 }
 
 void Session::on_signals()
@@ -300,17 +306,18 @@ void Session::on_interrupt()
     if (m_stopping || has_terminal()) {
         return leave(static_cast<int>(ExitStatus::interrupted));
     }
-    if (m_detach_at) {
-        m_detach_at.reset();
+    if (m_detach_timer.is_started()) {
+        m_detach_timer.stop();
         return stop();
     }
     say("press Ctrl-C again to stop the run; detaching otherwise");
-    m_detach_at = Clock::now() + k_second_interrupt;
+    m_detach_timer.start_in(k_second_interrupt);
 }
 
 void Session::on_printer()
 {
     const int error = m_printer.write_some();
+    m_shown.on_printed();
     if (error == EPIPE) {
         return leave(k_closed_output);
     }
@@ -375,9 +382,10 @@ void Session::on_typed(std::string_view bytes)
     }
     on_keys(m_keys.take(bytes, m_terminal.encodes_keys() ? EscapeKeys::Encoding::sequences
                                                          : EscapeKeys::Encoding::plain));
-    m_keys_at.reset();
-    if (m_keys.is_waiting()) {
-        m_keys_at = Clock::now() + k_rest_of_key;
+    if (m_keys.is_waiting() && !m_left) {
+        m_keys_timer.start_in(k_rest_of_key);
+    } else {
+        m_keys_timer.stop();
     }
 }
 
@@ -481,7 +489,7 @@ void Session::on_next()
         if (std::exchange(m_said_lost, false) && !m_terminal.on_other_screen()) {
             say("connected");
         }
-        m_look_at.reset();
+        m_look_timer.stop();
         m_input.restart();
         send_input();
         forward_signals();
@@ -506,13 +514,16 @@ void Session::on_broken()
             say(ending.detail); // the recorded end, once known, may have another reason
         }
     }
-    m_look_at = Clock::now();
+    m_look_timer.start_in(0s);
 }
 
 /// Without a connection: reads the log on disk and checks whether the run has ended.
 void Session::look_at_disk()
 {
-    m_look_at = Clock::now() + k_look_again;
+    if (current() || m_ended) {
+        return;
+    }
+    m_look_timer.start_in(k_look_again);
     const auto store = m_doors.store();
     if (!store) {
         return;
@@ -520,7 +531,7 @@ void Session::look_at_disk()
     m_ended = m_disk.look(**store);
     if (m_disk.knows_ending()) {
         m_connections.give_up();
-        m_look_at = Clock::now() + k_read_again;
+        m_look_timer.start_in(k_read_again);
     } else if (m_connections.was_connected() && !m_said_lost) {
         m_said_lost = true;
         say("the connection to the run is lost; the run continues, reconnecting");
@@ -545,16 +556,44 @@ void Session::stop()
         (void)(*store)->write(layout::inbox(m_run.key) + "/" + layout::k_stop_request,
                               to_json(StopRequest{by, m_doors.clock().now()}));
     }
-    m_cancel_at = Clock::now() + (current() ? k_stop_patience : 0s);
+    m_cancel_timer.start_in(current() ? k_stop_patience : 0s);
+}
+
+/// Repeated until the run has ended.
+void Session::cancel_job()
+{
+    if (m_ended) {
+        return;
+    }
+    m_cancel_timer.start_in(k_stop_patience);
+    if (const auto cluster = m_doors.cluster()) {
+        (void)(*cluster)->cancel(m_job);
+    }
+}
+
+/// What was typed is complete: no more bytes of a key have arrived.
+void Session::release_keys()
+{
+    m_input.add(m_keys.released());
+    send_input();
+}
+
+void Session::stop_timers()
+{
+    for (EventLoop::Timer* const each :
+         {&m_detach_timer, &m_look_timer, &m_cancel_timer, &m_keys_timer}) {
+        each->stop();
+    }
 }
 
 /// The user leaves and the run continues, unless its input from a pipe is incomplete: then it ends.
 void Session::leave(int status)
 {
     m_left = status;
+    stop_timers();
     m_terminal.leave();
-    wait_until_shown();
-    remember_shown();
+    m_shown.wait_until_shown();
+    record_shown();
     say_notes();
     if (m_ended) {
         return;
@@ -607,54 +646,6 @@ bool Session::end_job(const Ending& ending)
     return true;
 }
 
-void Session::on_timers()
-{
-    m_connections.on_timers();
-    const auto now = Clock::now();
-    const auto due = [now](const auto& timer) { return timer && *timer <= now; };
-    if (due(m_detach_at)) {
-        m_detach_at.reset();
-        leave(static_cast<int>(ExitStatus::interrupted));
-    }
-    if (due(m_keys_at)) {
-        m_keys_at.reset();
-        m_input.add(m_keys.released());
-        send_input();
-    }
-    if (has_terminal() && m_connections.was_connected() && !m_ended && !m_left) {
-        m_terminal.enter(); // this process may have been in the background until now
-    }
-    if (m_mark_at <= now) {
-        m_mark_at = now + k_mark_again;
-        mark_shown();
-    }
-    if (!m_remember_at || due(m_remember_at)) {
-        if (m_remember_at) {
-            remember_shown();
-        }
-        m_remember_at = now + k_remember_again;
-    }
-    if (due(m_look_at) && !current() && !m_ended) {
-        look_at_disk();
-    }
-    if (due(m_cancel_at) && !m_ended) {
-        m_cancel_at = now + k_stop_patience;
-        if (const auto cluster = m_doors.cluster()) {
-            (void)(*cluster)->cancel(m_job); // repeated until the run has ended
-        }
-    }
-}
-
-Session::Clock::time_point Session::next_timer() const
-{
-    std::optional<Clock::time_point> next = Clock::now() + 1s;
-    for (const auto& timer : {m_connections.next_timer(), m_detach_at, m_look_at, m_cancel_at,
-                              m_keys_at, m_remember_at}) {
-        earliest(next, timer);
-    }
-    return *next;
-}
-
 Cursor Session::cursor() const
 {
     if (m_terminal.is_raw()) {
@@ -689,66 +680,11 @@ void Session::say_notes()
     }
 }
 
-Shown Session::printed() const
+void Session::record_shown()
 {
-    return {m_printer.shown(Stream::out), m_printer.shown(Stream::err), m_options.link};
-}
-
-/// Output for a user at another machine may be lost on its way: it counts as shown only when serve
-/// has confirmed it.
-void Session::mark_shown()
-{
-    if (!m_doors.is_served()) {
-        m_certain = printed();
-        return;
-    }
-    if (m_mark && m_doors.marks_shown() >= m_mark->number) {
-        m_certain = m_mark->shown;
-        m_mark.reset();
-    }
-    if (!m_mark && printed() != m_certain) {
-        m_mark = Mark{m_doors.mark_output(), printed()};
-    }
-}
-
-/// Waits briefly until the last output is confirmed as shown. Otherwise the next client shows some
-/// of it again.
-void Session::wait_until_shown()
-{
-    if (has_terminal() || !m_options.shown) {
-        return;
-    }
-    mark_shown();
-    for (const auto until = Clock::now() + k_on_its_way; m_mark && Clock::now() < until;) {
-        ::poll(nullptr, 0, k_look_for_mark.count());
-        mark_shown();
-    }
-}
-
-/// Records the position for the next `gpuq attach`. Not for a screen, which is redrawn, and not for
-/// a run of seconds that was shown to its end.
-void Session::remember_shown()
-{
-    const Shown shown = m_certain;
-    const bool short_lived = m_ended && is_owner() && Clock::now() - m_begun < k_remember_again;
-    if (has_terminal() || short_lived || shown == m_remembered || !m_options.shown) {
-        return;
-    }
-    const auto store = m_doors.store();
-    if (!store) {
-        return;
-    }
-    const auto text = (*store)->read(layout::shown_json(m_run.key));
-    const auto before = text ? shown_from_json(*text) : Result<Shown>(Shown{});
-    const bool of_this_link = before && before->link == m_options.link;
-    const Shown known = of_this_link ? *before : Shown{0, 0, m_options.link};
-    if (before && before->link > m_options.link) {
-        return;
-    }
-    if ((*store)->write(layout::shown_json(m_run.key),
-                        to_json(Shown{std::max(shown.out, known.out),
-                                      std::max(shown.err, known.err), m_options.link}))) {
-        m_remembered = shown;
+    const bool short_lived = m_ended && is_owner() && Clock::now() - m_begun < k_short_run;
+    if (!short_lived) {
+        m_shown.record();
     }
 }
 
@@ -779,8 +715,8 @@ int Session::finish()
     const Ending& ending = m_ended->ending;
     return_unread_input();
     m_terminal.leave();
-    wait_until_shown();
-    remember_shown();
+    m_shown.wait_until_shown();
+    record_shown();
     say_notes();
     if (ending.continues) {
         say(fmt::format("link {} is over ({}); the run continues in the next one",

@@ -6,8 +6,10 @@
 #include "cli/base/signals.h"
 #include "cli/base/verb.h"
 #include "cli/client/connections.h"
+#include "cli/client/shown_position.h"
 #include "cli/render/disk_view.h"
 #include "core/run.h"
+#include "io/event_loop.h"
 #include "runs/records/input_buffer.h"
 #include "runs/records/record.h"
 #include "term/escape_keys.h"
@@ -63,6 +65,8 @@ private:
     using Clock = std::chrono::steady_clock;
 
     std::optional<Connection>& current() { return m_connections.current(); }
+    std::optional<Connection>& next() { return m_connections.next(); }
+    std::optional<Connection>& guard() { return m_connections.guard(); }
     std::vector<wire::Frame> greeting() const;
     std::optional<wire::Terminal> terminal(bool redraw) const;
     bool has_terminal() const { return m_run.request.pty.has_value(); }
@@ -70,7 +74,9 @@ private:
     bool feeds() const;
     bool reads_stdin() const;
     bool is_over() const;
-    void wait_for_something();
+    void watch_all();
+    void watch(std::function<EventLoop::Interest()> interest, void (Session::*handle)());
+    void watch(std::optional<Connection>& (Session::*connection)(), void (Session::*handle)());
     void on_signals();
     void on_interrupt();
     void on_printer();
@@ -86,9 +92,11 @@ private:
     void on_next();
     void on_guard();
     void on_frame(wire::Frame frame);
-    void on_timers();
     void on_broken();
     void look_at_disk();
+    void cancel_job();
+    void release_keys();
+    void stop_timers();
     void send_input();
     void stop();
     void leave(int status);
@@ -99,11 +107,8 @@ private:
     void say(const std::string& text) const;
     void note(const std::string& text);
     void say_notes();
-    Shown printed() const;
-    void mark_shown();
-    void wait_until_shown();
-    void remember_shown();
-    Clock::time_point next_timer() const;
+    void record_shown();
+    bool has_left() const { return m_left || m_turned_away; }
     int finish();
 
     Doors& m_doors;
@@ -119,23 +124,16 @@ private:
     std::uint64_t m_client;           ///< identifies this process in Terminal frames
     std::vector<std::string> m_notes; ///< to be printed when the terminal is restored
 
+    EventLoop m_loop;
     Connections m_connections;
     DiskView m_disk;
-    std::optional<Clock::time_point> m_detach_at; ///< detach then, unless Ctrl-C is repeated
-    std::optional<Clock::time_point> m_look_at;   ///< disconnected: when to check disk and Slurm
-    std::optional<Clock::time_point> m_cancel_at; ///< cancel the job then, unless the stop succeeds
-    std::optional<Clock::time_point> m_keys_at;   ///< stop waiting for the rest of a key then
+    EventLoop::Timer m_detach_timer; ///< to detach, unless Ctrl-C is repeated
+    EventLoop::Timer m_look_timer;   ///< disconnected: to check disk and Slurm
+    EventLoop::Timer m_cancel_timer; ///< to cancel the job, unless the stop succeeds
+    EventLoop::Timer m_keys_timer;   ///< to stop waiting for the rest of a key
     std::vector<int> m_signals_to_send;
     Clock::time_point m_begun = Clock::now();
-    std::optional<Clock::time_point> m_remember_at;
-    Shown m_remembered;
-    Shown m_certain; ///< known to have been shown to the user (mark_shown)
-    struct Mark {
-        std::uint64_t number = 0;
-        Shown shown;
-    };
-    std::optional<Mark> m_mark;
-    Clock::time_point m_mark_at;
+    ShownPosition m_shown;
     bool m_refused_input = false;
     bool m_stdin_gone = false; ///< its terminal has hung up: no input, but no end either
     bool m_stopping = false;

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "remote/client_forwards.h"
+
+#include "core/user_name.h"
+#include "io/socket_owner.h"
+#include "remote/peer_data.h"
+
+#include <fmt/format.h>
+
+#include <sys/socket.h>
+#include <unistd.h>
+#include <utility>
+#include <variant>
+
+namespace gpuq::remote {
+
+ClientForwards::ClientForwards(EventLoop& loop, std::vector<std::vector<Descriptor>> listeners,
+                               Events events)
+    : m_listeners(std::move(listeners))
+    , m_events(std::move(events))
+    , m_streams(loop, m_events.channel)
+{
+    for (std::uint32_t forward = 0; forward < m_listeners.size(); ++forward) {
+        for (const Descriptor& each : m_listeners[forward]) {
+            watch(loop, forward, each.get());
+        }
+    }
+}
+
+void ClientForwards::watch(EventLoop& loop, std::uint32_t forward, int listener)
+{
+    const auto takes_visitors = [this] {
+        return m_events.channel() != nullptr && m_events.has_run() &&
+               m_streams.size() < frames::k_most_streams;
+    };
+    loop.add([=] { return EventLoop::to_read(listener, takes_visitors()); },
+             [=, this] { on_visitor(forward, listener); });
+}
+
+void ClientForwards::on_visitor(std::uint32_t forward, int listener)
+{
+    Descriptor socket(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket) {
+        return; // the peer has already closed it
+    }
+    const auto user = user_of_client(socket.get());
+    if (user != ::geteuid()) { // any local user can connect to the port
+        return say(fmt::format("refused a connection from {}",
+                               user ? "user " + user_name(*user) : "a process of unknown user"));
+    }
+    const std::uint32_t stream = m_next_stream++;
+    m_streams.begin(stream);
+    m_streams.give(stream, std::move(socket));
+    m_events.channel()->send(frames::Dial{stream, forward});
+}
+
+bool ClientForwards::is_unknown(const frames::Frame& frame) const
+{
+    return std::visit(
+        [&](const auto& each) {
+            if constexpr (requires { each.stream + 1U; }) {
+                return each.stream >= m_next_stream;
+            }
+            return false;
+        },
+        frame);
+}
+
+bool ClientForwards::take(const frames::Frame& frame)
+{
+    if (const auto* bytes = std::get_if<frames::StreamBytes>(&frame)) {
+        return m_streams.on_bytes(*bytes);
+    }
+    if (const auto* gone = std::get_if<frames::StreamGone>(&frame)) {
+        on_gone(*gone);
+    } else if (const auto* more = std::get_if<frames::StreamTaken>(&frame)) {
+        m_streams.on_taken(*more);
+    } else if (const auto* last = std::get_if<frames::StreamEnd>(&frame)) {
+        m_streams.on_end(last->stream);
+    }
+    return true;
+}
+
+/// Prints each reason only once, since browsers retry, and only for connections accepted here.
+void ClientForwards::on_gone(const frames::StreamGone& gone)
+{
+    const bool was_here = m_streams.has(gone.stream);
+    m_streams.on_gone(gone.stream);
+    if (was_here && !gone.why.empty()) {
+        say(gone.why);
+    }
+}
+
+void ClientForwards::say(const std::string& why)
+{
+    if (why != m_said) {
+        m_said = why;
+        m_events.say(fmt::format("--forward: {}", peer_text(why)));
+    }
+}
+
+} // namespace gpuq::remote
