@@ -25,6 +25,12 @@ target_compile_options(gpuq_flags INTERFACE
 target_compile_definitions(gpuq_flags INTERFACE _GLIBCXX_ASSERTIONS GPUQ_VERSION="${PROJECT_VERSION}")
 target_link_options(gpuq_flags INTERFACE -Wl,-z,relro,-z,now -Wl,--as-needed)
 
+if(GPUQ_COVERAGE)
+  # Exact for threads; absolute paths, since gcovr looks for the sources from the build directory.
+  target_compile_options(gpuq_flags INTERFACE --coverage -fprofile-update=prefer-atomic -fprofile-abs-path)
+  target_link_options(gpuq_flags INTERFACE --coverage)
+endif()
+
 if(GPUQ_SANITIZE)
   target_compile_options(gpuq_flags INTERFACE -fsanitize=${GPUQ_SANITIZE} -fno-omit-frame-pointer
                                               -fno-sanitize-recover=all)

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Tests that take too long for CI: the live suite with full durations and counts (a minute of outage, 1 GiB of
-# output, two hundred runs at once), the unit suite under the sanitizers, all benchmarks, the package in a fresh
+# output, two hundred runs at once), the tests with threads under the thread sanitizer, all benchmarks, the package in a fresh
 # Debian, README's commands on bare Debian systems, and all tests on the releases that CI does not cover. Run it before
 # a release, on an otherwise idle machine: six hours on two cores.
-# usage: contrib/soak.sh [-n ROUNDS] [PART...]     parts: live sanitizers bench package setup suites (default: all)
+# usage: contrib/soak.sh [-n ROUNDS] [PART...]     parts: live threads bench package setup suites (default: all)
 # ROUNDS: number of repetitions of the live suite, to find sporadic failures. Prints a summary line for each part.
 set -Eeuo pipefail
 cd "$(dirname "$0")/.."
@@ -20,7 +20,7 @@ while getopts n: option; do
 done
 shift $((OPTIND - 1))
 parts=("$@")
-[ ${#parts[@]} != 0 ] || parts=(live sanitizers bench package setup suites)
+[ ${#parts[@]} != 0 ] || parts=(live threads bench package setup suites)
 
 results=()
 failed=0
@@ -49,12 +49,9 @@ live() {
     done
 }
 
-sanitizers() {
-    local preset
-    for preset in asan tsan; do
-        attempt "build: $preset" build "$preset"
-        attempt "unit suite: $preset" ctest --preset "$preset" --parallel "$jobs"
-    done
+threads() {
+    attempt "build: tsan" build tsan
+    attempt "tests with threads: tsan" ctest --preset tsan --parallel "$jobs"
 }
 
 bench() {
@@ -90,12 +87,12 @@ contrib/install-packages.sh --tests
 for part in "${parts[@]}"; do
     case $part in
     live) live ;;
-    sanitizers) sanitizers ;;
+    threads) threads ;;
     bench) bench ;;
     package) package ;;
     setup) setup ;;
     suites) suites ;;
-    *) fail "no part named '$part': live, sanitizers, bench, package, setup, suites" ;;
+    *) fail "no part named '$part': live, threads, bench, package, setup, suites" ;;
     esac
 done
 printf '\n'
