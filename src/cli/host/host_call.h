@@ -16,7 +16,6 @@ struct HostCall {
     std::vector<std::string> words; ///< without --host and --forward
     std::string verb;
     bool quiet = false;
-    std::size_t verbose = 0;      ///< how often -v was given
     std::string cluster;          ///< --cluster, if given
     std::string copy_to;          ///< for `logs --to`: a file on this machine, removed from `words`
     bool follow = false;          ///< for `logs -f`
@@ -27,6 +26,7 @@ struct HostCall {
     bool unknown_options = false; ///< the verb is known to this gpuq, its options are not
     std::vector<std::string> forwards; ///< --forward, as given
     std::string called = "gpuq"; ///< command that runs a verb on the host; has --host if given
+    std::size_t verbose = 0;     ///< how often -v was given
     bool operator==(const HostCall&) const = default;
 };
 
