@@ -32,7 +32,7 @@
 //
 // Invariants: output is identified by its offset in the stream, and input by the offset that the
 // supervisor has acknowledged, so that a new connection neither loses nor repeats a byte. Nothing
-// is read from a connection while the printer is full. What the next client shows again begins at
+// is read from a connection while the printer is full. The next client continues at
 // ShownPosition.
 //
 // Order in a round: signals first, since they may end the session, then printing, which makes room,
@@ -46,25 +46,15 @@ using namespace std::chrono_literals;
 
 constexpr auto k_second_interrupt = 2s;
 constexpr auto k_look_again = 1s;
-/// The bytes of one key arrive within this time, even over a slow line; it delays a single Escape.
-constexpr auto k_rest_of_key = 50ms;
 constexpr auto k_connecting_patience = 10s;
 constexpr auto k_read_again = 20ms;
 /// A supervisor that is asked to stop kills after 10 s; after this time the job is cancelled.
 constexpr auto k_stop_patience = 15s;
 constexpr int k_closed_output = 128 + SIGPIPE;
-/// What a shorter run has shown to its end is not recorded.
+/// The position in the output of a shorter run is not recorded at its end.
 constexpr auto k_short_run = 10s;
 constexpr std::size_t k_most_notes = 20;
 constexpr auto k_check_terminal = 1s;
-
-/// Whether this process may read descriptor 0: not if it is a terminal with this process in the
-/// background.
-bool may_read_stdin()
-{
-    const pid_t foreground = tcgetpgrp(STDIN_FILENO);
-    return foreground < 0 || foreground == getpgrp();
-}
 
 std::uint64_t number_of(const std::array<unsigned char, 8>& bytes)
 {
@@ -110,7 +100,6 @@ Session::Session(Doors& doors, Signals& signals, const Run& run, JobId job, Sess
     , m_options(options)
     , m_printer(STDOUT_FILENO, STDERR_FILENO)
     , m_terminal(STDIN_FILENO, STDOUT_FILENO)
-    , m_keys(options.detach_key)
     , m_client(number_of(doors.random()))
     , m_connections(m_loop, doors, run, options.link, job, options.handover,
                     [this] { return greeting(); })
@@ -119,20 +108,19 @@ Session::Session(Doors& doors, Signals& signals, const Run& run, JobId job, Sess
     , m_detach_timer(m_loop, [this] { leave(static_cast<int>(ExitStatus::interrupted)); })
     , m_look_timer(m_loop, [this] { look_at_disk(); })
     , m_cancel_timer(m_loop, [this] { cancel_job(); })
-    , m_keys_timer(m_loop, [this] { release_keys(); })
-    , m_shown(m_loop, doors, run, options.shown, [this] {
-        return Shown{m_printer.shown(Stream::out), m_printer.shown(Stream::err), m_options.link};
-    })
+    , m_shown(m_loop, doors, run, options.shown,
+              [this] {
+                  return Shown{m_printer.shown(Stream::out), m_printer.shown(Stream::err),
+                               m_options.link};
+              })
+    , m_stdin(m_loop, run, m_terminal, {is_owner(), options.link, options.detach_key},
+              {[this](const std::string& text) { say(text); },
+               [this](ExitStatus status) { leave(static_cast<int>(status)); },
+               [this] { send_input(); }})
 {
     watch_all();
     m_printer.begin_at(Stream::out, options.shown ? options.shown->out : wire::k_from_now);
     m_printer.begin_at(Stream::err, options.shown ? options.shown->err : wire::k_from_now);
-    if (const off_t begin = ::lseek(STDIN_FILENO, 0, SEEK_CUR); begin >= 0) {
-        m_stdin_begin = begin;
-    }
-    if (run.request.input == Input::none || options.link > LinkNumber{1}) {
-        m_input.close();
-    }
 }
 
 std::vector<wire::Frame> Session::greeting() const
@@ -158,24 +146,6 @@ std::optional<wire::Terminal> Session::terminal(bool redraw) const
         return std::nullopt;
     }
     return wire::Terminal{m_client, m_terminal.size().value_or(m_run.request.pty->size), redraw};
-}
-
-/// Whether input on stdin goes to the program.
-bool Session::feeds() const
-{
-    return has_terminal() ||
-           (is_owner() && m_run.request.input != Input::none && m_options.link == LinkNumber{1});
-}
-
-bool Session::reads_stdin() const
-{
-    if (m_stdin_gone || m_ended || !may_read_stdin()) {
-        return false;
-    }
-    if (has_terminal()) {
-        return m_terminal.is_raw() && m_input.wants_more();
-    }
-    return !is_owner() || m_input.wants_more();
 }
 
 Result<int> Session::run(std::optional<StepProcess> first)
@@ -243,7 +213,8 @@ void Session::watch_all()
     watch(&Session::current, &Session::on_current);
     watch(&Session::next, &Session::on_next);
     watch(&Session::guard, &Session::on_guard);
-    watch([this] { return EventLoop::to_read(STDIN_FILENO, reads_stdin()); }, &Session::on_stdin);
+    watch([this] { return EventLoop::to_read(STDIN_FILENO, !m_ended && m_stdin.wants_more()); },
+          &Session::on_stdin);
 }
 
 void Session::on_signals()
@@ -344,74 +315,13 @@ void Session::print_what_fits()
 
 void Session::on_stdin()
 {
-    std::array<char, wire::k_piece> buffer;
-    const ssize_t count = ::read(STDIN_FILENO, buffer.data(), buffer.size());
-    if (count > 0) {
-        on_typed({buffer.data(), static_cast<std::size_t>(count)});
-    } else if (!is_owner() && !has_terminal()) {
-        m_stdin_gone = true;
-    } else if (m_run.request.input == Input::terminal && isatty(STDIN_FILENO) != 1) {
-        m_stdin_gone = true;
-    } else if (count == 0) {
-        m_input.close();
-    } else if (const int error = errno;
-               error != EINTR && error != EAGAIN && !(error == EIO && isatty(STDIN_FILENO) == 1)) {
-        return on_unreadable_stdin(error);
-    }
-    send_input();
-}
-
-/// The program must not take partial input for complete input: the run ends.
-void Session::on_unreadable_stdin(int error)
-{
-    say(fmt::format("standard input can't be read: {}", std::strerror(error)));
-    leave(static_cast<int>(ExitStatus::internal));
-}
-
-void Session::on_typed(std::string_view bytes)
-{
-    if (!feeds()) { // read nevertheless: otherwise our shell would read it later
-        if (std::exchange(m_refused_input, true)) {
-            return;
-        }
-        return say("the program takes input only from the client that started the run: input "
-                   "typed here is ignored");
-    }
-    if (!has_terminal()) {
-        return m_input.add(bytes);
-    }
-    on_keys(m_keys.take(bytes, m_terminal.encodes_keys() ? EscapeKeys::Encoding::sequences
-                                                         : EscapeKeys::Encoding::plain));
-    if (m_keys.is_waiting() && !m_left) {
-        m_keys_timer.start_in(k_rest_of_key);
-    } else {
-        m_keys_timer.stop();
-    }
-}
-
-void Session::on_keys(const EscapeKeys::Found& found)
-{
-    m_input.add(found.bytes);
-    if (found.help) {
-        say(fmt::format("{} detaches, Enter {} {} types {}", keys_text(m_options.detach_key),
-                        m_options.detach_key.first, m_options.detach_key.first,
-                        m_options.detach_key.first));
-    }
-    if (found.detach) {
-        leave(static_cast<int>(ExitStatus::interrupted));
-    }
+    m_stdin.read();
 }
 
 void Session::send_input()
 {
-    if (!current() || !feeds()) {
-        return;
-    }
-    for (const wire::Frame& frame : m_input.to_send()) {
-        current()->send(frame);
-    }
-    if (current()->wants_to_write() >= 0) {
-        current()->write_some(); // sends a key without another iteration of the loop
+    if (current()) {
+        m_stdin.send(*current());
     }
 }
 
@@ -464,7 +374,7 @@ void Session::on_frame(wire::Frame frame)
             note(fmt::format("{} bytes of output were lost: the log could not be written", gap));
         }
     } else if (const auto* taken = std::get_if<wire::StdinTaken>(&frame)) {
-        m_input.taken(*taken);
+        m_stdin.taken(*taken);
         send_input();
     } else if (const auto* screen = std::get_if<wire::Screen>(&frame)) {
         m_terminal.watch(screen->bytes);
@@ -490,7 +400,7 @@ void Session::on_next()
             say("connected");
         }
         m_look_timer.stop();
-        m_input.restart();
+        m_stdin.restart();
         send_input();
         forward_signals();
         on_current();
@@ -571,19 +481,12 @@ void Session::cancel_job()
     }
 }
 
-/// What was typed is complete: no more bytes of a key have arrived.
-void Session::release_keys()
-{
-    m_input.add(m_keys.released());
-    send_input();
-}
-
 void Session::stop_timers()
 {
-    for (EventLoop::Timer* const each :
-         {&m_detach_timer, &m_look_timer, &m_cancel_timer, &m_keys_timer}) {
+    for (EventLoop::Timer* const each : {&m_detach_timer, &m_look_timer, &m_cancel_timer}) {
         each->stop();
     }
+    m_stdin.stop();
 }
 
 /// The user leaves and the run continues, unless its input from a pipe is incomplete: then it ends.
@@ -598,8 +501,7 @@ void Session::leave(int status)
     if (m_ended) {
         return;
     }
-    const bool breaks_off =
-        is_owner() && m_run.request.input == Input::pipe && !m_input.all_taken();
+    const bool breaks_off = m_stdin.is_incomplete();
     // With incomplete input the supervisor must see the connection end, which secure() would
     // prevent.
     if (!breaks_off && !m_connections.secure()) {
@@ -688,32 +590,10 @@ void Session::record_shown()
     }
 }
 
-/// Handles input that was read from stdin, but not by the program. The offset of a file is set
-/// back, as if the program itself had read the file; bytes from a pipe are lost.
-void Session::return_unread_input() const
-{
-    const std::uint64_t read = m_ended->stdin_read;
-    const std::uint64_t added = m_input.added();
-    if (!is_owner() || m_run.request.input != Input::pipe || read >= added) {
-        return;
-    }
-    if (m_stdin_begin) {
-        const auto end = *m_stdin_begin + static_cast<off_t>(added);
-        if (::lseek(STDIN_FILENO, 0, SEEK_CUR) == end) { // otherwise another process has moved it
-                                                         // too
-            ::lseek(STDIN_FILENO, *m_stdin_begin + static_cast<off_t>(read), SEEK_SET);
-        }
-    } else if (read == 0) {
-        say(fmt::format("{} bytes of standard input were read for the program, which read none: "
-                        "gpuq run -n leaves standard input alone",
-                        added));
-    }
-}
-
 int Session::finish()
 {
     const Ending& ending = m_ended->ending;
-    return_unread_input();
+    m_stdin.return_unread(m_ended->stdin_read);
     m_terminal.leave();
     m_shown.wait_until_shown();
     record_shown();

@@ -7,10 +7,10 @@
 #include "cli/base/verb.h"
 #include "cli/client/connections.h"
 #include "cli/client/shown_position.h"
+#include "cli/client/stdin_reader.h"
 #include "cli/render/disk_view.h"
 #include "core/run.h"
 #include "io/event_loop.h"
-#include "runs/records/input_buffer.h"
 #include "runs/records/record.h"
 #include "term/escape_keys.h"
 #include "term/raw_terminal.h"
@@ -71,8 +71,6 @@ private:
     std::optional<wire::Terminal> terminal(bool redraw) const;
     bool has_terminal() const { return m_run.request.pty.has_value(); }
     bool is_owner() const { return m_options.part == SessionOptions::Part::owner; }
-    bool feeds() const;
-    bool reads_stdin() const;
     bool is_over() const;
     void watch_all();
     void watch(std::function<EventLoop::Interest()> interest, void (Session::*handle)());
@@ -82,10 +80,6 @@ private:
     void on_printer();
     void print_what_fits();
     void on_stdin();
-    void on_unreadable_stdin(int error);
-    void return_unread_input() const;
-    void on_typed(std::string_view bytes);
-    void on_keys(const EscapeKeys::Found& found);
     void on_terminal_changed();
     void on_taken(const std::string& by);
     void on_current();
@@ -95,7 +89,6 @@ private:
     void on_broken();
     void look_at_disk();
     void cancel_job();
-    void release_keys();
     void stop_timers();
     void send_input();
     void stop();
@@ -117,10 +110,7 @@ private:
     JobId m_job;
     SessionOptions m_options;
     Printer m_printer;
-    InputBuffer m_input;
-    std::optional<off_t> m_stdin_begin; ///< initial offset of stdin, if it is a file
     RawTerminal m_terminal;
-    EscapeKeys m_keys;
     std::uint64_t m_client;           ///< identifies this process in Terminal frames
     std::vector<std::string> m_notes; ///< to be printed when the terminal is restored
 
@@ -130,12 +120,10 @@ private:
     EventLoop::Timer m_detach_timer; ///< to detach, unless Ctrl-C is repeated
     EventLoop::Timer m_look_timer;   ///< disconnected: to check disk and Slurm
     EventLoop::Timer m_cancel_timer; ///< to cancel the job, unless the stop succeeds
-    EventLoop::Timer m_keys_timer;   ///< to stop waiting for the rest of a key
     std::vector<int> m_signals_to_send;
     Clock::time_point m_begun = Clock::now();
     ShownPosition m_shown;
-    bool m_refused_input = false;
-    bool m_stdin_gone = false; ///< its terminal has hung up: no input, but no end either
+    StdinReader m_stdin;
     bool m_stopping = false;
     bool m_said_lost = false;
     bool m_turned_away = false; ///< the supervisor has refused this visitor
