@@ -104,16 +104,25 @@ void EventLoop::wait(std::optional<Span> longest)
     }
 }
 
+std::optional<EventLoop::Moment> EventLoop::next_due() const
+{
+    std::optional<Moment> next;
+    for (const auto& each : m_timers) {
+        if (!each->removed && each->due) {
+            next = next ? std::min(*next, *each->due) : each->due;
+        }
+    }
+    return next;
+}
+
 int EventLoop::milliseconds(std::optional<Span> longest) const
 {
     const bool watches = std::any_of(m_polled.begin(), m_polled.end(),
                                      [](const pollfd& each) { return each.fd >= 0; });
     std::optional<Span> left = longest;
-    for (const auto& each : m_timers) {
-        if (each->due) {
-            const Span until = *each->due - Clock::now();
-            left = left ? std::min(*left, until) : until;
-        }
+    if (const auto due = next_due()) {
+        const Span until = *due - Clock::now();
+        left = left ? std::min(*left, until) : until;
     }
     if (!left) {
         return watches ? -1 : 0;

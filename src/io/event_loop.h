@@ -126,6 +126,9 @@ public:
     /// Returns at once if there is nothing to wait for.
     void run_once(std::optional<Span> longest = std::nullopt);
 
+    /// When the next timer is due; nothing if none is started.
+    std::optional<Moment> next_due() const;
+
 private:
     void prepare();
     void wait(std::optional<Span> longest);

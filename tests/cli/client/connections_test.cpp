@@ -16,8 +16,9 @@ class ConnectionsTest : public ::testing::Test {
 protected:
     Connections connections(std::chrono::milliseconds handover = 0ms)
     {
-        return {m_doors,  m_run,    {},
-                JobId{7}, handover, [] { return std::vector<wire::Frame>{k_greeting}; }};
+        return {m_loop, m_doors, m_run, {}, JobId{7}, handover, [] {
+                    return std::vector<wire::Frame>{k_greeting};
+                }};
     }
 
     static std::optional<StepProcess> step(Supervisor& supervisor)
@@ -40,20 +41,21 @@ protected:
         connections.begin(step(m_first));
         connections.greeted();
         connections.started();
-        connections.on_timers();
+        m_loop.run_once(0ms);
         EXPECT_EQ(m_relay.receive<wire::Attach>(), k_greeting);
         m_relay.send(wire::Hello{});
         EXPECT_TRUE(connections.on_next());
     }
 
-    static std::chrono::seconds until_next_timer(const Connections& connections)
+    std::chrono::seconds until_next_timer() const
     {
-        return std::chrono::round<std::chrono::seconds>(connections.next_timer().value() -
+        return std::chrono::round<std::chrono::seconds>(m_loop.next_due().value() -
                                                         Connections::Clock::now());
     }
 
     const std::vector<std::string>& asked() const { return m_doors.steps.asked; }
 
+    EventLoop m_loop;
     ClientDoors m_doors;
     gpuq::Run m_run = fakes::some_run(m_doors.time.now(), "train");
     Supervisor m_first = Supervisor::by_step();
@@ -66,11 +68,11 @@ TEST_F(ConnectionsTest, KeepTheFirstStepUntilTheHandover)
     Connections ours = connections(1h);
     ours.begin(step(m_first));
     EXPECT_EQ(ours.current()->kind(), Connection::Kind::first);
-    EXPECT_EQ(ours.next_timer(), std::nullopt) << "not before the program has started";
+    EXPECT_EQ(m_loop.next_due(), std::nullopt) << "not before the program has started";
     ours.greeted();
     ours.started();
-    ours.on_timers();
-    EXPECT_EQ(until_next_timer(ours), 1h);
+    m_loop.run_once(0ms);
+    EXPECT_EQ(until_next_timer(), 1h);
     EXPECT_THAT(asked(), ElementsAre());
 }
 
@@ -94,7 +96,7 @@ TEST_F(ConnectionsTest, TryAGuardAgainLater)
     Connections ours = connections();
     hand_over(ours);
     EXPECT_FALSE(ours.guard()) << "Slurm did not respond";
-    EXPECT_EQ(until_next_timer(ours), 10s);
+    EXPECT_EQ(until_next_timer(), 10s);
 }
 
 TEST_F(ConnectionsTest, TryAGuardAgainIfItsStepFails)
@@ -105,7 +107,7 @@ TEST_F(ConnectionsTest, TryAGuardAgainIfItsStepFails)
     m_guard.disconnect("srun: error\n");
     ours.on_guard();
     EXPECT_FALSE(ours.guard());
-    EXPECT_EQ(until_next_timer(ours), 10s);
+    EXPECT_EQ(until_next_timer(), 10s);
 }
 
 TEST_F(ConnectionsTest, KeepTheFirstStepIfTheRelayFails)
@@ -115,12 +117,12 @@ TEST_F(ConnectionsTest, KeepTheFirstStepIfTheRelayFails)
     ours.begin(step(m_first));
     ours.greeted();
     ours.started();
-    ours.on_timers();
+    m_loop.run_once(0ms);
     m_relay.disconnect("gpuq: no supervisor listens here\n");
     EXPECT_FALSE(ours.on_next());
     EXPECT_EQ(ours.current()->kind(), Connection::Kind::first);
     EXPECT_EQ(ours.why(), "gpuq: no supervisor listens here\n");
-    EXPECT_EQ(until_next_timer(ours), 10s);
+    EXPECT_EQ(until_next_timer(), 10s);
 }
 
 TEST_F(ConnectionsTest, DropAConnectionAndScheduleAnother)
@@ -133,9 +135,9 @@ TEST_F(ConnectionsTest, DropAConnectionAndScheduleAnother)
     EXPECT_TRUE(broken.never_began);
     EXPECT_EQ(broken.words, "srun: error: node failure\n");
     EXPECT_FALSE(ours.current());
-    EXPECT_EQ(until_next_timer(ours), 1s);
+    EXPECT_EQ(until_next_timer(), 1s);
     ours.give_up();
-    EXPECT_EQ(ours.next_timer(), std::nullopt);
+    EXPECT_EQ(m_loop.next_due(), std::nullopt);
 }
 
 TEST_F(ConnectionsTest, PauseLongerAfterEachFailure)
@@ -152,7 +154,7 @@ TEST_F(ConnectionsTest, PauseLongerAfterEachFailure)
         ours.begin(std::nullopt);
         relay.disconnect();
         EXPECT_FALSE(ours.on_next());
-        pauses.push_back(until_next_timer(ours));
+        pauses.push_back(until_next_timer());
     }
     EXPECT_THAT(pauses, ElementsAre(1s, 2s, 4s, 8s, 15s, 15s));
 }
