@@ -15,7 +15,7 @@ namespace gpuq::slurm {
 Result<JobId> submit_by_sbatch(const JobSpec& spec, const std::string& script,
                                const std::vector<std::string>& environment);
 
-/// Interprets sbatch's answer. `printed`: its stdout and stderr.
-Result<JobId> job_in_answer(std::string_view printed, int wait_status);
+/// Interprets sbatch's answer. `printed`: its stdout and stderr. `status`: 128+N for signal N.
+Result<JobId> job_in_answer(std::string_view printed, int status);
 
 } // namespace gpuq::slurm

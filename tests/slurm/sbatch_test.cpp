@@ -16,7 +16,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr int k_exit_1 = 1 << 8;
+constexpr int k_exit_1 = 1;
 
 TEST(SbatchAnswer, IsAJobIdAmongOtherWords)
 {
@@ -51,7 +51,7 @@ TEST(SbatchAnswer, IsUnknownWhenItWasLost)
              {"sbatch: error: Batch job submission failed: Socket timed out on send/recv\n",
               k_exit_1},
              {"", 0},
-             {"", SIGKILL}}) {
+             {"", 128 + SIGKILL}}) {
         EXPECT_EQ(job_in_answer(printed, status).error().kind, Error::Kind::unreachable) << printed;
     }
 }
