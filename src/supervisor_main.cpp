@@ -13,6 +13,7 @@
 #include "supervisor/base/deadline.h"
 #include "supervisor/base/link_files.h"
 #include "supervisor/base/start_ranks.h"
+#include "supervisor/helper_work.h"
 #include "supervisor/keeper/keeping.h"
 #include "supervisor/member.h"
 #include "supervisor/notice_elsewhere.h"
@@ -30,7 +31,8 @@
 // gpuq-supervisor is the executable of all gpuq processes inside a job: `run` (guardian and
 // supervisor); `relay`, `guard`, `connect` and `forward`, in steps started by clients; `notice`, in
 // a step on the other nodes of the job; `keep` and `sample`, children of the supervisor; `ranks`,
-// which becomes srun; and `member`, the parent of each rank's program.
+// which becomes srun; `helper`, for a request of the supervisor that may block; and `member`, the
+// parent of each rank's program.
 namespace {
 
 using namespace gpuq;
@@ -118,7 +120,8 @@ Result<int> perform(const std::vector<std::string>& words)
         &secrets,
         remove_tree_at};
     doors.sweep = sweep_leftovers;
-    if (line.task != supervisor::Task::run) { // for a run the guardian does it
+    if (line.task != supervisor::Task::run && // for a run the guardian does it
+        line.task != supervisor::Task::helper) {
         sweep_leftovers();
     }
     switch (line.task) {
@@ -138,6 +141,8 @@ Result<int> perform(const std::vector<std::string>& words)
         return supervisor::tell_this_node(line.options, line.notice);
     case supervisor::Task::keep:
         supervisor::keep_tickets(secrets, clock, line.options);
+    case supervisor::Task::helper:
+        return supervisor::help(doors, line.options);
     case supervisor::Task::run:
         break;
     }
