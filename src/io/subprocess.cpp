@@ -244,14 +244,28 @@ Outcome collect(std::array<Stream, 2>& streams, const Finished& finished, const 
     return Outcome::ended;
 }
 
-/// The exit status; nullopt at the end of the time.
+int wait_status_of(pid_t pid)
+{
+    int status = 0;
+    while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    return status;
+}
+
+std::optional<int> wait_status_if_ended(pid_t pid)
+{
+    int status = 0;
+    return ::waitpid(pid, &status, WNOHANG) == pid ? std::optional(status) : std::nullopt;
+}
+
+/// The wait status; nullopt at the end of the time.
 std::optional<int> wait_until(pid_t pid, const std::optional<Clock::time_point>& end)
 {
     if (!end) {
-        return wait_for(pid);
+        return wait_status_of(pid);
     }
     for (int pause = 1;; pause = std::min(2 * pause, k_longest_pause)) {
-        if (const auto status = exit_code_if_ended(pid)) {
+        if (const auto status = wait_status_if_ended(pid)) {
             return status;
         }
         if (left_until(end) == 0) {
@@ -306,17 +320,13 @@ int exit_code(int wait_status)
 
 int wait_for(pid_t pid)
 {
-    int status = 0;
-    while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    return exit_code(status);
+    return exit_code(wait_status_of(pid));
 }
 
 std::optional<int> exit_code_if_ended(pid_t pid)
 {
-    int status = 0;
-    return ::waitpid(pid, &status, WNOHANG) == pid ? std::optional(exit_code(status))
-                                                   : std::nullopt;
+    const auto status = wait_status_if_ended(pid);
+    return status ? std::optional(exit_code(*status)) : std::nullopt;
 }
 
 void kill_and_reap(pid_t pid)
@@ -352,10 +362,12 @@ Result<Finished> run(Subprocess plan, const Capture& capture)
     if (!status) {
         finished.in_time = outcome == Outcome::enough;
         kill_and_reap(process.pid);
-        finished.status = 128 + SIGKILL;
+        finished.signal = SIGKILL;
+        finished.status = exit_code(finished.signal);
         return finished;
     }
-    finished.status = *status;
+    finished.status = exit_code(*status);
+    finished.signal = WIFSIGNALED(*status) ? WTERMSIG(*status) : 0;
     if (const auto failure = failure_of(process)) {
         finished.error = failure->error;
     }

@@ -89,6 +89,7 @@ struct Capture {
 
 struct Finished {
     int status = 0;      ///< 128+N for signal N
+    int signal = 0;      ///< that ended it; 0: it has exited, perhaps with a status above 128
     int error = 0;       ///< not 0: why the program was not executed, an errno value
     bool in_time = true; ///< false: killed at the limit
     std::string out, err;

@@ -2,7 +2,6 @@
 #include "slurm/sbatch.h"
 
 #include "core/job_variables.h"
-#include "io/subprocess.h"
 #include "slurm/errors.h"
 #include "slurm/job_request.h"
 
@@ -15,8 +14,6 @@
 
 namespace gpuq::slurm {
 namespace {
-
-constexpr int k_by_signal = 128;
 
 std::vector<std::string> command(const JobSpec& spec)
 {
@@ -55,17 +52,17 @@ bool says_unreachable(std::string_view words)
 
 } // namespace
 
-Result<JobId> job_in_answer(std::string_view printed, int status)
+Result<JobId> job_in_answer(const Finished& sbatch)
 {
-    for (std::string_view rest = printed; !rest.empty();) {
+    for (std::string_view rest = sbatch.out; !rest.empty();) {
         const std::size_t end = std::min(rest.find('\n'), rest.size());
         if (const JobId id = id_in(rest.substr(0, end)); id.value != 0) {
             return id;
         }
         rest.remove_prefix(std::min(end + 1, rest.size()));
     }
-    const std::string words = tidy(printed);
-    const bool failed = status != 0 && status < k_by_signal;
+    const std::string words = tidy(sbatch.out);
+    const bool failed = sbatch.status != 0 && sbatch.signal == 0;
     if (!failed || says_unreachable(words)) {
         return fail(Error::Kind::unreachable, fmt::format("sbatch gave no answer: {}", words));
     }
@@ -85,7 +82,7 @@ Result<JobId> submit_by_sbatch(const JobSpec& spec, const std::string& script,
         return fail(Error::Kind::usage, fmt::format("can't execute sbatch, which --slurm needs: {}",
                                                     std::strerror(finished.error)));
     }
-    return job_in_answer(finished.out, finished.status);
+    return job_in_answer(finished);
 }
 
 } // namespace gpuq::slurm

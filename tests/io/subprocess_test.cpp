@@ -79,7 +79,12 @@ TEST(Run, GivesTheStatusAndBothStreams)
     EXPECT_EQ(output_of(shell("echo out; echo err >&2")), "out\nerr\n");
     EXPECT_EQ(result_of(shell("echo out; echo err >&2"), {.streams = Streams::output}).out,
               "out\n");
-    EXPECT_EQ(result_of(shell("kill -9 $$")).status, 137);
+    const Finished killed = result_of(shell("kill -9 $$"));
+    EXPECT_EQ(killed.status, 137);
+    EXPECT_EQ(killed.signal, SIGKILL);
+    const Finished exited = result_of(shell("exit 137"));
+    EXPECT_EQ(exited.status, 137);
+    EXPECT_EQ(exited.signal, 0);
 }
 
 TEST(Run, OfAMissingProgramGivesTheReason)
