@@ -97,7 +97,10 @@ Result<int> perform(const std::vector<std::string>& words)
     TRY_ASSIGN(supervisor::CommandLine line,
                supervisor::parse_command_line(words, variable, host_name()));
     line.options.sampler = "/proc/self/exe";
-    line.options.names = supervisor::node_names(line.options.state_dir);
+    const bool is_helper = line.task == supervisor::Task::helper;
+    if (!is_helper) { // a helper that only asks Slurm must not wait for the disk
+        line.options.names = supervisor::node_names(line.options.state_dir);
+    }
     SystemClock clock;
     PosixSecretFiles secrets;
     supervisor::Doors doors{
@@ -120,8 +123,7 @@ Result<int> perform(const std::vector<std::string>& words)
         &secrets,
         remove_tree_at};
     doors.sweep = sweep_leftovers;
-    if (line.task != supervisor::Task::run && // for a run the guardian does it
-        line.task != supervisor::Task::helper) {
+    if (line.task != supervisor::Task::run && !is_helper) { // for a run the guardian does it
         sweep_leftovers();
     }
     switch (line.task) {
