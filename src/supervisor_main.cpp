@@ -13,6 +13,7 @@
 #include "supervisor/base/deadline.h"
 #include "supervisor/base/link_files.h"
 #include "supervisor/base/start_ranks.h"
+#include "supervisor/helper_work.h"
 #include "supervisor/keeper/keeping.h"
 #include "supervisor/member.h"
 #include "supervisor/notice_elsewhere.h"
@@ -30,7 +31,8 @@
 // gpuq-supervisor is the executable of all gpuq processes inside a job: `run` (guardian and
 // supervisor); `relay`, `guard`, `connect` and `forward`, in steps started by clients; `notice`, in
 // a step on the other nodes of the job; `keep` and `sample`, children of the supervisor; `ranks`,
-// which becomes srun; and `member`, the parent of each rank's program.
+// which becomes srun; `helper`, for a request of the supervisor that may block; and `member`, the
+// parent of each rank's program.
 namespace {
 
 using namespace gpuq;
@@ -87,6 +89,8 @@ const char* process_name(supervisor::Task task)
         return "notice";
     case supervisor::Task::keep:
         return "keeper";
+    case supervisor::Task::helper:
+        return "helper";
     case supervisor::Task::run:
         break;
     }
@@ -117,7 +121,10 @@ Result<int> perform(const std::vector<std::string>& words)
     TRY_ASSIGN(supervisor::CommandLine line,
                supervisor::parse_command_line(words, variable, host_name()));
     line.options.sampler = "/proc/self/exe";
-    line.options.names = supervisor::node_names(line.options.state_dir);
+    const bool is_helper = line.task == supervisor::Task::helper;
+    if (!is_helper) { // a helper that only asks Slurm must not wait for the disk
+        line.options.names = supervisor::node_names(line.options.state_dir);
+    }
     SystemClock clock;
     PosixSecretFiles secrets;
     supervisor::Doors doors{
@@ -141,7 +148,7 @@ Result<int> perform(const std::vector<std::string>& words)
         remove_tree_at};
     doors.sweep = sweep_leftovers;
     supervisor::start_log(line.options, process_name(line.task));
-    if (line.task != supervisor::Task::run) { // for a run the guardian does it
+    if (line.task != supervisor::Task::run && !is_helper) { // for a run the guardian does it
         sweep_leftovers();
     }
     switch (line.task) {
@@ -161,6 +168,8 @@ Result<int> perform(const std::vector<std::string>& words)
         return supervisor::tell_this_node(line.options, line.notice);
     case supervisor::Task::keep:
         supervisor::keep_tickets(secrets, clock, line.options);
+    case supervisor::Task::helper:
+        return supervisor::help(doors, line.options);
     case supervisor::Task::run:
         break;
     }

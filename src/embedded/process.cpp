@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "embedded/process.h"
 
-#include "core/words.h"
-#include "io/descriptor.h"
+#include "io/subprocess.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -12,11 +11,8 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <sstream>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 
@@ -27,51 +23,16 @@ constexpr auto k_poll_interval = std::chrono::milliseconds(5);
 
 /// The daemons serve many connections. The limit is bounded, since closing all descriptors at a
 /// fork takes time.
-void raise_file_limit()
-{
-    constexpr rlim_t k_files = 65536;
-    rlimit limit{};
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        limit.rlim_cur = std::min(limit.rlim_max, k_files);
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
+constexpr rlim_t k_files = 65536;
 
-/// Executes `command` in the child. Only async-signal-safe calls.
-[[noreturn]] void become(char* const* words, char* const* environment, int output)
+/// In a session of its own, with stdin from /dev/null.
+Subprocess plan_of(const Command& command)
 {
-    setsid();
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, nullptr);
-    std::signal(SIGPIPE, SIG_DFL);
-    std::signal(SIGXFSZ, SIG_DFL);
-    std::signal(SIGINT, SIG_DFL);
-    std::signal(SIGHUP, SIG_DFL);
-    umask(022);
-    const int nothing = open("/dev/null", O_RDONLY);
-    dup2(nothing, 0);
-    dup2(output, 1);
-    dup2(output, 2);
-    close_from(STDERR_FILENO + 1);
-    raise_file_limit();
-    execve(words[0], words, environment);
-    _exit(errno == ENOENT ? 127 : 126);
-}
-
-Result<int> start(const Command& command, int output)
-{
-    const std::vector<char*> words = pointers(command.words);
-    const std::vector<char*> environment = pointers(command.environment);
-    const int pid = fork();
-    if (pid < 0) {
-        return fail(Error::Kind::io,
-                    fmt::format("can not start {}: {}", command.words[0], std::strerror(errno)));
-    }
-    if (pid == 0) {
-        become(words.data(), environment.data(), output);
-    }
-    return pid;
+    return {.argv = command.words,
+            .environment = command.environment,
+            .group = Subprocess::Group::session,
+            .file_mask = 022,
+            .limits = {{RLIMIT_NOFILE, k_files}}};
 }
 
 /// Fields of /proc/PID/stat; the name may contain blanks and parentheses.
@@ -112,66 +73,32 @@ std::vector<std::string> environment_of(int pid)
     return variables;
 }
 
-/// Reads to the end of file; false at the deadline.
-bool read_all(int fd, std::string& output, Deadline deadline)
-{
-    for (;;) {
-        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-            deadline - std::chrono::steady_clock::now());
-        pollfd waiting{fd, POLLIN, 0};
-        if (left.count() <= 0 || poll(&waiting, 1, static_cast<int>(left.count())) == 0) {
-            return false;
-        }
-        char buffer[4096];
-        const ssize_t size = read(fd, buffer, sizeof buffer);
-        if (size == 0 || (size < 0 && errno != EINTR)) {
-            return true;
-        }
-        output.append(buffer, static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
-    }
-}
-
 } // namespace
 
 Result<ProcessId> start_daemon(const Command& command, const std::string& log)
 {
-    const int output = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    if (output < 0) {
+    const Descriptor output(open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+    if (!output) {
         return fail(Error::Kind::io,
                     fmt::format("can not write {}: {}", log, std::strerror(errno)));
     }
-    auto pid = start(command, output);
-    close(output);
-    if (!pid) {
-        return std::move(pid).error();
-    }
+    Subprocess plan = plan_of(command);
+    plan.descriptors = {Subprocess::k_null, output.get(), output.get()};
+    TRY_ASSIGN(const Spawned process, spawn(plan));
     // The child has not been waited for, so it exists at least as a zombie.
-    return identify(*pid).value_or(ProcessId{*pid, 0});
+    return identify(process.pid).value_or(ProcessId{process.pid, 0});
 }
 
 Result<Finished> run_command(const Command& command, Deadline deadline)
 {
-    TRY_ASSIGN(Pipe pipe, make_pipe());
-    auto pid = start(command, pipe.write.get());
-    pipe.write.reset();
-    Finished finished;
-    const bool in_time = pid.has_value() && read_all(pipe.read.get(), finished.output, deadline);
-    pipe.read.reset();
-    if (!pid) {
-        return std::move(pid).error();
-    }
-    if (!in_time) {
-        kill(-*pid, SIGKILL);
-        kill(*pid, SIGKILL);
-    }
-    int status = 0;
-    waitpid(*pid, &status, 0);
-    if (!in_time) {
+    const auto limit =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    TRY_ASSIGN(gpuq::Finished finished, run(plan_of(command), {.limit = limit}));
+    if (!finished.in_time) {
         return fail(Error::Kind::unreachable,
                     fmt::format("{} did not answer in time", command.words[0]));
     }
-    finished.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    return finished;
+    return Finished{finished.status, std::move(finished.out)};
 }
 
 std::optional<std::string> find_program(const std::string& name, const char* path)

@@ -51,6 +51,8 @@ public:
         if (!pipe) {
             return;
         }
+        // A copy of this process, which has a single thread (posix/host.h): `work` may allocate
+        // memory and use libslurm.
         m_pid = ::fork();
         if (m_pid == 0) {
             work_and_answer(pipe->write.get(), work);

@@ -240,6 +240,7 @@ private:
         }
         Descriptor ours(ends[0]);
         Descriptor theirs(ends[1]);
+        // `gpuq serve` has a single thread: the forked processes may do everything.
         const pid_t child = ::fork();
         if (child == 0) {
             ours.reset();

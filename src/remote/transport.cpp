@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "remote/transport.h"
 
-#include "core/words.h"
-#include "io/descriptor.h"
+#include "io/subprocess.h"
 #include "wire/remote_frame.h"
 
 #include <fmt/format.h>
@@ -17,9 +16,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string_view>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -66,79 +62,30 @@ std::vector<std::string> environment_for(const Asking& asking)
     return variables;
 }
 
-/// Starts a child with these streams that ends with this process. Returns its pid or -1.
-pid_t start(const std::vector<std::string>& words, const std::array<int, 3>& streams,
-            const Asking& asking)
+/// A child with these streams that ends with this process.
+Subprocess child_plan(std::vector<std::string> words, std::vector<int> streams,
+                      const Asking& asking)
 {
-    std::vector<std::string> variables = environment_for(asking);
-    const auto word_pointers = pointers(words);
-    const auto variable_pointers = pointers(variables);
-    const pid_t parent = ::getpid();
-    const pid_t pid = ::fork();
-    if (pid != 0) {
-        return pid;
-    }
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (::getppid() != parent) {
-        ::_exit(1);
-    }
-    if (asking.by != Asking::By::terminal) {
-        ::setsid();
-    }
-    // It is in our process group because of the terminal, but Ctrl-C is for the remote verb.
-    ::signal(SIGINT, SIG_IGN);
-    ::signal(SIGQUIT, SIG_IGN);
-    for (int i = 0; i < 3; ++i) {
-        ::dup2(streams[static_cast<std::size_t>(i)], i);
-    }
-    sigset_t none;
-    sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    for (const int number : {SIGPIPE, SIGXFSZ, SIGTTIN}) {
-        ::signal(number, SIG_DFL);
-    }
-    ::execvpe(word_pointers[0], word_pointers.data(), variable_pointers.data());
-    const std::string_view why = "gpuq: can't start ssh\n";
-    (void)!::write(STDERR_FILENO, why.data(), why.size());
-    ::_exit(static_cast<int>(ExitStatus::internal));
+    const bool by_terminal = asking.by == Asking::By::terminal;
+    return {.argv = std::move(words),
+            .environment = environment_for(asking),
+            .descriptors = std::move(streams),
+            .group = by_terminal ? Subprocess::Group::same : Subprocess::Group::session,
+            .death_signal = SIGTERM,
+            // It is in our process group because of the terminal, but Ctrl-C is for the remote
+            // verb.
+            .ignored_signals = {SIGINT, SIGQUIT}};
 }
 
-void end_now(pid_t pid)
-{
-    ::kill(pid, SIGKILL);
-    ::waitpid(pid, nullptr, 0);
-}
+constexpr int k_null = Subprocess::k_null;
 
 /// Output of a command, until it ends or `k_question` has passed.
-std::string printed_by(const std::vector<std::string>& words)
+std::string printed_by(std::vector<std::string> words)
 {
-    auto pipe = make_pipe();
-    const Descriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
-    if (!pipe || !null) {
-        return {};
-    }
-    const pid_t pid = start(words, {null.get(), pipe->write.get(), null.get()}, {});
-    pipe->write.reset();
-    std::string text;
-    const Moment until = std::chrono::steady_clock::now() + k_question;
-    while (pid > 0 && text.size() < k_most_facts) {
-        const auto left =
-            std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
-        pollfd wait{pipe->read.get(), POLLIN, 0};
-        std::array<char, 4096> buffer;
-        if (left.count() <= 0 || ::poll(&wait, 1, static_cast<int>(left.count())) <= 0) {
-            break;
-        }
-        const ssize_t count = ::read(pipe->read.get(), buffer.data(), buffer.size());
-        if (count <= 0) {
-            break;
-        }
-        text.append(buffer.data(), static_cast<std::size_t>(count));
-    }
-    if (pid > 0) {
-        end_now(pid);
-    }
-    return text;
+    const auto finished =
+        run(child_plan(std::move(words), {k_null, k_null, k_null}, {}),
+            {.streams = Capture::Streams::output, .most = k_most_facts, .limit = k_question});
+    return finished ? finished->out : "";
 }
 
 } // namespace
@@ -190,32 +137,36 @@ Result<Transport::Streams> SshTransport::connect(Attempt attempt, bool alone,
         m_askpass.emplace(std::move(made));
         asking = {Asking::By::program, m_askpass->program()};
     }
-    m_pid =
-        start(ssh_words(m_command), {to.read.get(), from.write.get(), errors.write.get()}, asking);
+    TRY_ASSIGN(Spawned ssh,
+               spawn(child_plan(ssh_words(m_command),
+                                {to.read.get(), from.write.get(), errors.write.get()}, asking)));
+    m_pid = ssh.pid;
+    if (const auto failure = failure_of(ssh)) {
+        return fail(Error::Kind::internal,
+                    fmt::format("can't start ssh: {}", std::strerror(failure->error)));
+    }
     // An attempt that asks the user is not probed.
     m_probe = m_command.facts.control_path.empty() || alone || attempt == Attempt::asked
                   ? Probe::none
                   : Probe::check;
     m_probe_at = std::chrono::steady_clock::now() + k_patience;
-    if (m_pid < 0) {
-        return fail(Error::Kind::io, fmt::format("fork: {}", std::strerror(errno)));
-    }
     return Streams{std::move(from.read), std::move(to.write), std::move(errors.read)};
 }
 
 void SshTransport::begin_probe(Probe probe, Moment now)
 {
-    const Descriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
     m_probe = probe;
     m_probe_at = now;
-    m_probe_pid = start(probe == Probe::check ? ssh_check(m_command) : ssh_knock(m_command),
-                        {null.get(), null.get(), null.get()}, {});
+    const auto started =
+        spawn(child_plan(probe == Probe::check ? ssh_check(m_command) : ssh_knock(m_command),
+                         {k_null, k_null, k_null}, {}));
+    m_probe_pid = started ? started->pid : -1;
 }
 
 void SshTransport::end_probe()
 {
     if (m_probe_pid > 0) {
-        end_now(std::exchange(m_probe_pid, -1));
+        kill_and_reap(std::exchange(m_probe_pid, -1));
     }
 }
 
@@ -234,16 +185,15 @@ bool SshTransport::is_stuck(Moment now)
         }
         return false;
     }
-    int status = 0;
-    if (::waitpid(m_probe_pid, &status, WNOHANG) == 0) {
+    const auto status = exit_code_if_ended(m_probe_pid);
+    if (!status) {
         return now - m_probe_at >= k_answer;
     }
     m_probe_pid = -1;
-    const bool is_shared = WIFEXITED(status) && WEXITSTATUS(status) == 0;
     if (m_probe == Probe::knock) {
         m_probe = Probe::check; // alive but slow: check again later
         m_probe_at = now + k_answer;
-    } else if (is_shared) {
+    } else if (*status == 0) {
         begin_probe(Probe::knock, now);
     } else {
         m_probe = Probe::none;
@@ -257,10 +207,10 @@ int SshTransport::end(int milliseconds)
     if (m_pid < 0) {
         return 0;
     }
-    int status = 0;
+    std::optional<int> status;
     constexpr int k_step = 10;
     constexpr int k_gently = 200;
-    for (int waited = 0; ::waitpid(m_pid, &status, WNOHANG) == 0; waited += k_step) {
+    for (int waited = 0; !(status = exit_code_if_ended(m_pid)); waited += k_step) {
         if (waited >= milliseconds) {
             // TERM first: it may have disabled echo to ask for a password.
             ::kill(m_pid, waited < milliseconds + k_gently ? SIGTERM : SIGKILL);
@@ -269,7 +219,7 @@ int SshTransport::end(int milliseconds)
     }
     m_pid = -1;
     m_askpass.reset();
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return *status;
 }
 
 pollfd SshTransport::questions() const

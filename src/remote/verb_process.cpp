@@ -2,8 +2,7 @@
 #include "remote/verb_process.h"
 
 #include "core/key.h"
-#include "core/words.h"
-#include "io/descriptor.h"
+#include "io/subprocess.h"
 #include "remote/peer_data.h"
 #include "term/sanitise.h"
 
@@ -20,7 +19,6 @@
 #include <pty.h>
 #include <pwd.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <termios.h>
@@ -54,22 +52,15 @@ std::string home()
     return entry == nullptr ? "/" : entry->pw_dir;
 }
 
-Result<Descriptor> open_folder(const std::string& named)
+std::string path_of(const std::string& folder)
 {
-    std::string path = named;
-    if (named.empty() || named == "~") {
-        path = home();
-    } else if (named.starts_with("~/")) {
-        path = home() + named.substr(1);
-    } else if (!named.starts_with('/')) {
-        path = home() + "/" + named;
+    if (folder.empty() || folder == "~") {
+        return home();
     }
-    Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!folder) {
-        return fail(Error::Kind::missing,
-                    fmt::format("{}: {}", sanitised(path), std::strerror(errno)));
+    if (folder.starts_with("~/")) {
+        return home() + folder.substr(1);
     }
-    return folder;
+    return folder.starts_with('/') ? folder : home() + "/" + folder;
 }
 
 /// The verb's environment: that of this process and the variables that the client may set.
@@ -123,43 +114,6 @@ Result<Terminal> new_terminal(const wire::remote::Start& start)
     return made;
 }
 
-/// Runs in the forked process: only async-signal-safe calls.
-[[noreturn]] void become(const char* program, char* const* words, char* const* variables,
-                         int folder, const std::array<int, 3>& streams, int terminal, int facts,
-                         pid_t parent)
-{
-    ::setsid();
-    ::prctl(PR_SET_PDEATHSIG, SIGHUP);
-    if (::getppid() != parent) {
-        ::_exit(static_cast<int>(ExitStatus::detached)); // the parent died before prctl()
-    }
-    if (terminal >= 0) {
-        ::ioctl(terminal, TIOCSCTTY, 0);
-    }
-    // Move the sources above the targets, so that no dup2 overwrites another source.
-    std::array<int, 3> high{};
-    for (std::size_t i = 0; i < 3; ++i) {
-        high[i] = ::fcntl(streams[i], F_DUPFD, 10);
-    }
-    const int high_facts = ::fcntl(facts, F_DUPFD, 10);
-    if (::fchdir(folder) != 0) {
-        ::_exit(static_cast<int>(ExitStatus::internal));
-    }
-    for (int i = 0; i < 3; ++i) {
-        ::dup2(high[static_cast<std::size_t>(i)], i);
-    }
-    ::dup2(high_facts, k_facts);
-    close_from(k_facts + 1);
-    sigset_t none;
-    sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXFSZ, SIGCHLD}) {
-        ::signal(number, SIG_DFL);
-    }
-    ::execve(program, words, variables);
-    ::_exit(static_cast<int>(ExitStatus::not_executable));
-}
-
 template <typename Number>
 bool take_number(std::string_view& text, Number& number)
 {
@@ -184,7 +138,6 @@ bool may_pass(std::string_view variable)
 
 Result<VerbProcess> start_verb(const std::string& program, const wire::remote::Start& start)
 {
-    TRY_ASSIGN(const Descriptor folder, open_folder(start.folder));
     VerbProcess verb;
     Descriptor slave;
     const auto& is_terminal = start.terminals;
@@ -219,22 +172,28 @@ Result<VerbProcess> start_verb(const std::string& program, const wire::remote::S
 
     std::vector<std::string> words{"gpuq"};
     words.insert(words.end(), start.words.begin(), start.words.end());
-    std::vector<std::string> variables = environment(start);
-    const auto word_pointers = pointers(words);
-    const auto variable_pointers = pointers(variables);
-    std::array<int, 3> streams{};
-    for (std::size_t i = 0; i < 3; ++i) {
-        streams[i] = theirs[i] ? theirs[i].get() : slave.get();
+    const std::string folder = path_of(start.folder);
+    std::vector<int> streams;
+    for (const Descriptor& stream : theirs) {
+        streams.push_back(stream ? stream.get() : slave.get());
     }
-    const pid_t parent = ::getpid();
-    verb.pid = ::fork();
-    if (verb.pid == 0) {
-        become(program.c_str(), word_pointers.data(), variable_pointers.data(), folder.get(),
-               streams, slave ? slave.get() : -1, facts.get(), parent);
+    static_assert(k_facts == 3);
+    streams.push_back(facts.get());
+    TRY_ASSIGN(Spawned process, spawn({.argv = std::move(words),
+                                       .executable = program,
+                                       .environment = environment(start),
+                                       .work_dir = folder,
+                                       .descriptors = std::move(streams),
+                                       .group = Subprocess::Group::session,
+                                       .terminal = slave.get(),
+                                       .death_signal = SIGHUP}));
+    const auto failure = failure_of(process);
+    if (failure && failure->step == SpawnFailure::Step::change_directory) {
+        (void)wait_for(process.pid);
+        return fail(Error::Kind::missing,
+                    fmt::format("{}: {}", sanitised(folder), std::strerror(failure->error)));
     }
-    if (verb.pid < 0) {
-        return fail(Error::Kind::io, fmt::format("fork: {}", std::strerror(errno)));
-    }
+    verb.pid = process.pid;
     return verb;
 }
 

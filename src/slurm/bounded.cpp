@@ -61,6 +61,8 @@ std::optional<std::string> in_a_child(const std::function<std::string()>& work,
     if (!pipe) {
         return std::nullopt;
     }
+    // A copy of this process, which has a single thread, except in `gpuq top`: there no thread but
+    // the calling one uses libslurm, and glibc keeps its allocator usable in a fork.
     const pid_t child = ::fork();
     if (child == 0) {
         answer(pipe->write.get(), work);

@@ -250,8 +250,9 @@ private:
     int m_report;
 };
 
-/// Runs `work` in a grandchild. Returns the intermediate process, for `has_begun`; -1 and errno if
-/// it can't be created.
+/// Runs `work` in a grandchild: a copy of this process, which has a single thread. An exec of a
+/// program that loads libslurm again would delay the start of the run. Returns the intermediate
+/// process, for `has_begun`; -1 and errno if it can't be created.
 template <typename Work>
 pid_t begin_in_a_grandchild(const Work& work)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "io/subprocess.h"
 #include "ports/cluster.h"
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace gpuq::slurm {
@@ -15,7 +15,7 @@ namespace gpuq::slurm {
 Result<JobId> submit_by_sbatch(const JobSpec& spec, const std::string& script,
                                const std::vector<std::string>& environment);
 
-/// Interprets sbatch's answer. `printed`: its stdout and stderr.
-Result<JobId> job_in_answer(std::string_view printed, int wait_status);
+/// Interprets the answer of an sbatch whose streams were captured together.
+Result<JobId> job_in_answer(const Finished& sbatch);
 
 } // namespace gpuq::slurm

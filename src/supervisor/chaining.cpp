@@ -42,7 +42,7 @@ void Supervisor::join_chain()
     if (m_options.link > LinkNumber{1}) {
         m_run->request.input = Input::none; // its client may be long gone
     }
-    m_chain.emplace(m_doors, m_options, *m_run, *m_turn,
+    m_chain.emplace(m_doors.clock, m_options, *m_run, *m_turn,
                     [this](Event event) { m_log->record(std::move(event)); });
 }
 

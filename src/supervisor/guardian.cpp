@@ -21,7 +21,8 @@
 // The guardian. In a later link of a chain it waits until the previous link has been judged. Then
 // it claims the link, forks the supervisor and outlives it. Afterwards it removes tickets and
 // TMPDIR; if the supervisor was killed, it also kills the remaining processes and records the loss.
-// Slurm requests and removals run in helper processes with a time limit.
+// Slurm requests and removals run in helper processes with a time limit. The guardian never starts
+// a thread, so both they and the supervisor may be forks of it.
 namespace gpuq::supervisor {
 namespace {
 
@@ -122,8 +123,8 @@ bool settle_the_loss(Doors& doors, const Options& options, const RunFolder& fold
         link ? read_file(link->get(), "journal.jsonl") : Result<std::string>(link.error());
     LinkPast self = link_past(options.link, text ? parse_journal(*text) : std::vector<Event>{});
     self.ending = Ending{*ended.status, *ended.cause, *ended.detail, ended.at};
-    auto helper = Helper::start(
-        [&] { return packed(settle(doors, options, self, {}, /*by_itself=*/false)); });
+    auto helper =
+        Helper::fork([&] { return packed(settle(doors, options, self, {}, /*by_itself=*/false)); });
     const auto settled = helper ? settled_in(answer_of(*helper, k_settle_patience)) : std::nullopt;
     if (settled && settled->verdict.go == Verdict::Go::over && settled->verdict.ending) {
         ended.status = settled->verdict.ending->status;
@@ -166,7 +167,7 @@ int clean_up_after_a_killed_supervisor(Doors& doors, const Options& options)
     if (ended.continues) {
         return static_cast<int>(ExitStatus::success);
     }
-    if (auto helper = Helper::start([&]() -> std::string {
+    if (auto helper = Helper::fork([&]() -> std::string {
             withdraw_next(doors, options);
             return "";
         })) {
@@ -192,7 +193,7 @@ void wipe_tickets(Doors& doors, const Options& options)
         return;
     }
     // The run's store may be on a hanging disk.
-    if (auto helper = Helper::start([&]() -> std::string {
+    if (auto helper = Helper::fork([&]() -> std::string {
             wipe_credentials(*doors.secrets, options, run_is_over(options));
             return "done";
         })) {
@@ -206,7 +207,7 @@ constexpr std::chrono::milliseconds k_tmp_patience = 10s;
 /// In a helper process, because a disk may hang.
 void remove_tmp(Doors& doors, const LinkTmp& tmp)
 {
-    if (auto helper = Helper::start([&]() -> std::string {
+    if (auto helper = Helper::fork([&]() -> std::string {
             tmp.remove(doors.remove_tree);
             return "done";
         })) {
@@ -223,7 +224,7 @@ std::optional<Turn> wait_for_turn(Doors& doors, const Options& options)
     sigaddset(&term, SIGTERM);
     auto pause = 1s;
     while (true) {
-        auto helper = Helper::start([&] { return packed(judge_predecessor(doors, options)); });
+        auto helper = Helper::fork([&] { return packed(judge_predecessor(doors, options)); });
         std::optional<Judged> judged;
         if (helper) {
             judged = judged_in(answer_of(*helper, k_judge_patience));
@@ -270,7 +271,7 @@ int supervise(Doors& doors, const Options& options)
     if (is_claimed_by_another(options)) {
         const int nothing_done = static_cast<int>(ExitStatus::success);
         if (options.first) {
-            complete_for_ever(doors, *options.job, nothing_done);
+            complete_for_ever(completion_by_fork(doors, *options.job, nothing_done));
         }
         return nothing_done;
     }
@@ -311,7 +312,7 @@ int supervise(Doors& doors, const Options& options)
     // first step of an allocation, the status must be reported here.
     const bool nobody_tells = options.first || ::getppid() != slurmstepd;
     if (nobody_tells && options.job) {
-        complete_for_ever(doors, *options.job, status);
+        complete_for_ever(completion_by_fork(doors, *options.job, status));
     }
     return status;
 }

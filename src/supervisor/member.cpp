@@ -3,8 +3,7 @@
 
 #include "core/exit_status.h"
 #include "core/number.h"
-#include "core/words.h"
-#include "io/descriptor.h"
+#include "io/subprocess.h"
 #include "supervisor/base/memory_events.h"
 #include "supervisor/base/rank_notes.h"
 #include "supervisor/sampler/sampler.h"
@@ -24,8 +23,6 @@
 #include <fstream>
 #include <optional>
 #include <poll.h>
-#include <sys/eventfd.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -44,26 +41,6 @@ constexpr std::array k_asking = {85, 93};
 /// Variables in which a driver library reads the GPUs that a process may see; set by Slurm.
 constexpr std::array k_visible = {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
                                   "GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK"};
-
-/// Starts the sampler as a grandchild, so that a program that waits for any child does not wait for
-/// it.
-void sample_beside(int link, const std::string& node, int gpus)
-{
-    const pid_t member = ::getpid();
-    const pid_t between = ::fork();
-    if (between == 0) {
-        ::setsid();
-        // The member itself serves as the lifeline; this descriptor never becomes readable.
-        const Descriptor never(::eventfd(0, EFD_CLOEXEC));
-        if (link >= 0 && never && ::fork() == 0) {
-            become_sampler({"/proc/self/exe", node, k_gpus_of_step, gpus, link, false}, member,
-                           never.get(), -1);
-        }
-        ::_exit(0);
-    }
-    while (between > 0 && ::waitpid(between, nullptr, 0) < 0 && errno == EINTR) {
-    }
-}
 
 /// The part of a list that belongs to task number `task` of its node.
 std::string part_of(std::string_view list, std::size_t task, std::size_t count)
@@ -102,13 +79,22 @@ Result<MemberPlan> plan_in(const std::vector<std::string>& words)
                       words[6] == k_no_tmp ? "" : words[6]};
 }
 
-Error execute(const std::vector<std::string>& words, const std::string& node)
+/// Starts the program. If it can't be executed, its stderr ends with the reason.
+Result<pid_t> start(const std::vector<std::string>& words, const Environment& variables,
+                    const RankOutput& output, const std::string& node)
 {
-    ::execvp(words.front().c_str(), pointers(words).data());
-    const bool missing = errno == ENOENT;
-    return fail(missing ? Error::Kind::not_found : Error::Kind::not_executable,
-                fmt::format("{}: {} on node {}", sanitised(words.front()),
-                            missing ? "not found" : "not executable", node));
+    const auto [out, err] = output.program_side();
+    TRY_ASSIGN(Spawned program, spawn({.argv = words,
+                                       .environment = variables.texts(),
+                                       .search = Subprocess::Search::its_path,
+                                       .descriptors = {STDIN_FILENO, out, err},
+                                       .death_signal = SIGKILL}));
+    if (const auto failure = failure_of(program)) {
+        write_all(err,
+                  fmt::format("gpuq-supervisor: {}: {} on node {}\n", sanitised(words.front()),
+                              failure->error == ENOENT ? "not found" : "not executable", node));
+    }
+    return program.pid;
 }
 
 /// True if Slurm's signals to a step, except KILL, reach only the tasks themselves, as they do if
@@ -288,8 +274,9 @@ Result<int> become_member(const std::vector<std::string>& words, const std::stri
         ::open(plan.folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     Environment variables = Environment::own();
     const bool first = variables.value("SLURM_LOCALID").value_or("0") == "0";
+    Sampler sampler;
     if (first && node != plan.first_node) {
-        sample_beside(link.get(), node, plan.gpus);
+        sampler.start({"/proc/self/exe", node, k_gpus_of_step, plan.gpus, link.get(), false});
     }
     const auto number = whole_number(variables.value("SLURM_PROCID").value_or("0"));
     Rank rank(link.get(), static_cast<int>(number.value_or(0)), node, first);
@@ -305,22 +292,14 @@ Result<int> become_member(const std::vector<std::string>& words, const std::stri
     } else if (!plan.tmp.empty()) {
         variables.set("TMPDIR", plan.tmp);
     }
-    const pid_t program = ::fork();
-    if (program < 0) {
-        return fail(Error::Kind::internal,
-                    fmt::format("can't start the program on node {}: {}", node, error_text(errno)));
-    }
-    if (program == 0) {
-        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-        output.become_streams();
-        let_signals_go();
-        std::vector<char*> environment = pointers(variables.texts());
-        ::environ = environment.data();
-        return execute({words.begin() + k_own_words, words.end()}, node);
+    const auto program = start({words.begin() + k_own_words, words.end()}, variables, output, node);
+    if (!program) {
+        return fail(Error::Kind::internal, fmt::format("can't start the program on node {}: {}",
+                                                       node, program.error().text));
     }
     ::signal(SIGPIPE, SIG_IGN);
     output.close_program_side();
-    const int status = rank.wait_for(program, output);
+    const int status = rank.wait_for(*program, output);
     if (own_tmp) {
         own_tmp->remove(remove_tree);
     }

@@ -98,7 +98,8 @@ private:
     std::array<std::string, 2> m_said;
 };
 
-/// The helper's work. Returns `all`, or why not all nodes were reached.
+} // namespace
+
 std::string tell_elsewhere(Doors& doors, const Options& options, int nodes, Notice notice)
 {
     become_subreaper(); // srun stays below this process
@@ -128,8 +129,6 @@ std::string tell_elsewhere(Doors& doors, const Options& options, int nodes, Noti
                        error);
 }
 
-} // namespace
-
 NoticeElsewhere::~NoticeElsewhere()
 {
     (void)finish();
@@ -141,8 +140,8 @@ void NoticeElsewhere::begin(int nodes, Notice notice, Clock::time_point now)
         return;
     }
     m_began_at = now;
-    m_helper = Helper::start(
-        [this, nodes, notice] { return tell_elsewhere(m_doors, m_options, nodes, notice); });
+    m_helper = Helper::execute(
+        m_options, {HelperWork::Kind::notice, {std::to_string(nodes), std::string(word(notice))}});
 }
 
 std::optional<NoticeElsewhere::Clock::time_point> NoticeElsewhere::gives_up_at() const

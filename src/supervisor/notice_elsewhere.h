@@ -18,9 +18,8 @@ class NoticeElsewhere {
 public:
     using Clock = std::chrono::steady_clock;
 
-    NoticeElsewhere(Doors& doors, const Options& options)
-        : m_doors(doors)
-        , m_options(options)
+    explicit NoticeElsewhere(const Options& options)
+        : m_options(options)
     {
     }
     NoticeElsewhere(const NoticeElsewhere&) = delete;
@@ -40,11 +39,13 @@ public:
     std::optional<pid_t> pid() const;
 
 private:
-    Doors& m_doors;
     const Options& m_options;
     std::optional<Helper> m_helper;
     Clock::time_point m_began_at;
 };
+
+/// The helper's work. Returns `all`, or why not all nodes were reached.
+std::string tell_elsewhere(Doors& doors, const Options& options, int nodes, Notice notice);
 
 /// The step's process on one of these nodes: notifies the run's processes on this node and reports
 /// their number on stdout. Processes of another node whose slurmd shares this machine are left to

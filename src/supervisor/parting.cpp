@@ -191,7 +191,8 @@ void Supervisor::record_end()
     if (has_to_complete()) {
         // Before the end is recorded: readers take it for the end of the job, and the cause of the
         // guardian's death may kill this process too before it completes the job.
-        m_completed = complete_once(m_doors, *m_options.job, m_ending.status, k_complete_first);
+        m_completed =
+            complete_once(completion_by_exec(m_options, m_ending.status), k_complete_first);
     }
     Event ended = event(Event::Kind::ended);
     ended.status = m_ending.status;

@@ -13,12 +13,12 @@ constexpr auto k_patience = 15s;
 
 bool SlurmQuestions::ask(Clock::time_point now, const std::string& queues)
 {
-    if (!m_job) {
+    if (!m_options.job) {
         return false;
     }
     if (!m_helper) {
         m_asked_at = now;
-        m_helper = Helper::start([this, queues] { return ask_job(m_doors, *m_job, queues); });
+        m_helper = Helper::execute(m_options, {HelperWork::Kind::ask_job, {queues}});
     }
     return m_helper.has_value();
 }

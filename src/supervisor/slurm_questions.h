@@ -16,9 +16,9 @@ class SlurmQuestions {
 public:
     using Clock = std::chrono::steady_clock;
 
-    SlurmQuestions(Doors& doors, std::optional<JobId> job)
-        : m_doors(doors)
-        , m_job(job)
+    /// `options` must outlive the object.
+    explicit SlurmQuestions(const Options& options)
+        : m_options(options)
     {
     }
     SlurmQuestions(const SlurmQuestions&) = delete;
@@ -39,8 +39,7 @@ public:
     std::optional<pid_t> pid() const;
 
 private:
-    Doors& m_doors;
-    std::optional<JobId> m_job;
+    const Options& m_options;
     std::optional<Helper> m_helper;
     Clock::time_point m_asked_at;
 };

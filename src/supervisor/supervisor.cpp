@@ -63,10 +63,10 @@ Supervisor::Supervisor(Doors& doors, const Options& options, const std::optional
     , m_guardian(guardian)
     , m_signals(open_signals())
     , m_wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
-    , m_slurm(doors, options.job)
+    , m_slurm(options)
     , m_turn(turn)
-    , m_elsewhere(doors, options)
-    , m_use_note(doors, options)
+    , m_elsewhere(options)
+    , m_use_note(options)
     , m_now(doors.clock.steady())
     , m_started_at(m_now)
     , m_next_wake(m_now)
@@ -436,7 +436,7 @@ void run_program(Doors& doors, const Options& options, const std::optional<Turn>
     const int status = supervisor.run();
     write_all(goodbye, std::string_view(reinterpret_cast<const char*>(&status), sizeof status));
     if (supervisor.has_to_complete()) {
-        complete_for_ever(doors, *options.job, status);
+        complete_for_ever(completion_by_exec(options, status));
     }
     // No destructors: a thread may still hang in a write.
     ::_exit(status);

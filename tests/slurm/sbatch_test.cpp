@@ -16,43 +16,51 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr int k_exit_1 = 1 << 8;
+Finished exited(const std::string& printed, int status)
+{
+    return {.status = status, .out = printed};
+}
+
+Finished killed()
+{
+    return {.status = 128 + SIGKILL, .signal = SIGKILL};
+}
 
 TEST(SbatchAnswer, IsAJobIdAmongOtherWords)
 {
-    EXPECT_EQ(job_in_answer("42\n", 0)->value, 42U);
-    EXPECT_EQ(job_in_answer("sbatch: a word of job_submit.lua\n42;lab\n", 0)->value, 42U);
+    EXPECT_EQ(job_in_answer(exited("42\n", 0))->value, 42U);
+    EXPECT_EQ(job_in_answer(exited("sbatch: a word of job_submit.lua\n42;lab\n", 0))->value, 42U);
 }
 
 TEST(SbatchAnswer, IsARefusalInItsWords)
 {
-    const auto refused = job_in_answer(
-        "sbatch: error: Batch job submission failed: Invalid qos specification\n", k_exit_1);
-    EXPECT_EQ(refused.error().kind, Error::Kind::denied);
-    EXPECT_THAT(refused.error().text, HasSubstr("Invalid qos specification"));
+    for (const int status : {1, 255}) { // 255: of an option that it does not know
+        const auto refused = job_in_answer(exited(
+            "sbatch: error: Batch job submission failed: Invalid qos specification\n", status));
+        EXPECT_EQ(refused.error().kind, Error::Kind::denied);
+        EXPECT_THAT(refused.error().text, HasSubstr("Invalid qos specification"));
+    }
 }
 
 TEST(SbatchAnswer, IsThePolicysOwnWordsAlone)
 {
     const auto refused = job_in_answer(
-        "sbatch: error: gpuq: no queue takes this job\nsbatch: error: gpuq: too long\n"
-        "sbatch: error: Batch job submission failed: Job violates accounting/QOS policy\n",
-        k_exit_1);
+        exited("sbatch: error: gpuq: no queue takes this job\nsbatch: error: gpuq: too long\n"
+               "sbatch: error: Batch job submission failed: Job violates accounting/QOS policy\n",
+               1));
     EXPECT_EQ(refused.error().text,
               "sbatch did not take the job: no queue takes this job; too long");
 }
 
 TEST(SbatchAnswer, IsUnknownWhenItWasLost)
 {
-    for (const auto& [printed, status] : std::vector<std::pair<const char*, int>>{
-             {"sbatch: error: Batch job submission failed: Unable to contact slurm controller "
-              "(connect failure)\n",
-              k_exit_1},
-             {"sbatch: error: Batch job submission failed: Socket timed out on send/recv\n",
-              k_exit_1},
-             {"", 0},
-             {"", SIGKILL}}) {
-        EXPECT_EQ(job_in_answer(printed, status).error().kind, Error::Kind::unreachable) << printed;
+    for (const Finished& sbatch :
+         {exited("sbatch: error: Batch job submission failed: Unable to contact slurm controller "
+                 "(connect failure)\n",
+                 1),
+          exited("sbatch: error: Batch job submission failed: Socket timed out on send/recv\n", 1),
+          exited("", 0), killed()}) {
+        EXPECT_EQ(job_in_answer(sbatch).error().kind, Error::Kind::unreachable) << sbatch.out;
     }
 }
 

@@ -176,7 +176,7 @@ TEST(Chained, ASaveThatIsTooLateLeavesTheOneBefore)
 {
     Link link(
         "save 1; trap 'printf half >$GPUQ_CHECKPOINT_DIR/step-2.safetensors; stay' USR1; stay",
-        2700ms);
+        3700ms); // more than a second from the save to the notice
     Client client = link.begin();
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_TRUE(client.ended->ending.continues);

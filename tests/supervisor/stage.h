@@ -8,7 +8,9 @@
 #include "posix/store.h"
 #include "runs/records/journal.h"
 #include "runs/records/record.h"
+#include "supervisor/base/command_line.h"
 #include "supervisor/base/descriptor.h"
+#include "supervisor/helper_work.h"
 #include "supervisor/stream/server.h"
 #include "supervisor/supervise.h"
 #include "wire/frame.h"
@@ -562,7 +564,39 @@ public:
         put(m_root / "slurm" / file, text);
     }
 
+    /// The process that `Helper::execute` starts from this executable.
+    static int help(const std::vector<std::string>& words)
+    {
+        const auto line = parse_command_line(
+            words, [](const char*) { return std::nullopt; }, "n1");
+        RealClock clock;
+        Doors doors = doors_in(std::filesystem::path(line->options.state_dir).parent_path(), clock);
+        return supervisor::help(doors, line->options);
+    }
+
 private:
+    static Doors doors_in(const std::filesystem::path& root, Clock& clock)
+    {
+        return {clock,
+                [root]() -> Result<std::unique_ptr<Cluster>> {
+                    return std::unique_ptr<Cluster>(std::make_unique<SlurmModel>(root / "slurm"));
+                },
+                [](const Request& request) { return request.program; },
+                [] { return std::chrono::seconds(30); },
+                [](const std::string& folder) -> Result<std::unique_ptr<Store>> {
+                    TRY_ASSIGN(auto store, PosixStore::open(folder));
+                    return std::unique_ptr<Store>(std::move(store));
+                },
+                [root](JobId job, const std::string& comment, JobEnd end) -> Result<void> {
+                    std::ofstream(root / "slurm" / "calls", std::ios::app)
+                        << (end == JobEnd::over ? "late note " : "note ") << job.value << " "
+                        << comment << "\n";
+                    while (std::filesystem::exists(root / "slurm" / "slow")) {
+                        ::poll(nullptr, 0, 10);
+                    }
+                    return {};
+                }};
+    }
     static std::filesystem::path make_root()
     {
         std::string name = testing::TempDir() + "gpuq-supervisor-XXXXXX";
@@ -571,26 +605,8 @@ private:
     int supervised()
     {
         RealClock clock;
-        Doors doors{clock,
-                    [this]() -> Result<std::unique_ptr<Cluster>> {
-                        return std::unique_ptr<Cluster>(
-                            std::make_unique<SlurmModel>(m_root / "slurm"));
-                    },
-                    [](const Request& request) { return request.program; },
-                    [this] { return kill_wait; },
-                    [](const std::string& folder) -> Result<std::unique_ptr<Store>> {
-                        TRY_ASSIGN(auto store, PosixStore::open(folder));
-                        return std::unique_ptr<Store>(std::move(store));
-                    },
-                    [this](JobId job, const std::string& comment, JobEnd end) -> Result<void> {
-                        std::ofstream(m_root / "slurm" / "calls", std::ios::app)
-                            << (end == JobEnd::over ? "late note " : "note ") << job.value << " "
-                            << comment << "\n";
-                        while (std::filesystem::exists(m_root / "slurm" / "slow")) {
-                            ::poll(nullptr, 0, 10);
-                        }
-                        return {};
-                    }};
+        Doors doors = doors_in(m_root, clock);
+        doors.kill_wait = [this] { return kill_wait; };
         doors.memory = [this] { return memory(); };
         return supervise(doors, options);
     }

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/base/check_command.h"
 
-#include "core/words.h"
+#include "io/subprocess.h"
 #include "runs/environment.h"
 
-#include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 namespace gpuq::supervisor {
 namespace {
@@ -19,20 +13,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto k_patience = 600s;
-
-[[noreturn]] void execute(const std::vector<std::string>& words, const std::string& work_dir)
-{
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const int null = ::open("/dev/null", O_RDWR);
-    for (int fd = 0; fd < 3; ++fd) {
-        ::dup2(null, fd);
-    }
-    const std::vector<char*> argv = pointers(words);
-    if (::chdir(work_dir.c_str()) == 0) {
-        ::execvp(argv[0], argv.data());
-    }
-    ::_exit(127);
-}
 
 } // namespace
 
@@ -56,22 +36,12 @@ bool passes_check(const std::vector<std::string>& command, const std::string& pa
     if (checked.program == command) { // no placeholder for the path
         checked.program.push_back(path);
     }
-    const std::vector<std::string> words = program_argv(checked);
-    const pid_t child = ::fork();
-    if (child == 0) {
-        execute(words, run.request.work_dir);
-    }
-    const auto until = std::chrono::steady_clock::now() + k_patience;
-    int status = -1;
-    while (child > 0 && ::waitpid(child, &status, WNOHANG) == 0) {
-        if (std::chrono::steady_clock::now() > until) {
-            ::kill(child, SIGKILL);
-            ::waitpid(child, &status, 0);
-            return false;
-        }
-        ::poll(nullptr, 0, 20);
-    }
-    return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    const auto finished = gpuq::run({.argv = program_argv(checked),
+                                     .work_dir = run.request.work_dir,
+                                     .group = Subprocess::Group::own,
+                                     .death_signal = SIGKILL},
+                                    {.streams = Capture::Streams::none, .limit = k_patience});
+    return finished && finished->in_time && finished->status == 0;
 }
 
 } // namespace gpuq::supervisor

@@ -10,14 +10,14 @@ namespace gpuq::supervisor {
 namespace {
 
 constexpr const char* k_usage =
-    "usage: gpuq-supervisor run|relay|guard|connect|keep STATE_DIR KEY LINK [--first], "
+    "usage: gpuq-supervisor run|relay|guard|connect|keep|helper STATE_DIR KEY LINK [--first], "
     "gpuq-supervisor forward STATE_DIR KEY LINK HOST:PORT..., or "
     "gpuq-supervisor notice STATE_DIR KEY LINK auto|USR1|USR2|TERM";
 
 constexpr std::pair<std::string_view, Task> k_tasks[] = {
     {"run", Task::run},         {"relay", Task::relay},     {"guard", Task::guard},
     {"connect", Task::connect}, {"forward", Task::forward}, {"notice", Task::notice},
-    {"keep", Task::keep}};
+    {"keep", Task::keep},       {"helper", Task::helper}};
 
 std::optional<Task> task_of(std::string_view word)
 {

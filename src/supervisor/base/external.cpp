@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/base/external.h"
 
-#include "core/words.h"
 #include "io/descriptor.h"
+#include "io/subprocess.h"
 #include "term/sanitise.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <fcntl.h>
 #include <poll.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <utility>
 
@@ -21,21 +17,6 @@ namespace {
 
 constexpr std::size_t k_most_words = 2000;
 constexpr const char* k_usual_path = "/usr/bin:/bin:/usr/sbin:/sbin";
-
-[[noreturn]] void become(char* const* argv, char* const* environment, int said)
-{
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    for (int number = 1; number < NSIG; ++number) {
-        ::signal(number, SIG_DFL);
-    }
-    const int null = ::open("/dev/null", O_RDONLY);
-    ::dup2(null, STDIN_FILENO);
-    ::dup2(said, STDOUT_FILENO);
-    ::dup2(said, STDERR_FILENO);
-    close_from(STDERR_FILENO + 1);
-    ::execve(argv[0], argv, environment);
-    ::_exit(127);
-}
 
 } // namespace
 
@@ -88,16 +69,16 @@ std::optional<External> External::start(const Plan& plan)
     if (!pipe || plan.argv.empty()) {
         return std::nullopt;
     }
-    const std::vector<char*> argv = pointers(plan.argv);
-    const std::vector<char*> environment = pointers(plan.environment);
-    External external;
-    external.m_pid = ::fork();
-    if (external.m_pid < 0) {
+    const int said = pipe->write.get();
+    const auto process = spawn({.argv = plan.argv,
+                                .environment = plan.environment,
+                                .descriptors = {Subprocess::k_null, said, said},
+                                .death_signal = SIGKILL});
+    if (!process) {
         return std::nullopt;
     }
-    if (external.m_pid == 0) {
-        become(argv.data(), environment.data(), pipe->write.get());
-    }
+    External external;
+    external.m_pid = process->pid;
     external.m_until = std::chrono::steady_clock::now() + plan.limit;
     external.m_said = std::move(pipe->read);
     set_nonblocking(external.m_said.get());
@@ -108,8 +89,7 @@ External::~External()
 {
     // A moved-from object has no pipe.
     if (m_said && m_pid > 0) {
-        ::kill(m_pid, SIGKILL);
-        ::waitpid(m_pid, nullptr, 0);
+        kill_and_reap(m_pid);
     }
 }
 
@@ -126,13 +106,12 @@ std::optional<External::Ended> External::look()
         ::kill(m_pid, SIGKILL);
         m_killed = true;
     }
-    int status = 0;
-    if (::waitpid(m_pid, &status, WNOHANG) != m_pid) {
+    const auto status = exit_code_if_ended(m_pid);
+    if (!status) {
         return std::nullopt;
     }
     m_pid = -1;
-    const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    return Ended{code, !m_killed, std::move(m_words)};
+    return Ended{*status, !m_killed, std::move(m_words)};
 }
 
 std::optional<External::Ended> finished(const External::Plan& plan)

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/base/helper.h"
 
-#include "io/descriptor.h"
+#include "core/number.h"
+#include "io/subprocess.h"
 #include "log/log.h"
 #include "runs/queues.h"
+#include "supervisor/base/fields.h"
 #include "supervisor/base/job_signals.h"
 
 #include <fmt/format.h>
@@ -38,8 +40,8 @@ void be_quiet_and_small(int answer)
     sigset_t none;
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    ::dup2(answer, 3);
-    close_from(4);
+    ::dup2(answer, k_helper_answer);
+    close_from(k_helper_answer + 1);
     // libslurm logs to stderr, which may be the program's.
     const int null = ::open("/dev/null", O_RDWR);
     for (int fd = 0; fd < 3; ++fd) {
@@ -73,26 +75,64 @@ int may_get_grace(Cluster& cluster, const std::string& queues)
 
 } // namespace
 
-std::optional<Helper> Helper::start(const std::function<std::string()>& question)
+std::string packed(const HelperWork& work, std::optional<JobId> job)
+{
+    std::vector<std::string> fields{std::to_string(static_cast<int>(work.kind)),
+                                    job ? std::to_string(job->value) : ""};
+    fields.insert(fields.end(), work.inputs.begin(), work.inputs.end());
+    return packed_fields(fields);
+}
+
+std::optional<HelperRequest> helper_request_in(std::string_view packed)
+{
+    const std::vector<std::string> fields = fields_in(packed);
+    const auto kind = fields.size() < 2 ? std::nullopt : whole_number(fields[0]);
+    if (!kind || *kind > static_cast<std::uint64_t>(HelperWork::Kind::withdraw)) {
+        return std::nullopt;
+    }
+    HelperRequest request;
+    request.work = {static_cast<HelperWork::Kind>(*kind), {fields.begin() + 2, fields.end()}};
+    if (const auto job = whole_number(fields[1])) {
+        request.job = JobId{static_cast<std::uint32_t>(*job)};
+    }
+    return request;
+}
+
+Helper::Helper(pid_t pid, Descriptor answer)
+    : m_pid(pid)
+    , m_answer(std::move(answer))
+{
+    set_nonblocking(m_answer.get());
+}
+
+std::optional<Helper> Helper::fork(const std::function<std::string()>& work)
 {
     auto pipe = make_pipe();
-    if (!pipe) {
-        return std::nullopt;
-    }
-    Helper helper;
-    helper.m_pid = ::fork();
-    if (helper.m_pid < 0) {
-        return std::nullopt;
-    }
-    if (helper.m_pid == 0) {
+    const pid_t pid = pipe ? ::fork() : -1;
+    if (pid == 0) {
         be_quiet_and_small(pipe->write.get());
         log::after_fork("helper");
-        const std::string answer = question();
-        ::_exit(write_all(3, answer) ? 0 : 1);
+        ::_exit(write_all(k_helper_answer, work()) ? 0 : 1);
     }
-    helper.m_answer = std::move(pipe->read);
-    set_nonblocking(helper.m_answer.get());
-    return helper;
+    return pid < 0 ? std::nullopt : std::optional(Helper(pid, std::move(pipe->read)));
+}
+
+std::optional<Helper> Helper::execute(const Options& options, const HelperWork& work)
+{
+    auto pipe = make_pipe();
+    const auto input = file_in_memory(packed(work, options.job));
+    if (!pipe || !input) {
+        return std::nullopt;
+    }
+    static_assert(k_helper_answer == 3);
+    const auto process = spawn(
+        {.argv = {"gpuq-supervisor", "helper", options.state_dir, options.key.text(),
+                  std::to_string(options.link.value)},
+         .executable = "/proc/self/exe",
+         .descriptors = {input->get(), Subprocess::k_null, Subprocess::k_null, pipe->write.get()},
+         .death_signal = SIGKILL,
+         .ignored_signals = job_signals()}); // until it catches them
+    return process ? std::optional(Helper(process->pid, std::move(pipe->read))) : std::nullopt;
 }
 
 bool Helper::read_more()
@@ -154,12 +194,29 @@ std::optional<JobNews> job_news_in(const std::string& answer)
     return news;
 }
 
-bool complete_once(Doors& doors, JobId job, int status, std::chrono::milliseconds patience)
+std::string complete_job(Doors& doors, JobId job, int status)
 {
-    auto helper = Helper::start([&] {
-        auto cluster = doors.cluster();
-        return std::string(cluster && (*cluster)->complete(job, status) ? "done" : "");
-    });
+    auto cluster = doors.cluster();
+    return cluster && (*cluster)->complete(job, status) ? "done" : "";
+}
+
+StartCompletion completion_by_fork(Doors& doors, JobId job, int status)
+{
+    return [&doors, job, status] {
+        return Helper::fork([&] { return complete_job(doors, job, status); });
+    };
+}
+
+StartCompletion completion_by_exec(const Options& options, int status)
+{
+    return [&options, status] {
+        return Helper::execute(options, {HelperWork::Kind::complete, {std::to_string(status)}});
+    };
+}
+
+bool complete_once(const StartCompletion& start, std::chrono::milliseconds patience)
+{
+    auto helper = start();
     if (!helper) {
         return false;
     }
@@ -169,9 +226,9 @@ bool complete_once(Doors& doors, JobId job, int status, std::chrono::millisecond
     return helper->finish() == "done";
 }
 
-void complete_for_ever(Doors& doors, JobId job, int status)
+void complete_for_ever(const StartCompletion& start)
 {
-    for (auto pause = 1s; !complete_once(doors, job, status, k_helper_patience);
+    for (auto pause = 1s; !complete_once(start, k_helper_patience);
          pause = std::min<std::chrono::seconds>(pause * 2, k_longest_pause)) {
         std::this_thread::sleep_for(pause);
     }

@@ -8,16 +8,37 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <sys/types.h>
+#include <vector>
 
 namespace gpuq::supervisor {
 
+/// What an executed helper does, and with which inputs: see supervisor/helper_work.cpp.
+struct HelperWork {
+    enum class Kind { ask_job, complete, notice, note, submit, look, settle, withdraw };
+    Kind kind = Kind::ask_job;
+    std::vector<std::string> inputs = {};
+};
+/// The text passed to the helper's stdin, which also names the job.
+std::string packed(const HelperWork& work, std::optional<JobId> job);
+struct HelperRequest {
+    HelperWork work;
+    std::optional<JobId> job;
+};
+std::optional<HelperRequest> helper_request_in(std::string_view packed);
+
 /// A child process that performs one operation whose calls may block or, like libslurm, end their
-/// process. The only descriptor left open in it is the pipe for its answer.
+/// process. The only descriptor left open in it is the pipe for its answer. Nullopt if no process,
+/// pipe or file in memory could be created.
 class Helper {
 public:
-    /// Forks. Nullopt if no process or pipe could be created.
-    static std::optional<Helper> start(const std::function<std::string()>& question);
+    /// A copy of this process, which must have a single thread: guardian and guard, whose work must
+    /// not depend on the disk of their executable.
+    static std::optional<Helper> fork(const std::function<std::string()>& work);
+    /// `gpuq-supervisor helper`, for the supervisor, which has threads: libslurm and memory
+    /// allocation are undefined in a fork of such a process.
+    static std::optional<Helper> execute(const Options& options, const HelperWork& work);
 
     /// Readable when there is an answer or the helper has ended.
     int answer() const { return m_answer.get(); }
@@ -29,10 +50,14 @@ public:
     pid_t pid() const { return m_pid; }
 
 private:
-    pid_t m_pid = -1;
+    Helper(pid_t pid, Descriptor answer);
+    pid_t m_pid;
     Descriptor m_answer;
     std::string m_said;
 };
+
+/// The descriptor of an executed helper that takes its answer.
+constexpr int k_helper_answer = 3;
 
 /// Slurm's current information about the job.
 struct JobNews {
@@ -48,10 +73,16 @@ struct JobNews {
 std::string ask_job(Doors& doors, JobId job, const std::string& queues);
 std::optional<JobNews> job_news_in(const std::string& answer);
 
-/// Ends the allocation with `status`, in a helper process that gets `patience`. True if Slurm has
-/// confirmed it.
-bool complete_once(Doors& doors, JobId job, int status, std::chrono::milliseconds patience);
+/// Ends the allocation with `status`. Returns `done` if Slurm has confirmed it.
+std::string complete_job(Doors& doors, JobId job, int status);
+
+/// Starts a helper that calls `complete_job`.
+using StartCompletion = std::function<std::optional<Helper>()>;
+StartCompletion completion_by_fork(Doors& doors, JobId job, int status);
+StartCompletion completion_by_exec(const Options& options, int status);
+/// Ends the allocation in a helper process that gets `patience`. True if Slurm has confirmed it.
+bool complete_once(const StartCompletion& start, std::chrono::milliseconds patience);
 /// Like `complete_once`, but retries after 1, 2, 4 .. 30 s until Slurm has confirmed it.
-void complete_for_ever(Doors& doors, JobId job, int status);
+void complete_for_ever(const StartCompletion& start);
 
 } // namespace gpuq::supervisor

@@ -2,7 +2,6 @@
 #include "supervisor/base/program.h"
 
 #include "core/exit_status.h"
-#include "core/words.h"
 
 #include <fmt/format.h>
 
@@ -11,10 +10,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <fcntl.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <termios.h>
@@ -22,12 +19,6 @@
 
 namespace gpuq::supervisor {
 namespace {
-
-/// Sent by the child if it cannot execute the program.
-struct Report {
-    enum class Step { change_directory, execute } step = Step::execute;
-    int error = 0;
-};
 
 bool is_named(const std::string& text, std::string_view name)
 {
@@ -40,16 +31,6 @@ winsize as_winsize(TerminalSize size)
     cells.ws_row = static_cast<unsigned short>(size.rows);
     cells.ws_col = static_cast<unsigned short>(size.columns);
     return cells;
-}
-
-void reset_signals()
-{
-    for (int number = 1; number < NSIG; ++number) {
-        ::signal(number, SIG_DFL);
-    }
-    sigset_t none;
-    sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
 /// Both sides of a new terminal.
@@ -86,52 +67,6 @@ Result<Sides> open_terminal(TerminalSize size)
     return sides;
 }
 
-/// execvp passes files that the kernel does not recognise to a shell, which would treat a program
-/// for another architecture as a script.
-bool is_elf(const char* path)
-{
-    const int file = ::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    std::array<char, 4> magic{};
-    const bool read = file >= 0 && ::read(file, magic.data(), magic.size()) == 4;
-    if (file >= 0) {
-        ::close(file);
-    }
-    return read && magic == std::array<char, 4>{'\x7f', 'E', 'L', 'F'};
-}
-
-[[noreturn]] void become(const Program::Plan& plan, std::array<int, 3> streams, int report,
-                         char* const* argv, char** environment)
-{
-    const auto give_up = [report](Report::Step step) {
-        const Report text{step, errno};
-        [[maybe_unused]] const ssize_t told = ::write(report, &text, sizeof text);
-        ::_exit(static_cast<int>(ExitStatus::internal));
-    };
-    ::setsid();
-    // The program must not outlive the supervisor, even if the guardian is killed too.
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    for (int fd = 0; fd < 3; ++fd) {
-        ::dup2(streams[fd], fd);
-    }
-    if (plan.terminal) {
-        ::ioctl(0, TIOCSCTTY, 0);
-    }
-    close_on_exec_from(STDERR_FILENO + 1); // including `report`
-    if (::chdir(plan.work_dir.c_str()) != 0) {
-        give_up(Report::Step::change_directory);
-    }
-    reset_signals();
-    apply_limits(plan.limits);
-    ::environ = environment;
-    if (std::strchr(argv[0], '/') != nullptr && is_elf(argv[0])) {
-        ::execv(argv[0], argv);
-    } else {
-        ::execvp(argv[0], argv);
-    }
-    give_up(Report::Step::execute);
-    ::_exit(static_cast<int>(ExitStatus::internal));
-}
-
 bool exists(const std::string& work_dir, const std::string& program)
 {
     const bool absolute = program.starts_with('/');
@@ -140,11 +75,11 @@ bool exists(const std::string& work_dir, const std::string& program)
            ::stat((absolute ? program : work_dir + "/" + program).c_str(), &status) == 0;
 }
 
-NotStarted explain(const Report& report, const std::vector<std::string>& argv,
+NotStarted explain(const SpawnFailure& report, const std::vector<std::string>& argv,
                    const std::string& work_dir)
 {
     const std::string reason = error_text(report.error);
-    if (report.step == Report::Step::change_directory) {
+    if (report.step == SpawnFailure::Step::change_directory) {
         return {static_cast<int>(ExitStatus::internal),
                 fmt::format("the working directory {} can't be entered on this node: {}", work_dir,
                             reason)};
@@ -173,16 +108,16 @@ Environment Environment::own()
     return Environment(std::move(texts));
 }
 
-void apply_limits(const SoftLimits& limits)
+std::vector<std::pair<int, rlim_t>> as_resources(const SoftLimits& limits)
 {
+    std::vector<std::pair<int, rlim_t>> resources;
     for (const auto& [resource, wanted] :
          {std::pair{RLIMIT_CORE, limits.core}, std::pair{RLIMIT_STACK, limits.stack}}) {
-        rlimit limit{};
-        if (wanted && ::getrlimit(resource, &limit) == 0) {
-            limit.rlim_cur = std::min<rlim_t>(*wanted, limit.rlim_max);
-            ::setrlimit(resource, &limit);
+        if (wanted) {
+            resources.emplace_back(resource, *wanted);
         }
     }
+    return resources;
 }
 
 void Environment::unset(std::string_view name)
@@ -234,26 +169,27 @@ std::vector<std::string> srun_of_ranks(std::vector<std::string> argv, const Requ
 Result<Program> Program::start(const Plan& plan)
 {
     Program program;
-    TRY_ASSIGN(Pipe report, make_pipe());
     TRY_ASSIGN(const Streams theirs, plan.terminal ? program.make_terminal(*plan.terminal)
                                                    : program.make_pipes(plan.with_input));
-    const std::vector<char*> argv = pointers(plan.argv);
-    std::vector<char*> environment = pointers(plan.environment);
-
-    program.m_pid = ::fork();
-    if (program.m_pid < 0) {
+    auto spawned = spawn({.argv = plan.argv,
+                          .environment = plan.environment,
+                          .search = Subprocess::Search::its_path,
+                          .work_dir = plan.work_dir,
+                          .descriptors = {theirs[0].get(), theirs[1].get(), theirs[2].get()},
+                          .group = Subprocess::Group::session,
+                          .terminal = plan.terminal ? theirs[0].get() : -1,
+                          // It must not outlive the supervisor, even if the guardian is killed too.
+                          .death_signal = SIGKILL,
+                          .limits = as_resources(plan.limits)});
+    if (!spawned) {
         return fail(Error::Kind::internal,
-                    fmt::format("can't start the program on this node: {}", error_text(errno)));
-    }
-    if (program.m_pid == 0) {
-        become(plan, {theirs[0].get(), theirs[1].get(), theirs[2].get()}, report.write.get(),
-               argv.data(), environment.data());
+                    fmt::format("can't start the program on this node: {}", spawned.error().text));
     }
     program.m_argv = plan.argv;
     program.m_work_dir = plan.work_dir;
-    program.m_report = std::move(report.read);
-    for (const int fd : {program.m_report.get(), program.m_input.get(), program.m_output[0].get(),
-                         program.m_output[1].get()}) {
+    program.m_process = *std::move(spawned);
+    for (const int fd : {program.m_process.report.get(), program.m_input.get(),
+                         program.m_output[0].get(), program.m_output[1].get()}) {
         if (fd >= 0) {
             set_nonblocking(fd);
         }
@@ -291,24 +227,21 @@ Result<Program::Streams> Program::make_terminal(TerminalSize size)
 
 std::optional<NotStarted> Program::read_report()
 {
-    Report report;
-    const ssize_t size = ::read(m_report.get(), &report, sizeof report);
-    m_report.reset();
-    return size == sizeof report ? std::optional(explain(report, m_argv, m_work_dir))
-                                 : std::nullopt;
+    const auto failure = failure_of(m_process);
+    return failure ? std::optional(explain(*failure, m_argv, m_work_dir)) : std::nullopt;
 }
 
 void Program::signal(int number) const
 {
-    if (m_pid > 0) {
-        ::kill(-m_pid, number);
+    if (m_process.pid > 0) {
+        ::kill(-m_process.pid, number);
     }
 }
 
 void Program::hang_up() const
 {
     const pid_t foreground = m_output[0] ? ::tcgetpgrp(m_output[0].get()) : -1;
-    for (const pid_t group : {foreground, m_pid}) {
+    for (const pid_t group : {foreground, m_process.pid}) {
         if (group > 0) {
             ::kill(-group, SIGHUP);
             ::kill(-group, SIGCONT);

@@ -3,6 +3,7 @@
 
 #include "core/result.h"
 #include "core/run.h"
+#include "io/subprocess.h"
 #include "supervisor/base/descriptor.h"
 #include "supervisor/base/ending.h"
 
@@ -37,8 +38,8 @@ private:
     std::vector<std::string> m_texts;
 };
 
-/// Sets this process's soft limits, capped at the hard limits.
-void apply_limits(const SoftLimits& limits);
+/// For Subprocess::limits.
+std::vector<std::pair<int, rlim_t>> as_resources(const SoftLimits& limits);
 
 /// The srun command that starts `argv`, preceded by the arguments in `member`, as each rank of the
 /// request. Piped input goes to every rank, typed input to the first.
@@ -62,10 +63,10 @@ public:
     /// Forks. Errors that occur later, in the child, are reported through report().
     static Result<Program> start(const Plan& plan);
 
-    pid_t pid() const { return m_pid; }
+    pid_t pid() const { return m_process.pid; }
     /// Reaches end of file without data once the program was executed; otherwise carries the
     /// reason.
-    int report() const { return m_report.get(); }
+    int report() const { return m_process.report.get(); }
     /// Call once, when report() is readable.
     std::optional<NotStarted> read_report();
 
@@ -91,8 +92,8 @@ private:
 
     std::vector<std::string> m_argv;
     std::string m_work_dir;
-    pid_t m_pid = -1;
-    Descriptor m_report, m_input;
+    Spawned m_process;
+    Descriptor m_input;
     Descriptor m_terminal; ///< the program's side, held so that the terminal stays open while the
                            ///< program runs
     std::array<Descriptor, 2> m_output;

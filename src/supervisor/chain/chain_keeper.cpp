@@ -30,9 +30,9 @@ constexpr double k_spare = 1.1;
 
 } // namespace
 
-ChainKeeper::ChainKeeper(Doors& doors, const Options& options, const Run& run, Turn turn,
+ChainKeeper::ChainKeeper(Clock& clock, const Options& options, const Run& run, Turn turn,
                          Journal journal)
-    : m_doors(doors)
+    : m_clock(clock)
     , m_options(options)
     , m_run(run)
     , m_turn(std::move(turn))
@@ -40,7 +40,7 @@ ChainKeeper::ChainKeeper(Doors& doors, const Options& options, const Run& run, T
 {
     m_self.link = options.link;
     m_self.host = options.node;
-    m_self.started_at = doors.clock.now();
+    m_self.started_at = clock.now();
     m_period = std::clamp<std::chrono::milliseconds>(m_turn.length / 100, k_shortest_period,
                                                      k_longest_period);
 }
@@ -67,9 +67,9 @@ void ChainKeeper::add_to(PollSet& polls)
 }
 
 void ChainKeeper::start(Running& running, Steady now, std::chrono::seconds patience,
-                        const std::function<std::string()>& work)
+                        const HelperWork& work)
 {
-    running.helper = Helper::start(work);
+    running.helper = Helper::execute(m_options, work);
     running.polled = 0;
     running.until = now + patience;
 }
@@ -158,13 +158,13 @@ void ChainKeeper::submit(Steady now)
 {
     m_submit_at.reset();
     start(m_submission, now, k_submit_patience,
-          [this] { return submit_next(m_doors, m_options, m_turn); });
+          {HelperWork::Kind::submit, {std::to_string(m_turn.length.count())}});
 }
 
 void ChainKeeper::submitted(const std::string& answer, Steady now)
 {
     Event event;
-    event.at = m_doors.clock.now();
+    event.at = m_clock.now();
     if (unsigned id = 0; std::sscanf(answer.c_str(), "job %u", &id) == 1) {
         event.kind = Event::Kind::next_submitted;
         event.job = id;
@@ -184,10 +184,7 @@ void ChainKeeper::submitted(const std::string& answer, Steady now)
 void ChainKeeper::look(Steady now)
 {
     m_look_at.reset();
-    start(m_looking, now, k_look_patience, [this]() -> std::string {
-        auto store = m_doors.store(m_options.state_dir);
-        return store ? packed(look_at_checkpoints(**store, m_run, m_sights)) : "";
-    });
+    start(m_looking, now, k_look_patience, {HelperWork::Kind::look, {packed(m_sights)}});
 }
 
 void ChainKeeper::looked(Sights sights, Steady now)
@@ -240,9 +237,8 @@ void ChainKeeper::settle(const Ending& ending, bool by_itself, Steady now)
     drop(m_looking);
     drop(m_submission);
     m_self.ending = ending;
-    start(m_settling, now, k_settle_patience, [this, by_itself] {
-        return packed(supervisor::settle(m_doors, m_options, m_self, m_sights, by_itself));
-    });
+    start(m_settling, now, k_settle_patience,
+          {HelperWork::Kind::settle, {packed(m_self), packed(m_sights), by_itself ? "1" : ""}});
     if (!m_settling.helper) {
         give_up_settling();
     }
@@ -257,7 +253,7 @@ void ChainKeeper::give_up_settling()
     // Decide with the information available here. In doubt the run continues: the next link, or the
     // next gpuq command that examines the run, judges again.
     Settled settled;
-    settled.verdict = judge(m_run.request, {m_self}, m_doors.clock.now());
+    settled.verdict = judge(m_run.request, {m_self}, m_clock.now());
     if (settled.verdict.go != Verdict::Go::over || !settled.verdict.why.empty()) {
         settled.verdict = Verdict{};
         settled.verdict.go = Verdict::Go::on;
@@ -268,10 +264,7 @@ void ChainKeeper::give_up_settling()
 
 void ChainKeeper::withdraw(Steady now)
 {
-    start(m_withdrawal, now, k_withdraw_patience, [this]() -> std::string {
-        withdraw_next(m_doors, m_options);
-        return "";
-    });
+    start(m_withdrawal, now, k_withdraw_patience, {HelperWork::Kind::withdraw});
 }
 
 } // namespace gpuq::supervisor

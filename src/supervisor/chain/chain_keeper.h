@@ -21,7 +21,7 @@ public:
     using Journal = std::function<void(Event)>;
 
     /// The references must outlive the object.
-    ChainKeeper(Doors& doors, const Options& options, const Run& run, Turn turn, Journal journal);
+    ChainKeeper(Clock& clock, const Options& options, const Run& run, Turn turn, Journal journal);
     ChainKeeper(const ChainKeeper&) = delete;
     ChainKeeper& operator=(const ChainKeeper&) = delete;
     /// Aborts any work in progress.
@@ -68,8 +68,7 @@ private:
         Steady until{};
     };
 
-    void start(Running& running, Steady now, std::chrono::seconds patience,
-               const std::function<std::string()>& work);
+    void start(Running& running, Steady now, std::chrono::seconds patience, const HelperWork& work);
     std::optional<std::string> answer(Running& running, const PollSet& polls, Steady now);
     void submit(Steady now);
     void submitted(const std::string& answer, Steady now);
@@ -77,7 +76,7 @@ private:
     void looked(Sights sights, Steady now);
     void drop(Running& running);
 
-    Doors& m_doors;
+    Clock& m_clock;
     const Options& m_options;
     const Run& m_run;
     Turn m_turn;

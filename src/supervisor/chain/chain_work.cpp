@@ -269,6 +269,13 @@ Sights look_at_checkpoints(Store& store, const Run& run, const Sights& before)
     return sights;
 }
 
+std::string look_again(Doors& doors, const Options& options, const Sights& before)
+{
+    auto store = doors.store(options.state_dir);
+    const auto run = store ? run_of(**store, options) : Result<Run>(store.error());
+    return run ? packed(look_at_checkpoints(**store, *run, before)) : "";
+}
+
 Turn first_turn(const Request& request)
 {
     Turn turn;
@@ -355,7 +362,7 @@ Judged judge_predecessor(Doors& doors, const Options& options)
     return judged;
 }
 
-std::string submit_next(Doors& doors, const Options& options, const Turn& turn)
+std::string submit_next(Doors& doors, const Options& options, seconds own_length)
 {
     auto store = doors.store(options.state_dir);
     const auto run = store ? run_of(**store, options) : Result<Run>(store.error());
@@ -367,8 +374,8 @@ std::string submit_next(Doors& doors, const Options& options, const Turn& turn)
     const Time now = doors.clock.now();
     LinkPast& self = links.back();
     self.started_at = self.started_at.value_or(now);
-    self.ending = Ending{0, Cause::time_limit, "", *self.started_at + turn.length};
-    const seconds length = next_length(run->request, links, *self.started_at + turn.length);
+    self.ending = Ending{0, Cause::time_limit, "", *self.started_at + own_length};
+    const seconds length = next_length(run->request, links, *self.started_at + own_length);
     const auto& most = run->request.chain->max_links;
     if (length < 5s || (most && options.link.value >= *most)) {
         return "none";
@@ -472,6 +479,18 @@ Number number_in(const std::string& text)
 
 constexpr std::size_t k_fields_of_a_sight = 8;
 
+std::string packed_time(const std::optional<Time>& time)
+{
+    return time ? fmt::format("{}", time->time_since_epoch().count()) : "";
+}
+
+std::optional<Time> time_in(const std::string& text)
+{
+    return text.empty()
+               ? std::nullopt
+               : std::optional(Time{std::chrono::microseconds{number_in<std::int64_t>(text)}});
+}
+
 std::string packed_ending(const std::optional<Ending>& ending)
 {
     return ending ? to_json(*ending) : "";
@@ -507,6 +526,31 @@ Sights sights_in(std::string_view packed)
         sights.push_back(std::move(seen));
     }
     return sights;
+}
+
+std::string packed(const LinkPast& past)
+{
+    return packed_fields({std::to_string(past.link.value), packed_time(past.started_at),
+                          packed_time(past.noticed_at), packed_ending(past.ending), past.host,
+                          past.checkpoint, past.saved_after_notice ? "1" : "",
+                          past.preempted ? "1" : "", past.resumed ? "1" : ""});
+}
+
+std::optional<LinkPast> past_in(std::string_view packed)
+{
+    const std::vector<std::string> fields = fields_in(packed);
+    if (fields.size() != 9) {
+        return std::nullopt;
+    }
+    return LinkPast{LinkNumber{number_in<int>(fields[0])},
+                    time_in(fields[1]),
+                    time_in(fields[2]),
+                    ending_in(fields[3]),
+                    fields[4],
+                    fields[5],
+                    !fields[6].empty(),
+                    !fields[7].empty(),
+                    !fields[8].empty()};
 }
 
 std::string packed(const Judged& judged)

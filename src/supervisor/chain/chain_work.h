@@ -36,6 +36,12 @@ Sights sights_in(std::string_view packed);
 /// own command, and the newest two usable ones are kept out of the program's reach.
 Sights look_at_checkpoints(Store& store, const Run& run, const Sights& before);
 
+/// The same for the run with this record on disk. Returns the packed result; empty: there is none.
+std::string look_again(Doors& doors, const Options& options, const Sights& before);
+
+std::string packed(const LinkPast& past);
+std::optional<LinkPast> past_in(std::string_view packed);
+
 /// How a link starts.
 struct Turn {
     Restart restart = Restart::first;
@@ -63,8 +69,9 @@ Judged judge_predecessor(Doors& doors, const Options& options);
 std::string packed(const Judged& judged);
 std::optional<Judged> judged_in(std::string_view packed);
 
-/// Submits the link after this one. Returns `job ID`, `later WHY` or `none`.
-std::string submit_next(Doors& doors, const Options& options, const Turn& turn);
+/// Submits the link after this one, which lasts `own_length`. Returns `job ID`, `later WHY` or
+/// `none`.
+std::string submit_next(Doors& doors, const Options& options, std::chrono::seconds own_length);
 
 /// The result after the end of the program: whether the run continues, and if so, the job of its
 /// next link. Go::wait: the record of the run could not be read.

@@ -20,6 +20,7 @@
 #include <malloc.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,6 +34,7 @@ using credentials::Source;
 using credentials::Ticket;
 using credentials::Trouble;
 
+constexpr int k_nice = 10;
 constexpr const char* k_renewing = "renewing";
 /// A delivered ticket that lasts longer in the end, kept alive alongside the current one until that
 /// has reached its limit.
@@ -489,6 +491,7 @@ void keep_tickets(SecretFiles& files, Clock& clock, const Options& options)
     ::prctl(PR_SET_NAME, "gpuq-keep");
     ::prctl(PR_SET_DUMPABLE, 0);
     ::mallopt(M_ARENA_MAX, 1);
+    ::setpriority(PRIO_PROCESS, 0, k_nice);
     const auto folder = RunFolder::open(options.state_dir, options.key);
     const auto run = folder ? folder->read_run() : Result<Run>(folder.error());
     const auto text = folder ? folder->credential_plan() : std::nullopt;

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/keeper/link_credentials.h"
 
-#include "io/descriptor.h"
+#include "io/subprocess.h"
 #include "supervisor/base/keytab.h"
 #include "supervisor/keeper/afs.h"
 #include "supervisor/keeper/keeping.h"
 
 #include <fmt/format.h>
 
-#include <csignal>
-#include <fcntl.h>
 #include <string_view>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
@@ -21,7 +18,6 @@
 namespace gpuq::supervisor {
 namespace {
 
-constexpr int k_nice = 10;
 constexpr int k_wipe_tries = 20;
 constexpr std::chrono::milliseconds k_wipe_pause{20};
 
@@ -44,28 +40,6 @@ private:
 std::vector<std::string> directories(const Options& options)
 {
     return options.names.directories("krb5", ::geteuid(), options.key, options.link);
-}
-
-[[noreturn]] void become(const char* executable, char* const* argv, int folder, int lifeline,
-                         int news)
-{
-    sigset_t none;
-    sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    ::setpriority(PRIO_PROCESS, 0, k_nice);
-    const int high_folder = ::fcntl(folder, F_DUPFD, 16);
-    const int high_lifeline = ::fcntl(lifeline, F_DUPFD, 16);
-    const int high_news = ::fcntl(news, F_DUPFD, 16);
-    ::dup2(high_folder, k_keep_folder);
-    ::dup2(high_lifeline, k_keep_lifeline);
-    ::dup2(high_news, k_keep_news);
-    const int null = ::open("/dev/null", O_RDWR);
-    for (int fd = 0; fd < 3; ++fd) {
-        ::dup2(null, fd);
-    }
-    close_from(k_keep_news + 1);
-    ::execv(executable, argv);
-    ::_exit(1);
 }
 
 } // namespace
@@ -217,16 +191,15 @@ void LinkCredentials::start(const Options& options, int link_folder)
     for (const int end : {news->read.get(), news->write.get()}) {
         set_nonblocking(end);
     }
-    std::string name = "gpuq-supervisor", verb = "keep", state_dir = options.state_dir,
-                key = options.key.text(), link = std::to_string(options.link.value);
-    char* const argv[] = {name.data(), verb.data(), state_dir.data(),
-                          key.data(),  link.data(), nullptr};
-    const pid_t pid = ::fork();
-    if (pid == 0) {
-        become(options.sampler.c_str(), argv, link_folder, lifeline->read.get(), news->write.get());
-    }
-    if (pid > 0) {
-        m_pid = pid;
+    static_assert(k_keep_folder == 3 && k_keep_lifeline == 4 && k_keep_news == 5);
+    const auto keeper =
+        spawn({.argv = {"gpuq-supervisor", "keep", options.state_dir, options.key.text(),
+                        std::to_string(options.link.value)},
+               .executable = options.sampler,
+               .descriptors = {Subprocess::k_null, Subprocess::k_null, Subprocess::k_null,
+                               link_folder, lifeline->read.get(), news->write.get()}});
+    if (keeper) {
+        m_pid = keeper->pid;
         m_lifeline = std::move(lifeline->write);
         m_news = std::move(news->read);
     }

@@ -1,55 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/sampler/sampler.h"
 
-#include "io/descriptor.h"
+#include "io/subprocess.h"
 #include "supervisor/sampler/sampling.h"
 
-#include <csignal>
-#include <fcntl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 namespace gpuq::supervisor {
-namespace {
-
-constexpr int k_nice = 10;
-
-} // namespace
-
-void become_sampler(const SamplerPlan& plan, pid_t root, int lifeline, int looks)
-{
-    std::string name = "gpuq-supervisor", verb = "sample", node = plan.node,
-                variable = plan.variable, gpus = std::to_string(plan.gpus),
-                below = std::to_string(root), looks_word = "looks";
-    char* const argv[] = {name.data(),
-                          verb.data(),
-                          node.data(),
-                          variable.data(),
-                          gpus.data(),
-                          below.data(),
-                          looks >= 0 ? looks_word.data() : nullptr,
-                          nullptr};
-    sigset_t none;
-    sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    ::setpriority(PRIO_PROCESS, 0, k_nice);
-    // Move them away from the numbers that they will be given.
-    const int high_folder = ::fcntl(plan.folder, F_DUPFD, 16);
-    const int high_lifeline = ::fcntl(lifeline, F_DUPFD, 16);
-    const int high_looks = looks >= 0 ? ::fcntl(looks, F_DUPFD, 16) : -1;
-    ::dup2(high_folder, k_sample_folder);
-    ::dup2(high_lifeline, k_sample_lifeline);
-    const int null = ::open("/dev/null", O_RDWR);
-    for (int fd = 0; fd < 3; ++fd) {
-        ::dup2(null, fd);
-    }
-    if (high_looks >= 0) {
-        ::dup2(high_looks, k_sample_looks);
-    }
-    close_from(high_looks >= 0 ? k_sample_looks + 1 : k_sample_lifeline + 1);
-    ::execv(plan.executable.c_str(), argv);
-    ::_exit(1);
-}
 
 void Sampler::start(const SamplerPlan& plan)
 {
@@ -57,25 +14,24 @@ void Sampler::start(const SamplerPlan& plan)
     if (plan.executable.empty() || plan.folder < 0 || !lifeline) {
         return;
     }
+    Subprocess process{.argv = {"gpuq-supervisor", "sample", plan.node, plan.variable,
+                                std::to_string(plan.gpus), std::to_string(::getpid())},
+                       .executable = plan.executable,
+                       .descriptors = {Subprocess::k_null, Subprocess::k_null, Subprocess::k_null,
+                                       plan.folder, lifeline->read.get()}};
+    static_assert(k_sample_folder == 3 && k_sample_lifeline == 4 && k_sample_looks == 5);
     auto looks = plan.looks ? make_pipe() : Result<Pipe>(Pipe{});
-    if (!looks) {
-        looks = Pipe{};
+    if (looks && looks->write) {
+        set_nonblocking(looks->read.get());
+        set_nonblocking(looks->write.get());
+        process.argv.emplace_back("looks");
+        process.descriptors.push_back(looks->write.get());
     }
-    for (const int end : {looks->read.get(), looks->write.get()}) {
-        if (end >= 0) {
-            set_nonblocking(end);
-        }
-    }
-    const pid_t root = ::getpid();
-    const pid_t pid = ::fork();
-    if (pid == 0) {
-        become_sampler(plan, root, lifeline->read.get(), looks->write.get());
-    }
-    if (pid > 0) {
-        m_pid = pid;
+    if (const auto started = spawn(process)) {
+        m_pid = started->pid;
         m_started = true;
         m_lifeline = std::move(lifeline->write);
-        m_looks = std::move(looks->read);
+        m_looks = looks ? std::move(looks->read) : Descriptor();
     }
 }
 

@@ -19,11 +19,7 @@ struct SamplerPlan {
     bool looks = false; ///< report for each sample whether the GPUs are idle
 };
 
-/// Replaces this process by a sampler of `root` and its descendants, which runs until `root` is
-/// gone or `lifeline` closes. `looks`: the pipe for its idle reports; -1: none.
-[[noreturn]] void become_sampler(const SamplerPlan& plan, pid_t root, int lifeline, int looks);
-
-/// The child process that samples this node while the program runs (sampling.h): a separate
+/// The child process that samples this process and its descendants (sampling.h): a separate
 /// process, because a driver may hang, from the same executable. It is started only once and never
 /// killed; it ends when the lifeline closes, also if the supervisor was killed.
 class Sampler {

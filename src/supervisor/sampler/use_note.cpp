@@ -10,7 +10,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-std::string note(Doors& doors, const Options& options, milliseconds allocated, JobEnd end)
+} // namespace
+
+std::string note_use(Doors& doors, const Options& options, milliseconds allocated, JobEnd end)
 {
     const auto store = doors.store(options.state_dir);
     GpuTime measured;
@@ -26,12 +28,12 @@ std::string note(Doors& doors, const Options& options, milliseconds allocated, J
     return doors.note(*options.job, comment, end) ? use : "";
 }
 
-} // namespace
-
 void UseNote::begin(milliseconds allocated, JobEnd end, Clock::time_point now)
 {
     m_gives_up_at = now + m_options.patience.noting;
-    m_helper = Helper::start([=, this] { return note(m_doors, m_options, allocated, end); });
+    m_helper = Helper::execute(
+        m_options, {HelperWork::Kind::note,
+                    {std::to_string(allocated.count()), end == JobEnd::over ? "over" : "to_come"}});
 }
 
 void UseNote::finish()

@@ -18,9 +18,8 @@ class UseNote {
 public:
     using Clock = std::chrono::steady_clock;
 
-    UseNote(Doors& doors, const Options& options)
-        : m_doors(doors)
-        , m_options(options)
+    explicit UseNote(const Options& options)
+        : m_options(options)
     {
     }
     UseNote(const UseNote&) = delete;
@@ -38,10 +37,13 @@ public:
     std::optional<pid_t> pid() const;
 
 private:
-    Doors& m_doors;
     const Options& m_options;
     std::optional<Helper> m_helper;
     Clock::time_point m_gives_up_at;
 };
+
+/// The helper's work. Returns what it has noted; empty: nothing.
+std::string note_use(Doors& doors, const Options& options, std::chrono::milliseconds allocated,
+                     JobEnd end);
 
 } // namespace gpuq::supervisor

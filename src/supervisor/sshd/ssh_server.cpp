@@ -3,6 +3,7 @@
 
 #include "core/exit_status.h"
 #include "core/layout.h"
+#include "io/subprocess.h"
 #include "io/trusted_path.h"
 #include "supervisor/base/descriptor.h"
 #include "supervisor/base/job_environment.h"
@@ -126,15 +127,6 @@ Descriptor signals()
     return Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-[[noreturn]] void become_sshd(const std::string& sshd, const std::string& config, int output)
-{
-    ::dup2(output, STDOUT_FILENO);
-    ::execl(sshd.c_str(), sshd.c_str(), "-i", "-e", "-f", config.c_str(), nullptr);
-    const std::string reason = fmt::format("gpuq: {}: {}\n", sshd, error_text(errno));
-    write_all(STDERR_FILENO, reason);
-    ::_exit(k_status_no_sshd);
-}
-
 /// Copies the output of an sshd to standard output until sshd has ended.
 class Carrier {
 public:
@@ -218,11 +210,35 @@ private:
     bool m_done = false;
 };
 
-Result<int> carry(const std::function<void(int output)>& child)
+/// Carries the output of the process that `start` creates.
+Result<int> carry(const std::function<Result<pid_t>(int output)>& start)
 {
     TRY_ASSIGN(Pipe output, make_pipe());
     become_subreaper();
     Descriptor told = signals();
+    TRY_ASSIGN(const pid_t pid, start(output.write.get()));
+    output.write.reset();
+    Carrier(std::move(told), std::move(output.read), pid).run();
+    kill_descendants(k_kill_patience);
+    return static_cast<int>(ExitStatus::success);
+}
+
+Result<pid_t> start_sshd(const std::string& sshd, const std::string& config, const Run& run,
+                         int output)
+{
+    TRY_ASSIGN(Spawned process, spawn({.argv = {sshd, "-i", "-e", "-f", config},
+                                       .descriptors = {STDIN_FILENO, output, STDERR_FILENO},
+                                       .death_signal = SIGKILL,
+                                       .limits = as_resources(run.limits)}));
+    if (const auto failure = failure_of(process)) {
+        write_all(STDERR_FILENO, fmt::format("gpuq: {}: {}\n", sshd, error_text(failure->error)));
+    }
+    return process.pid;
+}
+
+/// Forks, without an exec: this process has a single thread.
+Result<pid_t> start_copy(const std::function<void(int output)>& child, int output)
+{
     const pid_t pid = ::fork();
     if (pid == 0) {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -230,18 +246,14 @@ Result<int> carry(const std::function<void(int output)>& child)
         ::sigemptyset(&none);
         ::sigprocmask(SIG_SETMASK, &none, nullptr);
         ::signal(SIGPIPE, SIG_DFL);
-        output.read.reset();
-        child(output.write.get());
+        child(output);
         ::_exit(0);
     }
     if (pid < 0) {
         return fail(Error::Kind::io,
                     fmt::format("can't create a child process: {}", error_text(errno)));
     }
-    output.write.reset();
-    Carrier(std::move(told), std::move(output.read), pid).run();
-    kill_descendants(k_kill_patience);
-    return static_cast<int>(ExitStatus::success);
+    return pid;
 }
 
 Result<int> serve(const Options& options)
@@ -265,8 +277,7 @@ Result<int> serve(const Options& options)
         ::mkdir(k_root_folder, 0755);
     }
     return carry([&](int output) {
-        apply_limits(run.limits);
-        become_sshd(*sshd, fmt::format("{}/{}", settings.folder, name), output);
+        return start_sshd(*sshd, fmt::format("{}/{}", settings.folder, name), run, output);
     });
 }
 
@@ -308,7 +319,7 @@ int serve_ssh(const Options& options)
 int serve_child(const std::function<void(int output)>& child)
 {
     ::signal(SIGPIPE, SIG_IGN);
-    return status_of(carry(child));
+    return status_of(carry([&](int output) { return start_copy(child, output); }));
 }
 
 } // namespace gpuq::supervisor

@@ -29,10 +29,9 @@ Result<RankOutput> RankOutput::open(int link_folder, int rank)
     return output;
 }
 
-void RankOutput::become_streams() const
+std::array<int, 2> RankOutput::program_side() const
 {
-    ::dup2(m_streams[0].program_side.get(), STDOUT_FILENO);
-    ::dup2(m_streams[1].program_side.get(), STDERR_FILENO);
+    return {m_streams[0].program_side.get(), m_streams[1].program_side.get()};
 }
 
 void RankOutput::close_program_side()

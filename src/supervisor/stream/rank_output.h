@@ -18,9 +18,9 @@ namespace gpuq::supervisor {
 class RankOutput {
 public:
     static Result<RankOutput> open(int link_folder, int rank);
-    /// Call in the rank's process: makes the pipes its stdout and stderr.
-    void become_streams() const;
-    /// Call in its parent, once that process exists.
+    /// The pipes to be stdout and stderr of the rank's process.
+    std::array<int, 2> program_side() const;
+    /// Call once that process exists.
     void close_program_side();
 
     /// The descriptors to poll: both streams; -1 for one that has ended.

@@ -135,7 +135,8 @@ int guard(Doors& doors, const Options& options)
         kill_by_variable("GPUQ_RUN_ID=" + options.key.text(), k_kill_patience);
     }
     if (options.job) {
-        complete_for_ever(doors, *options.job, status.value_or(static_cast<int>(ExitStatus::lost)));
+        const int ended = status.value_or(static_cast<int>(ExitStatus::lost));
+        complete_for_ever(completion_by_fork(doors, *options.job, ended)); // no threads here
     }
     return static_cast<int>(ExitStatus::success);
 }

@@ -54,7 +54,8 @@ TEST(CommandLine, HasATaskForEachWord)
 {
     for (const auto& [word, task] :
          {std::pair("run", Task::run), std::pair("relay", Task::relay),
-          std::pair("guard", Task::guard), std::pair("connect", Task::connect)}) {
+          std::pair("guard", Task::guard), std::pair("connect", Task::connect),
+          std::pair("helper", Task::helper)}) {
         EXPECT_EQ(parsed({word, "/state", k_key, "1"})->task, task);
     }
 }
