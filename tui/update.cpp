@@ -344,6 +344,7 @@ private:
     /// A row of a log: the line, and the row within the wrapped line.
     struct Place {
         std::size_t line = 0, row = 0;
+        // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 sees a null pointer in a default <=>
         auto operator<=>(const Place&) const = default;
     };
 

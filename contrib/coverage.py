@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Prints the line coverage of each module from a JSON summary of gcovr. Fails if one is below its floor."""
+import json
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "build"))
+from modules import module_of, table  # noqa: E402
+
+# Percent of the lines; a module inside another (runs/insight) has the floor of the outer one.
+FLOORS = {
+    "checkpoint": 85,
+    "cli/client": 70,
+    "core": 85,
+    "credentials": 85,
+    "policy": 85,
+    "remote": 70,
+    "runs": 85,
+    "sim": 85,
+    "supervisor": 70,
+    "telemetry": 85,
+    "wire": 85,
+}
+
+
+def floor_of(module):
+    while module not in FLOORS and "/" in module:
+        module = module.rpartition("/")[0]
+    return FLOORS.get(module, 0)
+
+
+def main(summary):
+    modules = table(ROOT / "src" / "README.md")
+    lines = {module: [0, 0] for module in modules}
+    for file in json.loads(pathlib.Path(summary).read_text())["files"]:
+        count = lines.get(module_of(file["filename"].removeprefix("src/"), modules))
+        if count:
+            count[0] += file["line_covered"]
+            count[1] += file["line_total"]
+    too_low = 0
+    print("| module | lines | executed | floor |\n|---|---|---|---|")
+    for module, (executed, total) in lines.items():
+        if total:
+            percent = 100 * executed / total
+            floor = floor_of(module)
+            too_low += percent < floor
+            mark = " TOO LOW" if percent < floor else ""
+            print(f"| {module} | {total} | {percent:.1f} %{mark} | {f'{floor} %' if floor else ''} |")
+    return 1 if too_low else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
